@@ -1,4 +1,4 @@
-//! What hosts know of their paths, and which path a flow takes that uses one.
+//! Path estimates of hosts, and the path choice of single-path flows.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use transport::mptcp::policy::{PathChoice, RttSource};
 
 use crate::plan::{Group, Pair, Protocol};
 
-/// The accounts of all hosts that send, one for each host that they send to, and which of them each pair of each group
-/// has. A multipath connection that may use some of the ways only has an account of those.
+/// Returns the path estimates of all senders, one per receiver, and their indices by group and pair. A multipath connection
+/// restricted to one path (`each_path`) has separate estimates for it.
 #[must_use]
 pub fn accounts(groups: &[Group]) -> (Vec<HostPaths>, Vec<Vec<u32>>) {
     let mut all: BTreeMap<(HostId, HostId, Option<u8>), Vec<Duration>> = BTreeMap::new();
@@ -39,8 +39,7 @@ pub fn accounts(groups: &[Group]) -> (Vec<HostPaths>, Vec<Vec<u32>>) {
 }
 
 impl Group {
-    /// The way of a flow that uses one, by its place among those of the pair; `host` is the account of the one that
-    /// opens it.
+    /// Returns the path of a single-path flow as an index of the pair's paths; `host` are the path estimates of the opener.
     pub fn choose_way(&mut self, pair: &Pair, host: &mut HostPaths) -> u8 {
         let choose = match &self.protocol {
             Protocol::Tcp(config) if pair.ways.len() > 1 => config.path.unwrap_or(PathChoice::First),

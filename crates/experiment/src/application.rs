@@ -1,4 +1,4 @@
-//! What runs on top of a protocol machine, whatever its clock: the sources and sinks of all workloads.
+//! Applications on top of protocol machines, independent of the clock: the sources and sinks of all workloads.
 
 use foundation::{Duration, Generator, Instant, Rate};
 
@@ -9,84 +9,83 @@ use crate::workload::WorkloadKind;
 
 /// The outgoing byte stream of a protocol machine.
 pub trait Stream {
-    /// Adds so many bytes to it.
+    /// Adds bytes.
     fn write(&mut self, now: Instant, bytes: u64);
-    /// Ends it.
+    /// Ends the stream.
     fn finish(&mut self, now: Instant);
 }
 
-/// What a machine tells its application.
+/// An event of a protocol machine for its application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Data may flow.
+    /// The connection is established.
     Connected,
-    /// The application read so many bytes, in order.
+    /// The application read this number of bytes in order.
     Read(u64),
-    /// The peer's stream has ended and all of it has been read.
+    /// The peer's stream has ended and has been read completely.
     PeerFinished,
-    /// Both streams have ended and were acknowledged.
+    /// Both streams have ended and are acknowledged.
     Finished,
-    /// The machine needs no more calls.
+    /// The machine is closed.
     Closed,
     /// The flow failed.
     Failed(String),
-    /// A request was not answered in time, and no answer will be taken for it any more.
+    /// The response to a request did not arrive in time and will be ignored.
     Unanswered,
 }
 
-/// How far an application has come.
+/// The progress of an application.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// Both streams have ended and were acknowledged.
+    /// Both streams have ended and are acknowledged.
     pub finished: bool,
-    /// The machine needs no more calls.
+    /// The machine is closed.
     pub closed: bool,
-    /// Why the flow failed, if it did.
+    /// Reason of a failure.
     pub failure: Option<String>,
-    /// Requests that were answered.
+    /// Answered requests.
     pub transactions: Vec<Transaction>,
-    /// Requests that were not.
+    /// Number of unanswered requests.
     pub unanswered: u64,
 }
 
 impl Progress {
-    /// Whether nothing more is expected of this end.
+    /// Returns whether this end is done.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
         self.finished || self.closed || self.failure.is_some()
     }
 }
 
-/// How long a request that is one datagram waits for its response, which is lost where it takes longer: nothing sends it
-/// again.
+/// Timeout of the response to a request in a datagram. Datagrams are not retransmitted.
 pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// More than any transport sends in a trial, and far from overflow.
+/// More bytes than any transport sends in a trial, and far from overflow.
 const ENDLESS: u64 = 1 << 56;
 
 /// An application.
 #[derive(Debug)]
 pub enum Application {
-    /// Reads; ends its own stream when the peer's has ended.
+    /// Reads, and ends its own stream after the peer's.
     Sink,
-    /// Sends so many bytes and ends its stream.
+    /// Sends this number of bytes and ends its stream.
     File(u64),
-    /// Sends for ever, as fast as the transport takes it.
+    /// Sends as fast as the transport accepts data, without end.
     Endless,
     /// Sends at a rate.
     Paced(Box<Paced>),
-    /// Asks and waits for the answer.
+    /// Sends requests and waits for the responses.
     Client(Box<Client>),
-    /// Answers.
+    /// Responds to requests.
     Server(Server),
 }
 
 impl Application {
-    /// The applications at both ends of flow `number` of a group, the opener's first; `size` is what the flow sends, where
-    /// that is known.
+    /// Returns the applications at both ends of flow `number` of a group, the opener's first. `size` is the size of the flow,
+    /// if it has one.
     ///
     /// # Panics
-    /// For a workload that validation has refused.
+    /// For an invalid workload.
     #[must_use]
     pub fn of(group: &Group, number: u32, size: Option<u64>) -> [Self; 2] {
         let workload = &group.workload;
@@ -101,7 +100,7 @@ impl Application {
                     random: group.streams.stream(&format!("pauses/{number}")),
                     on_until: Instant::MAX,
                 });
-                let rate = rate.expect("validation asks for a rate");
+                let rate = rate.expect("validation requires a rate");
                 let paced = Paced::new(group.payload(), rate, pauses, group.stop_at());
                 [Self::Paced(Box::new(paced)), Self::Sink]
             }
@@ -120,7 +119,7 @@ impl Application {
         }
     }
 
-    /// The flow opens; called at the end that opens it.
+    /// Starts the application of the end that opens the flow.
     pub fn start(&mut self, now: Instant, machine: &mut impl Stream) {
         match self {
             Self::Sink | Self::Server(_) => {}
@@ -130,11 +129,11 @@ impl Application {
             }
             Self::Endless => machine.write(now, ENDLESS),
             Self::Paced(paced) => paced.start(now),
-            Self::Client(client) => client.ask(now, machine),
+            Self::Client(client) => client.send_request(now, machine),
         }
     }
 
-    /// The machine told something.
+    /// Handles an event of the machine.
     pub fn on_notice(
         &mut self,
         now: Instant,
@@ -154,45 +153,45 @@ impl Application {
         }
     }
 
-    /// When it wants [`handle_timeout`](Self::handle_timeout).
+    /// Returns the next expiry of [`handle_timeout`](Self::handle_timeout).
     #[inline]
     #[must_use]
     pub fn timeout(&self) -> Instant {
         match self {
             Self::Paced(paced) => paced.next,
-            Self::Client(client) => client.ask_at,
+            Self::Client(client) => client.next_request_at,
             _ => Instant::MAX,
         }
     }
 
-    /// Time has passed.
+    /// Handles an expired timer.
     pub fn handle_timeout(&mut self, now: Instant, machine: &mut impl Stream) {
         match self {
             Self::Paced(paced) => paced.handle_timeout(now, machine),
-            Self::Client(client) if client.ask_at <= now => client.ask(now, machine),
+            Self::Client(client) if client.next_request_at <= now => client.send_request(now, machine),
             _ => {}
         }
     }
 }
 
-/// A source of constant rate, with times of silence if wanted.
+/// A source of constant rate, optionally with on and off periods.
 #[derive(Debug)]
 pub struct Paced {
     chunk: u64,
     rate: Rate,
     pauses: Option<Pauses>,
     next: Instant,
-    /// From when on nothing more is sent.
+    /// End of sending.
     stop_at: Instant,
 }
 
-/// On and off times, exponentially distributed (as in Willinger et al. 1997, with light tails).
+/// On and off periods, exponentially distributed (as in Willinger et al. 1997, with light tails).
 #[derive(Debug)]
 struct Pauses {
     on: Duration,
     off: Duration,
     random: Generator,
-    /// When the present time of sending ends.
+    /// End of the current on period.
     on_until: Instant,
 }
 
@@ -234,14 +233,14 @@ impl Paced {
     }
 }
 
-/// Sends requests and waits for each answer.
+/// Sends requests and waits for each response.
 #[derive(Debug)]
 pub struct Client {
     requests: u32,
     request: u64,
     response: u64,
     think: Duration,
-    ask_at: Instant,
+    next_request_at: Instant,
     requested_at: Instant,
     awaited: u64,
 }
@@ -253,14 +252,14 @@ impl Client {
             request,
             response,
             think,
-            ask_at: Instant::MAX,
+            next_request_at: Instant::MAX,
             requested_at: Instant::MAX,
             awaited: 0,
         }
     }
 
-    fn ask(&mut self, now: Instant, machine: &mut impl Stream) {
-        self.ask_at = Instant::MAX;
+    fn send_request(&mut self, now: Instant, machine: &mut impl Stream) {
+        self.next_request_at = Instant::MAX;
         self.requested_at = now;
         self.awaited = self.response;
         self.requests -= 1;
@@ -280,27 +279,27 @@ impl Client {
             responded_at: now,
             on_wire: None,
         });
-        self.go_on(now, machine);
+        self.schedule_next(now, machine);
     }
 
     fn give_up(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
         progress.unanswered += 1;
-        self.go_on(now, machine);
+        self.schedule_next(now, machine);
     }
 
-    fn go_on(&mut self, now: Instant, machine: &mut impl Stream) {
+    fn schedule_next(&mut self, now: Instant, machine: &mut impl Stream) {
         self.requested_at = Instant::MAX;
         if self.requests > 0 {
             if self.think.is_zero() {
-                self.ask(now, machine);
+                self.send_request(now, machine);
             } else {
-                self.ask_at = now + self.think;
+                self.next_request_at = now + self.think;
             }
         }
     }
 }
 
-/// Answers each whole request.
+/// Responds to each complete request.
 #[derive(Debug)]
 pub struct Server {
     request: u64,

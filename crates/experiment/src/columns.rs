@@ -1,4 +1,4 @@
-//! What a trial tells of its flows as columns, which whoever reads them takes as they are, without a look at each row.
+//! Serialization of the flow table by columns, so that readers need not process each row.
 
 use std::collections::HashMap;
 
@@ -8,20 +8,20 @@ use serde::{Serialize, Serializer};
 
 use crate::record::FlowRecord;
 
-/// What a column holds, read from a flow's row.
+/// The type of a column, and how to read it from a row.
 #[derive(Clone, Copy)]
 enum Values {
-    /// Whole numbers.
+    /// Integers.
     Whole(fn(&FlowRecord) -> Option<u64>),
-    /// Real numbers; one that is not finite counts as none.
+    /// Floats; non-finite values count as missing.
     Real(fn(&FlowRecord) -> Option<f64>),
-    /// Texts of which many are alike.
+    /// Strings with many duplicates.
     Text(fn(&FlowRecord) -> Option<&str>),
-    /// Several whole numbers a flow.
+    /// A list of integers per flow.
     Several(fn(&FlowRecord) -> &[u64]),
 }
 
-/// The columns in their order, each under the name of the field that it is of.
+/// The columns in order, each named after its field.
 const COLUMNS: [(&str, Values); 15] = [
     ("flow", Values::Whole(|flow| Some(flow.flow.into()))),
     ("traffic", Values::Text(|flow| flow.traffic.as_deref())),
@@ -50,24 +50,24 @@ const COLUMNS: [(&str, Values); 15] = [
 #[derive(Serialize)]
 struct Column {
     name: &'static str,
-    /// What a number of `values` is, as NumPy calls it: "<u1", "<u2", "<u4", "<i8" or "<f8".
+    /// NumPy type of `values`: "<u1", "<u2", "<u4", "<i8" or "<f8".
     dtype: &'static str,
     values: String,
-    /// A byte a row, 0 where it has no value and a zero stands in its place. Left out where all have one.
+    /// One byte per row, 0 for a missing value, whose place in `values` has a zero. Omitted if all rows have a value.
     #[serde(skip_serializing_if = "Option::is_none")]
     present: Option<String>,
-    /// The texts whose places, from 0, are in `values`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    words: Option<Vec<String>>,
-    /// A number ("<u4") a row: how many `values` it has.
+    /// The strings that `values` indexes.
+    #[serde(rename = "words", skip_serializing_if = "Option::is_none")]
+    dictionary: Option<Vec<String>>,
+    /// The number of `values` of each row, as "<u4".
     #[serde(skip_serializing_if = "Option::is_none")]
     lengths: Option<String>,
 }
 
-/// A list of columns in the place of a list of rows.
+/// Serializes rows as a list of columns.
 ///
 /// # Errors
-/// What the serializer gives.
+/// Errors of the serializer.
 pub(crate) fn serialize<S: Serializer>(flows: &[FlowRecord], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(COLUMNS.map(|(name, values)| values.column(name, flows)))
 }
@@ -92,18 +92,18 @@ impl Values {
                 }
             }
             Self::Text(of) => {
-                let mut words: Vec<String> = Vec::new();
+                let mut dictionary: Vec<String> = Vec::new();
                 let mut known: HashMap<&str, u64> = HashMap::new();
                 let mut place = |text| {
                     *known.entry(text).or_insert_with(|| {
-                        words.push(text.to_owned());
-                        words.len() as u64 - 1
+                        dictionary.push(text.to_owned());
+                        dictionary.len() as u64 - 1
                     })
                 };
                 let places: Vec<u64> = flows.iter().map(|flow| of(flow).map_or(0, &mut place)).collect();
                 Column {
                     present: presence(flows.iter().map(|flow| of(flow).is_some())),
-                    words: Some(words),
+                    dictionary: Some(dictionary),
                     ..Column::whole(name, places.into_iter())
                 }
             }
@@ -125,12 +125,12 @@ impl Column {
             dtype,
             values,
             present: None,
-            words: None,
+            dictionary: None,
             lengths: None,
         }
     }
 
-    /// Whole numbers in as few bytes as hold the greatest. None comes near 2^63.
+    /// Returns a column of integers in the smallest type for the largest one; all are far below 2^63.
     fn whole(name: &'static str, values: impl Iterator<Item = u64> + Clone) -> Self {
         let (dtype, values) = match values.clone().max().unwrap_or(0) {
             0..=0xff => ("<u1", packed(values.map(|value| (value as u8).to_le_bytes()))),
@@ -215,7 +215,7 @@ mod tests {
             bytes(&[1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0])
         );
         assert_eq!(found["error"]["words"], json!([]));
-        // No number is not a number.
+        // NaN counts as missing.
         assert_eq!(found["goodput_bps"]["present"], bytes(&[0, 0, 0]));
     }
 

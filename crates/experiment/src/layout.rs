@@ -1,5 +1,5 @@
-//! What a specification comes to before anything is sent: hosts, links, flows, and the shares that are theirs.
-//! For theory beside the measurement, and for drawing.
+//! The hosts, links and flows of a specification before any packet is sent, with max-min fair shares. Used by predictions
+//! and drawings.
 
 use foundation::Duration;
 use network::topology::Topology;
@@ -14,89 +14,89 @@ use crate::workload::WorkloadKind;
 /// A link in one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkLayout {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The node at its beginning.
+    /// Node at the near end.
     pub from: String,
-    /// The node at its end.
+    /// Node at the far end.
     pub to: String,
-    /// Rate in bit/s; null where it is infinite or follows a trace.
+    /// Rate in bit/s; null if unlimited or recorded.
     pub rate_bps: Option<f64>,
-    /// Delay in seconds, without sending.
+    /// Propagation delay in seconds.
     pub delay_s: f64,
-    /// Which packets it loses; null for none.
+    /// Loss model; null for none.
     pub loss: Option<LossConfig>,
-    /// What waits in front of it.
+    /// Queue.
     pub queue: QueueConfig,
-    /// Whether its rate, its delay and the order of packets never vary, and none is doubled or damaged.
+    /// Whether rate and delay are constant, without reordering, duplication or corruption.
     pub is_steady: bool,
 }
 
-/// What limits a TCP flow at its own ends.
+/// The limits of a TCP flow at its ends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TcpLayout {
-    /// The congestion controller's name.
+    /// Name of the congestion controller.
     pub controller: String,
-    /// The most bytes that may be unacknowledged, whatever the controller allows.
+    /// Limit of unacknowledged bytes, independent of the controller.
     pub window_bytes: u64,
-    /// The retransmission timeout on a path without a queue, in seconds.
+    /// RTO on a path without queueing delay, in seconds.
     pub timeout_s: f64,
 }
 
-/// What requests and responses are.
+/// The sizes of requests and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ExchangeLayout {
     /// Payload of a request.
     pub request_bytes: u64,
     /// Payload of a response.
     pub response_bytes: u64,
-    /// The largest packet with all its headers.
+    /// MTU of the path.
     pub mtu_bytes: u32,
 }
 
-/// A flow, or several alike.
+/// A flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowLayout {
-    /// The name of the traffic; null for a measured flow.
+    /// Name of the traffic; null for measured flows.
     pub traffic: Option<String>,
-    /// The host that sends.
+    /// Sender.
     pub from: String,
-    /// The host that receives.
+    /// Receiver.
     pub to: String,
-    /// Indices of the links on its way.
+    /// Indices of the links of its route.
     pub links: Vec<usize>,
-    /// Indices of the links on the way back.
+    /// Indices of the links of the reverse route.
     pub reverse_links: Vec<usize>,
-    /// Payload in a full packet, in bytes.
+    /// Payload of a full packet, in bytes.
     pub payload_bytes: u64,
-    /// That over all bytes of the packet on the wire.
+    /// Payload of a full packet over its bytes on the wire.
     pub payload_share: f64,
-    /// Max-min fair goodput in bit/s; null where nothing limits it, or where flows come and go.
+    /// Max-min fair goodput in bit/s; null if unlimited, or if flows arrive at random.
     pub max_min_bps: Option<f64>,
-    /// What limits it at its ends; null where it is not TCP.
+    /// Limits at its ends; null for other protocols than TCP.
     pub tcp: Option<TcpLayout>,
-    /// What it asks and answers; null where it does not.
+    /// Sizes of requests and responses; null for other workloads.
     pub exchange: Option<ExchangeLayout>,
 }
 
 /// Hosts, links and flows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Layout {
-    /// The hosts' names.
+    /// Names of the hosts.
     pub hosts: Vec<String>,
     /// All links.
     pub links: Vec<LinkLayout>,
-    /// Indices of the links whose queues are measured: links that the measured data crosses.
+    /// Indices of the measured links.
     pub bottlenecks: Vec<usize>,
-    /// One entry a flow; of flows that arrive, one a pair of hosts.
+    /// One entry per flow; for arrivals, one per pair of hosts.
     pub flows: Vec<FlowLayout>,
 }
 
 impl Layout {
-    /// The layout of a trial.
+    /// Returns the layout of a trial.
     ///
     /// # Errors
-    /// What is wrong with its network or its hosts.
+    /// Problems of its network or its hosts.
     pub fn of(spec: &TrialSpec) -> Result<Self, SpecError> {
         let plan = Plan::of(spec)?;
         let topology = &plan.topology;
@@ -132,7 +132,7 @@ fn is_steady(link: &LinkSpec) -> bool {
         && link.corrupt.is_none()
 }
 
-/// What limits the flows of a group at their ends, on the links of a way there and back.
+/// Returns the limits of the flows of a group at their ends, for a path in both directions.
 fn tcp(group: &Group, topology: &Topology, ways: &[&[LinkId]; 2]) -> Option<TcpLayout> {
     let Protocol::Tcp(config) = &group.protocol else {
         return None;
@@ -172,7 +172,7 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
             members.extend((0..group.pairs.len()).map(|pair| Member {
                 group: number as u32,
                 pair: pair as u32,
-                // A source of constant rate takes what it sends.
+                // A source of constant rate has the goodput that it sends.
                 goodput: group.demand().unwrap_or(0.0),
             }));
         }
@@ -208,20 +208,20 @@ fn flows(topology: &Topology, groups: &[Group]) -> Vec<FlowLayout> {
 /// A flow of a group, between a pair of its hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// Its group.
+    /// Group.
     pub group: u32,
-    /// Its pair of hosts.
+    /// Pair of hosts.
     pub pair: u32,
-    /// Payload that it gets through, in bit/s: counts for flows that do not answer congestion.
+    /// Goodput in bit/s; read for flows that do not respond to congestion.
     pub goodput: f64,
 }
 
-/// The max-min fair goodput, in bit/s, of the flows that answer congestion, from what the others leave of the
-/// links. `None` for those others, and for all where flows choose among several ways.
+/// Returns the max-min fair goodput, in bit/s, of the flows that respond to congestion, from the capacity left by the
+/// others. `None` for those others, and for all flows if any group chooses among several paths.
 #[must_use]
 pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) -> Vec<Option<f64>> {
     if groups.iter().any(Group::chooses_ways) {
-        // What is whose follows from no way that is known beforehand.
+        // The shares depend on paths that are not known in advance.
         return vec![None; members.len()];
     }
     let all = topology.links().iter();
@@ -233,16 +233,16 @@ pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) ->
         let way = &group.pairs[member.pair as usize].ways[0];
         group.data_links(way).iter().map(|link| link.0 as usize).collect()
     };
-    let mut claims = Vec::new();
+    let mut demands = Vec::new();
     for member in members {
         let group = &groups[member.group as usize];
-        if group.answers_congestion() {
-            let demand = group
+        if group.responds_to_congestion() {
+            let limit = group
                 .demand()
                 .map_or(f64::INFINITY, |rate| rate / group.payload_share());
-            claims.push(FlowDemand {
+            demands.push(FlowDemand {
                 links: links(member),
-                demand,
+                limit,
             });
         } else {
             for link in links(member) {
@@ -250,10 +250,10 @@ pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) ->
             }
         }
     }
-    let mut wire = max_min_shares(&capacities, &claims).into_iter();
+    let mut wire = max_min_shares(&capacities, &demands).into_iter();
     let share = |member: &Member| {
         let group = &groups[member.group as usize];
-        let share = group.answers_congestion().then(|| wire.next()).flatten()?;
+        let share = group.responds_to_congestion().then(|| wire.next()).flatten()?;
         Some(share * group.payload_share())
     };
     members.iter().map(share).collect()

@@ -1,6 +1,6 @@
-//! What a trial is, in every world that runs whole topologies: its specification and vocabulary, who sends what to
-//! whom, and the figures that it comes to. Worlds differ in their clock and in their hosts, not in what is asked
-//! and what is counted.
+//! The definition of a trial, shared by all worlds: its specification, the plan of flows derived from it, and the metrics
+//! and record computed from its outcome. It depends on `network`, `transport` and `foundation`. It must not run anything:
+//! clocks, sockets and event loops belong to the worlds (`simulation`, `emulation`), which differ only in those.
 
 #![forbid(unsafe_code)]
 

@@ -1,12 +1,12 @@
-//! Protocols whose headers need a larger MTU than the network requires of its links.
+//! Validation of the MTU of paths against the header sizes of protocols.
 
 use foundation::Problem;
 use transport::mptcp::segment::LEAST_MTU;
 
 use crate::plan::{Group, Protocol};
 
-/// A problem for each of `groups`, the measured flows first, that runs multipath TCP between `hosts` over links whose MTU
-/// leaves no room for payload.
+/// Returns a problem for each group, the measured flows first, that runs multipath TCP over links whose MTU leaves no room
+/// for payload.
 pub(crate) fn check(groups: &[Group], hosts: &[String]) -> impl Iterator<Item = Problem> {
     let multipath = |group: &&Group| matches!(group.protocol, Protocol::Mptcp(_));
     groups.iter().enumerate().filter(move |(_, group)| multipath(group)).filter_map(|(number, group)| {
@@ -14,7 +14,7 @@ pub(crate) fn check(groups: &[Group], hosts: &[String]) -> impl Iterator<Item = 
         let (pair, mtu) = ways.min_by_key(|&(_, mtu)| mtu).filter(|&(_, mtu)| mtu < LEAST_MTU)?;
         let [from, to] = [pair.from, pair.to].map(|host| &hosts[host.0 as usize]);
         let message = format!(
-            "\"mptcp\" needs an MTU of at least \"{LEAST_MTU}B\": links from {from:?} to {to:?} carry \"{mtu}B\""
+            "\"mptcp\" requires an MTU of at least \"{LEAST_MTU}B\", but links from {from:?} to {to:?} have \"{mtu}B\""
         );
         let place = match number.checked_sub(1) {
             None => "protocol".to_owned(),

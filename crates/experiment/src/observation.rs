@@ -1,25 +1,25 @@
-//! What a link has done, as it stood at one moment.
+//! Observations of a link.
 
 use foundation::Instant;
 use hdrhistogram::Histogram;
 use network::{Body, Count, LinkId, Network, Observer};
 
-/// A link's counters at one moment, or over a span of time.
+/// The counters of a link at one time, or over a time.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
-    /// What reached its far end.
+    /// Packets that reached its far end.
     pub delivered: Count,
-    /// Packets that its queue dropped.
+    /// Packets dropped by its queue.
     pub dropped: u64,
-    /// Packets that its loss model dropped.
+    /// Packets dropped by its loss model.
     pub lost: u64,
-    /// Packets that its queue marked (ECN).
+    /// Packets marked by its queue (ECN).
     pub marked: u64,
-    /// The most packets in its queue, from the beginning.
+    /// Maximum queue length since the start of the trial.
     pub max_queue_packets: u64,
     /// Packets in the queue times nanoseconds.
     packet_nanos: u128,
-    /// Waiting times before transmission, in nanoseconds, since the last [`mark`](Observation::mark).
+    /// Queueing delays in nanoseconds since the last [`mark`](Observation::mark).
     pub waits: Option<Box<Histogram<u64>>>,
 }
 
@@ -37,14 +37,14 @@ impl Observation {
         }
     }
 
-    /// A link as it stands now, where measuring begins: waits until now are forgotten.
+    /// Observes a link at the start of the measured time, and clears its histogram.
     #[must_use]
     pub fn mark<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
         network.reset_waits(link);
         Self::counters(now, network, link)
     }
 
-    /// A link as it stands now, where measuring ends: its waits are no longer recorded.
+    /// Observes a link at the end of the measured time, and takes its histogram.
     #[must_use]
     pub fn take<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
         Self {
@@ -53,10 +53,10 @@ impl Observation {
         }
     }
 
-    /// What has been added since `before`.
+    /// Returns the increase since `before`.
     ///
     /// # Panics
-    /// Where `before` is not from before.
+    /// If `before` is not an earlier observation.
     #[must_use]
     pub fn since(self, before: &Self) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Observation {
         }
     }
 
-    /// Packets in the queue, the one being sent included, on average over so many seconds.
+    /// Returns the mean queue length in packets over a time in seconds, the packet in transmission included.
     #[must_use]
     pub fn mean_queue_packets(&self, seconds: f64) -> f64 {
         self.packet_nanos as f64 / 1e9 / seconds

@@ -1,34 +1,33 @@
-//! What became of a flow.
+//! The outcome of a flow.
 
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 use transport::Statistics;
 
-/// A histogram of round-trip times in nanoseconds, where one is kept.
+/// A histogram of round-trip times in nanoseconds, if recorded.
 pub type RttHistogram = Option<Box<Histogram<u64>>>;
 
-/// Counters of a sending direction, as they stood at one moment.
+/// Counters of a sending direction at one time, or over a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounters {
-    /// Data packets, retransmissions included.
+    /// Data packets, including retransmissions.
     pub packets: u64,
-    /// Their payload bytes.
+    /// Payload bytes of these packets.
     pub bytes: u64,
-    /// Data packets sent again.
+    /// Retransmitted data packets.
     pub retransmissions: u64,
-    /// Expiries of the retransmission timer.
+    /// Retransmission timeouts.
     pub timeouts: u64,
     /// Payload bytes of `retransmissions`.
     pub bytes_again: u64,
     /// Payload bytes acknowledged in order.
     pub acknowledged: u64,
-    /// The part of `acknowledged` that was also sent for the first time in the measured time: all of it where
-    /// measuring began with the flow.
+    /// The part of `acknowledged` that was first sent in the measured time.
     pub acknowledged_new: u64,
 }
 
 impl SendCounters {
-    /// The counters of these statistics.
+    /// Returns the counters of a machine's statistics.
     #[must_use]
     pub const fn of(statistics: &Statistics) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl SendCounters {
     }
 
     const fn since(self, before: Self) -> Self {
-        // Sent before, and acknowledged only since then if at all.
+        // First sent before, and not acknowledged by then.
         let under_way = before
             .bytes
             .saturating_sub(before.bytes_again)
@@ -59,7 +58,7 @@ impl SendCounters {
         }
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -74,12 +73,12 @@ impl SendCounters {
     }
 }
 
-/// Payload bytes by the number of the way that carried them, retransmissions included.
+/// Payload bytes by path number, including retransmissions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathBytes(Vec<u64>);
 
 impl PathBytes {
-    /// A way carried so many more.
+    /// Adds bytes of a path.
     pub fn add(&mut self, way: u8, bytes: u64) {
         let place = usize::from(way);
         if place >= self.0.len() {
@@ -88,14 +87,14 @@ impl PathBytes {
         self.0[place] += bytes;
     }
 
-    /// Both together.
+    /// Adds the bytes of all paths.
     pub fn add_all(&mut self, other: &Self) {
         for (way, bytes) in (0..).zip(&other.0) {
             self.add(way, *bytes);
         }
     }
 
-    /// What each of so many ways carried.
+    /// Returns the bytes of each of `ways` paths.
     #[must_use]
     pub fn by_way(&self, ways: u8) -> Vec<u64> {
         let mut bytes = self.0.clone();
@@ -111,29 +110,29 @@ impl PathBytes {
     }
 }
 
-/// The figures of a flow at one moment, the opener's first: when measuring began, or since then.
+/// The counters of a flow at one time, or over a time; the opener's come first.
 #[derive(Debug, Default)]
 pub struct FlowCounters {
-    /// What either end has sent.
+    /// Packets and bytes sent by each end.
     pub sent: [SendCounters; 2],
-    /// What both ends have sent, by way.
+    /// Bytes sent by both ends, by path.
     pub carried: PathBytes,
-    /// Bytes that either end has read.
+    /// Bytes read by each end.
     pub delivered: [u64; 2],
-    /// Round-trip samples of the opener in nanoseconds, where they are kept.
+    /// RTT samples of the opener in nanoseconds, if recorded.
     pub rtt: RttHistogram,
 }
 
 impl FlowCounters {
-    /// What has been added since `before`.
+    /// Returns the increase since `before`.
     ///
     /// # Panics
-    /// Where `before` is not from before.
+    /// If `before` is not an earlier state.
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
         if let (Some(all), Some(early)) = (&mut self.rtt, &before.rtt) {
             all.subtract(&**early)
-                .expect("both have the same bounds, and counts only grow");
+                .expect("both have the same bounds, and counts only increase");
         }
         Self {
             sent: [0, 1].map(|side| self.sent[side].since(before.sent[side])),
@@ -144,77 +143,77 @@ impl FlowCounters {
     }
 }
 
-/// A request and its response, as the one who asks sees them.
+/// A request and its response, at the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// When the request was made.
+    /// Time of the request.
     pub requested_at: Instant,
-    /// When the response was whole.
+    /// Time of the complete response.
     pub responded_at: Instant,
-    /// From the first packet of the one who asks to the last one that it got before the response was whole, as its
-    /// interface saw them; `None` where nobody looked.
+    /// Time on the wire, from the first packet of the request to the last one of the response at the client's interface;
+    /// `None` if not captured.
     pub on_wire: Option<Duration>,
 }
 
 impl Transaction {
-    /// How long the one who asks waited; with a connection of its own, from the wish to connect.
+    /// Returns the response time; with `reconnect` it includes the connection setup.
     #[must_use]
     pub fn time(&self) -> Duration {
         self.responded_at - self.requested_at
     }
 }
 
-/// What became of a flow. Counters are of the measured time alone.
+/// The outcome of a flow. Counters cover the measured time.
 #[derive(Clone, Debug)]
 pub struct FlowOutcome {
-    /// Its number, in the order in which flows begin.
+    /// Number, in order of start.
     pub number: u32,
-    /// 0 for the measured flows, else the place in `[[traffic]]`, from 1.
+    /// 0 for the measured flows, else the position in `[[traffic]]`, from 1.
     pub group: u32,
-    /// Which of the group's pairs of hosts.
+    /// Index of its pair of hosts.
     pub pair: u32,
-    /// Bytes that it was to send, where that is known.
+    /// Size in bytes, if known.
     pub size: Option<u64>,
-    /// When its application asked for it.
+    /// Time of opening.
     pub opened_at: Instant,
-    /// When the first data packet left.
+    /// Departure of the first data packet.
     pub first_data_at: Option<Instant>,
-    /// When the sender learned that the last byte so far had arrived.
+    /// Time of the last acknowledgement of new data.
     pub last_acknowledged_at: Option<Instant>,
-    /// When the receiver had read all of `size`.
+    /// Time at which the receiver had read `size` bytes.
     pub received_at: Option<Instant>,
-    /// What both ends sent.
+    /// Packets and bytes sent by both ends.
     pub sent: SendCounters,
-    /// Which ways carried that.
+    /// Bytes sent by both ends, by path.
     pub carried: PathBytes,
-    /// Bytes that the receiver read, and the sender.
+    /// Bytes read by the receiver and by the sender.
     pub delivered: [u64; 2],
-    /// Bytes that either end ever read.
+    /// Bytes read by both ends since the start of the flow.
     pub delivered_in_all: u64,
-    /// Round-trip samples of the sender in nanoseconds, where they were kept.
+    /// RTT samples of the sender in nanoseconds, if recorded.
     pub rtt: RttHistogram,
-    /// Requests that were answered.
+    /// Answered requests.
     pub transactions: Vec<Transaction>,
-    /// Requests that were not, where there is a time for it.
+    /// Number of requests without a response in time.
     pub unanswered: u64,
-    /// All packets that both ends sent, those without payload too, where they are counted.
+    /// Packets sent by both ends, including those without payload, if counted.
     pub packets: Option<u64>,
-    /// The ways between its hosts that carried its data, one bit each.
+    /// The paths that carried its data, one bit each.
     pub ways: u64,
     /// Whether both streams ended and were acknowledged.
     pub finished: bool,
-    /// Why it failed, if it did.
+    /// Reason of a failure.
     pub failure: Option<String>,
 }
 
 impl FlowOutcome {
-    /// Flow completion time in seconds, from the wish to connect to the arrival of the last byte.
+    /// Returns the flow completion time in seconds, from opening to the arrival of the last byte.
     #[must_use]
     pub fn completion(&self) -> Option<f64> {
         Some((self.received_at? - self.opened_at).as_secs_f64())
     }
 
-    /// Size over completion time, in bit/s.
+    /// Returns size over flow completion time, in bit/s.
     #[must_use]
     pub fn throughput(&self) -> Option<f64> {
         let seconds = self.completion().filter(|seconds| *seconds > 0.0)?;

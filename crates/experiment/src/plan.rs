@@ -1,4 +1,4 @@
-//! Who sends what to whom, worked out from a specification before a trial begins.
+//! The plan of a trial, derived from its specification: hosts, paths, and groups of flows.
 
 mod ways;
 
@@ -35,7 +35,7 @@ pub enum Protocol {
     Mptcp(Arc<Setup>),
     /// An ARQ protocol over UDP.
     Arq(Arc<ArqConfig>),
-    /// Datagrams of so many payload bytes, where no request or response sets them.
+    /// Datagrams with this payload in bytes, for workloads without requests.
     Udp(u32),
     /// ICMP echo.
     Icmp,
@@ -44,13 +44,13 @@ pub enum Protocol {
 /// Bytes of an IPv4 header without options (RFC 791).
 pub const IPV4_HEADER: u32 = 20;
 
-/// The MTU of Ethernet (RFC 894), which hosts have where nothing else is said.
+/// The MTU of Ethernet (RFC 894), the default of hosts.
 const ETHERNET: u32 = 1500;
 
 /// Bytes of a TCP header without options (RFC 9293, section 3.1).
 const TCP_HEADER: u32 = 20;
 
-/// Bytes that the options of each segment take, padding included: timestamps (RFC 7323, appendix A), and the connection count
+/// Returns the bytes of the options of each segment with padding: timestamps (RFC 7323, appendix A) and the connection count
 /// of T/TCP (RFC 1644, section 3.1).
 fn options(config: &TcpConfig) -> u32 {
     let timestamps = if config.timestamps == Some(false) { 0 } else { 12 };
@@ -68,50 +68,50 @@ impl Protocol {
         }
     }
 
-    /// Payload bytes of a full packet.
+    /// Returns the payload bytes of a full packet.
     fn segment(&self) -> u64 {
         match self {
             Self::Tcp(config) => config.mss().bytes() - u64::from(options(config)),
             Self::Mptcp(setup) => setup.segment(),
             Self::Arq(config) => config.mss.bytes(),
             Self::Udp(size) => u64::from(*size),
-            // What a packet of 1500 bytes has room for.
+            // The payload of a packet of 1500 bytes.
             Self::Icmp => u64::from(ETHERNET) - u64::from(UDP_IPV4_OVERHEAD),
         }
     }
 }
 
-/// Flows that run one protocol and one workload: the measured ones, or one kind of traffic.
+/// Flows with one protocol and one workload: the measured ones, or one kind of traffic.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// The name of the traffic; `None` for the measured flows.
+    /// Name of the traffic; `None` for the measured flows.
     pub name: Option<String>,
-    /// What its flows run.
+    /// Protocol.
     pub protocol: Protocol,
-    /// What they carry.
+    /// Workload.
     pub workload: WorkloadConfig,
-    /// How large they are, where that is known from their beginning.
+    /// Distribution of flow sizes, if flows have a size.
     pub sizes: Option<SizeDistribution>,
-    /// Between which hosts.
+    /// Pairs of hosts.
     pub pairs: Arc<[Pair]>,
-    /// The largest packet that the first ways of all its pairs carry, in bytes with all headers.
+    /// Smallest MTU of the first paths of all pairs, in bytes.
     pub mtu: u32,
-    /// Whether each connection keeps a histogram of round-trip times, of 240 kB.
+    /// Whether each connection records an RTT histogram, of 240 kB.
     pub records_rtt: bool,
-    /// Draws start times, arrivals, sizes and pauses: the same for protocols that are compared.
+    /// Random stream of start times, arrivals, sizes and pauses, shared by compared protocols.
     pub random: Generator,
-    /// Draws paths: the same for protocols that are compared.
+    /// Random stream of path choices, shared by compared protocols.
     pub paths: Generator,
-    /// Draws what no result should depend on: initial sequence numbers, secrets.
+    /// Random stream of values that should not affect results: initial sequence numbers, secrets.
     pub numbers: Generator,
-    /// Where each flow's own random streams come from.
+    /// Source of the random streams of each flow.
     pub streams: Streams,
 }
 
-/// Flows that each keep a histogram of their own; beyond so many they would take too much memory.
-const MOST_HISTOGRAMS: usize = 64;
+/// Limit of flows with an RTT histogram each, for memory.
+const MAX_HISTOGRAMS: usize = 64;
 
-/// Everything that a world is made from.
+/// The plan of a trial, from which worlds are built.
 pub struct Plan {
     /// Hosts and links.
     pub topology: Topology,
@@ -122,10 +122,10 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Works a specification out. The bottlenecks of its topology are links that the measured data crosses.
+    /// Derives the plan of a specification, and selects bottlenecks on the paths of the measured data.
     ///
     /// # Errors
-    /// What is wrong with its network or its hosts.
+    /// Problems of its network or its hosts.
     pub fn of(spec: &TrialSpec) -> Result<Self, SpecError> {
         Self::new(spec, spec.topology()?)
     }
@@ -164,7 +164,7 @@ fn invalid(problem: Problem, place: &str) -> SpecError {
 }
 
 impl Group {
-    /// Flows of `workload`, between hosts that it or the topology names.
+    /// Returns a group of flows between the hosts named by the workload or the topology.
     fn of(
         name: Option<String>,
         protocol: &ProtocolConfig,
@@ -175,7 +175,7 @@ impl Group {
         let pairs: Arc<[Pair]> = routes.pairs(workload)?.into();
         let mtu = pairs.iter().map(|pair| pair.ways[0].mtu).min();
         let flows = pairs.len() * workload.flows() as usize;
-        let is_few = flows <= MOST_HISTOGRAMS && workload.kind != WorkloadKind::Arrivals;
+        let is_few = flows <= MAX_HISTOGRAMS && workload.kind != WorkloadKind::Arrivals;
         Ok(Self {
             records_rtt: name.is_none() && is_few,
             name,
@@ -191,20 +191,19 @@ impl Group {
         })
     }
 
-    /// Whether these are the measured flows.
+    /// Returns whether these are the measured flows.
     #[must_use]
     pub const fn is_measured(&self) -> bool {
         self.name.is_none()
     }
 
-    /// Whether its flows slow down when the network is full.
+    /// Returns whether its flows reduce their rate under congestion.
     #[must_use]
-    pub const fn answers_congestion(&self) -> bool {
+    pub const fn responds_to_congestion(&self) -> bool {
         !matches!(self.protocol, Protocol::Udp(_) | Protocol::Icmp)
     }
 
-    /// The end that receives most of the data: the first of each pair where responses are larger than requests, else the
-    /// second.
+    /// Returns the end that receives most of the data: the opener if responses are larger than requests, else the acceptor.
     #[must_use]
     pub fn data_receiver(&self) -> Side {
         let (request, response) = self.workload.exchange();
@@ -214,7 +213,7 @@ impl Group {
         }
     }
 
-    /// The links that data crosses on a way, in its direction.
+    /// Returns the links of a path in the direction of the data.
     #[must_use]
     pub fn data_links<'w>(&self, way: &'w Way) -> &'w [LinkId] {
         match self.data_receiver() {
@@ -223,7 +222,7 @@ impl Group {
         }
     }
 
-    /// The links of all ways that its data may take, in its direction.
+    /// Returns the links of all paths that its data may take, in the direction of the data.
     fn data_ways(&self) -> impl Iterator<Item = &[LinkId]> + Clone {
         let most = if self.chooses_ways() { usize::MAX } else { 1 };
         let ways = self
@@ -233,14 +232,14 @@ impl Group {
         ways.map(|way| self.data_links(way))
     }
 
-    /// Whether its requests and responses are one datagram each.
+    /// Returns whether its requests and responses are one datagram each.
     #[must_use]
     pub fn has_messages(&self) -> bool {
         let is_datagram = matches!(self.protocol, Protocol::Udp(_) | Protocol::Icmp);
         is_datagram && self.workload.kind == WorkloadKind::RequestResponse
     }
 
-    /// Whether a flow of it uses several ways, or another one than the first.
+    /// Returns whether its flows use several paths, or a path other than the first.
     #[must_use]
     pub fn chooses_ways(&self) -> bool {
         let chooses = match &self.protocol {
@@ -251,7 +250,7 @@ impl Group {
         chooses && self.pairs.iter().any(|pair| pair.ways.len() > 1)
     }
 
-    /// The most payload that a flow sends, in bit/s, where its application sets a limit.
+    /// Returns the mean rate of a flow in bit/s, if its application limits it.
     #[must_use]
     pub fn demand(&self) -> Option<f64> {
         let rate = self.workload.rate?.bits_per_second() as f64;
@@ -264,13 +263,13 @@ impl Group {
         Some(rate * on / (on + off))
     }
 
-    /// Payload bytes of a full packet.
+    /// Returns the payload bytes of a full packet.
     #[must_use]
     pub fn payload(&self) -> u64 {
         self.protocol.segment()
     }
 
-    /// Payload in a full packet over all its bytes on the wire.
+    /// Returns the payload of a full packet over its bytes on the wire.
     #[must_use]
     pub fn payload_share(&self) -> f64 {
         let payload = self.protocol.segment() as f64;
@@ -278,13 +277,13 @@ impl Group {
             Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + options(config),
             Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + options(&setup.config().tcp) + DSS_MAPPED,
             Protocol::Arq(_) => UDP_IPV4_OVERHEAD + HEADER_LENGTH as u32,
-            // ICMP's header is as long as UDP's (RFC 792, RFC 768).
+            // The ICMP header has the length of the UDP header (RFC 792, RFC 768).
             Protocol::Udp(_) | Protocol::Icmp => UDP_IPV4_OVERHEAD,
         };
         payload / (payload + f64::from(header))
     }
 
-    /// When each flow begins, and between which pair; none for arrivals, which are drawn one by one.
+    /// Returns the start and the pair of each flow; none for arrivals, which are drawn one by one.
     pub fn starts(&mut self) -> Vec<(Instant, u32)> {
         if self.workload.kind == WorkloadKind::Arrivals {
             return Vec::new();
@@ -303,7 +302,7 @@ impl Group {
         starts
     }
 
-    /// The time from one arrival to the next, and the pair of hosts of that next one.
+    /// Draws the time to the next arrival, and its pair of hosts.
     pub fn next_arrival(&mut self) -> (Duration, u32) {
         let mean = self
             .workload
@@ -314,7 +313,7 @@ impl Group {
         (gap, pair as u32)
     }
 
-    /// When nothing of this group begins, or a paced source sends, any more.
+    /// Returns the end of arrivals and of paced sending.
     #[must_use]
     pub fn stop_at(&self) -> Instant {
         self.workload
@@ -322,12 +321,12 @@ impl Group {
             .map_or(Instant::MAX, |duration| Instant::ZERO + duration)
     }
 
-    /// The bytes that the next flow sends, where that is known from its beginning.
+    /// Draws the size of the next flow in bytes, if flows have a size.
     pub fn next_size(&mut self) -> Option<u64> {
         Some(self.sizes.as_ref()?.draw(&mut self.random))
     }
 
-    /// With `reconnect`: how many more flows follow the first of each, one after the other.
+    /// Returns the number of flows that follow each first one (`reconnect`).
     #[must_use]
     pub fn successors(&self) -> u32 {
         match self.workload.reconnect {

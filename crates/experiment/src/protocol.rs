@@ -1,5 +1,6 @@
-//! Which protocol a flow runs: the vocabulary of `[[protocols]]`, one table a family.
+//! The keys of `[[protocols]]`: one table per protocol family.
 
+use foundation::kinds::read_value;
 use foundation::quantity::nearest;
 use foundation::{Problem, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -10,9 +11,7 @@ use transport::congestion::Registry;
 use transport::mptcp::MptcpConfig;
 use transport::tcp::TcpConfig;
 
-use crate::vocabulary::read_value;
-
-/// A protocol and its settings.
+/// A protocol with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ProtocolConfig {
@@ -32,23 +31,23 @@ pub enum ProtocolConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum UdpKind {
-    /// Datagrams: at the rate of the workload, whatever becomes of them, or as requests and responses.
+    /// Datagrams without feedback, at the rate of the workload or as requests and responses.
     Udp,
 }
 
-/// Datagrams: at the rate of the workload, whatever becomes of them (cross traffic), or one for each request and response.
+/// UDP: datagrams without feedback, at the rate of the workload (cross traffic) or one per request and response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UdpConfig {
-    /// "udp": datagrams at the rate of the workload, whatever becomes of them, or one for each request and response.
+    /// Protocol "udp": datagrams without feedback, at the rate of the workload or one per request and response.
     pub kind: UdpKind,
-    /// Payload of a datagram; for bulk and on-off. Default: "1000B".
+    /// Payload of a datagram for the workloads bulk and on-off, from "1B" to "65507B"; default "1000B".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Size>,
 }
 
 impl UdpConfig {
-    /// Payload of a datagram where no request or response sets it.
+    /// Returns the payload of a datagram for workloads without requests.
     #[must_use]
     pub fn datagram(&self) -> Size {
         self.mss.unwrap_or(Size::from_bytes(1000))
@@ -59,15 +58,15 @@ impl UdpConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IcmpKind {
-    /// Echo requests and their replies (RFC 792), as ping has them.
+    /// ICMP echo requests and replies (RFC 792), like ping.
     Icmp,
 }
 
-/// Echo requests and their replies (RFC 792), as ping has them: the peer's kernel answers.
+/// ICMP: echo requests and replies (RFC 792), like ping; the kernel of the peer replies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IcmpConfig {
-    /// "icmp": echo requests and their replies (RFC 792), as ping has them.
+    /// Protocol "icmp": echo requests and replies (RFC 792), like ping.
     pub kind: IcmpKind,
 }
 
@@ -85,7 +84,7 @@ impl UdpConfig {
     }
 }
 
-/// All kinds, as users write them.
+/// All kinds in study files.
 const KINDS: [&str; 7] = [
     "tcp",
     "mptcp",
@@ -96,10 +95,10 @@ const KINDS: [&str; 7] = [
     "selective-repeat",
 ];
 
-/// Reads the keys of multipath TCP: those of TCP, and its own.
+/// Reads the keys of multipath TCP: those of TCP and its own.
 fn read_mptcp(table: Value) -> Result<MptcpConfig, Problem> {
     let Value::Object(table) = table else {
-        return Err(Problem::new("", format!("{table} is no table with a kind")));
+        return Err(Problem::new("", format!("{table} is not a table with a kind")));
     };
     let known = MptcpConfig::keys();
     let (tcp, own) = MptcpConfig::split(table);
@@ -117,7 +116,7 @@ impl ProtocolConfig {
     /// Reads the table of a protocol.
     ///
     /// # Errors
-    /// The first thing that is wrong: its key, and what is allowed there.
+    /// The first problem.
     pub fn read(table: Value) -> Result<Self, Problem> {
         let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
         match kind {
@@ -141,7 +140,7 @@ impl ProtocolConfig {
         }
     }
 
-    /// Everything that is wrong with these settings.
+    /// Returns all problems of the settings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         match self {
@@ -154,7 +153,7 @@ impl ProtocolConfig {
     }
 }
 
-/// For the schema alone: reading goes through [`ProtocolConfig::read`], whose errors name their key.
+/// For the schema only: reading uses [`ProtocolConfig::read`], whose errors name their key.
 impl JsonSchema for ProtocolConfig {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Protocol".into()

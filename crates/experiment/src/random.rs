@@ -1,10 +1,10 @@
-//! Times drawn at random.
+//! Random durations.
 
 use foundation::{Duration, Generator};
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
 
-/// An exponentially distributed time.
+/// Draws an exponentially distributed time.
 ///
 /// # Panics
 /// Never: the mean is above 0 where a distribution is made.
@@ -16,7 +16,7 @@ pub fn exponential(random: &mut Generator, mean: Duration) -> Duration {
     Duration::from_secs_f64(distribution.sample(random))
 }
 
-/// A time from zero up to, and without, `most`.
+/// Draws a uniform time from 0 to `most`, exclusive.
 pub fn uniform(random: &mut Generator, most: Duration) -> Duration {
     if most.is_zero() {
         return Duration::ZERO;

@@ -1,4 +1,4 @@
-//! What a trial gave, as it is kept.
+//! The record of a trial.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,55 +8,55 @@ use crate::columns;
 use crate::metrics::{Metrics, TrialOutcome, of_transfer};
 use crate::outcome::FlowOutcome;
 
-/// One measured flow, or one of the traffic's: a row of the table of flows.
+/// A row of the flow table: one measured or background flow.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct FlowRecord {
-    /// Its number, in the order in which flows begin.
+    /// Number of the flow, in order of start.
     pub flow: u32,
-    /// The name of the traffic; null for a measured flow.
+    /// Name of the traffic; null for measured flows.
     pub traffic: Option<String>,
-    /// The host that opened it.
+    /// Host that opened the flow.
     pub from: String,
-    /// The host that it goes to.
+    /// Host that accepted the flow.
     pub to: String,
-    /// Bytes that it was to send; null where it was to send all that it could.
+    /// Size in bytes; null for flows without a size.
     pub size_bytes: Option<u64>,
-    /// The class of its size, from 0; null where the workload has no classes, or the flow no size.
+    /// Size class, from 0; null without size classes or a size.
     pub class: Option<usize>,
-    /// Seconds from the trial's beginning to the wish to connect.
+    /// Opening time, in seconds since the start of the trial.
     pub opened_s: f64,
-    /// Seconds from the wish to connect to the last byte's arrival; null where it has not arrived.
+    /// Flow completion time: from opening to the arrival of the last byte, in seconds; null if incomplete.
     pub fct_s: Option<f64>,
-    /// Goodput over the measured time, or over the flow's own time, in bit/s.
+    /// Goodput over the measured time or the duration of the flow, in bit/s.
     pub goodput_bps: f64,
-    /// Data packets sent in the measured time, retransmissions included.
+    /// Data packets sent in the measured time, including retransmissions.
     pub packets_sent: u64,
-    /// Data packets sent again in the measured time.
+    /// Retransmitted data packets in the measured time.
     pub retransmissions: u64,
-    /// Expiries of its retransmission timer in the measured time.
+    /// Retransmission timeouts in the measured time.
     pub timeouts: u64,
-    /// Paths between its hosts that carried its data.
+    /// Number of paths that carried its data.
     pub paths: u32,
-    /// Payload bytes that each path between its hosts carried in the measured time, retransmissions included, in the order of the paths' numbers.
+    /// Payload bytes sent on each path between its hosts in the measured time, including retransmissions, by path number.
     pub path_bytes: Vec<u64>,
-    /// Why it failed, if it did.
+    /// Reason of a failure; null otherwise.
     pub error: Option<String>,
 }
 
-/// What a trial gave.
+/// The record of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialRecord {
-    /// The figures; none where the transfer failed.
+    /// Metrics; `None` if the trial failed.
     pub metrics: Option<Metrics>,
-    /// Why it failed, in one line.
+    /// Reason of a failure, in one line.
     pub error: Option<String>,
-    /// Every flow that began, in that order. There may be very many: they are written as columns.
+    /// All flows, in order of start. There may be very many, so they are serialized as columns.
     #[serde(serialize_with = "columns::serialize", skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowRecord>,
 }
 
 impl TrialRecord {
-    /// The record of what was measured. `stop` says why the trial ended before its time, if it did.
+    /// Returns the record of a trial. `stop` is the reason of an early stop.
     #[must_use]
     pub fn of(measured: &TrialOutcome<'_>, stop: Option<String>) -> Self {
         let error = failure(measured).or(stop);
@@ -68,7 +68,7 @@ impl TrialRecord {
         }
     }
 
-    /// The record of one transfer outside of the simulator: what its sender counted, or why it failed.
+    /// Returns the record of one transfer outside the simulator, from the sender's counters or the reason of its failure.
     #[must_use]
     pub fn of_transfer(sent: Result<&Statistics, &String>) -> Self {
         Self {
@@ -79,8 +79,8 @@ impl TrialRecord {
     }
 }
 
-/// Why the trial failed. A flow that was to do something and could not is a failure. One that runs for a given time and
-/// breaks off has only sent less, unless all of them broke off and nothing was delivered: then nothing was measured.
+/// Returns the reason of a failure. A failed flow fails the trial, unless the workload is timed: then the flow has only sent
+/// less, and the trial fails only if all flows failed without delivering anything.
 fn failure(measured: &TrialOutcome<'_>) -> Option<String> {
     let group = &measured.groups[0];
     let own: Vec<&FlowOutcome> = measured.flows.iter().filter(|flow| flow.group == 0).collect();

@@ -1,5 +1,6 @@
 //! The specification of one trial.
 
+use foundation::kinds::read_value;
 use foundation::{Problem, Streams};
 use network::topology::{Topology, TopologyConfig};
 use network::{PathConfig, PathSpec};
@@ -9,7 +10,6 @@ use transport::arq::ArqConfig;
 
 use crate::protocol::{MAX_DATAGRAM, ProtocolConfig};
 use crate::traffic::TrafficConfig;
-use crate::vocabulary::read_value;
 use crate::workload::{WorkloadConfig, WorkloadKind};
 
 /// The network of a trial.
@@ -22,32 +22,32 @@ pub enum NetworkConfig {
     Topology(Box<TopologyConfig>),
 }
 
-/// Everything that a trial depends on.
+/// The complete input of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TrialSpec {
-    /// The path between two hosts, or a topology.
+    /// Path or topology.
     #[serde(flatten)]
     pub network: NetworkConfig,
-    /// The protocol of the measured flows, and its settings.
+    /// Protocol of the measured flows.
     pub protocol: ProtocolConfig,
-    /// What is sent.
+    /// Workload of the measured flows.
     pub workload: WorkloadConfig,
-    /// What else is on the network.
+    /// Background traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficConfig>,
-    /// The study's seed.
+    /// Seed of the study.
     pub seed: u64,
-    /// The number of the trial in its cell.
+    /// Number of the trial in its cell.
     pub trial: u64,
 }
 
-/// Why a specification cannot be run.
+/// An error in a specification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It is not a specification.
+    /// The format is wrong.
     #[error("{0}")]
     Unreadable(String),
-    /// Its settings are out of range.
+    /// Settings are invalid.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Problem>),
 }
@@ -58,14 +58,14 @@ impl From<Problem> for SpecError {
     }
 }
 
-/// What of the workload does not go with the protocol.
+/// Returns the first conflict between protocol and workload.
 pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Option<Problem> {
     if let ProtocolConfig::Tcp(config) = protocol
         && config.path.is_some()
         && workload.each_path == Some(true)
     {
         let message =
-            "true gives each path flows of its own, which choose none: leave it out, or the protocol's path";
+            "true excludes path of the protocol, since each path has its own flows: remove one of them";
         return Some(Problem::new("each_path", message));
     }
     let name = match protocol {
@@ -78,10 +78,7 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
         WorkloadKind::RequestResponse => messages_fit(protocol, workload),
         WorkloadKind::OnOff if !is_echo => None,
         WorkloadKind::Bulk if workload.rate.is_some() && !is_echo => None,
-        WorkloadKind::Bulk if !is_echo => Some(Problem::new(
-            "rate",
-            "the key is missing: udp has no rate of its own",
-        )),
+        WorkloadKind::Bulk if !is_echo => Some(Problem::new("rate", "the key is missing: required for udp")),
         other => {
             let others = if is_echo {
                 ""
@@ -97,39 +94,40 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
     }
 }
 
-/// What requests and responses that are one datagram each cannot be.
+/// Returns the first problem of requests and responses of one datagram each.
 fn messages_fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Option<Problem> {
     let (request, response) = workload.exchange();
     for (key, bytes) in [("request_size", request), ("response_size", response)] {
         if bytes > MAX_DATAGRAM {
-            let message = format!("\"{bytes}B\" is more than a datagram holds: at most {MAX_DATAGRAM}B");
+            let message =
+                format!("\"{bytes}B\" is out of range: at most {MAX_DATAGRAM}B, the size of a datagram");
             return Some(Problem::new(key, message));
         }
     }
     match protocol {
         ProtocolConfig::Icmp(_) if request != response => {
             let message =
-                format!("\"{response}B\" is not what icmp echoes: it must be request_size, \"{request}B\"");
+                format!("\"{response}B\" is not possible: icmp echoes request_size = \"{request}B\"");
             Some(Problem::new("response_size", message))
         }
         ProtocolConfig::Udp(config) if config.mss.is_some() => {
-            let message = "a request and a response are one datagram each: leave out mss of the protocol udp";
+            let message = "request-response over udp sends one datagram each: remove mss of the protocol";
             Some(Problem::new("kind", message))
         }
         _ => None,
     }
 }
 
-/// Reads a file that a specification names: a recorded trace, a table of sizes.
+/// Reads a file named in a specification: a recorded trace or a table of sizes.
 pub(crate) fn load(file: &str) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| error.to_string())
 }
 
 impl TrialSpec {
-    /// Reads a specification from JSON and checks its settings.
+    /// Reads and validates a specification in JSON.
     ///
     /// # Errors
-    /// [`SpecError`] with everything that is wrong.
+    /// [`SpecError`] with all problems.
     pub fn from_json(json: &str) -> Result<Self, SpecError> {
         let spec = Self::read(json)?;
         let mut problems: Vec<Problem> = Vec::new();
@@ -159,7 +157,7 @@ impl TrialSpec {
             (Some(_), Some(_)) => {
                 return Err(Problem::new(
                     "topology",
-                    "path and topology are given: a trial has one or the other",
+                    "path and topology exclude each other: remove one of them",
                 ));
             }
             (None, Some(topology)) => {
@@ -199,10 +197,10 @@ impl TrialSpec {
         })
     }
 
-    /// Hosts and links; a recorded trace is read from its file.
+    /// Builds the topology; reads recorded traces from their files.
     ///
     /// # Errors
-    /// [`SpecError::Invalid`] with everything that is wrong with the network.
+    /// [`SpecError::Invalid`] with all problems of the network.
     pub fn topology(&self) -> Result<Topology, SpecError> {
         let within = |table: &'static str| {
             move |problems: Vec<Problem>| {
@@ -223,32 +221,29 @@ impl TrialSpec {
         }
     }
 
-    /// The parts of a trial that processes with real sockets can run: one file over a path, by an ARQ protocol.
+    /// Returns the parts of a trial in the world relay: path, ARQ protocol, and file size.
     ///
     /// # Errors
-    /// What they cannot run, and everything that is wrong with the path.
+    /// What the relay does not support, and all problems of the path.
     pub fn transfer(&self) -> Result<(PathSpec, &ArqConfig, u64), SpecError> {
         let only = |key: &str, what: &str| SpecError::Invalid(vec![Problem::new(key, what)]);
         let NetworkConfig::Path(path) = &self.network else {
-            return Err(only("topology", "processes on real sockets run over a path only"));
+            return Err(only("topology", "the relay supports a path only"));
         };
         let ProtocolConfig::Arq(protocol) = &self.protocol else {
-            return Err(only(
-                "protocol.kind",
-                "processes on real sockets run ARQ protocols only",
-            ));
+            return Err(only("protocol.kind", "the relay supports ARQ protocols only"));
         };
         let (WorkloadKind::File, Some(size), None) =
             (self.workload.kind, self.workload.size, self.traffic.first())
         else {
             return Err(only(
                 "workload",
-                "processes on real sockets carry one file only, without traffic",
+                "the relay supports one file only, without traffic",
             ));
         };
         let given = self.workload.given();
         if let Some(key) = given.keys().find(|key| !["kind", "size"].contains(&key.as_str())) {
-            let message = "processes on real sockets carry one file at once: leave it out";
+            let message = "the relay sends one file immediately: remove this key";
             return Err(only(&format!("workload.{key}"), message));
         }
         let within = |problems: Vec<Problem>| problems.into_iter().map(|p| p.within("path")).collect();
@@ -258,8 +253,8 @@ impl TrialSpec {
         Ok((links, protocol, size.bytes()))
     }
 
-    /// The random streams of this trial. They depend on seed and trial alone: protocols that are
-    /// compared meet the same losses.
+    /// Returns the random streams of this trial. They depend only on seed and trial, so that compared protocols see the same
+    /// losses.
     #[must_use]
     pub const fn streams(&self) -> Streams {
         Streams::new(self.seed, self.trial)

@@ -1,35 +1,35 @@
-//! What else is on the network: the vocabulary of `[[traffic]]`.
+//! The keys of `[[traffic]]`: background flows.
 
 use foundation::Problem;
+use foundation::kinds::read_value;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::protocol::ProtocolConfig;
-use crate::vocabulary::read_value;
 use crate::workload::WorkloadConfig;
 
-/// Flows beside the measured ones: background, cross traffic, a competitor.
+/// Flows in addition to the measured ones: background traffic, cross traffic, a competing protocol.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrafficConfig {
-    /// Its name in this study: letters, digits, - and _.
+    /// Name, unique in the study: letters, digits, - and _.
     pub name: String,
-    /// The protocol that it runs, with the keys of [[protocols]]: { kind = "tcp", congestion = "reno" }.
+    /// Protocol, a table with the keys of [[protocols]], e.g. { kind = "tcp", congestion = "reno" }.
     pub protocol: ProtocolConfig,
-    /// What it sends, with the keys of [workload]; without a duration it lasts as long as the trial.
+    /// Workload, a table with the keys of [workload]; without duration it lasts as long as the trial.
     pub workload: WorkloadConfig,
 }
 
 impl TrafficConfig {
-    /// Reads the table of one kind of traffic.
+    /// Reads one table of `[[traffic]]`.
     ///
     /// # Errors
-    /// The first thing that is wrong: its key, and what is allowed there.
+    /// The first problem.
     pub fn read(table: Value) -> Result<Self, Problem> {
         let Value::Object(mut keys) = table else {
             return Err(Problem::new(
                 "",
-                format!("{table} is no table with name, protocol and workload"),
+                format!("{table} is not a table with name, protocol and workload"),
             ));
         };
         let mut take = |key: &str| {
@@ -48,13 +48,13 @@ impl TrafficConfig {
         })
     }
 
-    /// Everything that is wrong with it.
+    /// Returns all problems.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if self.name.is_empty() || !self.name.chars().all(is_word) {
-            let message = format!("{:?} is no name: letters, digits, - and _", self.name);
+        let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        if self.name.is_empty() || !self.name.chars().all(is_allowed) {
+            let message = format!("{:?} is not a name: use letters, digits, - and _", self.name);
             problems.push(Problem::new("name", message));
         }
         problems.extend(self.protocol.validate().into_iter().map(|p| p.within("protocol")));

@@ -1,7 +1,7 @@
-//! The words of a study file that Rust owns, as JSON Schema, and what is wrong with a use of them.
+//! JSON Schemas of the sections of a study file that Rust defines, and their validation.
 
 use foundation::Problem;
-use foundation::quantity::nearest;
+use foundation::kinds::read_value;
 use network::topology::TopologyConfig;
 use network::{PathConfig, Preset};
 use serde::de::DeserializeOwned;
@@ -13,11 +13,10 @@ use crate::record::FlowRecord;
 use crate::traffic::TrafficConfig;
 use crate::workload::WorkloadConfig;
 
-/// The sections of a study file that [`check`] knows.
+/// The sections of a study file that [`check`] accepts.
 pub const SECTIONS: [&str; 5] = ["path", "topology", "protocol", "workload", "traffic"];
 
-/// The whole vocabulary: a JSON Schema for each section and for a row of the flows, the presets with their keys, the
-/// metrics.
+/// Returns the JSON Schemas of all sections and of a row of the flow table, the presets with their keys, and the metrics.
 #[must_use]
 pub fn vocabulary() -> Value {
     let presets: serde_json::Map<String, Value> = Preset::ALL
@@ -39,10 +38,10 @@ pub fn vocabulary() -> Value {
     })
 }
 
-/// Everything that is wrong with one section of a study file, given as JSON. Keys are relative to it.
+/// Returns all problems of one section of a study file, given as JSON. Keys are relative to the section.
 ///
 /// # Errors
-/// If there is no such section.
+/// If the section does not exist.
 pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
     fn problems<T>(config: Result<T, Problem>, validate: impl FnOnce(&T) -> Vec<Problem>) -> Vec<Problem> {
         match config {
@@ -63,7 +62,7 @@ pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
             let known = SECTIONS.join(", ");
             return Err(Problem::new(
                 section,
-                format!("there is no such section: {known}"),
+                format!("unknown section: allowed: {known}"),
             ));
         }
     })
@@ -72,59 +71,13 @@ pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
 /// Reads a configuration from JSON.
 ///
 /// # Errors
-/// The first thing that is wrong: its key, and what is allowed there.
+/// The first problem.
 pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, Problem> {
     parse(json).and_then(read_value)
 }
 
 fn parse(json: &str) -> Result<Value, Problem> {
     serde_json::from_str(json).map_err(|error| Problem::new("", error.to_string()))
-}
-
-/// Reads a configuration from a value of JSON.
-///
-/// # Errors
-/// The first thing that is wrong: its key, and what is allowed there.
-pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
-    let mut track = serde_path_to_error::Track::new();
-    let result = T::deserialize(serde_path_to_error::Deserializer::new(value, &mut track));
-    result.map_err(|error| {
-        let path = track.path().to_string();
-        explain(if path == "." { "" } else { &path }, &error.to_string())
-    })
-}
-
-/// Turns what serde says of an unknown or missing word into what a person can act on.
-fn explain(path: &str, message: &str) -> Problem {
-    let mut words = message.split('`').skip(1).step_by(2);
-    let allowed = |words: &[&str]| words.join(", ");
-    let hint = |word: &str, known: &[&str]| {
-        nearest(word, known.iter().copied()).map_or(String::new(), |near| format!("did you mean {near:?}? "))
-    };
-    if message.starts_with("unknown field") {
-        let word = words.next().unwrap_or_default();
-        let known: Vec<&str> = words.collect();
-        let parent = path.strip_suffix(word).unwrap_or(path).trim_end_matches('.');
-        let text = format!("unknown key: {}allowed: {}", hint(word, &known), allowed(&known));
-        return Problem::new(word, text).within(parent);
-    }
-    if message.starts_with("unknown variant") {
-        let word = words.next().unwrap_or_default();
-        let known: Vec<&str> = words.collect();
-        return Problem::new(
-            path,
-            format!(
-                "{word:?} is not known: {}allowed: {}",
-                hint(word, &known),
-                allowed(&known)
-            ),
-        );
-    }
-    if message.starts_with("missing field") {
-        let word = words.next().unwrap_or_default();
-        return Problem::new(word, "the key is missing").within(path);
-    }
-    Problem::new(path, message)
 }
 
 #[cfg(test)]

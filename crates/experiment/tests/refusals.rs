@@ -64,7 +64,7 @@ fn multipath_tcp_needs_room_for_its_options() {
         assert_eq!(
             plan(mtu, &mptcp, json!([])),
             Err(format!(
-                "protocol.kind: \"mptcp\" needs an MTU of at least \"88B\": links from \"sender\" to \"receiver\" carry \"{mtu}\""
+                "protocol.kind: \"mptcp\" requires an MTU of at least \"88B\", but links from \"sender\" to \"receiver\" have \"{mtu}\""
             ))
         );
         assert_eq!(plan(mtu, &tcp, json!([])), Ok(()));

@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071).
 
-/// The checksum over `bytes`; 0 over bytes that hold a right one.
+/// Returns the checksum of `bytes`; 0 for bytes that include a valid checksum.
 #[must_use]
 pub fn of(bytes: &[u8]) -> u16 {
     let mut sum = 0_u32;
@@ -10,7 +10,7 @@ pub fn of(bytes: &[u8]) -> u16 {
     !fold(sum)
 }
 
-/// The checksum after one 16-bit word has changed (RFC 1624, section 3, equation 3).
+/// Returns the checksum after a change of one 16-bit field (RFC 1624, section 3, equation 3).
 #[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u32::from(!checksum) + u32::from(!old) + u32::from(new))

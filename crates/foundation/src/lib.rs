@@ -5,6 +5,7 @@
 
 pub mod checksum;
 pub mod icmp;
+pub mod kinds;
 pub mod problem;
 pub mod quantity;
 pub mod random;

@@ -1,21 +1,21 @@
-//! What is wrong with a setting, said so that a person can put it right.
+//! Problems of configurations.
 
 use std::fmt;
 
-/// One thing that is wrong with a configuration: the key, and what is wrong with its value.
+/// A problem of a configuration: a key, and an error message for its value.
 ///
-/// A `validate()` gives all problems at once, so that a study file is put right in one go.
+/// `validate()` functions return all problems at once, so that users can fix a study file in one pass.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
-    /// The key, with dots between tables: `reverse.loss.every`. Relative to the table that was
-    /// checked until [`Problem::within`] puts it into its place; empty where the table itself is meant.
+    /// The key, with dots between tables: `reverse.loss.every`. Relative to the validated table until [`Problem::within`]
+    /// prefixes it; empty for the table itself.
     pub key: String,
-    /// One sentence that names the value and what is allowed.
+    /// One sentence with the value and the allowed values.
     pub message: String,
 }
 
 impl Problem {
-    /// A problem with the value of `key`.
+    /// Returns a problem of `key`.
     #[must_use]
     pub fn new(key: impl Into<String>, message: impl Into<String>) -> Self {
         Self {

@@ -1,25 +1,25 @@
-//! Quantities of a study file. Each carries its unit as text; a bare number is an error that says
-//! which units there are. Peers' users suffer most from unit mistakes.
+//! Quantities in study files. Their text form includes a unit; a number without one is an error that lists the allowed
+//! units, because unit mistakes are the most common errors in configurations of network simulators.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::Duration;
 
-/// Why a text is not a quantity. The message names the text and what is allowed.
+/// A text that is not a quantity. The message contains the text and the allowed form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct QuantityError(String);
 
 impl QuantityError {
-    /// An error with this message.
+    /// Returns an error with this message.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
 }
 
-/// One unit: its name and how many base units it holds.
+/// A unit: its name and its size in base units.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
     name: &'static str,
@@ -27,13 +27,13 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// A unit of `scale` base units.
+    /// Returns a unit of `scale` base units.
     #[must_use]
     pub const fn new(name: &'static str, scale: f64) -> Self {
         Self { name, scale }
     }
 
-    /// Its name, as it is written behind a number.
+    /// Returns the name, as written after a number.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -44,10 +44,10 @@ fn unit_names(units: &[Unit]) -> String {
     units.iter().map(|u| u.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads a number and a unit; gives the value in base units, rounded to a whole one.
+/// Parses a number and a unit. Returns the value in base units, rounded to an integer.
 ///
 /// # Errors
-/// Where there is no number, no unit, an unknown unit, or the value is negative or too large.
+/// For a missing number, a missing or unknown unit, and a negative or too large value.
 pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) -> Result<u64, QuantityError> {
     let (number, unit) = split_number(what, text, units)?;
     if unit.is_empty() {
@@ -74,7 +74,7 @@ pub fn parse_scaled(what: &str, text: &str, units: &[Unit], aliases: &[Unit]) ->
     Ok(value as u64)
 }
 
-/// The end of an error about an unknown unit: all units that a lone prefix may stand for, else the nearest one.
+/// Returns the hint of an error about an unknown unit: all units with this prefix, else the nearest one.
 ///
 /// ```
 /// use foundation::quantity::unit_hint;
@@ -103,7 +103,7 @@ pub fn unit_hint<'a>(unit: &str, known: impl IntoIterator<Item = &'a str> + Clon
 /// Splits "20ms" into 20 and "ms".
 ///
 /// # Errors
-/// Where the text does not start with a number, or the number is negative.
+/// If the text does not start with a number, or the number is negative.
 pub fn split_number<'a>(what: &str, text: &'a str, units: &[Unit]) -> Result<(f64, &'a str), QuantityError> {
     let trimmed = text.trim();
     if trimmed.starts_with('-') {
@@ -125,7 +125,7 @@ pub fn split_number<'a>(what: &str, text: &'a str, units: &[Unit]) -> Result<(f6
     Ok((number, unit.trim()))
 }
 
-/// Writes `value` in the largest unit that it fills and in which it reads back as itself.
+/// Writes `value` in the largest unit of at most its size that preserves it exactly.
 pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
     let in_unit = |u: &Unit| value as f64 / u.scale;
     let unit = units
@@ -136,27 +136,27 @@ pub(crate) fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit
     write!(f, "{}{}", in_unit(unit), unit.name)
 }
 
-/// The known word nearest to a mistyped one, if any is near.
+/// Returns the known name nearest to a mistyped one, if any is near.
 ///
 /// ```
 /// assert_eq!(foundation::quantity::nearest("dealy", ["rate", "delay"]), Some("delay"));
 /// assert_eq!(foundation::quantity::nearest("xyz", ["rate", "delay"]), None);
 /// ```
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()
         .map(|k| {
             (
-                strsim::damerau_levenshtein(&word.to_lowercase(), &k.to_lowercase()),
+                strsim::damerau_levenshtein(&name.to_lowercase(), &k.to_lowercase()),
                 k,
             )
         })
-        .filter(|&(distance, k)| distance <= 1.max(k.len().min(word.len()) / 3))
+        .filter(|&(distance, k)| distance <= 1.max(k.len().min(name.len()) / 3))
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, k)| k)
 }
 
-/// Serde and JSON Schema for a type that is read and written as text.
+/// Implements serde and JSON Schema for a type with a text form.
 #[macro_export]
 macro_rules! impl_text_quantity {
     ($type:ty, $name:literal, $description:literal, $pattern:literal, [$($example:literal),+]) => {
@@ -217,23 +217,23 @@ const RATE_ALIASES: &[Unit] = &[
 ];
 
 impl Rate {
-    /// A rate of `bits` bit/s; `None` for zero, at which nothing would ever arrive.
+    /// Returns a rate of `bits` bit/s; `None` for zero.
     #[must_use]
     pub const fn from_bits_per_second(bits: u64) -> Option<Self> {
         if bits == 0 { None } else { Some(Self(bits)) }
     }
 
-    /// The rate in bit/s.
+    /// Returns the rate in bit/s.
     #[must_use]
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long `bytes` bytes take at this rate (serialization delay), rounded up to the nanosecond.
+    /// Returns the serialization delay of `bytes` bytes at this rate, rounded up to the nanosecond.
     #[must_use]
     #[inline]
     pub fn time_for(self, bytes: u64) -> Duration {
-        // 8e9 * bytes fits u64 up to 2.3 GB, which no packet exceeds; the slow way is for the rest.
+        // 8e9 * bytes fits into u64 up to 2.3 GB, which no packet exceeds.
         match bytes.checked_mul(8_000_000_000) {
             Some(scaled) => Duration::from_nanos(scaled.div_ceil(self.0)),
             None => {
@@ -243,7 +243,7 @@ impl Rate {
         }
     }
 
-    /// Bytes that pass in `span` at this rate, rounded down.
+    /// Returns the bytes sent in `span` at this rate, rounded down.
     #[must_use]
     pub fn bytes_in(self, span: Duration) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
@@ -256,7 +256,7 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         let bits = parse_scaled("a rate", text, RATE_UNITS, RATE_ALIASES)?;
         Self::from_bits_per_second(bits)
-            .ok_or_else(|| QuantityError(format!("{text:?} is no rate: it must be above 0")))
+            .ok_or_else(|| QuantityError(format!("{text:?} is not a rate: it must be above 0")))
     }
 }
 
@@ -290,13 +290,13 @@ const SIZE_UNITS: &[Unit] = &[
 const SIZE_ALIASES: &[Unit] = &[Unit::new("KB", 1e3)];
 
 impl Size {
-    /// `bytes` bytes.
+    /// Returns a size of `bytes` bytes.
     #[must_use]
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// Bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         self.0
@@ -312,7 +312,7 @@ impl FromStr for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The unit that leaves the shortest number: 65536 is "64KiB", 2000000 is "2MB", 1857353 is "1857353B".
+        // The largest unit with an integer value: 65536 is "64KiB", 2000000 is "2MB", 1857353 is "1857353B".
         let unit = SIZE_UNITS
             .iter()
             .rev()
@@ -330,15 +330,15 @@ impl_text_quantity!(
     ["1857353B", "64KiB", "2MB"]
 );
 
-/// How often something happens, more than never. As text: `/s` or `/min` ("1000/s").
+/// A frequency above zero. As text: `/s` or `/min` ("1000/s").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frequency(u64);
 
-/// Base unit: a millionth a second.
+/// Base unit: one millionth per second.
 const FREQUENCY_UNITS: &[Unit] = &[Unit::new("/min", 1e6 / 60.0), Unit::new("/s", 1e6)];
 
 impl Frequency {
-    /// Times a second.
+    /// Returns the frequency in 1/s.
     #[must_use]
     pub fn per_second(self) -> f64 {
         self.0 as f64 / 1e6
@@ -350,7 +350,7 @@ impl FromStr for Frequency {
     fn from_str(text: &str) -> Result<Self, QuantityError> {
         match parse_scaled("a frequency", text, FREQUENCY_UNITS, &[])? {
             0 => Err(QuantityError(format!(
-                "{text:?} is no frequency: it must be above 0"
+                "{text:?} is not a frequency: it must be above 0"
             ))),
             millionths => Ok(Self(millionths)),
         }
@@ -366,7 +366,7 @@ impl fmt::Display for Frequency {
 impl_text_quantity!(
     Frequency,
     "Frequency",
-    "how often, with its unit: /s or /min",
+    "a frequency with its unit: /s or /min",
     r"^[0-9]+(\.[0-9]+)? ?(/s|/min)$",
     ["1000/s", "0.5/s"]
 );
@@ -376,16 +376,16 @@ impl_text_quantity!(
 pub struct Probability(f64);
 
 impl Probability {
-    /// Never.
+    /// 0 %.
     pub const ZERO: Self = Self(0.0);
 
-    /// `None` outside of 0..=1.
+    /// Returns a probability; `None` outside 0..=1.
     #[must_use]
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The value in 0..=1.
+    /// Returns the value in 0..=1.
     #[must_use]
     pub const fn value(self) -> f64 {
         self.0
@@ -409,7 +409,7 @@ impl FromStr for Probability {
 
 impl fmt::Display for Probability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Twelve digits hide the binary tail of x * 100 and keep every percentage that people write.
+        // Twelve digits hide the rounding error of x * 100 and preserve every practical percentage.
         let percent = format!("{:.12}", self.0 * 100.0);
         write!(f, "{}%", percent.trim_end_matches('0').trim_end_matches('.'))
     }

@@ -1,6 +1,6 @@
-//! Named random streams. Every component draws from a stream of its own, derived from the study's
-//! seed, the trial's number and the component's name: a component that is added shifts no other,
-//! and protocols that are compared meet the same losses (common random numbers).
+//! Named random streams. Every component draws from a separate stream, derived from the seed of the study, the number of
+//! the trial and the name of the component. Added components therefore do not affect others, and compared protocols see
+//! the same losses (common random numbers).
 
 use rand::SeedableRng;
 
@@ -22,7 +22,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of trial number `trial` of a study with this `seed`.
+    /// Returns the streams of trial number `trial` of a study with this `seed`.
     #[must_use]
     pub const fn new(seed: u64, trial: u64) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Streams {
         }
     }
 
-    /// The streams of a component inside this one.
+    /// Returns the streams of a component.
     #[must_use]
     pub fn component(self, name: &str) -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Streams {
         }
     }
 
-    /// The stream named `name`, from its start.
+    /// Returns the stream named `name`, from its start.
     #[must_use]
     pub fn stream(self, name: &str) -> Generator {
         Generator::seed_from_u64(mix(self.base ^ hash(name)))

@@ -1,4 +1,4 @@
-//! Integer nanoseconds: whatever decides an order is never a float.
+//! Time in integer nanoseconds, so that the order of events never depends on floats.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use crate::quantity::{QuantityError, Unit, impl_text_quantity, parse_scaled, write_scaled};
 
-/// A point in time, in nanoseconds since the start of whatever clock the caller keeps.
+/// A point in time, in nanoseconds since the start of the caller's clock.
 ///
-/// State machines never read a clock: they are told the time. In simulation it starts at zero;
-/// on wall time it is counted from the start of the process.
+/// State machines never read a clock; the caller passes the time. Simulations start at zero, wall clocks at the start of
+/// the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
@@ -25,25 +25,25 @@ impl Instant {
     /// Later than every event: "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The point `nanos` nanoseconds after the start of the clock.
+    /// Returns the point `nanos` nanoseconds after the start of the clock.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the start of the clock.
+    /// Returns the nanoseconds since the start of the clock.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start of the clock, for reports (not for ordering).
+    /// Returns the seconds since the start of the clock, for reports (not for ordering).
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The span from `earlier` to `self`; zero where `earlier` is the later one.
+    /// Returns the span from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -51,78 +51,78 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
     /// The longest span.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `nanos` nanoseconds.
+    /// Returns a span of `nanos` nanoseconds.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A span of `micros` microseconds.
+    /// Returns a span of `micros` microseconds.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
-    /// A span of `millis` milliseconds.
+    /// Returns a span of `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// A span of `secs` seconds.
+    /// Returns a span of `secs` seconds.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// A span of `secs` seconds, rounded to the nanosecond; negative and NaN give zero.
+    /// Returns a span of `secs` seconds, rounded to the nanosecond; negative and NaN give zero.
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         Self((secs * 1e9).round() as u64)
     }
 
-    /// Nanoseconds.
+    /// Returns the nanoseconds.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Whole microseconds, rounded down.
+    /// Returns the microseconds, rounded down.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
-    /// Seconds, for reports and for ratios.
+    /// Returns the seconds, for reports and ratios.
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Whether this is no time at all.
+    /// Returns whether the span is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// `self - other`, zero where `other` is longer.
+    /// Returns `self - other`; zero if `other` is longer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The span times `factor`, rounded to the nanosecond.
+    /// Returns the span times `factor`, rounded to the nanosecond.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self((self.0 as f64 * factor).round() as u64)
     }
 
-    /// The span doubled `exponent` times, never beyond [`Duration::MAX`].
+    /// Returns the span doubled `exponent` times, at most [`Duration::MAX`].
     #[must_use]
     pub const fn doubled(self, exponent: u32) -> Self {
         if exponent >= 64 || self.0 > (u64::MAX >> exponent) {
@@ -154,7 +154,7 @@ impl Sub<Duration> for Instant {
 
 impl Sub for Instant {
     type Output = Duration;
-    /// The span between two points; zero where `earlier` is the later one.
+    /// Returns the span between two points; zero if `earlier` is later.
     fn sub(self, earlier: Self) -> Duration {
         self.saturating_since(earlier)
     }

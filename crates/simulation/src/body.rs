@@ -1,4 +1,4 @@
-//! What packets carry in simulation: a typed frame, segment or datagram. No bytes exist.
+//! Packet bodies in simulation: a typed frame, segment or datagram, without bytes.
 
 use experiment::plan::IPV4_HEADER;
 pub use experiment::trace::{Content, Side};
@@ -6,18 +6,18 @@ use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
 use transport::mptcp;
 use transport::tcp::Ecn;
 
-/// A packet's load on its way.
+/// The body of a simulated packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
-    /// The flow, numbered from 0 in the order in which flows begin.
+    /// Flow, numbered from 0 in the order of starts.
     pub flow: u32,
-    /// The end of the flow that it is for.
+    /// Destination end of the flow.
     pub to: Side,
-    /// The way that it takes, by its place among those that the flow may use.
+    /// Path, as an index of those the flow may use.
     pub way: u8,
-    /// Whether a bit flipped on the way; the checksum of the real packet would tell.
+    /// Whether a bit flipped; the checksum of a real packet would fail.
     pub corrupt: bool,
-    /// The rest.
+    /// Content.
     pub content: Content,
 }
 
@@ -39,12 +39,12 @@ impl Body for Parcel {
     }
 
     fn flow(&self) -> u64 {
-        // The two directions of a flow are two flows to a router (RFC 8290, section 4.1.1 hashes the 5-tuple).
+        // A router sees the two directions as two flows (RFC 8290, section 4.1.1 hashes the 5-tuple).
         u64::from(self.flow) << 1 | u64::from(self.to == Side::Sender)
     }
 }
 
-/// Bytes on the wire of what a packet carries, with all headers.
+/// Returns the bytes of a packet on the wire, all headers included.
 #[inline]
 fn wire_size(content: &Content) -> u32 {
     match content {
@@ -53,12 +53,12 @@ fn wire_size(content: &Content) -> u32 {
         Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
         Content::Datagram(length) => length + UDP_IPV4_OVERHEAD,
         Content::Message(message) => IPV4_HEADER + message.length,
-        // The IPv4 header, ICMP's 8 bytes, and the header and 8 bytes of what was dropped (RFC 792).
+        // The IPv4 header, 8 bytes of ICMP, and the IPv4 header and 8 bytes of the dropped packet (RFC 792).
         Content::TooBig { .. } => IPV4_HEADER + 8 + IPV4_HEADER + 8,
     }
 }
 
-/// The packet that carries `content` along `route`.
+/// Returns a packet with `content` on `route`.
 #[must_use]
 #[inline]
 pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) -> Packet<Parcel> {

@@ -1,6 +1,6 @@
-//! The simulated world: virtual time, hosts that run protocol machines, and one network between them.
-//!
-//! A [`trial`] is a pure function of its specification: the same [`TrialSpec`] gives the same bits.
+//! The world `sim`: protocol machines and a network on virtual time. It depends on `experiment`, `network`, `transport` and
+//! `foundation`. It must not read a clock, open sockets, or use randomness outside the streams of the trial: a [`trial`] is
+//! a pure function of its specification, and equal specifications give identical records.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Reading goodput, windows and queues at regular times.
+//! Periodic samples of goodput, congestion windows and queues.
 
 use experiment::metrics::GoodputWindow;
 use experiment::observation::Observation;
@@ -13,14 +13,14 @@ use network::{Network, Observer};
 use crate::body::Parcel;
 use crate::world::Flow;
 
-/// Reads a world at regular times.
+/// Takes periodic samples of a world.
 pub(crate) struct Sampler {
     series: Option<Sampling>,
-    /// The length of a window of goodput, kept of flows that all last.
+    /// Interval of goodput samples, for workloads with long-lived flows.
     window: Option<Duration>,
     windows: Vec<GoodputWindow>,
     last: Vec<u64>,
-    /// The bottlenecks when measuring began.
+    /// The bottlenecks at the start of the measured time.
     pub(crate) before: Vec<Observation>,
 }
 
@@ -36,12 +36,12 @@ impl Sampler {
         }
     }
 
-    /// How often windows of goodput are read, where they are.
+    /// Returns the interval of goodput samples, if any.
     pub(crate) const fn window(&self) -> Option<Duration> {
         self.window
     }
 
-    /// How often series are read, where they are.
+    /// Returns the interval of series, if any.
     pub(crate) fn interval(&self) -> Option<Duration> {
         self.series.as_ref().map(Sampling::interval)
     }
@@ -54,7 +54,7 @@ impl Sampler {
         &self.windows
     }
 
-    /// Measuring begins.
+    /// Starts the measured time.
     pub(crate) fn mark<O: Observer<Parcel>>(
         &mut self,
         now: Instant,
@@ -67,7 +67,7 @@ impl Sampler {
             .collect();
     }
 
-    /// Reads goodput.
+    /// Takes a goodput sample.
     pub(crate) fn take_window(&mut self, now: Instant, flows: &[Option<Flow>]) {
         let mut delivered = Vec::new();
         for flow in flows.iter().flatten() {
@@ -82,7 +82,7 @@ impl Sampler {
         self.windows.push(GoodputWindow { at: now, delivered });
     }
 
-    /// Reads machines and queues.
+    /// Takes a sample of machines and queues.
     pub(crate) fn take_series<O: Observer<Parcel>>(
         &mut self,
         now: Instant,

@@ -1,23 +1,23 @@
-//! Who wants to be called when: a heap whose entries are moved lazily.
+//! Endpoint timers: a heap with lazy updates.
 //!
-//! A retransmission timer moves with every ACK. An entry that comes too early is put back at its new
-//! time when it is met, so that moving a timer to a later time costs nothing.
+//! A retransmission timer moves with every ACK. The heap keeps the earlier entry; the caller re-inserts the timer at its
+//! current time when the entry expires, so postponing a timer is free.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use foundation::Instant;
 
-/// Wake-up times of numbered sleepers.
+/// Expiry times of numbered timers.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// The earliest entry of each sleeper; `MAX` for none.
+    /// The earliest entry of each timer; `MAX` for none.
     armed: Vec<Instant>,
 }
 
 impl Timers {
-    /// Sleeper `number` wants to wake at `at`.
+    /// Sets timer `number` to expire at `at`.
     #[inline]
     pub(crate) fn set(&mut self, number: u32, at: Instant) {
         let index = number as usize;
@@ -30,14 +30,14 @@ impl Timers {
         }
     }
 
-    /// When somebody may want to wake: never later than somebody does.
+    /// Returns a lower bound of the next expiry.
     #[inline]
     pub(crate) fn first(&self) -> Instant {
         self.heap.peek().map_or(Instant::MAX, |entry| entry.0.0)
     }
 
-    /// A sleeper with an entry at or before `now`. The caller asks it when it wants to wake, and
-    /// [`set`](Self::set)s that again.
+    /// Returns a timer with an entry at or before `now`. The caller checks its current time and, if that is later,
+    /// [`set`](Self::set)s it again.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<u32> {
         while let Some(&Reverse((at, number))) = self.heap.peek() {
             if at > now {
@@ -45,7 +45,7 @@ impl Timers {
             }
             self.heap.pop();
             let armed = &mut self.armed[number as usize];
-            // An entry that an earlier one has replaced is left over.
+            // Skips an entry replaced by an earlier one.
             if *armed == at {
                 *armed = Instant::MAX;
                 return Some(number);
@@ -61,7 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever moves when, each sleeper is woken at its last time and not before.
+        /// Every timer expires at its last set time, not earlier or later.
         #[test]
         fn wakes_every_endpoint_in_time(moves in prop::collection::vec((0_u32..5, 1_u64..100), 1..60)) {
             let mut timers = Timers::default();

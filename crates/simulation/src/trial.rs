@@ -11,10 +11,10 @@ use transport::tcp::StackKind;
 use crate::watch::WorldObserver;
 use crate::world::{RunError, World};
 
-/// Why there is no record.
+/// An error that prevents a record.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrialError {
-    /// The specification cannot be run.
+    /// The specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The caller cancelled the run.
@@ -22,19 +22,19 @@ pub enum TrialError {
     Cancelled,
 }
 
-/// Runs a trial. `cancel` is looked at now and then.
+/// Runs a trial. `cancel` stops it.
 ///
 /// # Errors
-/// [`TrialError`]; a transfer that fails is no error but a record that says so.
+/// [`TrialError`]; a failed transfer is not an error but a record with an `error`.
 pub fn run(spec: &TrialSpec, cancel: Option<&AtomicBool>) -> Result<TrialRecord, TrialError> {
     run_watched(spec, cancel, (), None).map(|(record, _)| record)
 }
 
-/// Runs a trial with a watcher, and gives the world as it was at the end. With `series`, machines and
-/// queues are read that often.
+/// Runs a trial with an observer and returns its record and the final world. `series` is the sampling interval of machines
+/// and queues.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 pub fn run_watched<W: WorldObserver>(
     spec: &TrialSpec,
     cancel: Option<&AtomicBool>,
@@ -53,18 +53,18 @@ pub fn run_watched<W: WorldObserver>(
     Ok((record, world))
 }
 
-/// The TCP of a kernel is not simulated.
+/// Rejects the kernel's TCP, which is not simulated.
 fn refuse_kernels(spec: &TrialSpec) -> Result<(), SpecError> {
     let own = [("protocol".to_owned(), &spec.protocol)];
     let traffic = spec.traffic.iter().enumerate();
     let traffic = traffic.map(|(number, one)| (format!("traffic.{number}.protocol"), &one.protocol));
-    let asks = |protocol: &ProtocolConfig| matches!(protocol, ProtocolConfig::Tcp(config) if config.stack == Some(StackKind::Kernel));
+    let uses_kernel = |protocol: &ProtocolConfig| matches!(protocol, ProtocolConfig::Tcp(config) if config.stack == Some(StackKind::Kernel));
     let problems: Vec<Problem> = own
         .into_iter()
         .chain(traffic)
-        .filter(|(_, protocol)| asks(protocol))
+        .filter(|(_, protocol)| uses_kernel(protocol))
         .map(|(place, _)| {
-            let message = "\"kernel\" is for the world netns, a simulation has none: allowed: longfat";
+            let message = "\"kernel\" requires the world netns: allowed in sim: longfat";
             Problem::new("stack", message).within(&place)
         })
         .collect();
@@ -74,11 +74,11 @@ fn refuse_kernels(spec: &TrialSpec) -> Result<(), SpecError> {
     }
 }
 
-/// Only a kernel has a loopback interface: there is no network to simulate, and all times would be zero.
+/// Rejects the kind loopback, which requires a kernel: it has no network to simulate, and all times would be zero.
 fn refuse_loopback(spec: &TrialSpec) -> Result<(), SpecError> {
     match &spec.network {
-        NetworkConfig::Topology(topology) if topology.kind == network::topology::TopologyKind::Loopback => {
-            let message = "\"loopback\" is for the world netns: it has no network to simulate";
+        NetworkConfig::Topology(topology) if topology.kind() == "loopback" => {
+            let message = "\"loopback\" requires the world netns: it has no network to simulate";
             Err(SpecError::Invalid(vec![Problem::new("topology.kind", message)]))
         }
         _ => Ok(()),

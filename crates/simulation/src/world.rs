@@ -24,59 +24,59 @@ use crate::sampling::Sampler;
 use crate::timers::Timers;
 use crate::watch::WorldObserver;
 
-/// How a run ended before its time.
+/// Why a run stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The caller wished so.
+    /// The caller cancelled it.
     #[error("cancelled")]
     Cancelled,
-    /// Nothing is left that could happen, and the transfer is not done.
-    #[error("the transfer came to a halt")]
+    /// No events are left and the transfer is incomplete.
+    #[error("the transfer stalled")]
     Stalled,
 }
 
-/// A flow that lives.
+/// An active flow.
 pub(crate) struct Flow {
     pub number: u32,
     pub group: u32,
     pub pair: u32,
-    /// Bytes that it will send, where that is known.
+    /// Bytes to send, if known.
     pub size: Option<u64>,
     pub opened_at: Instant,
-    /// When the receiver had read `size` bytes.
+    /// Time at which the receiver had read `size` bytes.
     pub received_at: Option<Instant>,
-    /// With a workload that reconnects: flows that follow this one.
+    /// Number of flows that follow this one (`reconnect`).
     pub successors: u32,
-    /// The account of the paths that its sender has.
+    /// Index of the sender's path estimates.
     pub account: u32,
     /// The hosts of its ends.
     pub hosts: [HostId; 2],
-    /// Whether its end has been counted.
+    /// Whether its completion has been counted.
     pub counted: bool,
     pub ends: [Endpoint; 2],
     pub baseline: FlowCounters,
 }
 
-/// Something that the world itself does at a time; at the same time, what was planned first comes first.
+/// A scheduled event of the world itself; ties follow the order of scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum WorldEvent {
-    /// What is measured begins.
+    /// Start of the measured time.
     Mark,
-    /// Goodput is read.
+    /// Goodput sample.
     Window,
-    /// Machines and queues are read.
+    /// Sample of machines and queues.
     Series,
-    /// A flow begins.
+    /// Start of a flow.
     Begin { group: u32, pair: u32, successors: u32 },
-    /// A flow of a Poisson process begins, and the next one is drawn.
+    /// Start of a flow of a Poisson process; the next one is drawn.
     Arrive { group: u32, pair: u32 },
-    /// The trial is over.
+    /// End of the trial.
     End,
 }
 
 impl WorldEvent {
-    /// Whether it only reads what others do.
-    const fn only_reads(self) -> bool {
+    /// Returns whether the event only takes a sample.
+    const fn is_sample(self) -> bool {
         matches!(self, Self::Window | Self::Series)
     }
 }
@@ -87,36 +87,36 @@ pub struct World<W: WorldObserver = ()> {
     network: Network<Parcel, W>,
     topology: Topology,
     groups: Vec<Group>,
-    /// Living flows; a place is used again when its flow is over.
+    /// Active flows; slots are reused.
     flows: Vec<Option<Flow>>,
     free: Vec<u32>,
-    /// The place of each flow that ever began, by number; `GONE` after it.
+    /// The slot of each flow by number; `GONE` once it is retired.
     places: Vec<u32>,
     timers: Timers,
-    /// What hosts know of their paths, and which of these accounts a pair of a group has.
+    /// Path estimates of the hosts, and their indices by group and pair.
     accounts: Vec<HostPaths>,
     account_of: Vec<Vec<u32>>,
-    /// What hosts remember of others, by number, where a TCP may open early; else one for all, which stays empty.
+    /// Caches of the hosts for TCP Fast Open and T/TCP, by host; a single empty one if no group uses them.
     memories: Vec<HostMemory>,
-    /// Ordered by time, then order of planning.
+    /// Ordered by time, then order of scheduling.
     controls: BTreeSet<(Instant, u64, WorldEvent)>,
     planned: u64,
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
     measured_from: Instant,
-    /// Measured flows that are not over, those that have not begun included.
+    /// Number of measured flows that are incomplete or have not started.
     outstanding: u64,
-    /// Whether more measured flows will arrive.
+    /// Whether further measured flows will arrive.
     arriving: bool,
     ends_by_time: bool,
     over: bool,
 }
 
 const GONE: u32 = u32::MAX;
-/// Steps between two looks at the wish to cancel.
-const STEPS_A_LOOK: u32 = 4096;
+/// Steps between two checks for cancellation.
+const STEPS_PER_CHECK: u32 = 4096;
 
-/// The memories of so many hosts, if a TCP of any group may open early.
+/// Returns a cache per host if any group uses TCP Fast Open or T/TCP, else a single one.
 fn memories(groups: &[Group], hosts: usize) -> Vec<HostMemory> {
     let is_early = |group: &Group| matches!(&group.protocol, Protocol::Tcp(tcp) if tcp.fast_open || tcp.ttcp);
     let count = if groups.iter().any(is_early) { hosts } else { 1 };
@@ -130,10 +130,10 @@ fn memories(groups: &[Group], hosts: usize) -> Vec<HostMemory> {
 }
 
 impl<W: WorldObserver> World<W> {
-    /// The world that a specification describes. With `series`, machines and queues are read that often.
+    /// Builds the world of a specification. `series` is the sampling interval of machines and queues.
     ///
     /// # Errors
-    /// What is wrong with its network or its hosts.
+    /// Problems of the network or the hosts.
     pub fn new(spec: &TrialSpec, watch: W, series: Option<Duration>) -> Result<Self, SpecError> {
         let plan = Plan::of(spec)?;
         let sampler = Sampler::new(spec, series, &plan.topology);
@@ -166,7 +166,7 @@ impl<W: WorldObserver> World<W> {
             .routes()
             .map(|route| world.network.route_links(route).count() as u8)
             .collect();
-        world.network.observer_mut().began(&hops);
+        world.network.observer_mut().started(&hops);
         world.prepare(spec);
         Ok(world)
     }
@@ -203,7 +203,7 @@ impl<W: WorldObserver> World<W> {
             }
         }
         if let Some(duration) = spec.workload.duration.filter(|_| spec.workload.kind.is_timed()) {
-            // Flows that arrive may take as long again to end; who is not done by then is counted so.
+            // Arriving flows have the same time again to complete; the others count as unfinished.
             let factor = if spec.workload.kind == WorkloadKind::Arrivals {
                 2
             } else {
@@ -226,9 +226,9 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// Plans the next reading, unless nothing can happen any more: readings alone must not keep a world running.
-    fn plan_reading(&mut self, after: Option<Duration>, control: WorldEvent) {
-        let is_planned = || self.controls.iter().any(|(_, _, control)| !control.only_reads());
+    /// Schedules the next sample, unless no other event is left: samples alone must not keep a world running.
+    fn plan_sample(&mut self, after: Option<Duration>, control: WorldEvent) {
+        let is_planned = || self.controls.iter().any(|(_, _, control)| !control.is_sample());
         let is_awake = self.timers.first() < Instant::MAX || self.network.poll_timeout().is_some();
         if is_awake || is_planned() {
             self.plan_after(after, control);
@@ -251,15 +251,15 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// Runs until all measured flows are over, or for the time that the workload gives.
+    /// Runs until all measured flows are complete, or for the duration of the workload.
     ///
     /// # Errors
-    /// [`Stop`] if it ended in another way.
+    /// [`RunError`] if it stops early.
     pub fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), RunError> {
         let mut steps = 0_u32;
         while !self.over {
             steps = steps.wrapping_add(1);
-            if steps.is_multiple_of(STEPS_A_LOOK) && cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
+            if steps.is_multiple_of(STEPS_PER_CHECK) && cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
                 return Err(RunError::Cancelled);
             }
             if !self.step() {
@@ -269,7 +269,7 @@ impl<W: WorldObserver> World<W> {
         Ok(())
     }
 
-    /// Moves to the next thing that happens. Gives whether there was one.
+    /// Processes the next event. Returns whether there was one.
     #[inline]
     fn step(&mut self) -> bool {
         let timer_at = self.timers.first();
@@ -300,7 +300,7 @@ impl<W: WorldObserver> World<W> {
         while let Some((_, packet)) = self.network.poll_delivery() {
             let parcel = packet.body;
             let place = self.places[parcel.flow as usize];
-            // Strays of a flow that is over reach a host that has forgotten it.
+            // Late packets of a retired flow are ignored.
             if place != GONE {
                 let side = parcel.to;
                 self.with_end(place, side, |end, now, network, host| {
@@ -313,36 +313,37 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// A router tells the sender of a packet that it was too large. It answers from where it stands;
-    /// here its word takes the whole way back, from the receiver's end.
+    /// Sends the ICMP error of a router for an oversized packet. A real router sends it from its position; here it takes the
+    /// whole reverse path from the receiver's end.
     #[cold]
     fn send_too_big(&mut self, body: &Parcel, mtu: u32) {
         let place = self.places[body.flow as usize];
-        // The other protocols find out by themselves.
+        // The other protocols detect the loss themselves.
         if place == GONE || !matches!(body.content, Content::Tcp(_) | Content::Mptcp(_)) {
             return;
         }
         if let Some(flow) = &self.flows[place as usize] {
             let route = flow.ends[body.to as usize].route(body.way);
-            let told = packet(
+            let error = packet(
                 route,
                 body.flow,
                 body.to.other(),
                 body.way,
                 Content::TooBig { mtu },
             );
-            self.network.send(self.now, told);
+            self.network.send(self.now, error);
         }
     }
 
     #[cold]
     fn wake(&mut self) {
-        while let Some(sleeper) = self.timers.pop(self.now) {
-            let (place, side) = if sleeper % 2 == 0 {
-                (sleeper / 2, Side::Sender)
+        while let Some(timer) = self.timers.pop(self.now) {
+            let side = if timer % 2 == 0 {
+                Side::Sender
             } else {
-                (sleeper / 2, Side::Receiver)
+                Side::Receiver
             };
+            let place = timer / 2;
             let Some(flow) = &self.flows[place as usize] else {
                 continue;
             };
@@ -350,12 +351,12 @@ impl<W: WorldObserver> World<W> {
             if timeout <= self.now {
                 self.with_end(place, side, Endpoint::handle_timeout);
             } else {
-                self.timers.set(sleeper, timeout);
+                self.timers.set(timer, timeout);
             }
         }
     }
 
-    /// Lets an end do something, and sees what has become of it.
+    /// Runs an action of an end and updates its timer and the state of the flow.
     #[inline]
     fn with_end(
         &mut self,
@@ -371,7 +372,7 @@ impl<W: WorldObserver> World<W> {
             Side::Sender => flow.hosts,
             Side::Receiver => [flow.hosts[1], flow.hosts[0]],
         };
-        // Without early openings there is one memory, and nobody looks into it.
+        // Without TCP Fast Open and T/TCP there is a single, unused cache.
         let memory = (own.0 as usize).min(self.memories.len() - 1);
         let mut host = Host {
             paths: &mut self.accounts[flow.account as usize],
@@ -390,7 +391,7 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// An end has finished, closed or failed: the flow may be over.
+    /// Handles an end that has finished, closed or failed; the flow may be complete.
     fn settle(&mut self, place: u32) {
         let Some(flow) = &mut self.flows[place as usize] else {
             return;
@@ -398,7 +399,7 @@ impl<W: WorldObserver> World<W> {
         let [sender, receiver] = &flow.ends;
         let failed = sender.progress.failure.is_some();
         let both = receiver.progress.is_settled() && sender.progress.is_settled();
-        // What matters is what the sender knows; a receiver may still have to repeat its last word.
+        // The sender's state decides; a receiver may still have to retransmit its last segment.
         if !failed && !sender.progress.finished {
             return;
         }
@@ -406,9 +407,9 @@ impl<W: WorldObserver> World<W> {
         if is_new {
             let (group, pair, successors) = (flow.group, flow.pair, flow.successors);
             let is_measured = self.groups[group as usize].is_measured();
-            // Nobody asks again after a failure.
-            let over = if failed { 1 + successors } else { 1 };
-            self.outstanding -= if is_measured { u64::from(over) } else { 0 };
+            // No request follows a failure.
+            let completed = if failed { 1 + successors } else { 1 };
+            self.outstanding -= if is_measured { u64::from(completed) } else { 0 };
             if successors > 0 && !failed {
                 let think = self.groups[group as usize].workload.think.unwrap_or_default();
                 let successors = successors - 1;
@@ -434,7 +435,7 @@ impl<W: WorldObserver> World<W> {
         self.over |= !waits && kind_ends;
     }
 
-    /// Takes a flow out of the world and keeps its figures.
+    /// Removes a flow and keeps its outcome.
     fn retire_flow(&mut self, place: u32) {
         if let Some(flow) = self.flows[place as usize].take() {
             self.places[flow.number as usize] = GONE;
@@ -443,7 +444,7 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// Ends all flows that still live, and puts the outcomes of all in the order in which they began.
+    /// Retires all active flows and sorts the outcomes by start.
     pub(crate) fn close(&mut self) {
         for place in 0..self.flows.len() as u32 {
             self.retire_flow(place);
@@ -461,13 +462,13 @@ impl<W: WorldObserver> World<W> {
                 WorldEvent::Mark => self.mark(),
                 WorldEvent::Window => {
                     self.sampler.take_window(self.now, &self.flows);
-                    self.plan_reading(self.sampler.window(), control);
+                    self.plan_sample(self.sampler.window(), control);
                 }
                 WorldEvent::Series => {
                     let (groups, network) = (&self.groups, &self.network);
                     self.sampler
                         .take_series(self.now, &self.flows, groups, network, &self.topology);
-                    self.plan_reading(self.sampler.interval(), control);
+                    self.plan_sample(self.sampler.interval(), control);
                 }
                 WorldEvent::Begin {
                     group,
@@ -516,11 +517,11 @@ impl<W: WorldObserver> World<W> {
         self.flows[place as usize] = Some(flow);
         self.places.push(place);
         self.with_end(place, Side::Sender, Endpoint::open);
-        // A route without any link delivers at once.
+        // A route without links delivers immediately.
         self.deliver();
     }
 
-    /// From here on is measured.
+    /// Starts the measured time.
     fn mark(&mut self) {
         for flow in self.flows.iter_mut().flatten() {
             flow.baseline = baseline(&flow.ends);
@@ -528,36 +529,36 @@ impl<W: WorldObserver> World<W> {
         self.sampler.mark(self.now, &mut self.network, &self.topology);
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// From when on is measured.
+    /// Returns the start of the measured time.
     #[must_use]
     pub const fn measured_from(&self) -> Instant {
         self.measured_from
     }
 
-    /// The network, with what its links counted.
+    /// Returns the network with its counters.
     #[must_use]
     pub const fn network(&self) -> &Network<Parcel, W> {
         &self.network
     }
 
-    /// The network, to take what its watcher saw.
+    /// Returns the network for changes, e.g. to take data from its observer.
     pub const fn network_mut(&mut self) -> &mut Network<Parcel, W> {
         &mut self.network
     }
 
-    /// Hosts and links.
+    /// Returns hosts and links.
     #[must_use]
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// The groups of flows, the measured one first.
+    /// Returns the groups of flows, the measured one first.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups
     }
@@ -566,13 +567,13 @@ impl<W: WorldObserver> World<W> {
         &self.sampler
     }
 
-    /// The series that were asked for.
+    /// Returns the series, if sampled.
     #[must_use]
     pub fn series(&self) -> Option<&Series> {
         self.sampler.series()
     }
 
-    /// What the bottlenecks have done since measuring began. Their waits are taken: they are given once.
+    /// Returns the observations of the bottlenecks over the measured time. Takes their histograms, so a second call lacks them.
     pub(crate) fn bottlenecks(&mut self) -> Vec<Observation> {
         let (now, network) = (self.now, &mut self.network);
         let links = self.topology.bottlenecks().iter().zip(&self.sampler.before);
@@ -581,7 +582,7 @@ impl<W: WorldObserver> World<W> {
             .collect()
     }
 
-    /// What became of every flow that began, in the order in which they began, after the run.
+    /// Returns the outcome of every started flow after the run, in order of start.
     #[must_use]
     pub fn outcomes(&self) -> &[FlowOutcome] {
         &self.outcomes
@@ -592,7 +593,7 @@ impl<W: WorldObserver> World<W> {
 mod tests {
     use super::*;
 
-    /// A world in which one flow is awaited that never begins.
+    /// A world that expects one flow more than it starts.
     #[test]
     fn stalls_although_series_are_read() {
         let json = r#"{"path": {"rate": "1Mbit/s", "delay": "1ms"}, "protocol": {"kind": "go-back-n"},

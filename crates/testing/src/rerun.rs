@@ -1,10 +1,10 @@
-//! Tests that need a process of their own.
+//! Tests in separate processes.
 
 use std::process::Command;
 
 use crate::{Requirement, skip};
 
-/// Set in processes that [`again`] starts.
+/// Environment variable of processes started by [`rerun`].
 const RERUN: &str = "LONGFAT_TEST_AGAIN";
 
 /// Returns a command that runs one ignored test of this test program in a separate process.
@@ -12,7 +12,7 @@ const RERUN: &str = "LONGFAT_TEST_AGAIN";
 /// The test is named with its module: `processes::emulate_once`.
 pub fn rerun(test: &str) -> Command {
     let program = if cfg!(target_os = "linux") {
-        // Another user may start it even where the folder is closed to that user.
+        // Other users can start it even if they cannot access the folder.
         "/proc/self/exe".into()
     } else {
         std::env::current_exe().expect("the path of this program")
@@ -22,10 +22,9 @@ pub fn rerun(test: &str) -> Command {
     command
 }
 
-/// Returns [`again`]'s command for a user without privileges: another one if this is root, who may open the TUN device
-/// as on most systems.
+/// Returns the command of [`rerun`] for an unprivileged user with access to the TUN device; root switches to another user.
 ///
-/// Skips the test and returns `None` if root may not do that here. Linux only.
+/// Skips the test and returns `None` if root lacks the permission to do so. Linux only.
 pub fn rerun_without_privileges(test: &str) -> Option<Command> {
     if !is_root() {
         return Some(rerun(test));
@@ -45,7 +44,7 @@ pub fn rerun_without_privileges(test: &str) -> Option<Command> {
     Some(command)
 }
 
-/// A shell script: opens the program while it may, replaces the TUN device, and becomes another user.
+/// A shell script: opens the program, replaces the TUN device, and switches to another user.
 const AS_NOBODY: &str = r#"
 exec 3<"$0"
 if [ -e /dev/net/tun ]; then
@@ -67,7 +66,7 @@ fn is_root() -> bool {
         .any(|line| line.split_whitespace().take(3).eq(["Uid:", "0", "0"]))
 }
 
-/// Returns whether [`again`] started this process. Otherwise somebody runs all ignored tests.
+/// Returns whether [`rerun`] started this process. Otherwise the user runs all ignored tests.
 pub fn is_rerun() -> bool {
     std::env::var_os(RERUN).is_some()
 }

@@ -37,7 +37,7 @@ def values(swept: Any) -> list[Any]:
 
     >>> values({"from": "0%", "to": "10%", "step": "5%"})
     ['0%', '5%', '10%']
-    >>> values([{"label": "bursts", "value": {"model": "every", "every": 50}}, "2%"])
+    >>> values([{"label": "bursts", "value": {"kind": "every", "every": 50}}, "2%"])
     ['bursts', '2%']
     """
     return [shown for shown, _ in _labelled(swept)]

@@ -1,9 +1,9 @@
-//! Metrics of the links that are measured: their use, their queues, and how long packets waited.
+//! Metrics of the bottlenecks: utilisation, queue length and queueing delay.
 
 use foundation::Instant;
 use network::{Capacity, LinkId};
 
-use super::{TrialOutcome, mean, per_second, together};
+use super::{TrialOutcome, mean, merged, per_second};
 use crate::observation::Observation;
 
 impl TrialOutcome<'_> {
@@ -41,7 +41,7 @@ impl TrialOutcome<'_> {
                 .into_iter()
                 .reduce(f64::max),
         );
-        if let Some(waits) = together(self.bottlenecks.iter().filter_map(|seen| seen.waits.as_deref())) {
+        if let Some(waits) = merged(self.bottlenecks.iter().filter_map(|seen| seen.waits.as_deref())) {
             let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
             set("queueing_delay_mean_s", Some(waits.mean() / 1e9));
             set("queueing_delay_p50_s", seconds(waits.value_at_quantile(0.5)));
@@ -49,8 +49,8 @@ impl TrialOutcome<'_> {
         }
     }
 
-    /// What a link could have delivered over the measured time, in bit/s; `None` where it has no limit. What a trace lets
-    /// through arrives a delay later, so that much earlier the trace counts.
+    /// Returns the capacity of a link over the measured time, in bit/s; `None` if unlimited. Packets arrive one propagation
+    /// delay after their opportunity, so the interval of a trace starts that much earlier.
     fn capacity(&self, link: LinkId) -> Option<f64> {
         let spec = &self.topology.links()[link.0 as usize].spec;
         match &spec.capacity {

@@ -1,10 +1,10 @@
-//! Metrics of each class of size: `fct_mean_s@G0`, `fct_mean_s@G1`, …
+//! Metrics per size class: `fct_mean_s@G0`, `fct_mean_s@G1`, …
 
 use super::{Metrics, TrialOutcome, mean, quantile};
 use crate::outcome::{FlowOutcome, SendCounters};
 
 impl TrialOutcome<'_> {
-    /// The figures of every class that the workload's bounds make, empty ones included.
+    /// Adds the metrics of every size class, including empty ones.
     pub(super) fn add_classes(&self, metrics: &mut Metrics) {
         let workload = &self.groups[0].workload;
         let Some(bounds) = &workload.classes else { return };

@@ -1,4 +1,4 @@
-//! The figures of a trial: what all its measured flows came to, and what its bottlenecks saw.
+//! The metrics of a trial, from the outcomes of its flows and the observations of its bottlenecks.
 
 mod bottlenecks;
 mod classes;
@@ -21,15 +21,15 @@ use crate::plan::{Group, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
 
-/// Every metric, in the order in which reports show them.
+/// Returns every metric, in the order of reports.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
     OF_A_TRANSFER.iter().chain(&OF_A_TRIAL)
 }
 
-/// Figures by name; `None` where the workload does not give one.
+/// Values by name; `None` if the metric does not apply.
 pub type Metrics = BTreeMap<String, Option<f64>>;
 
-/// The figures of one transfer alone; `None` as long as nothing was acknowledged.
+/// Returns the metrics of a single transfer; `None` if no bytes were acknowledged.
 #[must_use]
 pub fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
     let figures = serde_json::to_value(TransferMetrics::of(statistics)?).ok()?;
@@ -41,41 +41,41 @@ pub fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
     )
 }
 
-/// Senders beyond this many have no goodput of their own among the metrics.
-const MOST_HOSTS: usize = 16;
-/// Samples in a row that Jain's index must hold for, and its least value, for flows to have converged.
+/// Limit of senders with a separate goodput metric.
+const MAX_HOSTS: usize = 16;
+/// Convergence criterion: number of consecutive samples, and minimum of Jain's index in them.
 const CONVERGED: (usize, f64) = (5, 0.9);
 
-/// Goodput of a set of flows in one window of time.
+/// Goodput of a set of flows in one time window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoodputWindow {
-    /// When it ended.
+    /// End of the window.
     pub at: Instant,
-    /// Bytes that the receiver of each flow read in it, by flow number.
+    /// Bytes read by the receiver of each flow, with the flow number.
     pub delivered: Vec<(u32, u64)>,
 }
 
-/// All that the metrics of a trial are made from.
+/// The outcome of a trial, from which metrics and record are computed.
 pub struct TrialOutcome<'a> {
     /// Hosts and links.
     pub topology: &'a Topology,
     /// The measured flows, then each kind of traffic.
     pub groups: &'a [Group],
-    /// What became of every flow that began, in that order.
+    /// Outcomes of all flows, in order of start.
     pub flows: &'a [FlowOutcome],
-    /// Goodput over time, of flows that last.
+    /// Goodput over time, for workloads with long-lived flows.
     pub windows: &'a [GoodputWindow],
     /// The bottlenecks over the measured time.
     pub bottlenecks: &'a [Observation],
-    /// How late packets were moved that were due, in nanoseconds, where time is the wall's.
+    /// Lateness of the emulator in nanoseconds, on wall time.
     pub lateness: Option<&'a Histogram<u64>>,
-    /// What the network's clock showed when the trial began.
+    /// Time of the network's clock at the start of the trial.
     pub epoch: Instant,
-    /// Packets that the hosts' own kernels dropped, where hosts have kernels.
+    /// Packets dropped by the kernels of the hosts, if any.
     pub host_drops: Option<u64>,
-    /// When measuring began.
+    /// Start of the measured time.
     pub from: Instant,
-    /// When it ended.
+    /// End of the measured time.
     pub until: Instant,
 }
 
@@ -84,7 +84,7 @@ impl TrialOutcome<'_> {
         self.groups[0].workload.kind
     }
 
-    /// Flows that are measured; of those that arrive, the ones that did so after the warm-up.
+    /// Returns the measured flows; of arrivals, those after the warm-up.
     fn own(&self) -> impl Iterator<Item = &FlowOutcome> {
         let arrives = self.kind() == WorkloadKind::Arrivals;
         self.flows
@@ -96,7 +96,7 @@ impl TrialOutcome<'_> {
         (self.until - self.from).as_secs_f64()
     }
 
-    /// Goodput of one flow over the measured time, or the time that it took.
+    /// Returns the goodput of a flow in bit/s, over the measured time or its own duration.
     #[must_use]
     pub fn goodput(&self, flow: &FlowOutcome) -> f64 {
         let own = &self.groups[flow.group as usize];
@@ -117,7 +117,7 @@ impl TrialOutcome<'_> {
         per_second(bytes, seconds)
     }
 
-    /// The figures of the trial.
+    /// Computes the metrics.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let mut metrics: Metrics = descriptions().map(|d| (d.name.to_owned(), None)).collect();
@@ -165,8 +165,8 @@ impl TrialOutcome<'_> {
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
         set("timeouts", Some(sent.timeouts as f64));
-        // Nobody acknowledges datagrams.
-        let is_acknowledged = self.groups[0].answers_congestion();
+        // Datagrams are not acknowledged.
+        let is_acknowledged = self.groups[0].responds_to_congestion();
         let efficiency = is_acknowledged.then(|| sent.acknowledged_new as f64 / sent.bytes as f64);
         set("efficiency", efficiency);
         let failed = self.own().filter(|flow| flow.failure.is_some()).count();
@@ -179,7 +179,7 @@ impl TrialOutcome<'_> {
         set("paths_mean", mean(&paths));
     }
 
-    /// Flow completion times, or those of requests.
+    /// Flow completion times, or response times of requests.
     fn set_time(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
             return;
@@ -208,7 +208,7 @@ impl TrialOutcome<'_> {
         set("flows_unfinished", Some(unfinished as f64));
     }
 
-    /// What only requests have: those that were lost, what they cost in packets, and their time on the wire.
+    /// Metrics of requests: losses, packets per request, and time on the wire.
     fn set_requests(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         if self.kind() != WorkloadKind::RequestResponse {
             return;
@@ -239,7 +239,7 @@ impl TrialOutcome<'_> {
     }
 
     fn set_round_trips(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        let Some(all) = together(self.own().filter_map(|flow| flow.rtt.as_deref())) else {
+        let Some(all) = merged(self.own().filter_map(|flow| flow.rtt.as_deref())) else {
             return;
         };
         let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
@@ -249,7 +249,7 @@ impl TrialOutcome<'_> {
         set("rtt_min_s", seconds(all.min()));
     }
 
-    /// What the machine itself has added to delays and losses.
+    /// Delays and losses caused by the emulating machine.
     fn set_lateness(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         set("host_drops", self.host_drops.map(|packets| packets as f64));
         let Some(late) = self.lateness else { return };
@@ -258,9 +258,9 @@ impl TrialOutcome<'_> {
         set("emulator_late_max_s", seconds(late.max()));
     }
 
-    /// Flows that answer congestion, traffic included: those that share a network by its rules.
+    /// Returns the flows that respond to congestion, traffic included.
     fn sharing(&self) -> Vec<&FlowOutcome> {
-        let answers = |flow: &&FlowOutcome| self.groups[flow.group as usize].answers_congestion();
+        let answers = |flow: &&FlowOutcome| self.groups[flow.group as usize].responds_to_congestion();
         self.flows.iter().filter(answers).collect()
     }
 
@@ -292,7 +292,7 @@ impl TrialOutcome<'_> {
         }
     }
 
-    /// The max-min fair goodput of the flows that answer congestion, from what the others leave them.
+    /// Returns the max-min fair goodput of the flows that respond to congestion, from the capacity left by the others.
     fn shares(&self) -> Vec<f64> {
         let members: Vec<Member> = self
             .flows
@@ -339,7 +339,7 @@ impl TrialOutcome<'_> {
                 .unwrap_or(&self.topology.hosts()[host.0 as usize]);
             *of.entry(name).or_default() += self.goodput(flow);
         }
-        if of.len() < 2 || of.len() > MOST_HOSTS {
+        if of.len() < 2 || of.len() > MAX_HOSTS {
             return;
         }
         for (name, goodput) in of {
@@ -348,8 +348,8 @@ impl TrialOutcome<'_> {
     }
 }
 
-/// All samples of histograms with the same bounds; `None` without a sample.
-fn together<'h>(mut histograms: impl Iterator<Item = &'h Histogram<u64>>) -> Option<Cow<'h, Histogram<u64>>> {
+/// Merges histograms with the same bounds; `None` without a sample.
+fn merged<'h>(mut histograms: impl Iterator<Item = &'h Histogram<u64>>) -> Option<Cow<'h, Histogram<u64>>> {
     let mut all = Cow::Borrowed(histograms.next()?);
     for histogram in histograms {
         all.to_mut().add(histogram).expect("all have the same bounds");
@@ -361,7 +361,7 @@ fn per_second(bytes: u64, seconds: f64) -> f64 {
     bytes as f64 * 8.0 / seconds
 }
 
-/// Bytes over a time that may not have begun or ended, in bit/s.
+/// Returns bytes over a time in bit/s; 0 if a bound is missing.
 fn over_time(bytes: u64, first: Option<Instant>, last: Option<Instant>) -> f64 {
     match first.zip(last) {
         Some((first, last)) if last > first => per_second(bytes, (last - first).as_secs_f64()),
@@ -373,7 +373,7 @@ fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The value at quantile `q` of values in order: the least with at least that share at or below it.
+/// Returns quantile `q` of sorted values: the smallest value with at least that share at or below it.
 fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
     let rank = (q * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.max(1) - 1).copied()

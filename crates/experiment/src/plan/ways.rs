@@ -1,4 +1,4 @@
-//! The hosts that flows run between, and the ways that their packets take.
+//! The hosts of flows, and the paths between them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use network::{HostId, LinkId, NetworkBuilder, RouteId};
 use super::ETHERNET;
 use crate::workload::WorkloadConfig;
 
-/// A sender and its receiver, and the ways between them.
+/// A sender, its receiver, and the paths between them.
 #[derive(Clone, Debug)]
 pub struct Pair {
     /// The host that opens flows.
     pub from: HostId,
-    /// The host that they go to.
+    /// The host that accepts them.
     pub to: HostId,
-    /// The ways between them that its flows may use, at least one; flows that use no more take the first.
+    /// The paths that its flows may use, at least one; single-path flows use the first.
     pub ways: Vec<Way>,
-    /// The routes of `ways`, there and back.
+    /// The routes of `ways`, forward and reverse.
     pub routes: [Arc<[RouteId]>; 2],
-    /// How many ways there are between them, those included that its flows may not use.
+    /// Number of all paths between them, including those that its flows may not use.
     pub all_ways: u8,
 }
 
@@ -40,27 +40,27 @@ impl Pair {
     }
 }
 
-/// One of the ways between two hosts.
+/// A path between two hosts: a route in each direction, link-disjoint from the other paths.
 #[derive(Clone, Debug)]
 pub struct Way {
-    /// Its number among all ways between the two.
+    /// Number among all paths between the two hosts.
     pub number: u8,
-    /// The way from the sender.
+    /// Route from the sender.
     pub forward: RouteId,
-    /// The way back.
+    /// Route back to the sender.
     pub reverse: RouteId,
     /// The links of `forward`.
     pub links: Vec<LinkId>,
     /// The links of `reverse`.
     pub reverse_links: Vec<LinkId>,
-    /// The largest packet that all links there and back carry, in bytes with all headers: 1500 unless they say otherwise.
+    /// Smallest MTU of all links in both directions, in bytes; 1500 if none is configured.
     pub mtu: u32,
-    /// The round trip without queues and without sending.
+    /// Round-trip propagation delay.
     pub base_rtt: Duration,
 }
 
-/// Ways between two hosts that flows may use: a packet names its way by a byte.
-const MOST_WAYS: u8 = 64;
+/// Limit of paths between two hosts (packets identify their path by one byte).
+const MAX_WAYS: u8 = 64;
 
 /// Routes between hosts, each built once.
 pub(super) struct Routes<'a> {
@@ -88,14 +88,14 @@ impl<'a> Routes<'a> {
         if there.is_empty() || back.is_empty() {
             let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
             let (from, to) = if there.is_empty() { (from, to) } else { (to, from) };
-            let message = format!("no links lead from {:?} to {:?}", name(from), name(to));
+            let message = format!("no path from {:?} to {:?}", name(from), name(to));
             return Err(Problem::new("to", message));
         }
         let links = self.topology.links();
         let ways: Vec<Way> = there
             .into_iter()
             .zip(back)
-            .zip(0..MOST_WAYS)
+            .zip(0..MAX_WAYS)
             .map(|((there, back), number)| {
                 let delays = there
                     .iter()
@@ -123,7 +123,7 @@ impl<'a> Routes<'a> {
         Ok(ways)
     }
 
-    /// The pairs of hosts between which a workload has flows, those that it names or else the topology's.
+    /// Returns the pairs of hosts of a workload: those it names, or else the default pairs of the topology.
     pub(super) fn pairs(&mut self, workload: &WorkloadConfig) -> Result<Vec<Pair>, Problem> {
         let named = |key: &str, name: &str| {
             self.topology.host(name).ok_or_else(|| {
@@ -135,15 +135,17 @@ impl<'a> Routes<'a> {
             (Some(from), Some(to)) => {
                 let (from_host, to_host) = (named("from", from)?, named("to", to)?);
                 if from_host == to_host {
-                    return Err(Problem::new("to", format!("{to:?} is the sender itself")));
+                    return Err(Problem::new(
+                        "to",
+                        format!("{to:?} is also the sender: write another host"),
+                    ));
                 }
                 vec![(from_host, to_host)]
             }
             _ => self.topology.pairs().to_vec(),
         };
         if ends.is_empty() {
-            let message =
-                "the key is missing: this topology says of no host that it sends, so write from and to";
+            let message = "the key is missing: this topology has no default pairs, so write from and to";
             return Err(Problem::new("from", message));
         }
         let mut pairs = Vec::with_capacity(ends.len());

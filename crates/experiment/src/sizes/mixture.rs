@@ -6,19 +6,19 @@ use rand_distr::{Distribution, LogNormal};
 
 use super::named::Lognormal;
 
-/// Lognormal distributions, each drawn with its weight.
+/// A weighted mixture of lognormal distributions.
 #[derive(Clone, Debug)]
 pub struct Mixture {
-    /// Weights of the parts up to and with each.
+    /// Cumulative weights.
     until: Vec<f64>,
     parts: Vec<LogNormal<f64>>,
 }
 
 impl Mixture {
-    /// The mixture of these parts; weights count relative to their sum.
+    /// Returns the mixture of these components; weights are relative to their sum.
     ///
     /// # Panics
-    /// Where a sigma is negative or a median is not above 0.
+    /// If a sigma is negative or a median is not above 0.
     pub fn new(parts: &[Lognormal]) -> Self {
         let mut sum = 0.0;
         let until = parts.iter().map(|(weight, ..)| {

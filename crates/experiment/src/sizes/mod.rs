@@ -1,4 +1,4 @@
-//! How large flows are: the distributions that `sizes` names.
+//! Flow size distributions (`sizes`).
 
 mod mixture;
 mod named;
@@ -14,32 +14,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::{WorkloadConfig, WorkloadKind};
 use mixture::Mixture;
-pub use named::{PARETO_LARGEST, PARETO_LEAST};
+pub use named::{PARETO_MAX, PARETO_MIN};
 pub use table::Table;
 
-/// How the sizes of arriving flows are drawn.
+/// The distribution of the sizes of arriving flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sizes {
-    /// All alike: `size`.
+    /// Constant: `size`.
     #[default]
     Fixed,
-    /// Exponentially distributed around the mean `size`.
+    /// Exponential with mean `size`.
     Exponential,
-    /// Pareto between `size` (default "12214B") and `largest` (default "100MB"), of shape `shape`: 99 % are below 800 KB.
+    /// Bounded Pareto between `size` (default "12214B") and `largest` (default "100MB") with `shape`; with the defaults, 99 % are below 800 KB.
     BoundedPareto,
-    /// TCP flows of a campus, as a mixture of lognormals (Jurkiewicz et al. 2021); with largest = "10MB" their mean is 25.7 KB.
+    /// TCP flows of a campus network: a mixture of lognormals (Jurkiewicz et al. 2021); mean 25.7 KB with largest = "10MB".
     Campus,
     /// Web search in a data centre (Alizadeh et al. 2010, figure 4): mean 1.7 MB.
     WebSearch,
-    /// Data mining in a data centre (Greenberg et al. 2009): mean 7.5 MB, half of the flows a packet.
+    /// Data mining in a data centre (Greenberg et al. 2009): mean 7.5 MB; half of the flows have one packet.
     DataMining,
-    /// From the CSV file `sizes_file`.
+    /// The CSV file `sizes_file`.
     Table,
 }
 
 impl Sizes {
-    /// The word for it.
+    /// Returns the name in study files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,14 +53,14 @@ impl Sizes {
         }
     }
 
-    /// Whether it reads the key `size`.
+    /// Returns whether it reads the key `size`.
     #[must_use]
     pub const fn takes_size(self) -> bool {
         matches!(self, Self::Fixed | Self::Exponential | Self::BoundedPareto)
     }
 }
 
-/// A distribution of sizes in bytes, ready to be drawn from.
+/// A flow size distribution in bytes.
 #[derive(Clone, Debug)]
 pub struct SizeDistribution {
     shape: Shape,
@@ -76,14 +76,15 @@ enum Shape {
     Table(Arc<Table>),
 }
 
-/// Draws before a size above `largest` is cut to it: a bound far below what is usual, or one in a million.
-const MOST_DRAWS: u32 = 1000;
+/// Limit of draws before a size above `largest` is truncated to it.
+const MAX_DRAWS: u32 = 1000;
 
 impl SizeDistribution {
-    /// The distribution that a workload names; `None` where it gives none. `load` gives the text of a file, or why it cannot.
+    /// Returns the distribution of a workload; `None` if its flows have no size. `load` returns the content of a file or an
+    /// error.
     ///
     /// # Errors
-    /// A table that cannot be had or read.
+    /// A table that cannot be loaded or parsed.
     pub fn of(
         workload: &WorkloadConfig,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
@@ -102,10 +103,10 @@ impl SizeDistribution {
                 Shape::Exponential(Exp::new(1.0 / mean).expect("the mean is above 0"))
             }
             (Sizes::BoundedPareto, size) => {
-                let least = size.unwrap_or(named::PARETO_LEAST) as f64;
+                let least = size.unwrap_or(named::PARETO_MIN) as f64;
                 largest = workload
                     .largest
-                    .map_or(named::PARETO_LARGEST, |largest| largest.bytes());
+                    .map_or(named::PARETO_MAX, |largest| largest.bytes());
                 let shape = workload.shape.unwrap_or(named::PARETO_SHAPE);
                 let ratio = (least / largest as f64).powf(shape);
                 Shape::BoundedPareto { least, ratio, shape }
@@ -123,9 +124,9 @@ impl SizeDistribution {
         Ok(Some(Self { shape, largest }))
     }
 
-    /// Draws the size of a flow in bytes, at least 1. One above `largest` is drawn again.
+    /// Draws a flow size in bytes, at least 1; sizes above `largest` are rejected.
     pub fn draw(&self, random: &mut Generator) -> u64 {
-        for _ in 0..MOST_DRAWS {
+        for _ in 0..MAX_DRAWS {
             let size = self.draw_any(random);
             if size <= self.largest {
                 return size;
@@ -146,7 +147,7 @@ impl SizeDistribution {
             Shape::Mixture(mixture) => mixture.draw(random),
             Shape::Table(table) => table.at(random.random()),
         };
-        // Rounded up: no flow is empty. The cast holds at the largest number where it must.
+        // Rounded up, so that no flow is empty. The cast saturates.
         (size.ceil() as u64).max(1)
     }
 }

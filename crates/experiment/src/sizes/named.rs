@@ -1,14 +1,14 @@
-//! Published distributions of flow sizes, as numbers.
+//! Parameters of published flow size distributions.
 
-/// Bounds and shape of the bounded Pareto distribution with 99 % of the flows at or below 800 KB: what fits the "99 %
-/// of flows are short, sizes about Pareto" of Ye et al. 2018.
-pub const PARETO_LEAST: u64 = 12_214;
-/// The largest size in bytes.
-pub const PARETO_LARGEST: u64 = 100_000_000;
-/// The shape.
+/// Minimum of the bounded Pareto distribution in bytes. With this minimum, maximum and shape, 99 % of the flows are at most
+/// 800 KB, after Ye et al. 2018 ("99 % of flows are short, sizes about Pareto").
+pub const PARETO_MIN: u64 = 12_214;
+/// Maximum of the bounded Pareto distribution in bytes.
+pub const PARETO_MAX: u64 = 100_000_000;
+/// Shape of the bounded Pareto distribution.
 pub const PARETO_SHAPE: f64 = 1.1;
 
-/// A lognormal part of a mixture: weight, sigma of the logarithm, median in bytes.
+/// A lognormal component: weight, sigma of the logarithm, median in bytes.
 pub type Lognormal = (f64, f64, f64);
 
 /// Sizes of TCP flows on the border of a university's campus over 30 days: Jurkiewicz, Rzym, Boryło, "Flow length and
@@ -43,7 +43,7 @@ pub const WEB_SEARCH: [Point; 12] = [
     (30_000_000.0, 1.0),
 ];
 
-/// Payload of a full packet, in which the next distribution is published.
+/// Payload of a full packet, the unit of the next distribution.
 const PACKET: f64 = 1460.0;
 
 /// Data mining: Greenberg et al., "VL2", SIGCOMM 2009, in the points that Alizadeh et al., "pFabric", SIGCOMM 2013, uses.

@@ -1,26 +1,26 @@
-//! A distribution that is given by points of its cumulative distribution function.
+//! A distribution given by points of its cumulative distribution function.
 
 use super::named::Point;
 
-/// Sizes between points, drawn evenly between two that follow each other.
+/// A piecewise linear cumulative distribution function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     points: Vec<Point>,
 }
 
 impl Table {
-    /// The distribution through these points, in order, whose shares end at 1.
+    /// Returns the distribution through these points, in order; the last share is 1.
     pub fn new(points: &[Point]) -> Self {
         Self {
             points: points.to_vec(),
         }
     }
 
-    /// Reads a CSV file: on each line a size in bytes and the share of flows of at most that size, as a number from 0
-    /// to 1, both not falling. A first line without numbers is a heading; lines of `#` are remarks.
+    /// Parses a CSV file: each line has a size in bytes and the share of flows of at most that size, from 0 to 1, both
+    /// non-decreasing. A first line without numbers is a heading; lines that start with `#` are comments.
     ///
     /// # Errors
-    /// The first line that is wrong, and why.
+    /// The first invalid line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut points: Vec<Point> = Vec::new();
         let mut is_first = true;
@@ -35,33 +35,34 @@ impl Table {
                     continue;
                 }
                 return Err(format!(
-                    "line {number}: {line:?} is no size in bytes and share, as 1000,0.5"
+                    "line {number}: {line:?} is not a size in bytes and a share such as 1000,0.5"
                 ));
             };
             if !(point.0 >= 0.0 && point.0 < 1e15) {
-                return Err(format!("line {number}: {} is no size: 0 to 1e15 bytes", point.0));
+                return Err(format!(
+                    "line {number}: {} is not a size: 0 to 1e15 bytes",
+                    point.0
+                ));
             }
             if !(0.0..=1.0).contains(&point.1) {
-                return Err(format!("line {number}: {} is no share: 0 to 1", point.1));
+                return Err(format!("line {number}: {} is not a share: 0 to 1", point.1));
             }
             if points
                 .last()
                 .is_some_and(|last| last.0 > point.0 || last.1 > point.1)
             {
-                return Err(format!(
-                    "line {number}: sizes and shares must not fall from line to line"
-                ));
+                return Err(format!("line {number}: sizes and shares must not decrease"));
             }
             points.push(point);
         }
         match points.last() {
-            None => Err("there is no line with a size and a share".into()),
+            None => Err("no line with a size and a share".into()),
             Some((_, share)) if *share < 1.0 => Err(format!("the last share is {share}: it must be 1")),
             Some(_) => Ok(Self { points }),
         }
     }
 
-    /// The size that a share `u` of the flows, from 0 to 1, does not exceed.
+    /// Returns the quantile `u`, from 0 to 1.
     pub fn at(&self, u: f64) -> f64 {
         let next = self.points.partition_point(|&(_, share)| share < u);
         let above = self.points[next.min(self.points.len() - 1)];

@@ -1,5 +1,5 @@
-//! A capture file (pcapng, draft-ietf-opsawg-pcapng) of several hosts: one interface each, packets with
-//! their IP headers, time in nanoseconds.
+//! A capture file (pcapng, draft-ietf-opsawg-pcapng) of several hosts: one interface per host, packets from the IP
+//! header on, timestamps in nanoseconds.
 
 use std::borrow::Cow;
 use std::io::{Error, Result, Write};
@@ -14,13 +14,13 @@ use pcap_file::{DataLink, PcapError};
 
 use super::content::Side;
 
-/// What of a trial a capture holds.
+/// The packets and bytes that a capture includes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CaptureOptions {
-    /// The end of each flow that is listened at; both where it is `None`. Then every packet that arrives is
-    /// there twice, which Wireshark takes for a retransmission unless it is told to tell interfaces apart.
+    /// The captured end of each flow; `None` for both. A capture of both ends contains every delivered packet twice, which
+    /// Wireshark reports as a retransmission unless it separates interfaces.
     pub side: Option<Side>,
-    /// Bytes kept of each packet; all of them where it is `None`.
+    /// Bytes kept of each packet; `None` for all.
     pub snap: Option<u32>,
 }
 
@@ -38,11 +38,10 @@ fn to_io(error: PcapError) -> Error {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a file with one interface for each host. With `snap` only so many bytes of each packet are
-    /// kept; its full length is told beside them.
+    /// Starts a file with one interface per host. `snap` limits the bytes kept of each packet; the full length is recorded.
     ///
     /// # Errors
-    /// What the writer gives.
+    /// Errors of the writer.
     pub fn new(out: W, hosts: &[String], snap: Option<u32>) -> Result<Self> {
         let mut writer = PcapNgWriter::new(out).map_err(to_io)?;
         for name in hosts {
@@ -59,10 +58,10 @@ impl<W: Write> Capture<W> {
         Ok(Self { writer, snap })
     }
 
-    /// Adds a packet, from its IP header on, as the host with this number saw it.
+    /// Adds a packet, from its IP header on, to the interface of a host.
     ///
     /// # Errors
-    /// What the writer gives.
+    /// Errors of the writer.
     pub fn write(&mut self, at: Instant, host: usize, packet: &[u8]) -> Result<()> {
         let kept = self
             .snap

@@ -1,4 +1,4 @@
-//! What packets of flows carry, as types: in simulation nothing else exists, on wall time they are read from bytes.
+//! Packet contents as types. Simulated packets consist of them; in other worlds they are parsed from bytes.
 
 use transport::arq::{Frame, StreamRange};
 use transport::mptcp;
@@ -7,14 +7,14 @@ use transport::tcp::Segment;
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Side {
-    /// Opens the flow; with files it sends.
+    /// Opens the flow; sends the file in file transfers.
     Sender,
-    /// Waits for the flow.
+    /// Accepts the flow.
     Receiver,
 }
 
 impl Side {
-    /// "sender" or "receiver".
+    /// Returns "sender" or "receiver".
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -23,7 +23,7 @@ impl Side {
         }
     }
 
-    /// The other end.
+    /// Returns the other end.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -33,7 +33,7 @@ impl Side {
     }
 }
 
-/// What carries a request or response that is one datagram.
+/// The protocol of requests and responses of one datagram each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageProtocol {
     /// UDP.
@@ -42,32 +42,32 @@ pub enum MessageProtocol {
     Icmp,
 }
 
-/// A packet of a request or response that is one datagram: all of it, or a fragment.
+/// A datagram with a request or a response, or a fragment of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// What carries it.
+    /// Protocol.
     pub protocol: MessageProtocol,
-    /// Whether it is of a request, not of a response.
-    pub asks: bool,
-    /// Which request it is, or is the response to, from 1.
+    /// Whether it belongs to a request, not a response.
+    pub is_request: bool,
+    /// Number of the request, from 1.
     pub number: u32,
-    /// The first byte of IP's payload in it (RFC 791, section 3.2): 0 unless it is a further fragment.
+    /// Fragment offset in bytes of the IP payload (RFC 791, section 3.2): 0 except for later fragments.
     pub offset: u32,
-    /// Bytes of IP's payload in it, the header of the carrier included in the first.
+    /// Bytes of the IP payload in this packet, including the UDP or ICMP header in the first.
     pub length: u32,
-    /// Bytes of IP's payload of the whole datagram.
+    /// Bytes of the IP payload of the whole datagram.
     pub whole: u32,
 }
 
 impl Message {
-    /// Whether it is not all of the datagram.
+    /// Returns whether it is a fragment.
     #[must_use]
     pub const fn is_fragment(&self) -> bool {
         self.length < self.whole
     }
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A frame of an ARQ protocol, in UDP.
@@ -76,13 +76,13 @@ pub enum Content {
     Tcp(Segment),
     /// A segment of multipath TCP.
     Mptcp(mptcp::Segment),
-    /// A datagram of so many payload bytes.
+    /// A datagram with this number of payload bytes.
     Datagram(u32),
-    /// A request or response that is one datagram, or a fragment of it.
+    /// A request or response of one datagram, or a fragment of it.
     Message(Message),
-    /// ICMP's word that a packet was larger than the path's MTU (RFC 1191).
+    /// An ICMP error for a packet larger than the MTU (RFC 1191).
     TooBig {
-        /// The MTU that it met, in bytes.
+        /// The MTU in bytes.
         mtu: u32,
     },
 }

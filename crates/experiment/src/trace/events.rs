@@ -1,80 +1,80 @@
-//! The time-sequence table.
+//! Rows of the event table.
 
 use serde::Serialize;
 use transport::arq::frame::FrameType;
 use transport::tcp::{Flags, Segment};
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceEventKind {
-    /// A host handed a frame to the network.
+    /// A host sent a frame.
     Send,
     /// A frame reached a host.
     Receive,
     /// The network dropped a frame.
     Drop,
-    /// The network made a second copy of a frame.
+    /// The network duplicated a frame.
     Duplicate,
-    /// A queue marked a packet as having met congestion (ECN).
+    /// A queue marked a packet with ECN CE.
     Mark,
-    /// The network flipped a bit of a frame; its receiver will not accept it.
+    /// The network flipped a bit of a frame; the receiver discards it.
     Corrupt,
-    /// A retransmission timer ran out.
+    /// A retransmission timer expired.
     Timeout,
-    /// An application read a piece of the stream.
+    /// An application read from the stream.
     Deliver,
 }
 
-/// One line of the table. Fields that do not apply are left out.
+/// One row of the table. Fields that do not apply are omitted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceEvent {
     /// Seconds since the start of the trial.
     pub time: f64,
-    /// The flow that it is about.
+    /// Flow.
     pub flow: u32,
     /// "sender" or "receiver" of the flow.
     pub host: &'static str,
-    /// What happened.
+    /// The kind of an event.
     pub what: TraceEventKind,
-    /// "forward" (sender to receiver) or "reverse", for events of a frame.
+    /// "forward" (sender to receiver) or "reverse", for frames.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direction: Option<&'static str>,
-    /// The kind of the frame.
+    /// Type of the frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<&'static str>,
-    /// The packet's number in the trial: the same when sent, dropped and received.
+    /// Packet id in the trial: the same when sent, dropped and received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// The subflow of a multipath connection, by its number.
+    /// Number of the subflow of a multipath connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subflow: Option<u8>,
-    /// Bytes of the packet on the wire.
+    /// Bytes on the wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u32>,
     /// Payload bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<u32>,
-    /// The frame's sequence number; in an ACK of an ARQ protocol that of the frame that it answers; counted
-    /// from the connection's first, in TCP from the SYN.
+    /// Sequence number relative to the first of the connection (in TCP, to the SYN). In an ACK of an ARQ protocol, that of
+    /// the acknowledged frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sequence: Option<u32>,
-    /// The next sequence number that the frame's sender waits for; in TCP counted from the peer's SYN.
+    /// Cumulative acknowledgement number; in TCP relative to the peer's SYN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub acknowledgement: Option<u32>,
-    /// The frame's selective acknowledgements, half-open.
+    /// Selective acknowledgements as half-open ranges.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sack: Vec<(u32, u32)>,
-    /// Room that the frame's sender offers: packets of an ARQ protocol, bytes of TCP.
+    /// Advertised receive window: packets for ARQ protocols, bytes for TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Whether a queue has marked the packet as having met congestion (ECN).
+    /// Whether the packet has an ECN CE mark.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub marked: bool,
-    /// Whether the frame's data had been sent before.
+    /// Whether it is a retransmission.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub retransmission: bool,
-    /// Why the frame was dropped.
+    /// Reason of a drop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// Bytes delivered in order so far, for deliveries.
@@ -82,7 +82,7 @@ pub struct TraceEvent {
     pub delivered: Option<u64>,
 }
 
-/// The word for a TCP segment in the table.
+/// Returns the type of a TCP segment in the table.
 #[must_use]
 pub const fn segment_name(segment: &Segment) -> &'static str {
     let flags = segment.flags;
@@ -103,7 +103,7 @@ pub const fn segment_name(segment: &Segment) -> &'static str {
     }
 }
 
-/// The word for a kind of frame in the table.
+/// Returns the type of an ARQ frame in the table.
 #[must_use]
 pub const fn frame_name(kind: FrameType) -> &'static str {
     match kind {

@@ -1,5 +1,5 @@
-//! What happened in one trial, in every world alike: the table of its packets, machines and queues read at regular
-//! times, and captures that Wireshark opens.
+//! Traces of a trial, in the same form for every world: the event table, periodic samples of machines and queues, and
+//! capture files for Wireshark.
 
 pub mod capture;
 pub mod content;

@@ -1,14 +1,14 @@
-//! What a sender is doing at a moment.
+//! The state of a sender at one time.
 
 use foundation::{Duration, Rate};
 use transport::{arq, tcp};
 
-/// What the sender of a flow is doing. What a world cannot tell is `None`.
+/// The state of the sender of a flow. Values that a world does not report are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Probe {
     /// Congestion window in bytes.
     pub window: Option<u64>,
-    /// Slow-start threshold in bytes, once there is one.
+    /// Slow-start threshold in bytes, once set.
     pub threshold: Option<u64>,
     /// Smoothed round-trip time in seconds, after a first sample.
     pub smoothed_rtt: Option<f64>,
@@ -16,24 +16,24 @@ pub struct Probe {
     pub rtt: Option<f64>,
     /// Mean deviation of the round-trip time in seconds, after a first sample.
     pub rtt_variation: Option<f64>,
-    /// The rate at which packets leave, in bit/s, where they are paced.
+    /// Pacing rate in bit/s, if paced.
     pub pacing_rate: Option<f64>,
-    /// The latest sample of the rate at which payload is delivered, in bit/s.
+    /// Latest sample of the delivery rate of payload, in bit/s.
     pub delivery_rate: Option<f64>,
     /// Payload bytes in flight.
     pub in_flight: u64,
-    /// Data packets sent again so far.
+    /// Retransmitted data packets so far.
     pub retransmissions: Option<u64>,
-    /// Seconds so far in which the receiver's window, and not the congestion window, held the sender back.
+    /// Seconds so far in which the receive window, not cwnd, limited the sender.
     pub receiver_limited: Option<f64>,
-    /// Seconds so far in which the room of the sender's buffer held it back.
+    /// Seconds so far in which the send buffer limited the sender.
     pub buffer_limited: Option<f64>,
-    /// What the sender is doing about losses: "open", "recovery", "loss", …
+    /// Loss recovery state: "open", "recovery", "loss", …
     pub state: &'static str,
 }
 
 impl Probe {
-    /// That of a TCP of the project's own.
+    /// Returns the state of a connection of the transport crate's TCP.
     #[must_use]
     pub fn of_tcp(connection: &tcp::Connection) -> Self {
         let info = connection.info();
@@ -53,7 +53,7 @@ impl Probe {
         }
     }
 
-    /// That of an ARQ protocol.
+    /// Returns the state of an ARQ connection.
     #[must_use]
     pub fn of_arq<P: arq::Payload>(connection: &arq::Connection<P>) -> Self {
         let sender = connection.sender();

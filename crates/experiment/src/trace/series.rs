@@ -1,4 +1,4 @@
-//! Machines and queues, read at regular times.
+//! Periodic samples of machines and queues.
 
 use foundation::{Duration, Instant};
 use network::topology::Topology;
@@ -8,21 +8,21 @@ use super::content::Side;
 use super::probe::Probe;
 use crate::plan::Group;
 
-/// Flows beyond this many are not followed one by one.
-const MOST_FOLLOWED: usize = 64;
+/// Limit of flows with a series.
+const MAX_FLOWS: usize = 64;
 
-/// What one flow did over time. All lists are as long as `time`; those that have no value at all are left out of JSON.
+/// The samples of one flow. All lists are as long as `time`; lists without any value are omitted from JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSeries {
     /// The flow's number.
     pub flow: u32,
     /// The host that sends the data, and for traffic its name.
     pub name: String,
-    /// Seconds since the trial began.
+    /// Seconds since the start of the trial.
     pub time: Vec<f64>,
     /// Congestion window in bytes.
     pub cwnd_bytes: Vec<Option<u64>>,
-    /// Slow-start threshold in bytes, once there is one.
+    /// Slow-start threshold in bytes, once set.
     pub ssthresh_bytes: Vec<Option<u64>>,
     /// Smoothed round-trip time in seconds.
     pub srtt_s: Vec<Option<f64>>,
@@ -34,59 +34,59 @@ pub struct FlowSeries {
     pub rttvar_s: Vec<Option<f64>>,
     /// Payload bytes in flight.
     pub in_flight_bytes: Vec<u64>,
-    /// The rate at which packets leave, in bit/s, where they are paced.
+    /// Pacing rate in bit/s, if paced.
     #[serde(skip_serializing_if = "is_unknown")]
     pub pacing_bps: Vec<Option<f64>>,
-    /// The latest sample of the rate at which payload is delivered, in bit/s.
+    /// Latest sample of the delivery rate of payload, in bit/s.
     #[serde(skip_serializing_if = "is_unknown")]
     pub delivery_bps: Vec<Option<f64>>,
-    /// Payload that the receiver read since the sample before, in bit/s.
+    /// Goodput since the previous sample, in bit/s.
     pub goodput_bps: Vec<f64>,
-    /// Data packets sent again so far.
+    /// Retransmitted data packets so far.
     #[serde(skip_serializing_if = "is_unknown")]
     pub retransmissions: Vec<Option<u64>>,
-    /// Seconds so far in which the receiver's window held the sender back.
+    /// Seconds so far in which the receive window limited the sender.
     #[serde(skip_serializing_if = "is_unknown")]
     pub rwnd_limited_s: Vec<Option<f64>>,
-    /// Seconds so far in which the room of the sender's buffer held it back.
+    /// Seconds so far in which the send buffer limited the sender.
     #[serde(skip_serializing_if = "is_unknown")]
     pub sndbuf_limited_s: Vec<Option<f64>>,
-    /// What the sender is doing about losses.
+    /// Loss recovery state of the sender.
     pub state: Vec<&'static str>,
     #[serde(skip)]
     delivered: u64,
 }
 
-/// Whether a world has told nothing of it.
+/// Returns whether the world reports no value.
 fn is_unknown<T>(values: &[Option<T>]) -> bool {
     values.iter().all(Option::is_none)
 }
 
-/// What one queue held over time. All lists are as long as `time`.
+/// The samples of one queue. All lists are as long as `time`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueSeries {
-    /// The link that the queue is in front of.
+    /// The link of the queue.
     pub link: String,
-    /// Seconds since the trial began.
+    /// Seconds since the start of the trial.
     pub time: Vec<f64>,
-    /// Packets, the one being sent included.
+    /// Packets, the one in transmission included.
     pub packets: Vec<u64>,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: Vec<u64>,
 }
 
-/// Machines and queues, read at regular times.
+/// Periodic samples of machines and queues.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Series {
     /// Seconds from sample to sample.
     pub interval_s: f64,
-    /// The flows, in the order in which they began.
+    /// The flows, in the order of their start.
     pub flows: Vec<FlowSeries>,
     /// The queues of the bottlenecks.
     pub queues: Vec<QueueSeries>,
 }
 
-/// Gathers samples.
+/// Collects samples.
 #[derive(Clone, Debug)]
 pub struct Sampling {
     interval: Duration,
@@ -94,7 +94,7 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Nothing yet; a sample every `interval`, of the flows and the bottlenecks of `topology`.
+    /// Returns an empty collection for a sample every `interval` of the flows and the bottlenecks of `topology`.
     #[must_use]
     pub fn new(interval: Duration, topology: &Topology) -> Self {
         let queues = topology.bottlenecks().iter().map(|&link| QueueSeries {
@@ -111,19 +111,19 @@ impl Sampling {
         }
     }
 
-    /// The time from sample to sample.
+    /// Returns the sampling interval.
     #[must_use]
     pub const fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// What was gathered.
+    /// Returns the samples.
     #[must_use]
     pub const fn series(&self) -> &Series {
         &self.series
     }
 
-    /// Adds a sample of flow `number`, whose receiver has read `delivered` bytes so far. `name` is asked at the first.
+    /// Adds a sample of flow `number`, whose receiver has read `delivered` bytes so far. Calls `name` for the first sample.
     pub fn take_flow(
         &mut self,
         now: Instant,
@@ -136,7 +136,7 @@ impl Sampling {
         let found = flows.iter().position(|known| known.flow == number);
         let place = match found {
             Some(place) => place,
-            None if flows.len() >= MOST_FOLLOWED => return,
+            None if flows.len() >= MAX_FLOWS => return,
             None => {
                 flows.push(FlowSeries {
                     flow: number,
@@ -147,7 +147,7 @@ impl Sampling {
             }
         };
         let line = &mut flows[place];
-        // Where samples are not at their exact times, goodput is over the time that was.
+        // Samples on wall time are inexact, so goodput uses the actual interval.
         let since = line
             .time
             .last()
@@ -180,7 +180,7 @@ impl Sampling {
     }
 }
 
-/// What a flow of a group is called: after the host that sends the data, and for traffic after its name.
+/// Returns the name of a flow: the host that sends the data, preceded by the name of the traffic.
 #[must_use]
 pub fn flow_name(group: &Group, pair: u32, topology: &Topology) -> String {
     let pair = &group.pairs[pair as usize];

@@ -1,4 +1,4 @@
-//! The table of a trial's packets, written line by line as they are seen.
+//! The event table of a trial.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,36 +9,36 @@ use transport::tcp::{Ecn, Flags, Segment};
 use super::content::{Content, MessageProtocol, Side};
 use super::events::{TraceEvent, TraceEventKind, frame_name, segment_name};
 
-/// A packet of a flow, wherever it is on its way.
+/// A packet of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct TracedPacket<'a> {
-    /// The number that it keeps on its way.
+    /// Packet id.
     pub id: u64,
-    /// Bytes on the wire, with all headers.
+    /// Bytes on the wire, all headers included.
     pub size: u32,
-    /// Its flow.
+    /// Flow.
     pub flow: u32,
-    /// The end of the flow that it is for.
+    /// Destination end of the flow.
     pub to: Side,
-    /// What it carries.
+    /// Content.
     pub content: &'a Content,
 }
 
-/// A connection: its flow, and which subflow of it where it has several.
+/// A connection: flow and subflow.
 type Connection = (u32, u8);
 
-/// What is known of one direction of a connection.
+/// The state of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direction {
-    /// The sequence number of its SYN, or of its first packet.
+    /// Sequence number of the SYN, or of the first packet.
     initial: u32,
-    /// The highest number sent, counted from the SYN.
+    /// Highest number sent, relative to the SYN.
     highest: u32,
-    /// What windows are to be multiplied by, as a power of two.
+    /// Window scale (RFC 7323).
     scale: u8,
 }
 
-/// Writes down events, in order of time.
+/// Records events, in order of time.
 #[derive(Debug, Default)]
 pub struct EventTable {
     /// The events so far.
@@ -53,13 +53,13 @@ impl EventTable {
         self.directions.get(&(flow, from)).copied().unwrap_or_default()
     }
 
-    /// A packet leaves its sender for the network.
+    /// Records a packet sent by a host.
     pub fn sent(&mut self, at: Instant, packet: &TracedPacket<'_>) {
         let from = packet.to.other();
-        let again = match packet.content {
+        let is_retransmission = match packet.content {
             Content::Arq(frame) => {
                 if frame.kind == FrameType::Open {
-                    // Both streams begin with the number that the opener names.
+                    // Both streams start with the number chosen by the opener.
                     for side in [Side::Sender, Side::Receiver] {
                         self.directions
                             .entry(((packet.flow, 0), side))
@@ -70,30 +70,31 @@ impl EventTable {
                 matches!(frame.kind, FrameType::Data | FrameType::Fin)
                     && !self.sent_before.insert((packet.flow, from, frame.sequence))
             }
-            Content::Tcp(segment) => self.learn_segment((packet.flow, 0), from, segment),
-            Content::Mptcp(segment) => self.learn_segment((packet.flow, segment.subflow), from, &segment.tcp),
+            Content::Tcp(segment) => self.track_segment((packet.flow, 0), from, segment),
+            Content::Mptcp(segment) => self.track_segment((packet.flow, segment.subflow), from, &segment.tcp),
             Content::Datagram(_) | Content::Message(_) | Content::TooBig { .. } => false,
         };
-        if again {
+        if is_retransmission {
             self.retransmissions.insert(packet.id);
         }
         self.note(at, TraceEventKind::Send, packet, None);
     }
 
-    /// A retransmission timer ran out.
+    /// Records the expiry of a retransmission timer.
     pub fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {
         self.events
             .push(Self::event(at, flow, side, TraceEventKind::Timeout));
     }
 
-    /// An application read a piece of the stream; `total` counts all that it has read.
+    /// Records a read of an application; `total` counts all bytes it has read.
     pub fn delivered(&mut self, at: Instant, flow: u32, side: Side, total: u64) {
         let mut event = Self::event(at, flow, side, TraceEventKind::Deliver);
         event.delivered = Some(total);
         self.events.push(event);
     }
 
-    fn learn_segment(&mut self, flow: Connection, from: Side, segment: &Segment) -> bool {
+    /// Updates the state of a direction. Returns whether the segment is a retransmission.
+    fn track_segment(&mut self, flow: Connection, from: Side, segment: &Segment) -> bool {
         let direction = self.directions.entry((flow, from)).or_default();
         let is_syn = segment.flags.contains(Flags::SYN);
         let is_repeated_syn = is_syn && direction.initial == segment.sequence.0 && direction.highest > 0;
@@ -104,15 +105,15 @@ impl EventTable {
                 scale: segment.options.window_scale.unwrap_or(0),
             };
         }
-        let takes = segment.length + u32::from(is_syn) + u32::from(segment.flags.contains(Flags::FIN));
+        let space = segment.length + u32::from(is_syn) + u32::from(segment.flags.contains(Flags::FIN));
         let end = segment
             .sequence
             .0
             .wrapping_sub(direction.initial)
-            .wrapping_add(takes);
-        let is_again = takes > 0 && end <= direction.highest;
+            .wrapping_add(space);
+        let is_retransmission = space > 0 && end <= direction.highest;
         direction.highest = direction.highest.max(end);
-        is_again
+        is_retransmission
     }
 
     fn event(at: Instant, flow: u32, side: Side, what: TraceEventKind) -> TraceEvent {
@@ -138,7 +139,7 @@ impl EventTable {
         }
     }
 
-    /// Something else happens to a packet on its way; `reason` says why it was dropped.
+    /// Records another event of a packet; `reason` is the reason of a drop.
     pub fn note(
         &mut self,
         at: Instant,
@@ -172,7 +173,7 @@ impl EventTable {
                 event.length = frame.payload.map(|range| range.length);
                 let initial = self.direction((packet.flow, 0), near).initial;
                 let counted = |number: u32| number.wrapping_sub(initial);
-                // What is refused is told by a code.
+                // A reset has a reason code instead of a sequence number.
                 let is_number = frame.kind != FrameType::Reset;
                 event.sequence = Some(if is_number {
                     counted(frame.sequence)
@@ -197,7 +198,7 @@ impl EventTable {
                 event.frame = Some(match message.protocol {
                     _ if message.offset > 0 => "fragment",
                     MessageProtocol::Udp => "datagram",
-                    MessageProtocol::Icmp if message.asks => "echo-request",
+                    MessageProtocol::Icmp if message.is_request => "echo-request",
                     MessageProtocol::Icmp => "echo-reply",
                 });
                 event.length = Some(message.length);

@@ -1,17 +1,17 @@
-//! What is wrong with a workload: keys that nobody would read, keys that are missing, values out of range.
+//! Validation of workloads: keys that do not apply, missing keys, and values out of range.
 
 use foundation::{Duration, Problem};
 use serde_json::{Map, Value};
 
 use super::{WorkloadConfig, WorkloadKind};
-use crate::sizes::{PARETO_LARGEST, PARETO_LEAST, Sizes};
+use crate::sizes::{PARETO_MAX, PARETO_MIN, Sizes};
 
-/// Where a key means something.
+/// The sections in which a key applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// In [workload] and in the workload of [[traffic]].
+    /// [workload] and the workload of [[traffic]].
     Anywhere,
-    /// In [workload] alone: it says what is measured.
+    /// [workload] only, since it controls the measurement.
     Measured,
 }
 
@@ -22,7 +22,7 @@ const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
 const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse];
 const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals];
 
-/// Every key but `kind`, the kinds that read it, and where. Elsewhere it is refused, for nobody would read it.
+/// Every key except `kind`, and the kinds and sections in which it applies; elsewhere it is an error.
 const READ: [(&str, &[WorkloadKind], Place); 25] = [
     ("size", &[File, RequestResponse, Arrivals], Anywhere),
     ("sizes", &[Arrivals], Anywhere),
@@ -51,19 +51,19 @@ const READ: [(&str, &[WorkloadKind], Place); 25] = [
     ("sample", &[Bulk, OnOff], Measured),
 ];
 
-/// A petabyte: more would overflow nothing, but no trial of it would end.
+/// A petabyte: no larger trial completes.
 const MAX_SIZE: u64 = 1_000_000_000_000_000;
-/// The most flows of a pair of hosts.
+/// Limit of flows per pair of hosts.
 const MAX_FLOWS: u32 = 100_000;
-/// The most bounds between classes of size.
-const MOST_BOUNDS: usize = 15;
-/// A day: more is a slip of the pen.
+/// Limit of bounds of size classes.
+const MAX_BOUNDS: usize = 15;
+/// A day: longer times are mistakes.
 const MAX_TIME: Duration = Duration::from_secs(86_400);
-/// The finest sampling.
+/// Minimum sampling interval.
 const MIN_SAMPLE: Duration = Duration::from_millis(1);
 
 impl WorkloadConfig {
-    /// Everything that is wrong with the measured workload.
+    /// Returns all problems of the measured workload.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         let mut problems = self.check();
@@ -81,7 +81,7 @@ impl WorkloadConfig {
         problems
     }
 
-    /// Everything that is wrong with the workload of background traffic, which may do without a duration.
+    /// Returns all problems of the workload of background traffic, for which duration is optional.
     #[must_use]
     pub fn validate_traffic(&self) -> Vec<Problem> {
         let mut problems = self.check();
@@ -90,19 +90,19 @@ impl WorkloadConfig {
             if given.contains_key(*key) {
                 problems.push(Problem::new(
                     *key,
-                    "traffic has no such key: [workload] says what is measured",
+                    "traffic has no such key: set it in [workload]",
                 ));
             }
         }
         if self.kind == WorkloadKind::Bulk && self.duration.is_some() && self.rate.is_none() {
             let message =
-                "bulk traffic without a rate lasts as long as the trial: leave it out, or write a rate";
+                "bulk traffic without a rate lasts as long as the trial: remove duration, or set rate";
             problems.push(Problem::new("duration", message));
         }
         problems
     }
 
-    /// The keys that are given, with their values.
+    /// Returns the keys that are set, with their values.
     pub(crate) fn given(&self) -> Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(keys)) => keys,
@@ -110,7 +110,7 @@ impl WorkloadConfig {
         }
     }
 
-    /// What is wrong with a workload wherever it stands.
+    /// Returns the problems common to all sections.
     fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let given = self.given();
@@ -128,7 +128,7 @@ impl WorkloadConfig {
             }
         }
         if self.kind == RequestResponse && self.think.is_some() && self.requests.is_none() {
-            let message = "it needs requests beside it: one request has none to pause before";
+            let message = "requires requests: a single request has no pause";
             problems.push(Problem::new("think", message));
         }
         if self.kind == RequestResponse && self.size.is_some() {
@@ -137,7 +137,7 @@ impl WorkloadConfig {
                 ("response_size", self.response_size),
             ] {
                 if given.is_some() {
-                    problems.push(Problem::new(key, "size stands for it: leave out one of the two"));
+                    problems.push(Problem::new(key, "excludes size: remove one of the two"));
                 }
             }
         }
@@ -166,7 +166,7 @@ impl WorkloadConfig {
         problems
     }
 
-    /// What does not go with the distribution of sizes.
+    /// Checks the keys of the size distribution.
     fn check_sizes(&self, sizes: Sizes, problems: &mut Vec<Problem>) {
         let given = [
             ("size", self.size.is_some(), sizes.takes_size()),
@@ -189,25 +189,25 @@ impl WorkloadConfig {
             ));
         }
         let least = match sizes {
-            Sizes::BoundedPareto => self.size.map_or(PARETO_LEAST, |size| size.bytes()),
+            Sizes::BoundedPareto => self.size.map_or(PARETO_MIN, |size| size.bytes()),
             _ => 1,
         };
         let largest = match sizes {
-            Sizes::BoundedPareto => Some(self.largest.map_or(PARETO_LARGEST, |largest| largest.bytes())),
+            Sizes::BoundedPareto => Some(self.largest.map_or(PARETO_MAX, |largest| largest.bytes())),
             _ => self.largest.map(|largest| largest.bytes()),
         };
         if let Some(largest) = largest
             && largest <= least
         {
-            let message = format!("\"{largest}B\" is out of range: above the least size, {least}B");
+            let message = format!("\"{largest}B\" is out of range: above the minimum size, {least}B");
             problems.push(Problem::new("largest", message));
         }
     }
 
     fn check_classes(&self, problems: &mut Vec<Problem>) {
         let Some(classes) = &self.classes else { return };
-        if !(1..=MOST_BOUNDS).contains(&classes.len()) {
-            let message = format!("{} bounds are out of range: 1 to {MOST_BOUNDS}", classes.len());
+        if !(1..=MAX_BOUNDS).contains(&classes.len()) {
+            let message = format!("{} bounds are out of range: 1 to {MAX_BOUNDS}", classes.len());
             problems.push(Problem::new("classes", message));
         }
         if !classes.windows(2).all(|two| two[0] < two[1]) {
@@ -272,7 +272,7 @@ impl WorkloadConfig {
             } else {
                 ("to", "from")
             };
-            problems.push(Problem::new(key, format!("it needs {other:?} beside it")));
+            problems.push(Problem::new(key, format!("requires {other:?}")));
         }
     }
 }
@@ -295,7 +295,7 @@ mod tests {
 
     use super::*;
 
-    /// A value that each key may have, whatever the kind.
+    /// Returns a valid value of a key, for any kind.
     fn value(key: &str) -> Value {
         match key {
             "size" | "request_size" | "response_size" => json!("5kB"),
@@ -314,8 +314,8 @@ mod tests {
         }
     }
 
-    /// What one key more in a workload of a kind is told, in [workload] or in [[traffic]].
-    fn told(kind: WorkloadKind, key: &str, place: Place) -> Vec<String> {
+    /// Returns the problems of one additional key in a workload of a kind, in [workload] or in [[traffic]].
+    fn problems_of(kind: WorkloadKind, key: &str, place: Place) -> Vec<String> {
         let keys = json!({"kind": kind.name(), key: value(key)});
         let workload: WorkloadConfig = serde_json::from_value(keys).unwrap();
         let problems = match place {
@@ -340,17 +340,17 @@ mod tests {
             for &kind in ALL {
                 let refused =
                     |found: Vec<String>| found.iter().any(|message| message.contains("no such key"));
-                // What goes with one distribution of sizes alone is another matter.
+                // Keys of a single size distribution have a separate check.
                 let of_sizes = kind == Arrivals && ["shape", "sizes_file", "largest"].contains(&key);
                 let is_read = kinds.contains(&kind);
                 assert_eq!(
-                    refused(told(kind, key, Measured)),
+                    refused(problems_of(kind, key, Measured)),
                     !is_read || of_sizes,
                     "{key}, {kind:?}"
                 );
                 let in_traffic = is_read && place == Anywhere;
                 assert_eq!(
-                    refused(told(kind, key, Anywhere)),
+                    refused(problems_of(kind, key, Anywhere)),
                     !in_traffic || of_sizes,
                     "{key}, {kind:?}"
                 );
@@ -364,13 +364,13 @@ mod tests {
         let same = of(json!({"kind": "request-response", "size": "64B"}));
         assert_eq!((same.validate(), same.exchange()), (vec![], (64, 64)));
         let both = of(json!({"kind": "request-response", "size": "64B", "response_size": "1kB"}));
-        assert!(both.validate()[0].message.contains("size stands for it"));
+        assert!(both.validate()[0].message.contains("excludes size"));
     }
 
     #[test]
     fn think_requires_requests() {
-        let found = told(RequestResponse, "think", Measured);
-        assert!(found[0].contains("needs requests"), "{found:?}");
-        assert_eq!(told(RequestResponse, "requests", Measured), [""; 0]);
+        let found = problems_of(RequestResponse, "think", Measured);
+        assert!(found[0].contains("requires requests"), "{found:?}");
+        assert_eq!(problems_of(RequestResponse, "requests", Measured), [""; 0]);
     }
 }

@@ -74,8 +74,8 @@ impl Link {
         if before.queue == spec.queue {
             return Ok(());
         }
-        if let (Queue::DropTail(queue), QueueConfig::DropTail(config)) = (&mut self.queue, &spec.queue) {
-            queue.set_limit(config.limit());
+        if let (Queue::DropTail(queue), QueueConfig::DropTail(_)) = (&mut self.queue, &spec.queue) {
+            queue.set_limit(spec.queue.limit());
             return Ok(());
         }
         if self.length(now).packets > 0 {
@@ -93,8 +93,8 @@ impl Link {
 impl Queue {
     pub(super) fn new(config: &QueueConfig, context: &QueueContext) -> Self {
         match config.discipline(context) {
-            Ok(discipline) => Self::Active(Box::new(ActiveQueue::new(discipline))),
-            Err(config) => Self::DropTail(DropTail::new(config.limit())),
+            Some(discipline) => Self::Active(Box::new(ActiveQueue::new(discipline))),
+            None => Self::DropTail(DropTail::new(config.limit())),
         }
     }
 }

@@ -6,6 +6,7 @@ use foundation::{Duration, Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{
@@ -41,20 +42,22 @@ impl Default for CoDel {
 }
 
 impl DisciplineConfig for CoDel {
+    limit_key!();
+
     fn validate(&self) -> Vec<Problem> {
         let mut problems = QueueLimit::problems(self.limit);
         problems.extend(self.law().validate());
         problems
     }
 
-    fn build(&self, _: &QueueContext) -> Box<dyn Discipline + Send> {
-        Box::new(Queue {
-            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
+    fn build(&self, _: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
+        Some(Box::new(Queue {
+            bounds: Bounds::new(self.limit()),
             law: self.law(),
             fifo: Fifo::default(),
             state: CoDelState::default(),
             largest: 0,
-        })
+        }))
     }
 }
 

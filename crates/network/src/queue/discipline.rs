@@ -80,12 +80,35 @@ pub struct QueueContext {
 
 /// The settings of a discipline.
 pub trait DisciplineConfig {
-    /// Default limit.
-    const LIMIT: QueueLimit = DEFAULT_LIMIT;
+    /// Returns the key `limit`.
+    fn limit_key(&self) -> Option<QueueLimit>;
+
+    /// Returns the key `limit` for changes.
+    fn limit_key_mut(&mut self) -> &mut Option<QueueLimit>;
+
+    /// Returns the limit, or the default of the discipline.
+    fn limit(&self) -> QueueLimit {
+        self.limit_key().unwrap_or(DEFAULT_LIMIT)
+    }
 
     /// Returns all values out of range.
     fn validate(&self) -> Vec<Problem>;
 
-    /// Builds the discipline for a link.
-    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send>;
+    /// Builds the discipline for a link; `None` for drop-tail, which the link implements itself.
+    fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>>;
 }
+
+/// Implements access to the key `limit`.
+macro_rules! limit_key {
+    () => {
+        fn limit_key(&self) -> Option<QueueLimit> {
+            self.limit
+        }
+
+        fn limit_key_mut(&mut self) -> &mut Option<QueueLimit> {
+            &mut self.limit
+        }
+    };
+}
+
+pub(super) use limit_key;

@@ -6,6 +6,7 @@ use foundation::{Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{
@@ -23,15 +24,17 @@ pub struct DropHead {
 }
 
 impl DisciplineConfig for DropHead {
+    limit_key!();
+
     fn validate(&self) -> Vec<Problem> {
         QueueLimit::problems(self.limit)
     }
 
-    fn build(&self, _: &QueueContext) -> Box<dyn Discipline + Send> {
-        Box::new(Queue {
-            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
+    fn build(&self, _: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
+        Some(Box::new(Queue {
+            bounds: Bounds::new(self.limit()),
             fifo: Fifo::default(),
-        })
+        }))
     }
 }
 

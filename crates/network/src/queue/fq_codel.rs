@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::codel::{CoDel, CoDelState, ControlLaw};
+use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::packet::RouteId;
@@ -55,8 +56,12 @@ const MAX_FLOWS: u32 = 65_536;
 const MAX_QUANTUM: u64 = 1 << 27;
 
 impl DisciplineConfig for FqCoDel {
+    limit_key!();
+
     /// RFC 8290, section 5.2.3.
-    const LIMIT: QueueLimit = QueueLimit::Packets(10_240);
+    fn limit(&self) -> QueueLimit {
+        self.limit.unwrap_or(QueueLimit::Packets(10_240))
+    }
 
     fn validate(&self) -> Vec<Problem> {
         let mut problems = QueueLimit::problems(self.limit);
@@ -76,9 +81,9 @@ impl DisciplineConfig for FqCoDel {
         problems
     }
 
-    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
-        Box::new(Queue {
-            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
+    fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
+        Some(Box::new(Queue {
+            bounds: Bounds::new(self.limit()),
             law: self.law(),
             quantum: self.quantum.bytes() as i64,
             // Workloads cannot target the queue of another flow (RFC 8290, section 4.1.1).
@@ -89,7 +94,7 @@ impl DisciplineConfig for FqCoDel {
             old: VecDeque::new(),
             waiting: Count::default(),
             largest: 0,
-        })
+        }))
     }
 }
 

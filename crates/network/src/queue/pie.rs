@@ -9,6 +9,7 @@ use foundation::{Duration, Generator, Instant, Probability, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::impairment::Chance;
 use crate::link::Count;
@@ -57,6 +58,8 @@ impl Default for Pie {
 }
 
 impl DisciplineConfig for Pie {
+    limit_key!();
+
     fn validate(&self) -> Vec<Problem> {
         let mut problems = QueueLimit::problems(self.limit);
         for (key, span) in [("target", self.target), ("update", self.update)] {
@@ -75,14 +78,14 @@ impl DisciplineConfig for Pie {
         problems
     }
 
-    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
-        Box::new(Queue {
-            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
+    fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
+        Some(Box::new(Queue {
+            bounds: Bounds::new(self.limit()),
             fifo: Fifo::default(),
             controller: Controller::new(*self),
             largest: 0,
             stream: context.streams.stream("pie"),
-        })
+        }))
     }
 }
 

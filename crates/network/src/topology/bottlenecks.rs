@@ -1,35 +1,35 @@
-//! The links whose queue and use are measured.
+//! Selection of the links whose queue and utilisation are measured.
 
 use std::collections::BTreeSet;
 
 use super::Topology;
 use crate::packet::LinkId;
 
-/// How a topology says which links are measured.
+/// How a topology selects the measured links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum BottleneckSource {
-    /// The kind of topology has links that many flows share; data may cross them in either direction.
+    /// The shared links of the kind of topology, in either direction.
     #[default]
     Shared,
-    /// The slowest link on each way.
+    /// The slowest link of each route.
     Slowest,
-    /// Exactly those that a study names.
+    /// The links named in the study.
     Named,
 }
 
 impl Topology {
-    /// The links that are measured, in order. Before [`Topology::measure`] they are those of the topology's own pairs.
+    /// Returns the measured links, in order. Before [`Topology::measure`] these are the bottlenecks of the default pairs.
     #[must_use]
     pub fn bottlenecks(&self) -> &[LinkId] {
         &self.bottlenecks
     }
 
-    /// Makes the bottlenecks those of data that crosses `ways`. A study that names links gets exactly these.
-    /// Of links that the topology's kind has as bottlenecks, each is measured in the directions that data crosses it; where
-    /// data crosses none of them, and where there are none, the slowest link of each way is measured.
+    /// Selects the bottlenecks for data on these routes (`ways`, as lists of links). Links named in the study take
+    /// precedence. Otherwise each shared link of the topology kind is measured in the directions in which data crosses it; if
+    /// data crosses none, the slowest link of each route is measured.
     ///
     /// # Panics
-    /// For a link that there is not.
+    /// If a link does not exist.
     pub fn measure<'w>(&mut self, ways: impl IntoIterator<Item = &'w [LinkId]> + Clone) {
         if self.bottleneck_source == BottleneckSource::Named {
             return;
@@ -45,21 +45,21 @@ impl Topology {
         };
     }
 
-    /// The bottlenecks in the directions in which they are crossed.
+    /// Returns the bottlenecks in the directions in which data crosses them.
     fn directions(&self, crossed: &BTreeSet<LinkId>) -> Vec<LinkId> {
         let both = |&link: &LinkId| [Some(link), self.reverse_of(link)];
         let all = self.bottlenecks.iter().flat_map(both).flatten();
         all.filter(|link| crossed.contains(link)).collect()
     }
 
-    /// The slowest link of each way, in order of declaration.
+    /// Returns the slowest link of each route, in order of declaration.
     pub(super) fn slowest_of<'w>(&self, ways: impl IntoIterator<Item = &'w [LinkId]>) -> Vec<LinkId> {
         let slowest = ways.into_iter().filter_map(|way| self.slowest(way));
         let each: BTreeSet<LinkId> = slowest.collect();
         each.into_iter().collect()
     }
 
-    /// The slowest link of a way, in bit/s on average; the first of several. `None` for a way over no link.
+    /// Returns the link of a route with the lowest mean rate, the first of several. `None` for a route without links.
     fn slowest(&self, way: &[LinkId]) -> Option<LinkId> {
         let rate = |link: &LinkId| {
             let capacity = &self.links[link.0 as usize].spec.capacity;

@@ -1,4 +1,4 @@
-//! A topology while its kind draws it, with everything that turns out to be wrong.
+//! A topology under construction, with the problems of its configuration.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use super::{NodeId, Topology};
 use crate::config::PathSpec;
 use crate::packet::{HostId, LinkId};
 
-/// A topology in the making.
+/// A topology under construction.
 pub(super) struct Draft<'a> {
     pub(super) topology: Topology,
     pub(super) problems: Vec<Problem>,
     pub(super) load: &'a mut FileLoader<'a>,
 }
 
-/// The most hosts of one role. A trial of more would take more memory and time than anybody has meant.
+/// Limit of hosts per role, against trials that exhaust memory.
 const MAX_COUNT: usize = 10_000;
-/// Links of a route (a packet counts its hops in a byte).
+/// Limit of links in a route (packets count hops in one byte).
 const MAX_HOPS: usize = 255;
 
 impl<'a> Draft<'a> {
@@ -34,7 +34,7 @@ impl<'a> Draft<'a> {
         self.problems.push(Problem::new(key, message));
     }
 
-    /// The value of a key that the kind cannot do without.
+    /// Returns the value of a required key, or adds a problem.
     pub(super) fn required<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
         if value.is_none() {
             self.problem(key, "the key is missing");
@@ -42,18 +42,18 @@ impl<'a> Draft<'a> {
         value
     }
 
-    /// A number from 1 to `most`; 1 where it is not.
-    pub(super) fn count(&mut self, key: &str, count: u64, most: usize) -> usize {
+    /// Returns a number from 1 to `max`; adds a problem and returns 1 otherwise.
+    pub(super) fn count(&mut self, key: &str, count: u64, max: usize) -> usize {
         match usize::try_from(count) {
-            Ok(count) if (1..=most).contains(&count) => count,
+            Ok(count) if (1..=max).contains(&count) => count,
             _ => {
-                self.problem(key, format!("{count} is out of range: 1 to {most}"));
+                self.problem(key, format!("{count} is out of range: 1 to {max}"));
                 1
             }
         }
     }
 
-    /// How many things there are, where a number and a list of links may both say so.
+    /// Returns a count given by a key or by the length of a list of links.
     pub(super) fn count_or_list(&mut self, key: &str, count: Option<u64>, links: Option<&Links>) -> usize {
         let listed = links.and_then(Links::count).map(|count| count as u64);
         match count.or(listed) {
@@ -65,12 +65,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The links of one role, `count` of them.
+    /// Returns the specifications of `count` links of one role.
     pub(super) fn links(&mut self, key: &str, links: &Links, count: usize) -> Vec<PathSpec> {
         links.resolve(key, count, self.load, &mut self.problems)
     }
 
-    /// As [`Draft::links`]; `None` for each where the key is not given.
+    /// Like [`Draft::links`]; `None` for each link if the key is absent.
     pub(super) fn optional_links(
         &mut self,
         key: &str,
@@ -87,7 +87,7 @@ impl<'a> Draft<'a> {
         self.topology.add_node(name, true)
     }
 
-    /// A link in either direction: `name` and `name/reverse`. Gives the first.
+    /// Adds a link in each direction, `name` and `name/reverse`. Returns the first.
     pub(super) fn cable(&mut self, name: &str, spec: &PathSpec, from: NodeId, to: NodeId) -> LinkId {
         let forward = self.topology.add_link(name, &spec.forward, from, to);
         self.topology
@@ -95,8 +95,8 @@ impl<'a> Draft<'a> {
         forward
     }
 
-    /// A host that sends towards `router`: behind a link of its own whose forward direction leads to the router,
-    /// or else right at it.
+    /// Adds a host that sends towards `router`: behind an access link whose forward direction leads to the router, or
+    /// attached to the router.
     pub(super) fn sender(
         &mut self,
         name: &str,
@@ -112,8 +112,8 @@ impl<'a> Draft<'a> {
         self.topology.add_host(name, node)
     }
 
-    /// A host that receives from `router`: behind a link of its own whose forward direction leads to the host,
-    /// or else right at the router.
+    /// Adds a host that receives from `router`: behind an exit link whose forward direction leads to the host, or
+    /// attached to the router.
     pub(super) fn receiver(
         &mut self,
         name: &str,
@@ -137,19 +137,19 @@ impl<'a> Draft<'a> {
         self.topology.bottlenecks.push(link);
     }
 
-    /// Problems of `key` where no way leads from host to host, or too long a one.
+    /// Adds problems of `key` for pairs of hosts without a route or with too long a route.
     pub(super) fn check_ways(&mut self, key: &str, pairs: &[(HostId, HostId)]) {
         let mut search = self.topology.search();
         let name = |host: HostId| &self.topology.hosts()[host.0 as usize];
         for &(from, to) in pairs {
             let message = match search.links_between(from, to) {
                 None => format!(
-                    "no path leads from {:?} to {:?}: packets pass routers, not hosts",
+                    "no path from {:?} to {:?}: only routers forward packets",
                     name(from),
                     name(to)
                 ),
                 Some(way) if way.len() > MAX_HOPS => format!(
-                    "the path from {:?} to {:?} has {} links: at most {MAX_HOPS} are possible",
+                    "the path from {:?} to {:?} has {} links: at most {MAX_HOPS}",
                     name(from),
                     name(to),
                     way.len()
@@ -160,7 +160,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// What was drawn.
+    /// Returns the topology, or all problems.
     pub(super) fn finish(self) -> Result<Topology, Vec<Problem>> {
         if !self.problems.is_empty() {
             return Err(self.problems);
@@ -173,7 +173,7 @@ impl<'a> Draft<'a> {
                 .collect::<BTreeSet<_>>()
                 .len(),
             self.topology.links.len(),
-            "links have names of their own"
+            "link names are unique"
         );
         Ok(self.topology)
     }

@@ -1,50 +1,45 @@
-//! The free topology: hosts, routers and links as a person lists them.
+//! The free topology: listed hosts, routers and links.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt;
 
 use foundation::quantity::nearest;
 use foundation::{Duration, Probability, Rate, Size};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::NodeId;
 use super::bottlenecks::BottleneckSource;
+use super::config::TopologyKind;
 use super::draft::Draft;
-use super::{NodeId, TopologyConfig};
 use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::packet::{HostId, LinkId};
 use crate::queue::QueueConfig;
 
-pub(super) const KEYS: &[&str] = &["hosts", "routers", "links", "pairs", "bottlenecks"];
-
-/// More nodes or links than these were not meant.
+/// Limit of nodes and of links.
 const MAX_NODES: usize = 20_000;
 
 with_link_keys! {
-    /// A link of a free topology, in both directions. Its keys hold in both, unless `reverse` says otherwise.
+    /// A link of a free topology. Its keys apply to both directions unless `reverse` overrides them.
     #[serde(expecting = "a table such as { from = \"a\", to = \"b\", rate = \"1Mbit/s\", delay = \"5ms\" }")]
     #[schemars(rename = "FreeLink")]
     pub struct FreeLink {
-        /// The host or router that it begins at.
+        /// Host or router at the near end.
         #[schemars(with = "String")]
         pub from: Option<String>,
-        /// The host or router that it leads to.
+        /// Host or router at the far end.
         #[schemars(with = "String")]
         pub to: Option<String>,
-        /// Its name; the other direction is named name/reverse. Default: from-to.
+        /// Name of the link; the other direction is named name/reverse; default: from-to.
         #[schemars(with = "String")]
         pub name: Option<String>,
-        /// A kind of path with typical figures; the other keys take the place of its own. Default: none.
+        /// Preset with typical values, which other keys override; default: none.
         #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
-        /// Which end the subscriber of an asymmetric preset is at: "far" (`to`) makes forward the download, "near" (`from`) the upload; default "far".
+        /// End of the subscriber of an asymmetric preset: "far" (`to`; forward is the download) or "near" (`from`; forward is the upload); default "far".
         #[schemars(with = "Subscriber")]
         pub subscriber: Option<Subscriber>,
-        /// Keys that differ from `to` back to `from`; default: none.
+        /// Keys of the direction from `to` to `from` that differ; default: none.
         #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
     }
@@ -61,84 +56,87 @@ impl FreeLink {
     }
 }
 
-/// Who sends to whom: a number of pairs, or the pairs by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pairs {
-    /// So many, whose hosts the topology names.
-    Count(u64),
-    /// Sender and receiver of each.
-    Named(Vec<(String, String)>),
-}
-
-impl Pairs {
-    /// The number, where names have no meaning.
-    pub(super) fn count(&self, draft: &mut Draft<'_>) -> Option<u64> {
-        match self {
-            Self::Count(count) => Some(*count),
-            Self::Named(_) => {
-                draft.problem(
-                    "pairs",
-                    "a number of pairs is needed: names are for the kind \"free\"",
-                );
-                Some(1)
-            }
-        }
-    }
-}
-
-/// The nodes of a topology by their name.
+/// Nodes by name.
 type Names = BTreeMap<String, NodeId>;
 
-pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
-    let hosts = draft.required("hosts", config.hosts.as_ref());
-    let links = draft.required("links", config.links.as_ref());
-    let (Some(hosts), Some(links)) = (hosts, links) else {
-        return;
-    };
-    let routers = config.routers.as_deref().unwrap_or_default();
-    if hosts.len() < 2 {
-        draft.problem("hosts", "a topology has at least two hosts");
+/// The listed hosts, routers and links.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Free {
+    /// Names of the hosts, which send and receive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<String>")]
+    pub hosts: Option<Vec<String>>,
+    /// Names of the routers, which forward packets; default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<String>")]
+    pub routers: Option<Vec<String>>,
+    /// Links, tables such as { from = "a", to = "b" } with path keys; each has both directions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<FreeLink>")]
+    pub links: Option<Vec<FreeLink>>,
+    /// Pairs of sender and receiver, a list such as [["a", "b"]]; default: the first host to the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<[String; 2]>")]
+    pub pairs: Option<Vec<(String, String)>>,
+    /// Names of the links whose queue and utilisation are measured, in the direction of the name; default: the slowest link on the path of the measured data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<String>")]
+    pub bottlenecks: Option<Vec<String>>,
+}
+
+impl TopologyKind for Free {
+    fn draw(&self, draft: &mut Draft<'_>) {
+        let hosts = draft.required("hosts", self.hosts.as_ref());
+        let links = draft.required("links", self.links.as_ref());
+        let (Some(hosts), Some(links)) = (hosts, links) else {
+            return;
+        };
+        let routers = self.routers.as_deref().unwrap_or_default();
+        if hosts.len() < 2 {
+            draft.problem("hosts", "at least two hosts are required");
+        }
+        if hosts.len() + routers.len() > MAX_NODES || links.len() > MAX_NODES {
+            draft.problem(
+                "",
+                format!("too large: at most {MAX_NODES} hosts and routers, and {MAX_NODES} links"),
+            );
+            return;
+        }
+        let mut names = Names::new();
+        for name in hosts {
+            let node = add_node(draft, &mut names, "hosts", name, false);
+            draft.topology.add_host(name, node);
+        }
+        for name in routers {
+            add_node(draft, &mut names, "routers", name, true);
+        }
+        let links = add_links(draft, &names, links);
+        if !draft.problems.is_empty() {
+            return;
+        }
+        add_pairs(draft, self.pairs.as_deref());
+        add_bottlenecks(draft, self.bottlenecks.as_deref(), &links);
     }
-    if hosts.len() + routers.len() > MAX_NODES || links.len() > MAX_NODES {
-        draft.problem(
-            "",
-            format!("too large: at most {MAX_NODES} hosts and routers, and as many links"),
-        );
-        return;
-    }
-    let mut names = Names::new();
-    for name in hosts {
-        let node = add_node(draft, &mut names, "hosts", name, false);
-        draft.topology.add_host(name, node);
-    }
-    for name in routers {
-        add_node(draft, &mut names, "routers", name, true);
-    }
-    let links = add_links(draft, &names, links);
-    if !draft.problems.is_empty() {
-        return;
-    }
-    add_pairs(draft, config.pairs.as_ref());
-    add_bottlenecks(draft, config.bottlenecks.as_deref(), &links);
 }
 
 fn add_node(draft: &mut Draft<'_>, names: &mut Names, key: &str, name: &str, forwards: bool) -> NodeId {
     let node = draft.topology.add_node(name, forwards);
     if name.is_empty() {
-        draft.problem(key, "a name is empty");
+        draft.problem(key, "names must not be empty");
     } else if names.insert(name.to_owned(), node).is_some() {
         draft.problem(
             key,
-            format!("the name {name:?} is given twice: each host and router has its own"),
+            format!("two hosts or routers are named {name:?}: names must be unique"),
         );
     }
     node
 }
 
-/// Says that a word is not among the known ones.
-fn unknown<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+/// Returns the error message for an unknown name.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     const SHOWN: usize = 12;
-    let hint = nearest(word, known.clone()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
+    let hint = nearest(name, known.clone()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
     let more = if known.clone().count() > SHOWN {
         ", …"
     } else {
@@ -146,7 +144,7 @@ fn unknown<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str> + Cl
     };
     let list: Vec<&str> = known.take(SHOWN).collect();
     format!(
-        "there is no {what} {word:?}: {hint}known: {}{more}",
+        "there is no {what} {name:?}: {hint}allowed: {}{more}",
         list.join(", ")
     )
 }
@@ -180,10 +178,7 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
             continue;
         };
         if from == to {
-            draft.problem(
-                &key,
-                "a link leads from one node to another: from and to are the same",
-            );
+            draft.problem(&key, "from and to are the same: a link joins two nodes");
             continue;
         }
         let node = |node: NodeId| &draft.topology.nodes[node.0 as usize].name;
@@ -196,7 +191,7 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
             .into_iter()
             .find(|name| known.contains_key(*name))
         {
-            let message = format!("a second link is named {taken:?}: give each a name of its own");
+            let message = format!("two links are named {taken:?}: names must be unique");
             draft.problem(&format!("{key}.name"), message);
             continue;
         }
@@ -207,16 +202,13 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
     known
 }
 
-fn add_pairs(draft: &mut Draft<'_>, pairs: Option<&Pairs>) {
-    let Some(pairs) = pairs else {
+fn add_pairs(draft: &mut Draft<'_>, named: Option<&[(String, String)]>) {
+    let Some(named) = named else {
         let last = draft.topology.hosts().len() as u32 - 1;
         return add_each(draft, &[(HostId(0), HostId(last))]);
     };
-    let Pairs::Named(named) = pairs else {
-        return draft.problem("pairs", "a list of pairs is needed, e.g. [[\"a\", \"b\"]]");
-    };
     if named.is_empty() {
-        draft.problem("pairs", "the list is empty: at least one pair is needed");
+        draft.problem("pairs", "the list is empty: write at least one pair");
     }
     let hosts = (0..).zip(draft.topology.hosts());
     let ids: BTreeMap<String, HostId> = hosts.map(|(id, name)| (name.clone(), HostId(id))).collect();
@@ -240,10 +232,13 @@ fn add_each(draft: &mut Draft<'_>, pairs: &[(HostId, HostId)]) {
     for &(from, to) in pairs {
         if from == to {
             let name = draft.topology.hosts()[from.0 as usize].clone();
-            draft.problem("pairs", format!("{name:?} does not send to itself"));
+            draft.problem(
+                "pairs",
+                format!("{name:?} is both sender and receiver: write two different hosts"),
+            );
         }
     }
-    // Every link leads in both directions, so there is a way back of the same length.
+    // Every link has both directions, so a reverse route of the same length exists.
     draft.check_ways("pairs", pairs);
     draft.topology.pairs.extend(pairs);
 }
@@ -270,55 +265,5 @@ fn add_bottlenecks(draft: &mut Draft<'_>, named: Option<&[String]>, links: &BTre
                 draft.problem("bottlenecks", message);
             }
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct CountOrNames;
-
-        impl<'de> Visitor<'de> for CountOrNames {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of pairs, or a list of pairs of hosts such as [[\"a\", \"b\"]]")
-            }
-
-            fn visit_u64<E: serde::de::Error>(self, count: u64) -> Result<Pairs, E> {
-                Ok(Pairs::Count(count))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Pairs, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Pairs::Named)
-            }
-        }
-
-        deserializer.deserialize_any(CountOrNames)
-    }
-}
-
-impl Serialize for Pairs {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Count(count) => count.serialize(serializer),
-            Self::Named(named) => named.serialize(serializer),
-        }
-    }
-}
-
-impl JsonSchema for Pairs {
-    fn schema_name() -> Cow<'static, str> {
-        "Pairs".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let pair = serde_json::json!({ "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 });
-        json_schema!({
-            "description": "A number of pairs, or a list of sender and receiver",
-            "anyOf": [
-                { "type": "integer", "minimum": 1, "maximum": 10_000 },
-                { "type": "array", "items": pair, "minItems": 1 },
-            ],
-        })
     }
 }

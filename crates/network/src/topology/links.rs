@@ -1,4 +1,4 @@
-//! The links of one role: one table for all of them, or a table for each.
+//! The links of one role: one table for all of them, or one table each.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,20 +11,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::config::{PathConfig, PathSpec};
 
-/// The links of one role in a topology: a table with the keys of a path for all of them, or a list with one table for each.
+/// The links of one role in a topology: a table with the keys of a path for all of them, or a list with one table each.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Links {
-    /// All are alike.
+    /// The same keys for all.
     Alike(Box<PathConfig>),
-    /// Each on its own, in order.
+    /// Separate keys for each, in order.
     Each(Vec<PathConfig>),
 }
 
-/// A file's text, or why it cannot be had.
+/// A function that returns the content of a file or an error.
 pub(super) type FileLoader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 impl Links {
-    /// How many there are, where each is on its own.
+    /// Returns the number of links in a list.
     pub(super) fn count(&self) -> Option<usize> {
         match self {
             Self::Alike(_) => None,
@@ -32,7 +32,7 @@ impl Links {
         }
     }
 
-    /// The links' two directions, `count` times. Problems go into `problems`, under `key`.
+    /// Returns the specifications of `count` links. Adds problems to `problems`, under `key`.
     pub(super) fn resolve(
         &self,
         key: &str,
@@ -57,7 +57,7 @@ impl Links {
                 if specs.len() != count {
                     problems.push(Problem::new(
                         key,
-                        format!("the list has {} links, but {count} are needed", specs.len()),
+                        format!("the list has {} links, but {count} are required", specs.len()),
                     ));
                     specs.resize_with(count, PathSpec::default);
                 }
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for Links {
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(
-                    "a table of a link's keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }, or a list with one for each link",
+                    "a table of link keys such as { rate = \"1Mbit/s\", delay = \"5ms\" }, or a list with one table per link",
                 )
             }
 
@@ -111,7 +111,7 @@ impl JsonSchema for Links {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let path = generator.subschema_for::<PathConfig>();
         json_schema!({
-            "description": "One table of a path's keys for all links of this role, or a list with a table for each",
+            "description": "A table of path keys for all links of this role, or a list with one table per link",
             "anyOf": [path.clone(), { "type": "array", "items": path }],
         })
     }

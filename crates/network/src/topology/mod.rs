@@ -1,11 +1,10 @@
-//! Topologies: hosts and routers joined by links, and the way that packets take between any two hosts.
+//! Topologies: hosts and routers joined by links, and the routes between hosts.
 //!
-//! A [`TopologyConfig`] is what a study file says, a [`Topology`] is the graph that follows from it, and
-//! [`Topology::builder`] starts a [`NetworkBuilder`] with its hosts and links. A kind of topology is one file
-//! here with a function that draws it.
+//! A [`TopologyConfig`] is the `[topology]` table of a study file, a [`Topology`] is the resulting graph, and
+//! [`Topology::builder`] creates a [`NetworkBuilder`] with its hosts and links. Each kind of topology is one file
+//! in this module with its keys and a function that draws it.
 //!
-//! A host sits at a node. Where a kind's hosts have no link of their own, they sit at the router: the router is
-//! then not one more hop.
+//! A host is attached to a node. Hosts without access links are attached to the router itself, which then adds no hop.
 
 mod bottlenecks;
 mod config;
@@ -28,39 +27,44 @@ use crate::builder::NetworkBuilder;
 use crate::config::{LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
 
-pub use config::{TopologyConfig, TopologyKind};
-pub use free::{FreeLink, Pairs};
+pub use config::TopologyConfig;
+pub use dumbbell::Dumbbell;
+pub use free::{Free, FreeLink};
 pub use links::Links;
-pub use multipath::Delays;
+pub use loopback::Loopback;
+pub use multipath::{Delays, Multipath};
+pub use parking_lot::ParkingLot;
 pub use search::WaySearch;
+pub use star::Star;
+pub use tree::Tree;
 
-/// A place where links meet. An index into [`Topology::nodes`].
+/// A node, where links meet. An index into [`Topology::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 /// A link of a topology, in one direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologyLink {
-    /// Its name, from which its random streams follow.
+    /// Name, from which its random streams derive.
     pub name: String,
-    /// What it does to packets.
+    /// Specification.
     pub spec: LinkSpec,
-    /// Where packets enter it.
+    /// Node at the near end.
     pub from: NodeId,
-    /// Where they leave it.
+    /// Node at the far end.
     pub to: NodeId,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Node {
     name: String,
-    /// Whether packets of others pass. A host of a free topology does not let them.
+    /// Whether it forwards packets. Hosts of a free topology do not.
     forwards: bool,
-    /// The links that begin here, in order of declaration.
+    /// Outgoing links, in order of declaration.
     links: Vec<LinkId>,
 }
 
-/// Hosts and routers joined by links, each link with a direction.
+/// Hosts and routers joined by directed links.
 ///
 /// ```
 /// use foundation::Streams;
@@ -82,25 +86,24 @@ struct Node {
 pub struct Topology {
     nodes: Vec<Node>,
     host_names: Vec<String>,
-    /// The node that each host sits at.
+    /// The node of each host.
     host_nodes: Vec<NodeId>,
     links: Vec<TopologyLink>,
     pairs: Vec<(HostId, HostId)>,
     bottlenecks: Vec<LinkId>,
     bottleneck_source: bottlenecks::BottleneckSource,
-    /// The MTU of the loopback interface of its only host, which talks to itself.
+    /// MTU of the loopback interface of the only host, for the kind loopback.
     loopback: Option<u32>,
 }
 
 impl Topology {
-    /// The hosts `sender` and `receiver` and one path between them, whose links are `forward` and `reverse`.
+    /// Returns the hosts `sender` and `receiver` joined by one path, whose links are `forward` and `reverse`.
     #[must_use]
     pub fn path(spec: &PathSpec) -> Self {
         Self::chain(std::slice::from_ref(spec))
     }
 
-    /// The hosts `sender` and `receiver` with several paths behind one another between them, and the routers `r1`, `r2`, …
-    /// where these meet.
+    /// Returns the hosts `sender` and `receiver` joined by paths in series, with the routers `r1`, `r2`, … between them.
     ///
     /// One path's links are named `forward` and `reverse`; several are named `forward/1`, `reverse/1`,
     /// `forward/2`, … The forward links are the bottlenecks.
@@ -159,67 +162,67 @@ impl Topology {
         link
     }
 
-    /// The names of the hosts, in the order of their numbers.
+    /// Returns the names of the hosts, in the order of their ids.
     #[must_use]
     pub fn hosts(&self) -> &[String] {
         &self.host_names
     }
 
-    /// The host of this name.
+    /// Returns the host with this name.
     #[must_use]
     pub fn host(&self, name: &str) -> Option<HostId> {
         let place = self.host_names.iter().position(|known| known == name)?;
         Some(HostId(place as u32))
     }
 
-    /// The node that a host sits at.
+    /// Returns the node of a host.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If the host does not exist.
     #[must_use]
     pub fn node_of(&self, host: HostId) -> NodeId {
         self.host_nodes[host.0 as usize]
     }
 
-    /// The names of the nodes, in the order of their numbers.
+    /// Returns the names of the nodes, in the order of their ids.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &str> {
         self.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// The links, in the order of their numbers.
+    /// Returns the links, in the order of their ids.
     #[must_use]
     pub fn links(&self) -> &[TopologyLink] {
         &self.links
     }
 
-    /// Makes a link another, as where a network that was built from this has changed.
+    /// Replaces the specification of a link, e.g. after a change in the network built from this topology.
     ///
     /// # Panics
-    /// For a link that there is not.
+    /// If the link does not exist.
     pub fn set_link(&mut self, link: LinkId, spec: LinkSpec) {
         self.links[link.0 as usize].spec = spec;
     }
 
-    /// The link of this name.
+    /// Returns the link with this name.
     #[must_use]
     pub fn link(&self, name: &str) -> Option<LinkId> {
         let place = self.links.iter().position(|link| link.name == name)?;
         Some(LinkId(place as u32))
     }
 
-    /// Who sends to whom where a workload does not say, in order.
+    /// Returns the default pairs of sender and receiver, in order.
     #[must_use]
     pub fn pairs(&self) -> &[(HostId, HostId)] {
         &self.pairs
     }
 
-    /// The MTU in bytes of the loopback interface over which its only host talks to itself; `None` for what has links.
+    /// Returns the MTU of the loopback interface in bytes; `None` for topologies with links.
     #[must_use]
     pub const fn loopback(&self) -> Option<u32> {
         self.loopback
     }
 
-    /// A network in the making with these hosts and links, under the same numbers, and no route yet.
+    /// Returns a network builder with these hosts and links, with the same ids and without routes.
     #[must_use]
     pub fn builder(&self, streams: Streams) -> NetworkBuilder {
         let mut builder = NetworkBuilder::new(streams);

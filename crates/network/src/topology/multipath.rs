@@ -1,4 +1,4 @@
-//! Two hosts with several paths side by side between them.
+//! Two hosts joined by parallel paths.
 //!
 //! ```text
 //!         ┌─path/1─┐
@@ -13,27 +13,26 @@ use foundation::{Duration, QuantityError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::TopologyConfig;
+use super::config::TopologyKind;
 use super::draft::Draft;
+use super::links::Links;
 
-pub(super) const KEYS: &[&str] = &["paths", "path", "delays"];
+/// Limit of paths (packets identify their path by one byte).
+const MAX_PATHS: usize = 64;
 
-/// A packet names its path by a byte.
-const MOST_PATHS: usize = 64;
-
-/// One-way delays from the first path to the last, in even steps: `"10ms..100ms"`.
+/// One-way delays from the first path to the last in equal steps: `"10ms..100ms"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
 pub struct Delays {
-    /// The first path's.
+    /// Delay of the first path.
     pub first: Duration,
-    /// The last path's.
+    /// Delay of the last path.
     pub last: Duration,
 }
 
 impl Delays {
-    /// The delay of path `number` of `count`, from 0.
+    /// Returns the delay of path `number` (from 0) of `count`.
     #[must_use]
     pub fn of(self, number: usize, count: usize) -> Duration {
         let steps = count.saturating_sub(1).max(1) as i128;
@@ -84,35 +83,55 @@ impl fmt::Display for Delays {
     }
 }
 
-pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
-    let count = draft.count_or_list("paths", config.paths, config.path.as_ref());
-    let count = draft.count("paths", count as u64, MOST_PATHS);
-    let Some(path) = draft.required("path", config.path.as_ref()) else {
-        return;
-    };
-    let mut specs = draft.links("path", path, count);
-    if let Some(delays) = config.delays {
-        for (number, spec) in specs.iter_mut().enumerate() {
-            for link in [&mut spec.forward, &mut spec.reverse] {
-                if !link.delay.is_zero() {
-                    draft.problem("delays", "a path has a delay of its own: leave one of them out");
-                    return;
+/// The hosts sender and receiver joined by parallel paths, for multipath protocols.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Multipath {
+    /// Number of paths, from 1 to 64; default: the length of the list path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub paths: Option<u64>,
+    /// Paths, a table of path keys for all or a list with one table each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Links")]
+    pub path: Option<Links>,
+    /// One-way delays from the first path to the last in equal steps, e.g. "10ms..100ms"; default: those of path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub delays: Option<Delays>,
+}
+
+impl TopologyKind for Multipath {
+    fn draw(&self, draft: &mut Draft<'_>) {
+        let count = draft.count_or_list("paths", self.paths, self.path.as_ref());
+        let count = draft.count("paths", count as u64, MAX_PATHS);
+        let Some(path) = draft.required("path", self.path.as_ref()) else {
+            return;
+        };
+        let mut specs = draft.links("path", path, count);
+        if let Some(delays) = self.delays {
+            for (number, spec) in specs.iter_mut().enumerate() {
+                for link in [&mut spec.forward, &mut spec.reverse] {
+                    if !link.delay.is_zero() {
+                        draft.problem("delays", "excludes delay in path: remove one of them");
+                        return;
+                    }
+                    link.delay = delays.of(number, count);
                 }
-                link.delay = delays.of(number, count);
             }
         }
+        let (near, far) = (draft.router("sender"), draft.router("receiver"));
+        for (number, spec) in (1..).zip(&specs) {
+            let number: usize = number;
+            let topology = &mut draft.topology;
+            let forward = topology.add_link(format!("path/{number}/forward"), &spec.forward, near, far);
+            topology.add_link(format!("path/{number}/reverse"), &spec.reverse, far, near);
+            draft.bottleneck(forward);
+        }
+        let sender = draft.topology.add_host("sender", near);
+        let receiver = draft.topology.add_host("receiver", far);
+        draft.pair(sender, receiver);
     }
-    let (near, far) = (draft.router("sender"), draft.router("receiver"));
-    for (number, spec) in (1..).zip(&specs) {
-        let number: usize = number;
-        let topology = &mut draft.topology;
-        let forward = topology.add_link(format!("path/{number}/forward"), &spec.forward, near, far);
-        topology.add_link(format!("path/{number}/reverse"), &spec.reverse, far, near);
-        draft.bottleneck(forward);
-    }
-    let sender = draft.topology.add_host("sender", near);
-    let receiver = draft.topology.add_host("receiver", far);
-    draft.pair(sender, receiver);
 }
 
 #[cfg(test)]

@@ -1,28 +1,28 @@
-//! Shortest ways between many nodes of one topology: what one search found answers all later ones.
+//! Shortest routes between many nodes of one topology, with cached searches.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::{NodeId, Topology};
 use crate::packet::{HostId, LinkId};
 
-/// Searches that are kept for each direction before all are forgotten. Each takes 8 bytes a node.
-const MOST_KEPT: usize = 64;
+/// Number of cached searches per direction before the cache is cleared. Each takes 8 bytes per node.
+const MAX_CACHED: usize = 64;
 
-/// Finds ways in one topology. Each node is searched from or towards once, and a node with a single link is never
-/// searched at all: its way is that of its neighbour and one link more. So the pairs of a dumbbell, a star or a
-/// tree cost a few searches, however many they are.
+/// Finds routes in one topology. Each node is searched from or towards once; a node with a single link needs no search,
+/// because its routes are those of its neighbour plus that link. The pairs of a dumbbell, a star or a tree therefore cost a
+/// few searches, regardless of their number.
 ///
-/// The ways are those of [`Topology::links_between`] and [`Topology::ways`].
+/// The routes equal those of [`Topology::links_between`] and [`Topology::ways`].
 #[derive(Debug)]
 pub struct WaySearch<'a> {
     topology: &'a Topology,
-    /// The links that lead to each node, in order of declaration.
+    /// Incoming links of each node, in order of declaration.
     arriving: Vec<Vec<LinkId>>,
-    /// By the node that a search began at: the link by which each node was reached first.
+    /// By start node of a search: the link by which each node was first reached.
     trees: BTreeMap<NodeId, Vec<Option<LinkId>>>,
-    /// By the node that a search led to: the number of links from each node to it.
+    /// By goal node of a search: the number of links from each node to it.
     distances: BTreeMap<NodeId, Vec<u32>>,
-    /// Nodes that were looked at in all searches.
+    /// Nodes visited in all searches.
     visited: u64,
 }
 
@@ -43,24 +43,24 @@ impl<'a> WaySearch<'a> {
         }
     }
 
-    /// As [`Topology::links_between`].
+    /// Like [`Topology::links_between`].
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If a host does not exist.
     pub fn links_between(&mut self, from: HostId, to: HostId) -> Option<Vec<LinkId>> {
         self.shortest(self.topology.node_of(from), self.topology.node_of(to))
     }
 
-    /// As [`Topology::ways`].
+    /// Like [`Topology::ways`].
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If a host does not exist.
     pub fn ways(&mut self, from: HostId, to: HostId) -> Vec<Vec<LinkId>> {
         let (start, goal) = (self.topology.node_of(from), self.topology.node_of(to));
         let Some(first) = self.shortest(start, goal) else {
             return Vec::new();
         };
-        // The first way has used up the only link of a node.
+        // The first route uses the only link of a node.
         if first.is_empty() || self.only_departing(start).is_some() || self.only_arriving(goal).is_some() {
             return vec![first];
         }
@@ -78,7 +78,7 @@ impl<'a> WaySearch<'a> {
         ways
     }
 
-    /// The fewest links from one node to another, ties broken by the order of declaration.
+    /// Returns the shortest route from one node to another; declaration order breaks ties.
     fn shortest(&mut self, start: NodeId, goal: NodeId) -> Option<Vec<LinkId>> {
         if start == goal {
             return Some(Vec::new());
@@ -101,23 +101,23 @@ impl<'a> WaySearch<'a> {
         Some(way)
     }
 
-    /// The only link that begins at a node, if there is just one.
+    /// Returns the outgoing link of a node if it has exactly one.
     fn only_departing(&self, node: NodeId) -> Option<LinkId> {
         only(&self.topology.nodes[node.0 as usize].links)
     }
 
-    /// The only link that leads to a node, if there is just one.
+    /// Returns the incoming link of a node if it has exactly one.
     fn only_arriving(&self, node: NodeId) -> Option<LinkId> {
         only(&self.arriving[node.0 as usize])
     }
 
-    /// Adds the links from `start` to `goal`; `None` where no way leads there.
+    /// Appends the links from `start` to `goal`; `None` if no route exists.
     fn extend(&mut self, way: &mut Vec<LinkId>, start: NodeId, goal: NodeId) -> Option<()> {
         if start == goal {
             return Some(());
         }
         if !self.trees.contains_key(&start) && !self.distances.contains_key(&goal) {
-            // Nobody knows which of the two ends other pairs share.
+            // Either end may be the one that other pairs share.
             self.search_from(start);
             self.search_towards(goal);
         }
@@ -129,7 +129,7 @@ impl<'a> WaySearch<'a> {
 
     /// Searches breadth first from a node.
     fn search_from(&mut self, start: NodeId) {
-        if self.trees.len() >= MOST_KEPT {
+        if self.trees.len() >= MAX_CACHED {
             self.trees.clear();
         }
         let (nodes, links) = (&self.topology.nodes, &self.topology.links);
@@ -153,7 +153,7 @@ impl<'a> WaySearch<'a> {
 
     /// Searches breadth first towards a node, against the direction of the links.
     fn search_towards(&mut self, goal: NodeId) {
-        if self.distances.len() >= MOST_KEPT {
+        if self.distances.len() >= MAX_CACHED {
             self.distances.clear();
         }
         let (nodes, links) = (&self.topology.nodes, &self.topology.links);
@@ -176,8 +176,8 @@ impl<'a> WaySearch<'a> {
         self.distances.insert(goal, distances);
     }
 
-    /// Follows, from node to node, the first link that leads nearer to the goal. A search from `start` finds the same
-    /// way: it too meets nodes in the order of the links that lead to them.
+    /// Follows, from node to node, the first link that reduces the distance to the goal. A search from `start` finds the
+    /// same route, because it also visits nodes in the order of the links that lead to them.
     fn descend(&self, distances: &[u32], start: NodeId, goal: NodeId, way: &mut Vec<LinkId>) -> Option<()> {
         let (nodes, links) = (&self.topology.nodes, &self.topology.links);
         let mut node = start;
@@ -219,7 +219,7 @@ mod tests {
         config.resolve(&mut |_| Err("no files here".into())).unwrap()
     }
 
-    /// Finds the ways of all pairs there and back; gives how many nodes that took a look at.
+    /// Finds the routes of all pairs in both directions; returns the number of nodes visited.
     fn cost(json: &str) -> u64 {
         let topology = topology(json);
         let mut search = topology.search();
@@ -268,7 +268,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever was searched for before, a way is the one that a search of its own finds.
+        /// Cached searches return the same routes as a fresh search.
         #[test]
         fn cached_searches_match_a_fresh_search(topology in graph(), pairs in prop::collection::vec((0_u32..9, 0_u32..9), 1..40)) {
             let hosts = topology.hosts().len() as u32;

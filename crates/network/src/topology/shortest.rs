@@ -1,5 +1,5 @@
-//! The way between two hosts: the fewest links, and of several such ways the one declared first. And all ways that share
-//! no link. A [`WaySearch`] gives the same ways for many pairs of hosts at less cost.
+//! Shortest routes between two hosts by number of links, with ties broken by declaration order, and link-disjoint routes.
+//! A [`WaySearch`] finds the same routes for many pairs of hosts at lower cost.
 
 use std::collections::VecDeque;
 
@@ -7,28 +7,27 @@ use super::{NodeId, Topology, WaySearch};
 use crate::packet::{HostId, LinkId};
 
 impl Topology {
-    /// A search for the ways of many pairs of hosts.
+    /// Returns a search for the routes of many pairs of hosts.
     #[must_use]
     pub fn search(&self) -> WaySearch<'_> {
         WaySearch::new(self)
     }
 
-    /// The links from one host to another, in order: the fewest, ties broken by the order of declaration.
-    /// Empty between hosts at one node; `None` where no way leads there.
+    /// Returns the shortest route from one host to another as a list of links; declaration order breaks ties.
+    /// The route between hosts at one node is empty; `None` if no route exists.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If a host does not exist.
     #[must_use]
     pub fn links_between(&self, from: HostId, to: HostId) -> Option<Vec<LinkId>> {
         self.shortest(self.node_of(from), self.node_of(to), &[])
     }
 
-    /// All ways from one host to another that have no link in common: the first is that of
-    /// [`Self::links_between`], each further one the shortest over the links that are left. None where no way leads
-    /// there; one, over no link, between hosts at one node.
+    /// Returns link-disjoint routes from one host to another: first that of [`Self::links_between`], then repeatedly the
+    /// shortest over the remaining links. Hosts at one node have a single route without links.
     ///
     /// # Panics
-    /// For a host that there is not.
+    /// If a host does not exist.
     #[must_use]
     pub fn ways(&self, from: HostId, to: HostId) -> Vec<Vec<LinkId>> {
         let (mut ways, mut used) = (Vec::new(), vec![false; self.links.len()]);
@@ -46,13 +45,13 @@ impl Topology {
         ways
     }
 
-    /// The way with the fewest links that are not yet `used`; where that list ends, the rest are not.
+    /// Returns the shortest route over links not in `used`; links beyond the end of that list are unused.
     pub(super) fn shortest(&self, start: NodeId, goal: NodeId, used: &[bool]) -> Option<Vec<LinkId>> {
         let (start, goal) = (start.0 as usize, goal.0 as usize);
         if start == goal {
             return Some(Vec::new());
         }
-        // Breadth first: a node is reached the first time by a way with the fewest links.
+        // Breadth first: the first route that reaches a node has the fewest links.
         let mut arrived_by: Vec<Option<LinkId>> = vec![None; self.nodes.len()];
         let mut open = VecDeque::from([start]);
         while let Some(node) = open.pop_front() {
@@ -77,7 +76,7 @@ impl Topology {
         None
     }
 
-    /// Adds the links by which a search arrived at `goal`; `None` where it did not.
+    /// Appends the links by which a search reached `goal`; `None` if it did not.
     pub(super) fn trace_back(
         &self,
         arrived_by: &[Option<LinkId>],

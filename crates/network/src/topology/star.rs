@@ -1,5 +1,5 @@
-//! The star: hosts around a switch, each behind one access link. The leaves all send to the host `hub`, whose access
-//! link they share.
+//! The star: hosts around a switch, each behind one access link. All leaves send to the host `hub` and share its access
+//! link.
 //!
 //! ```text
 //! h1 ─leaf/1─┐
@@ -7,39 +7,58 @@
 //! h3 ─leaf/3─┘
 //! ```
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::TopologyKind;
 use super::draft::Draft;
-use super::{Links, TopologyConfig};
+use super::links::Links;
 
-pub(super) const KEYS: &[&str] = &["leaves", "leaf", "hub"];
+/// Hosts h1, h2, … around a switch, each behind one access link; all send to the host hub (incast).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Star {
+    /// Number of hosts that send to the hub, from 1 to 10000; default: the length of the list leaf.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
+    pub leaves: Option<u64>,
+    /// Access links from the hosts to the switch, a table of path keys for all or a list with one table each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Links")]
+    pub leaf: Option<Links>,
+    /// Access link from the switch to the host hub, shared by all senders; default: like leaf, if that is one table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Links")]
+    pub hub: Option<Links>,
+}
 
-pub(super) fn draw(config: &TopologyConfig, draft: &mut Draft<'_>) {
-    let leaves = draft.count_or_list("leaves", config.leaves, config.leaf.as_ref());
-    let Some(leaf) = draft.required("leaf", config.leaf.as_ref()) else {
-        return;
-    };
-    let specs = draft.links("leaf", leaf, leaves);
-    let own = match (&config.hub, leaf) {
-        (Some(hub), _) => draft.links("hub", hub, 1),
-        (None, Links::Alike(_)) => specs[..1].to_vec(),
-        (None, Links::Each(_)) => {
-            draft.problem(
-                "hub",
-                "the key is missing: the hub's link cannot be like a list of links",
-            );
+impl TopologyKind for Star {
+    fn draw(&self, draft: &mut Draft<'_>) {
+        let leaves = draft.count_or_list("leaves", self.leaves, self.leaf.as_ref());
+        let Some(leaf) = draft.required("leaf", self.leaf.as_ref()) else {
             return;
+        };
+        let specs = draft.links("leaf", leaf, leaves);
+        let own = match (&self.hub, leaf) {
+            (Some(hub), _) => draft.links("hub", hub, 1),
+            (None, Links::Alike(_)) => specs[..1].to_vec(),
+            (None, Links::Each(_)) => {
+                draft.problem("hub", "the key is missing: required if leaf is a list");
+                return;
+            }
+        };
+        let switch = draft.router("switch");
+        // Declared first, so that searches find its links first.
+        let node = draft.router("hub");
+        let shared = draft.cable("hub", &own[0], switch, node);
+        draft.bottleneck(shared);
+        let hub = draft.topology.add_host("hub", node);
+        for (i, spec) in specs.iter().enumerate() {
+            let i = i + 1;
+            let leaf = draft.router(format!("h{i}"));
+            draft.cable(&format!("leaf/{i}"), spec, leaf, switch);
+            let host = draft.topology.add_host(format!("h{i}"), leaf);
+            draft.pair(host, hub);
         }
-    };
-    let switch = draft.router("switch");
-    // Declared first: its links are found first.
-    let node = draft.router("hub");
-    let shared = draft.cable("hub", &own[0], switch, node);
-    draft.bottleneck(shared);
-    let hub = draft.topology.add_host("hub", node);
-    for (i, spec) in specs.iter().enumerate() {
-        let i = i + 1;
-        let leaf = draft.router(format!("h{i}"));
-        draft.cable(&format!("leaf/{i}"), spec, leaf, switch);
-        let host = draft.topology.add_host(format!("h{i}"), leaf);
-        draft.pair(host, hub);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct Arq {
 }
 
 impl Arq {
-    /// At an end that will open connection `id`.
+    /// Returns the end that opens connection `id`.
     pub(crate) const fn opener(config: Arc<ArqConfig>, id: u32) -> Self {
         Self {
             config,
@@ -30,7 +30,7 @@ impl Arq {
         }
     }
 
-    /// At an end that waits for a connection; `secret` is its listener's.
+    /// Returns the end that waits for a connection; `secret` is the key of its listener.
     pub(crate) fn listener(config: Arc<ArqConfig>, secret: [u8; 32]) -> Self {
         let listener = Listener::new(secret, config.receive_buffer);
         Self {
@@ -46,7 +46,7 @@ impl Arq {
         frame: &Frame<StreamRange>,
         reply: &mut dyn FnMut(Content),
     ) -> Option<Connection<StreamRange>> {
-        // The simulated network cannot forge an address, but the handshake is played out in full.
+        // The simulated network cannot forge addresses, but the handshake runs in full.
         match self.listener.as_mut()?.handle_frame(now, b"host 0", frame) {
             Admission::Reply(answer) => reply(Content::Arq(answer)),
             Admission::Accept(parameters) => {
@@ -71,7 +71,7 @@ impl StreamConnection for Connection<StreamRange> {
         self.take_round_trips()
     }
 
-    /// There is always room.
+    /// The send buffer is unlimited.
     fn write(&mut self, _: Instant, bytes: u64) -> u64 {
         self.write(bytes);
         bytes

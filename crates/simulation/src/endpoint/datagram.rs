@@ -1,4 +1,4 @@
-//! An end that sends or takes datagrams, whatever becomes of them.
+//! An end that sends or receives datagrams without feedback.
 
 use foundation::Instant;
 use transport::Statistics;
@@ -36,7 +36,7 @@ impl End for DatagramEnd {
         self.unsent += bytes;
     }
 
-    /// There is nothing to tell the peer.
+    /// No message to the peer.
     fn finish(&mut self, _: Instant) {}
 
     fn statistics(&self) -> Option<&Statistics> {

@@ -1,4 +1,4 @@
-//! The two ends of a flow: how they are made, and what they came to.
+//! The two ends of a flow: construction and outcome.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, StreamEnd, T
 use crate::body::Side;
 use crate::world::Flow;
 
-/// Both ends of flow `number` between hosts of `pair`, of `size` bytes where that is known; `host` is the account of the
-/// one that opens it.
+/// Returns both ends of flow `number` between the hosts of `pair`; `size` is its size in bytes if known, `host` the path
+/// estimates of the opener.
 pub(crate) fn ends(
     group: &mut Group,
     number: u32,
@@ -86,15 +86,16 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
     }
 }
 
-/// Both ends of requests and responses that are one datagram each.
+/// Returns both ends of requests and responses of one datagram each.
 fn messages(protocol: MessageProtocol, group: &Group) -> (Machine, Machine) {
     let mtu = group.mtu;
-    let end =
-        |asks, records_rtt| Machine::Message(Box::new(MessageEnd::new(protocol, asks, mtu, records_rtt)));
+    let end = |is_client, records_rtt| {
+        Machine::Message(Box::new(MessageEnd::new(protocol, is_client, mtu, records_rtt)))
+    };
     (end(true, group.records_rtt), end(false, false))
 }
 
-/// The figures of both ends as they stand now.
+/// Returns the current counters of both ends.
 pub(crate) fn baseline(ends: &[Endpoint; 2]) -> FlowCounters {
     FlowCounters {
         rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
@@ -102,7 +103,7 @@ pub(crate) fn baseline(ends: &[Endpoint; 2]) -> FlowCounters {
     }
 }
 
-/// The figures of both ends but for their round trips.
+/// Returns the current counters of both ends without RTT histograms.
 fn counters(ends: &[Endpoint; 2]) -> FlowCounters {
     let sent = |end: &Endpoint| end.statistics().map(SendCounters::of).unwrap_or_default();
     let mut carried = PathBytes::default();
@@ -117,7 +118,7 @@ fn counters(ends: &[Endpoint; 2]) -> FlowCounters {
     }
 }
 
-/// What became of a flow that is over.
+/// Returns the outcome of a flow.
 pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
     let figures = FlowCounters {
         rtt: flow.ends[0].take_round_trips(),

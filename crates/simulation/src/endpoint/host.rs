@@ -1,4 +1,4 @@
-//! What the host of an end knows.
+//! The state of a host that its flows share.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -6,18 +6,18 @@ use network::HostId;
 use transport::mptcp::HostPaths;
 use transport::tcp::HostMemory;
 
-/// A host, as one end of a flow sees it.
+/// A host, from the view of one end of a flow.
 pub(crate) struct Host<'a> {
-    /// Its paths to the other end's host.
+    /// Estimates of its paths to the peer.
     pub paths: &'a mut HostPaths,
-    /// What it remembers of all other hosts, for TCPs that open early.
+    /// Cache of its peers for TCP Fast Open and T/TCP.
     pub memory: &'a mut HostMemory,
-    /// The other end's host.
+    /// Host of the other end.
     pub peer: HostId,
 }
 
 impl Host<'_> {
-    /// The address by which the memory names the other end's host: any that is its own.
+    /// Returns the address of the peer in the cache; any unique one.
     pub(crate) fn peer_address(&self) -> IpAddr {
         Ipv4Addr::from(self.peer.0).into()
     }

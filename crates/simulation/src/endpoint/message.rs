@@ -1,4 +1,4 @@
-//! An end whose requests and responses are one datagram each, in fragments where a link on the way is narrower.
+//! An end with requests and responses of one datagram each, fragmented if they exceed the MTU of the path.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,7 +12,7 @@ use transport::Statistics;
 use super::{End, Host, Notice, Probe, RttHistogram};
 use crate::body::Content;
 
-/// UDP's header and ICMP echo's are 8 bytes alike (RFC 768, RFC 792).
+/// UDP and ICMP echo headers both have 8 bytes (RFC 768, RFC 792).
 const HEADER: u32 = UDP_IPV4_OVERHEAD - IPV4_HEADER;
 
 /// The fragments of one message that have arrived.
@@ -30,15 +30,15 @@ struct Reassembly {
 #[derive(Debug)]
 pub(crate) struct MessageEnd {
     protocol: MessageProtocol,
-    asks: bool,
-    /// IP's payload in the largest packet.
+    is_client: bool,
+    /// IP payload of the largest packet.
     room: u32,
-    /// The number of the request that was asked or answered last.
+    /// Number of the last request sent or answered.
     number: u32,
-    /// Packets that wait to be sent.
+    /// Packets to send.
     unsent: VecDeque<Message>,
     reassembly: Reassembly,
-    /// When the answer to the last request is given up; `None` where none is awaited.
+    /// Timeout of the response to the last request; `None` if none is awaited.
     deadline: Option<Instant>,
     requested_at: Instant,
     notices: VecDeque<Notice>,
@@ -47,16 +47,16 @@ pub(crate) struct MessageEnd {
 }
 
 impl MessageEnd {
-    /// The end that asks, or the one that answers, over links that carry packets of up to `mtu` bytes.
-    pub(crate) fn new(protocol: MessageProtocol, asks: bool, mtu: u32, records_rtt: bool) -> Self {
+    /// Returns the client (`is_client`) or the server of requests over links with an MTU of `mtu` bytes.
+    pub(crate) fn new(protocol: MessageProtocol, is_client: bool, mtu: u32, records_rtt: bool) -> Self {
         let mut notices = VecDeque::new();
-        if !asks {
-            // Who answers keeps nothing that an end could wait for.
+        if !is_client {
+            // A server has no state to wait for.
             notices.push_back(Notice::Closed);
         }
         Self {
             protocol,
-            asks,
+            is_client,
             room: mtu - IPV4_HEADER,
             number: 0,
             unsent: VecDeque::new(),
@@ -73,7 +73,7 @@ impl MessageEnd {
         }
     }
 
-    /// Notes a packet of a message; gives the message's payload when it is whole.
+    /// Adds a packet of a message. Returns the payload length once the message is complete.
     fn assemble(&mut self, part: Message) -> Option<u64> {
         let payload = u64::from(part.whole - HEADER);
         if !part.is_fragment() {
@@ -101,13 +101,13 @@ impl End for MessageEnd {
     }
 
     fn write(&mut self, now: Instant, bytes: u64) {
-        if self.asks {
+        if self.is_client {
             self.number += 1;
             self.requested_at = now;
             self.deadline = Some(now + RESPONSE_TIMEOUT);
         }
         let whole = bytes as u32 + HEADER;
-        // A fragment that is not the last holds a multiple of 8 bytes (RFC 791, section 3.2).
+        // All fragments but the last have a multiple of 8 bytes (RFC 791, section 3.2).
         let most = if whole > self.room {
             self.room / 8 * 8
         } else {
@@ -118,7 +118,7 @@ impl End for MessageEnd {
             let length = most.min(whole - offset);
             self.unsent.push_back(Message {
                 protocol: self.protocol,
-                asks: self.asks,
+                is_request: self.is_client,
                 number: self.number,
                 offset,
                 length,
@@ -154,14 +154,14 @@ impl End for MessageEnd {
     ) {
         let Content::Message(part) = content else { return };
         self.statistics.packets_received += 1;
-        if self.asks && (part.number != self.number || self.deadline.is_none()) {
+        if self.is_client && (part.number != self.number || self.deadline.is_none()) {
             self.statistics.duplicates_received += 1;
             return;
         }
         let Some(payload) = self.assemble(part) else {
             return;
         };
-        if self.asks {
+        if self.is_client {
             self.deadline = None;
             self.statistics.record_rtt(now - self.requested_at);
             self.statistics.last_acknowledged_at = Some(now);
@@ -183,7 +183,7 @@ impl End for MessageEnd {
         if let Some(notice) = self.notices.pop_front() {
             return Some(notice);
         }
-        let is_done = self.asks && self.is_finishing && self.deadline.is_none();
+        let is_done = self.is_client && self.is_finishing && self.deadline.is_none();
         is_done.then(|| {
             self.is_finishing = false;
             Notice::Finished

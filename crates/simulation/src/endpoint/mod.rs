@@ -44,23 +44,23 @@ pub(crate) enum Machine {
 pub(crate) struct Endpoint {
     pub flow: u32,
     pub side: Side,
-    /// The routes that it may send on, and the number of the first one's way among all between the hosts.
+    /// The routes it may use, and the number of the first one's path among all between the hosts.
     pub routes: Arc<[RouteId]>,
     pub first: u8,
-    /// The way of a machine that knows only one: that on which it opened, or was opened.
+    /// The path of a single-path machine: that of the connection's opening.
     pub way: u8,
     pub machine: Machine,
     pub application: Application,
-    /// When it wants [`handle_timeout`](Self::handle_timeout).
+    /// Next expiry of [`handle_timeout`](Self::handle_timeout).
     pub timeout: Instant,
-    /// Payload bytes that the application has read.
+    /// Payload bytes read by the application.
     pub delivered: u64,
-    /// Packets that it sent, those without payload too.
+    /// Packets sent, including those without payload.
     pub packets: u64,
     pub progress: Progress,
 }
 
-/// Calls the same method of whichever machine there is.
+/// Dispatches a method call to the machine.
 macro_rules! each_machine {
     ($machine:expr, $end:ident => $call:expr) => {
         match $machine {
@@ -73,22 +73,22 @@ macro_rules! each_machine {
     };
 }
 
-/// What every kind of machine can do here.
+/// A protocol machine at one end of a flow.
 pub(crate) trait End {
-    /// Opens the flow, from a host that knows its paths so.
+    /// Opens the flow.
     fn open(&mut self, now: Instant, host: &mut Host<'_>);
     /// The application adds bytes to its stream.
     fn write(&mut self, now: Instant, bytes: u64);
-    /// The application's stream ends.
+    /// The application ends its stream.
     fn finish(&mut self, now: Instant);
-    /// What its sending direction counted, where it counts.
+    /// Returns the counters of its sending direction.
     fn statistics(&self) -> Option<&Statistics>;
-    /// Takes the histogram of round-trip times out of its statistics.
+    /// Takes the RTT histogram.
     fn take_round_trips(&mut self) -> RttHistogram {
         None
     }
     fn probe(&self, now: Instant) -> Probe;
-    /// Takes in what arrived on a way.
+    /// Handles a packet that arrived on a path.
     fn receive(
         &mut self,
         now: Instant,
@@ -97,16 +97,16 @@ pub(crate) trait End {
         host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     );
-    /// Time has passed. Gives whether a retransmission timer ran out.
+    /// Handles expired timers. Returns whether a retransmission timer expired.
     fn expire(&mut self, now: Instant) -> bool;
-    /// The next thing that the application should know.
+    /// Returns the next event for the application.
     fn poll(&mut self, now: Instant) -> Option<Notice>;
-    /// The next packet that leaves, and its way where that is another one than it was.
+    /// Returns the next packet to send; sets `way` if its path changes.
     fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Content>;
-    /// When it wants [`expire`](Self::expire).
+    /// Returns the next expiry of [`expire`](Self::expire).
     fn timeout(&self) -> Option<Instant>;
-    /// Tells the host what was seen, on `way` where it knows only one. Gives whether there may be
-    /// more to send for it.
+    /// Updates the host's path estimates; `way` is the path of a single-path machine. Returns whether this may allow
+    /// further packets.
     fn update_host(&mut self, _now: Instant, _way: u8, _host: &mut Host<'_>) -> bool {
         false
     }
@@ -125,7 +125,7 @@ impl Endpoint {
         self.drain(now, network, host);
     }
 
-    /// A packet arrived. A corrupt one fails its checksum, and nobody hears of it.
+    /// Handles a packet. A corrupt one fails its checksum and is ignored.
     #[inline]
     pub(crate) fn handle_packet<W: WorldObserver>(
         &mut self,
@@ -149,21 +149,21 @@ impl Endpoint {
         self.drain(now, network, host);
     }
 
-    /// The route of a way from this end.
+    /// Returns the route of a path from this end.
     #[inline]
     pub(crate) fn route(&self, way: u8) -> RouteId {
         self.routes[usize::from(way)]
     }
 
-    /// The time of `timeout` has come.
+    /// Handles the expiry of `timeout`.
     pub(crate) fn handle_timeout<W: WorldObserver>(
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
         host: &mut Host<'_>,
     ) {
-        let ran_out = each_machine!(&mut self.machine, end => end.expire(now));
-        if ran_out {
+        let timed_out = each_machine!(&mut self.machine, end => end.expire(now));
+        if timed_out {
             network.observer_mut().timed_out(now, self.flow, self.side);
         }
         self.application.handle_timeout(now, &mut self.machine);
@@ -201,7 +201,7 @@ impl Endpoint {
         self.timeout = machine.min(self.application.timeout());
     }
 
-    /// The ways that carried the flow's data, one bit each.
+    /// Returns the paths that carried data of the flow, one bit each.
     pub(crate) fn ways(&self) -> u64 {
         match &self.machine {
             Machine::Mptcp(end) => end.ways() << self.first,
@@ -209,7 +209,7 @@ impl Endpoint {
         }
     }
 
-    /// Adds the payload that it sent to what each way carried.
+    /// Adds the payload it sent to the bytes of each path.
     pub(crate) fn add_carried(&self, carried: &mut PathBytes) {
         match &self.machine {
             Machine::Mptcp(end) => end.add_carried(self.first, carried),

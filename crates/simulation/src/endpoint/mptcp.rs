@@ -17,16 +17,16 @@ use crate::body::Content;
 #[derive(Debug)]
 pub(crate) struct Mptcp {
     setup: Arc<Setup>,
-    /// What keys and numbers are drawn from, and what paths are, until there is a connection.
+    /// Random streams of keys and numbers, and of paths, until there is a connection.
     random: Generator,
     paths: Generator,
-    /// Bytes that the flow will send, where that is known.
+    /// Bytes of the flow, if known.
     size: Option<u64>,
     listens: bool,
 }
 
 impl Mptcp {
-    /// At an end that will open a connection over which `size` bytes go, where that is known.
+    /// Returns the end that opens a connection; `size` is the number of bytes to send, if known.
     pub(crate) const fn opener(
         setup: Arc<Setup>,
         random: Generator,
@@ -42,7 +42,7 @@ impl Mptcp {
         }
     }
 
-    /// At an end that waits for a connection.
+    /// Returns the end that waits for a connection.
     pub(crate) fn listener(setup: Arc<Setup>, random: Generator) -> Self {
         Self {
             setup,
@@ -55,7 +55,7 @@ impl Mptcp {
 }
 
 impl StreamEnd<Mptcp> {
-    /// The ways that carried data of the connection, one bit each.
+    /// Returns the paths that carried data of the connection, one bit each.
     pub(crate) fn ways(&self) -> u64 {
         let subflows = self.connection().into_iter().flat_map(Connection::subflows);
         subflows
@@ -63,7 +63,7 @@ impl StreamEnd<Mptcp> {
             .fold(0, |ways, subflow| ways | 1 << subflow.path.0)
     }
 
-    /// Adds the payload of each subflow to what its way carried; `first` is the number of the first way.
+    /// Adds the payload of each subflow to the bytes of its path; `first` is the number of the first path.
     pub(crate) fn add_carried(&self, first: u8, carried: &mut PathBytes) {
         for subflow in self.connection().into_iter().flat_map(Connection::subflows) {
             carried.add(first + subflow.path.0, subflow.bytes_sent);
@@ -160,7 +160,7 @@ impl Family for Mptcp {
         Some(Content::Mptcp(outgoing.segment))
     }
 
-    /// Windows and what is in flight of all subflows; the round-trip time of the fastest.
+    /// Sums of windows and bytes in flight over all subflows; the RTT of the fastest.
     fn probe(connection: &Connection) -> Probe {
         let srtt = connection
             .subflows()

@@ -1,4 +1,4 @@
-//! An end of any protocol that connects: the application's side of it, which is the same for all.
+//! Ends of connection-oriented protocols: the application side, which all share.
 
 use experiment::application::Notice;
 use experiment::trace::Probe;
@@ -8,13 +8,13 @@ use transport::{Machine, Statistics};
 use super::{End, Host, RttHistogram};
 use crate::body::Content;
 
-/// What an event of a connection means to its end.
+/// An event of a connection.
 pub(crate) enum EndEvent {
-    /// There is something to read.
+    /// Data is readable.
     Readable,
-    /// The send buffer has room again.
+    /// The send buffer has room.
     Writable,
-    /// Something for the application.
+    /// An event for the application.
     Notice(Notice),
 }
 
@@ -22,28 +22,28 @@ pub(crate) enum EndEvent {
 pub(crate) trait StreamConnection: Machine {
     fn record_round_trips(&mut self);
     fn statistics(&self) -> &Statistics;
-    /// As [`End::take_round_trips`].
+    /// See [`End::take_round_trips`].
     fn take_round_trips(&mut self) -> RttHistogram;
-    /// Adds up to `bytes` to the stream; gives how many there was room for.
+    /// Adds up to `bytes` to the stream. Returns the number of bytes accepted.
     fn write(&mut self, now: Instant, bytes: u64) -> u64;
     /// Ends the stream.
     fn finish(&mut self, now: Instant);
-    /// Whether a listener has it, and may yet drop it for another one without the application hearing of it.
+    /// Returns whether it is half-open at a listener, which may still replace it without an event to the application.
     fn is_half_open(&self) -> bool {
         false
     }
-    /// Reads all that has arrived in order, `already` bytes having been read before; gives how many.
+    /// Reads all bytes available in order, after `already` bytes read before. Returns their number.
     fn read_all(&mut self, now: Instant, already: u64) -> u64;
     fn end_event(event: Self::Event) -> EndEvent;
 }
 
-/// What the protocols do in ways of their own: how an end opens or awaits a connection, and what its packets are.
+/// The protocol-specific part: opening or accepting a connection, and its packets.
 pub(crate) trait Family {
     type Connection: StreamConnection;
 
-    /// Opens a connection, from a host that knows its paths so.
+    /// Opens a connection.
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Self::Connection;
-    /// Takes in what arrived on a way: for the connection, or for one that waits for a connection.
+    /// Handles a packet that arrived on a path, for the connection or the listener.
     fn receive(
         &mut self,
         now: Instant,
@@ -53,10 +53,10 @@ pub(crate) trait Family {
         host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     );
-    /// The next packet that leaves, and its way where that is another one than it was.
+    /// Returns the next packet to send; sets `way` if its path changes.
     fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Content>;
     fn probe(connection: &Self::Connection) -> Probe;
-    /// As [`End::update_host`].
+    /// See [`End::update_host`].
     fn update_host(
         &mut self,
         _now: Instant,
@@ -68,17 +68,17 @@ pub(crate) trait Family {
     }
 }
 
-/// An end with a connection, or one that waits for it.
+/// An end with a connection, or waiting for one.
 #[derive(Debug)]
 pub(crate) struct StreamEnd<F: Family> {
     family: F,
     connection: Option<F::Connection>,
     records_rtt: bool,
-    /// Bytes that the application wants to send and the send buffer has no room for.
+    /// Bytes written by the application that exceed the send buffer.
     pending: u64,
     /// Whether the stream ends after them.
     ends: bool,
-    /// Bytes that the application has read.
+    /// Bytes read by the application.
     read: u64,
 }
 
@@ -98,7 +98,7 @@ impl<F: Family> StreamEnd<F> {
         self.connection.as_ref()
     }
 
-    /// Writes what the send buffer has room for, as an application does whose socket became writable.
+    /// Fills the send buffer, like an application whose socket became writable.
     fn fill(&mut self, now: Instant) {
         let Some(connection) = self.connection.as_mut().filter(|it| !it.is_half_open()) else {
             return;

@@ -13,21 +13,21 @@ use super::stream::{EndEvent, Family, StreamConnection};
 use super::{Host, RttHistogram};
 use crate::body::Content;
 
-/// TCP at one end, which opens a connection or waits for one (the state LISTEN).
+/// TCP at one end, which opens a connection or waits for one (state LISTEN).
 #[derive(Debug)]
 pub(crate) struct Tcp {
     config: Arc<TcpConfig>,
-    /// The initial sequence number of this end.
+    /// Initial sequence number of this end.
     initial: u32,
     listens: bool,
-    /// The round-trip sample that the host's account has heard of.
+    /// Time of the last RTT sample reported to the host's path estimates.
     reported_rtt: Option<Instant>,
-    /// Bytes acknowledged and segments lost, as the host's account was told.
+    /// Bytes acknowledged and segments lost, as last reported to the host's path estimates.
     reported_delivery: (u64, u64),
 }
 
 impl Tcp {
-    /// At an end that will open a connection.
+    /// Returns the end that opens a connection.
     pub(crate) const fn opener(config: Arc<TcpConfig>, initial: u32) -> Self {
         Self {
             config,
@@ -38,7 +38,7 @@ impl Tcp {
         }
     }
 
-    /// At an end that waits for a connection.
+    /// Returns the end that waits for a connection.
     pub(crate) fn listener(config: Arc<TcpConfig>, initial: u32) -> Self {
         Self {
             listens: true,
@@ -48,7 +48,7 @@ impl Tcp {
 }
 
 impl EndEvent {
-    /// What an event of TCP means, and of MPTCP, which tells the same.
+    /// Converts an event of TCP or MPTCP.
     #[inline]
     pub(crate) fn of_tcp(event: Event) -> Self {
         Self::Notice(match event {
@@ -152,7 +152,7 @@ impl Family for Tcp {
         Probe::of_tcp(connection)
     }
 
-    /// What a path that is one of several does is of use to others.
+    /// Updates the path estimates, which other connections use, if the host has several paths.
     #[inline]
     fn update_host(
         &mut self,

@@ -1,4 +1,4 @@
-//! What happened in one simulated trial: a watcher that writes it down, and a capture that Wireshark opens.
+//! Traces of a simulated trial: an observer that records events, and a capture file for Wireshark.
 
 pub mod addresses;
 pub mod packets;

@@ -1,5 +1,4 @@
-//! The bytes of a simulated packet, from its IP header on. Payload does not exist in simulation; zeros stand
-//! for it.
+//! The bytes of a simulated packet, from its IP header on. Simulated packets have no payload; zeros replace it.
 
 use std::convert::Infallible;
 use std::io::{Error, Result};
@@ -19,11 +18,11 @@ use transport::tcp::{Flags, Segment, SequenceNumber};
 
 use crate::body::Content;
 
-/// Puts the bytes of a packet into `out`, in place of what is there. `keys` are those of a multipath connection. A corrupt one gets a wrong checksum:
-/// which of its bits flipped is not known.
+/// Writes the bytes of a packet to `out`, replacing its content. `keys` are the keys of a multipath connection. A corrupt
+/// packet gets a wrong checksum, because the simulation does not record which bit flipped.
 ///
 /// # Errors
-/// Where the packet is larger than its headers can tell.
+/// If the packet exceeds the length fields of its headers.
 pub fn write(
     content: &Content,
     keys: Keys,
@@ -71,7 +70,7 @@ pub fn write(
     }
 }
 
-/// A wrong checksum for a packet whose TCP header and payload have so many bytes.
+/// Corrupts the checksum of a packet whose TCP header and payload have `length` bytes.
 fn spoil(out: &mut [u8], length: u32) {
     let tcp = out.len() - length as usize;
     // The checksum's place in a TCP header (RFC 9293, section 3.1).
@@ -93,7 +92,7 @@ fn udp(endpoints: Endpoints, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
         .map_err(|error| Error::other(error.to_string()))
 }
 
-/// A request or a response: a packet of its own, or a fragment of it, whose first has the header of UDP or ICMP.
+/// Writes a request or a response, or a fragment of one. The first fragment has the header of UDP or ICMP.
 fn write_message(message: &Message, endpoints: Endpoints, corrupt: bool, out: &mut Vec<u8>) -> Result<()> {
     const HEADER: usize = 8;
     let other = |error: &dyn std::fmt::Display| Error::other(error.to_string());
@@ -102,16 +101,16 @@ fn write_message(message: &Message, endpoints: Endpoints, corrupt: bool, out: &m
     match message.protocol {
         MessageProtocol::Udp => udp(endpoints, &payload, &mut whole)?,
         MessageProtocol::Icmp => {
-            let asker = if message.asks {
+            let client = if message.is_request {
                 endpoints.source
             } else {
                 endpoints.destination
             };
             let echo = IcmpEchoHeader {
-                id: asker.port(),
+                id: client.port(),
                 seq: message.number as u16,
             };
-            let (v4, v6) = if message.asks {
+            let (v4, v6) = if message.is_request {
                 (Icmpv4Type::EchoRequest(echo), Icmpv6Type::EchoRequest(echo))
             } else {
                 (Icmpv4Type::EchoReply(echo), Icmpv6Type::EchoReply(echo))
@@ -125,7 +124,7 @@ fn write_message(message: &Message, endpoints: Endpoints, corrupt: bool, out: &m
             written.map_err(|error| other(&error))?;
         }
     }
-    // Version 4 has an identification and fragments; what is simulated has no more.
+    // IPv4 has an identification and fragments; the simulation has none of the other options.
     let header = whole.len() - message.whole as usize;
     let start = header + message.offset as usize;
     let part = &whole[start..start + message.length as usize];
@@ -149,12 +148,12 @@ fn write_message(message: &Message, endpoints: Endpoints, corrupt: bool, out: &m
     Ok(())
 }
 
-/// A router's word, which cites the beginning of the packet that it dropped. Whose sequence number that had
-/// is not known here; the citation has 0.
+/// Writes a router's ICMP error, which quotes the start of the dropped packet. The sequence number of that packet is unknown
+/// here, so the quotation has 0.
 fn too_big(mtu: u32, endpoints: Endpoints, out: &mut Vec<u8>) -> Result<()> {
     let dropped = Segment::bare(SequenceNumber(0), SequenceNumber(0), Flags::ACK);
-    let mut cited = Vec::new();
-    wire::encode(&dropped, endpoints.reversed(), &mut cited, |_| {})
+    let mut quoted = Vec::new();
+    wire::encode(&dropped, endpoints.reversed(), &mut quoted, |_| {})
         .map_err(|error| Error::other(error.to_string()))?;
     let step = ip(endpoints);
     let written = if endpoints.source.is_ipv4() {
@@ -162,10 +161,10 @@ fn too_big(mtu: u32, endpoints: Endpoints, out: &mut Vec<u8>) -> Result<()> {
         let next_hop_mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
         let needed = DestUnreachableHeader::FragmentationNeeded { next_hop_mtu };
         step.icmpv4(Icmpv4Type::DestinationUnreachable(needed))
-            .write(out, &cited[..28])
+            .write(out, &quoted[..28])
     } else {
         // RFC 4443, section 3.2.
-        step.icmpv6(Icmpv6Type::PacketTooBig { mtu }).write(out, &cited)
+        step.icmpv6(Icmpv6Type::PacketTooBig { mtu }).write(out, &quoted)
     };
     written.map_err(|error| Error::other(error.to_string()))
 }

@@ -1,5 +1,5 @@
-//! The packets of a trial as a capture file that Wireshark opens: every host is an interface, which saw what
-//! it sent and what reached it.
+//! The packets of a trial as a capture file for Wireshark: each host is an interface with the packets that it sent and
+//! received.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result, Write};
@@ -14,11 +14,10 @@ use super::packets;
 use super::recorder::CapturedPacket;
 use crate::body::{Content, Side};
 
-/// Writes a capture of `sightings`, which are in order of time. `hosts` are the trial's, `flows` those that
-/// began in it.
+/// Writes `captured`, in order of time, as a capture file. `hosts` are the hosts of the trial, `flows` its flows.
 ///
 /// # Errors
-/// What the writer gives, and a packet that is larger than IP allows.
+/// Errors of the writer, and a packet larger than IP allows.
 pub fn write(
     out: impl Write,
     captured: &[CapturedPacket],
@@ -35,10 +34,10 @@ pub fn write(
     let mut capture = Capture::new(out, hosts, extent.snap)?;
     let mut bytes = Vec::new();
     let mut keys: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
-    // The subflows of a flow on a way, in the order in which they are seen: the wire tells them apart by their ports.
+    // The subflows of a flow on one path, in order of appearance; their ports distinguish them on the wire.
     let mut subflows: BTreeMap<(u32, u8), Vec<u8>> = BTreeMap::new();
-    let heard = |sighting: &&CapturedPacket| extent.side.is_none_or(|side| side == sighting.side);
-    for sighting in captured.iter().filter(heard) {
+    let is_included = |sighting: &&CapturedPacket| extent.side.is_none_or(|side| side == sighting.side);
+    for sighting in captured.iter().filter(is_included) {
         let body = &sighting.body;
         let &(from, to) = ends
             .get(&body.flow)
@@ -74,7 +73,7 @@ pub fn write(
             sender: known[mine],
             receiver: known[theirs],
         };
-        // A packet that is seen where it leaves is whole.
+        // A packet is intact where it leaves.
         let corrupt = body.corrupt && sighting.side == body.to;
         packets::write(&body.content, keys, endpoints, corrupt, &mut bytes)?;
         capture.write(sighting.at, host, &bytes)?;
@@ -82,7 +81,7 @@ pub fn write(
     Ok(())
 }
 
-/// The keys of a multipath connection, the opener's first, as its handshake tells them (RFC 8684, section 3.1).
+/// Records the keys of a multipath connection from its handshake, the opener's first (RFC 8684, section 3.1).
 fn learn_keys(known: &mut [u64; 2], option: &MptcpOption, is_forward: bool) {
     if let MptcpOption::Capable { sender, receiver, .. } = *option {
         let (sender, receiver) = if is_forward {

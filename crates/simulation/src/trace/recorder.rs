@@ -1,4 +1,4 @@
-//! Watches a trial and writes down what happens.
+//! An observer that records the events of a trial.
 
 use experiment::trace::{EventTable, TraceEventKind, TracedPacket};
 use foundation::Instant;
@@ -7,38 +7,38 @@ use network::{DropReason, LinkId, Observer, PacketRef};
 use crate::body::{Parcel, Side};
 use crate::watch::WorldObserver;
 
-/// A packet as one end saw it leave or arrive, for a capture.
+/// A packet as it left or reached one end, for a capture.
 #[derive(Clone, Debug)]
 pub struct CapturedPacket {
-    /// When.
+    /// Time.
     pub at: Instant,
-    /// At which end of its flow.
+    /// End of the flow.
     pub side: Side,
-    /// What.
+    /// Body.
     pub body: Parcel,
 }
 
 impl CapturedPacket {
-    /// Whether the packet went from sender to receiver.
+    /// Returns whether the packet travels from sender to receiver.
     #[must_use]
     pub fn is_forward(&self) -> bool {
         self.body.to == Side::Receiver
     }
 }
 
-/// Writes down every event, in order of time.
+/// Records every event, in order of time.
 #[derive(Debug, Default)]
 pub struct Recorder {
     /// The table.
     pub table: EventTable,
-    /// The packets at either end.
+    /// The packets at both ends.
     pub captured: Vec<CapturedPacket>,
     /// Links of each route.
     hops: Vec<u8>,
 }
 
-/// A packet as the table knows it.
-fn seen<'a>(packet: &PacketRef<'a, Parcel>) -> TracedPacket<'a> {
+/// Converts a packet for the event table.
+fn traced<'a>(packet: &PacketRef<'a, Parcel>) -> TracedPacket<'a> {
     TracedPacket {
         id: packet.id,
         size: packet.size,
@@ -49,7 +49,7 @@ fn seen<'a>(packet: &PacketRef<'a, Parcel>) -> TracedPacket<'a> {
 }
 
 impl Recorder {
-    fn sight(&mut self, at: Instant, side: Side, packet: &PacketRef<'_, Parcel>) {
+    fn capture(&mut self, at: Instant, side: Side, packet: &PacketRef<'_, Parcel>) {
         self.captured.push(CapturedPacket {
             at,
             side,
@@ -63,39 +63,41 @@ impl Observer<Parcel> for Recorder {
         if packet.hop > 0 {
             return;
         }
-        self.table.sent(at, &seen(&packet));
-        self.sight(at, packet.body.to.other(), &packet);
+        self.table.sent(at, &traced(&packet));
+        self.capture(at, packet.body.to.other(), &packet);
     }
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, Parcel>) {
         self.table
-            .note(at, TraceEventKind::Drop, &seen(&packet), Some(reason.name()));
+            .note(at, TraceEventKind::Drop, &traced(&packet), Some(reason.name()));
     }
 
     fn duplicated(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         self.table
-            .note(at, TraceEventKind::Duplicate, &seen(&packet), None);
+            .note(at, TraceEventKind::Duplicate, &traced(&packet), None);
     }
 
     fn marked(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
-        self.table.note(at, TraceEventKind::Mark, &seen(&packet), None);
+        self.table.note(at, TraceEventKind::Mark, &traced(&packet), None);
     }
 
     fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
-        self.table.note(at, TraceEventKind::Corrupt, &seen(&packet), None);
+        self.table
+            .note(at, TraceEventKind::Corrupt, &traced(&packet), None);
     }
 
     fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         let hops = self.hops.get(packet.route.0 as usize).copied().unwrap_or(1);
         if packet.hop + 1 == hops {
-            self.table.note(at, TraceEventKind::Receive, &seen(&packet), None);
-            self.sight(at, packet.body.to, &packet);
+            self.table
+                .note(at, TraceEventKind::Receive, &traced(&packet), None);
+            self.capture(at, packet.body.to, &packet);
         }
     }
 }
 
 impl WorldObserver for Recorder {
-    fn began(&mut self, hops: &[u8]) {
+    fn started(&mut self, hops: &[u8]) {
         self.hops = hops.to_vec();
     }
 

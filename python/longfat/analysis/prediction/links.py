@@ -55,7 +55,7 @@ def loss(link: Mapping[str, Any]) -> float:
     """Returns the loss probability of a link; raises NoClosedFormError if losses are not independent."""
     given = link.get("loss", "0%")
     if isinstance(given, Mapping):
-        if given.get("model") != "bernoulli":
+        if given.get("kind", given.get("model")) != "bernoulli":
             raise NoClosedFormError("losses are not independent")
         given = given.get("probability")
     probability = number(given, "loss")

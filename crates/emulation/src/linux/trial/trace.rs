@@ -249,7 +249,7 @@ fn echo(packet: &IpPacket) -> Option<Message> {
     let length = message.len() as u32;
     Some(Message {
         protocol: MessageProtocol::Icmp,
-        asks: !echo.is_reply,
+        is_request: !echo.is_reply,
         number: echo.sequence.into(),
         offset: 0,
         length,

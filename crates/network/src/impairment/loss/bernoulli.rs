@@ -4,24 +4,18 @@ use foundation::{Generator, Probability, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::table::Key;
 use super::{LossModel, LossProcess};
 use crate::impairment::chance::Chance;
 
 /// Independent loss of each packet
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Bernoulli {
     /// Probability of loss, e.g. "2%"
     pub probability: Probability,
 }
 
 impl LossModel for Bernoulli {
-    type Process = Coin;
-    const NAME: &'static str = "bernoulli";
-    const TOLD_BY_KEY: bool = false;
-    const KEYS: &'static [Key] = &[Key::needed::<Probability>("probability", "\"2%\"")];
-    const EXAMPLE: &'static str = "{ model = \"bernoulli\", probability = \"2%\" }";
-
     fn mean(&self) -> f64 {
         self.probability.value()
     }
@@ -29,8 +23,11 @@ impl LossModel for Bernoulli {
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
     }
+}
 
-    fn start(&self, stream: Generator) -> Coin {
+impl Bernoulli {
+    /// Returns the process at the start of a link.
+    pub(super) fn start(&self, stream: Generator) -> Coin {
         Coin {
             chance: Chance::new(self.probability),
             stream,

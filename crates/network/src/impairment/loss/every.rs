@@ -1,28 +1,21 @@
 //! Periodic losses.
 
-use foundation::{Generator, Problem};
+use foundation::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ordinal::Ordinal;
-use super::table::Key;
 use super::{LossModel, LossProcess};
 
 /// Loss of every n-th packet
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Every {
     /// Period n in packets: packets n, 2n, 3n, … are lost; at least 1
-    #[schemars(with = "Ordinal")]
+    #[schemars(range(min = 1))]
     pub every: u64,
 }
 
 impl LossModel for Every {
-    type Process = Countdown;
-    const NAME: &'static str = "every";
-    const TOLD_BY_KEY: bool = true;
-    const KEYS: &'static [Key] = &[Key::needed::<Ordinal>("every", "50")];
-    const EXAMPLE: &'static str = "{ every = 50 }";
-
     fn mean(&self) -> f64 {
         1.0 / self.every as f64
     }
@@ -33,8 +26,11 @@ impl LossModel for Every {
         }
         vec![Problem::new("every", "0 is out of range: at least 1")]
     }
+}
 
-    fn start(&self, _: Generator) -> Countdown {
+impl Every {
+    /// Returns the process at the start of a link.
+    pub(super) fn start(&self) -> Countdown {
         let period = self.every.max(1);
         Countdown { period, left: period }
     }

@@ -5,12 +5,12 @@ use foundation::{Generator, Probability, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::table::Key;
 use super::{LossModel, LossProcess};
 use crate::impairment::chance::Chance;
 
 /// Burst loss: a good and a bad state with these transition probabilities per packet (Gilbert 1960; Elliott 1963). The share of packets in the bad state is enter_bad / (enter_bad + leave_bad); it lasts 1 / leave_bad packets on average
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct GilbertElliott {
     /// Probability per packet of a change from the good to the bad state; above "0%"
     pub enter_bad: Probability,
@@ -37,17 +37,6 @@ impl GilbertElliott {
 }
 
 impl LossModel for GilbertElliott {
-    type Process = Chain;
-    const NAME: &'static str = "gilbert-elliott";
-    const TOLD_BY_KEY: bool = false;
-    const KEYS: &'static [Key] = &[
-        Key::needed::<Probability>("enter_bad", "\"1%\""),
-        Key::needed::<Probability>("leave_bad", "\"25%\""),
-        Key::optional::<Probability>("loss_good"),
-        Key::optional::<Probability>("loss_bad"),
-    ];
-    const EXAMPLE: &'static str = "{ model = \"gilbert-elliott\", enter_bad = \"1%\", leave_bad = \"25%\" }";
-
     fn mean(&self) -> f64 {
         let bad = self.bad();
         bad * self.loss_bad.value() + (1.0 - bad) * self.loss_good.value()
@@ -61,8 +50,11 @@ impl LossModel for GilbertElliott {
         let message = "\"0%\" is out of range: above 0% (otherwise the chain never changes state)";
         stuck.map(|(key, _)| Problem::new(key, message)).collect()
     }
+}
 
-    fn start(&self, mut stream: Generator) -> Chain {
+impl GilbertElliott {
+    /// Returns the process at the start of a link.
+    pub(super) fn start(&self, mut stream: Generator) -> Chain {
         // The stationary distribution as the initial one gives the same mean loss from the first packet on.
         let start = Probability::new(self.bad()).unwrap_or_default();
         Chain {

@@ -1,141 +1,168 @@
 //! Loss models: which packets of a link are lost.
 //!
-//! A packet's fate depends on its number on the link and the link's loss stream alone, not on time or size.
+//! The result for a packet depends only on its number on the link and the link's loss stream, not on time or size.
 //!
-//! A model is one file with a settings struct that implements [`LossModel`] and a struct that implements
-//! [`LossProcess`], and a line in `models!` below (beside its `mod`, as for any file).
+//! A model is one file with a settings struct that implements [`LossModel`] and a struct that implements [`LossProcess`]; it
+//! has a `mod`, a `pub use`, a line in `kinds!`, and a variant of [`Loss`] below.
 
 mod bernoulli;
 mod every;
 mod gilbert_elliott;
-mod ordinal;
 mod packets;
-mod table;
 
-use foundation::{Generator, Probability, Problem, Streams};
+use std::borrow::Cow;
 
-use table::{Form, Key};
+use foundation::kinds::{KIND, Written};
+use foundation::{Probability, Problem, Streams, kinds};
+use schemars::{Schema, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
 
-/// The settings of a loss model: how a table of it is written, and what it does.
-pub(crate) trait LossModel:
-    serde::Serialize + serde::de::DeserializeOwned + schemars::JsonSchema
-{
-    /// The model at work.
-    type Process: LossProcess;
-    /// Its name.
-    const NAME: &'static str;
-    /// Whether a table with its only key needs no `model` to tell which one it is.
-    const TOLD_BY_KEY: bool;
-    /// Its keys, in the order in which they are written.
-    const KEYS: &'static [Key];
-    /// A table, as an example.
-    const EXAMPLE: &'static str;
+pub use bernoulli::Bernoulli;
+pub use every::Every;
+pub use gilbert_elliott::GilbertElliott;
+pub use packets::Packets;
 
-    /// The share of packets lost in the long run.
+/// The settings of a loss model.
+trait LossModel {
+    /// Returns the share of packets lost in the long run.
     fn mean(&self) -> f64;
 
-    /// What is out of range.
+    /// Returns all values out of range.
     fn validate(&self) -> Vec<Problem>;
-
-    /// The model at the start of a link. What it draws at random it draws from `stream`.
-    fn start(&self, stream: Generator) -> Self::Process;
 }
 
-/// A loss model at work.
-pub(crate) trait LossProcess {
-    /// Whether the next packet is lost. Always as many draws.
+/// The state of a loss model on a link.
+trait LossProcess {
+    /// Returns whether the next packet is lost. Always takes the same number of draws.
     fn next(&mut self) -> bool;
 }
 
-/// Declares the models: what a study may say, and what a link does.
-macro_rules! models {
-    ($($(#[$help:meta])* $file:ident::$name:ident,)+) => {
-        $(pub use $file::$name;)+
-
-        /// Which packets a link loses, decided as they reach the link, in their order of arrival.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum LossConfig {
-            $($(#[$help])* $name($name),)+
-        }
-
-        /// How the tables of the models are written.
-        const FORMS: &[Form] = &[$(Form::of::<$name>(|value| serde_json::from_value(value).map(LossConfig::$name)),)+];
-
-        impl LossConfig {
-            /// The share of packets lost in the long run.
-            #[must_use]
-            pub fn mean(&self) -> f64 {
-                match self {
-                    $(Self::$name(model) => model.mean(),)+
-                }
-            }
-
-            /// What is out of range.
-            #[must_use]
-            pub fn validate(&self) -> Vec<Problem> {
-                match self {
-                    $(Self::$name(model) => model.validate(),)+
-                }
-            }
-
-            /// The name of the model, and its keys with their values.
-            fn written(&self) -> (&'static str, serde_json::Result<serde_json::Value>) {
-                match self {
-                    $(Self::$name(model) => ($name::NAME, serde_json::to_value(model)),)+
-                }
-            }
-        }
-
-        /// The loss model of a link at work.
-        #[derive(Clone, Debug)]
-        pub(crate) enum Loss {
-            $($name(<$name as LossModel>::Process),)+
-        }
-
-        impl Loss {
-            pub(crate) fn new(config: &LossConfig, streams: Streams) -> Self {
-                let stream = streams.stream("loss");
-                match config {
-                    $(LossConfig::$name(model) => Self::$name(model.start(stream)),)+
-                }
-            }
-
-            /// Whether the next packet is lost.
-            #[inline]
-            pub(crate) fn next(&mut self) -> bool {
-                match self {
-                    $(Self::$name(process) => process.next(),)+
-                }
-            }
-        }
-    };
+kinds! {
+    /// Which packets a link loses, decided in the order of their arrival at the link.
+    #[serde(remote = "Self", tag = "kind")]
+    #[schemars(rename = "Loss", transform = add_text_form)]
+    pub enum LossConfig: LossModel {
+        /// Independent loss of each packet, with a probability; short form "2%"
+        "bernoulli" => Bernoulli,
+        /// Burst loss: a good and a bad state with these transition probabilities per packet (Gilbert 1960; Elliott 1963). The share of packets in the bad state is enter_bad / (enter_bad + leave_bad); it lasts 1 / leave_bad packets on average
+        "gilbert-elliott" => GilbertElliott,
+        /// Loss of every n-th packet
+        "every" => Every,
+        /// Loss of listed packets
+        "packets" => Packets,
+    }
 }
 
-models! {
-    /// Each packet with the same probability. Written `"2%"`.
-    bernoulli::Bernoulli,
-    /// Bursts. Written `{ model = "gilbert-elliott", enter_bad = "1%", leave_bad = "25%" }`.
-    gilbert_elliott::GilbertElliott,
-    /// Every n-th packet. Written `{ every = 50 }`.
-    every::Every,
-    /// These packets, by their number. Written `{ packets = [3, 7] }`.
-    packets::Packets,
+/// The loss model of a link. An enum, since it runs for every packet.
+#[derive(Clone, Debug)]
+pub(crate) enum Loss {
+    Bernoulli(bernoulli::Coin),
+    GilbertElliott(gilbert_elliott::Chain),
+    Every(every::Countdown),
+    Packets(packets::List),
+}
+
+impl Loss {
+    pub(crate) fn new(config: &LossConfig, streams: Streams) -> Self {
+        let stream = streams.stream("loss");
+        match config {
+            LossConfig::Bernoulli(model) => Self::Bernoulli(model.start(stream)),
+            LossConfig::GilbertElliott(model) => Self::GilbertElliott(model.start(stream)),
+            LossConfig::Every(model) => Self::Every(model.start()),
+            LossConfig::Packets(model) => Self::Packets(model.start()),
+        }
+    }
+
+    /// Returns whether the next packet is lost.
+    #[inline]
+    pub(crate) fn next(&mut self) -> bool {
+        match self {
+            Self::Bernoulli(process) => process.next(),
+            Self::GilbertElliott(process) => process.next(),
+            Self::Every(process) => process.next(),
+            Self::Packets(process) => process.next(),
+        }
+    }
 }
 
 impl LossConfig {
-    /// Each packet with this probability.
+    /// Returns independent loss with this probability.
     #[must_use]
     pub const fn bernoulli(probability: Probability) -> Self {
         Self::Bernoulli(Bernoulli { probability })
     }
 
-    /// Each model, with the example values of the keys that it needs.
-    pub fn examples() -> impl Iterator<Item = Self> {
-        FORMS.iter().filter_map(Form::smallest)
+    /// Returns the share of packets lost in the long run.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.settings().mean()
     }
 
-    /// Whether it may lose a packet at all.
+    /// Returns all values out of range.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        self.settings().validate()
+    }
+
+    /// Returns whether the model can lose packets.
     pub(crate) fn is_some(&self) -> bool {
         !matches!(self, Self::Bernoulli(model) if model.probability.value() <= 0.0)
     }
+}
+
+impl Written for LossConfig {
+    fn expected() -> Cow<'static, str> {
+        "a probability with its unit such as \"2%\", or one of the tables \
+         { kind = \"gilbert-elliott\", enter_bad = \"1%\", leave_bad = \"25%\" }, { kind = \"every\", every = 50 } and \
+         { kind = \"packets\", packets = [3, 7] }"
+            .into()
+    }
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(probability) => Ok(Self::bernoulli(probability)),
+            // A name is more likely a kind than a mistyped percentage.
+            Err(_) if text.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                Err(format!("{text:?} is not a loss: expected {}", Self::expected()))
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// The kind was named `model`, and was optional for `every` and `packets`.
+    fn modernize(table: &mut Map<String, Value>) {
+        if table.contains_key(KIND) {
+            return;
+        }
+        let unnamed = ["every", "packets"]
+            .into_iter()
+            .find(|key| table.contains_key(*key));
+        if let Some(kind) = table.remove("model").or(unnamed.map(Value::from)) {
+            table.insert(KIND.to_owned(), kind);
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LossConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        kinds::deserialize(deserializer)
+    }
+}
+
+impl Serialize for LossConfig {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bernoulli(model) => model.probability.serialize(serializer),
+            _ => Self::serialize(self, serializer),
+        }
+    }
+}
+
+/// Adds a probability to the schema of the tables.
+fn add_text_form(tables: &mut Schema) {
+    *tables = json_schema!({
+        "description": "Packet loss: a probability, or a table with the kind of loss model",
+        "anyOf": [{ "$ref": "#/$defs/Probability" }, tables],
+    });
 }

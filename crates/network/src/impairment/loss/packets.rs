@@ -1,28 +1,21 @@
 //! Loss of listed packets.
 
-use foundation::{Generator, Problem};
+use foundation::Problem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ordinal::Ordinal;
-use super::table::Key;
 use super::{LossModel, LossProcess};
 
 /// Loss of listed packets
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Packets {
     /// Numbers of the lost packets on the link, counted from 1, e.g. [3, 7]
-    #[schemars(with = "Vec<Ordinal>")]
+    #[schemars(inner(range(min = 1)))]
     pub packets: Vec<u64>,
 }
 
 impl LossModel for Packets {
-    type Process = List;
-    const NAME: &'static str = "packets";
-    const TOLD_BY_KEY: bool = true;
-    const KEYS: &'static [Key] = &[Key::needed::<Vec<Ordinal>>("packets", "[3, 7]")];
-    const EXAMPLE: &'static str = "{ packets = [3, 7] }";
-
     fn mean(&self) -> f64 {
         0.0
     }
@@ -36,8 +29,11 @@ impl LossModel for Packets {
             "0 is out of range: packets are counted from 1",
         )]
     }
+}
 
-    fn start(&self, _: Generator) -> List {
+impl Packets {
+    /// Returns the process at the start of a link.
+    pub(super) fn start(&self) -> List {
         let mut numbers = self.packets.clone();
         numbers.sort_unstable();
         numbers.dedup();

@@ -11,6 +11,7 @@ use foundation::{Generator, Instant, Probability, Problem, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{
@@ -103,6 +104,8 @@ impl Red {
 }
 
 impl DisciplineConfig for Red {
+    limit_key!();
+
     fn validate(&self) -> Vec<Problem> {
         let mut problems = QueueLimit::problems(self.limit);
         let mut add = |key: &str, message: String| problems.push(Problem::new(key, message));
@@ -153,11 +156,11 @@ impl DisciplineConfig for Red {
         problems
     }
 
-    fn build(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
+    fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
         let (min, max, in_bytes) = self.thresholds(context);
         let packets_per_second = self.packets_per_second(context);
-        Box::new(Queue {
-            bounds: Bounds::new(self.limit.unwrap_or(Self::LIMIT)),
+        Some(Box::new(Queue {
+            bounds: Bounds::new(self.limit()),
             fifo: Fifo::default(),
             in_bytes,
             average: Average {
@@ -175,7 +178,7 @@ impl DisciplineConfig for Red {
             adaption: self.adaptive.then_some(Adaption { next: INTERVAL }),
             ecn: self.ecn,
             stream: context.streams.stream("red"),
-        })
+        }))
     }
 }
 
