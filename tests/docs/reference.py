@@ -120,6 +120,16 @@ def _kinds_of(section: Section, key: str, number: int = 0, **pages: str) -> Call
     return text
 
 
+def _topology(**pages: str) -> Callable[[], str]:
+    """The description and the keys of each kind of topology."""
+
+    def text() -> str:
+        schema = vocabulary()["topology"]
+        return kinds(schema, schema.get("$defs", {}), pages)
+
+    return text
+
+
 def _mptcp() -> str:
     """The keys that Multipath TCP adds to TCP's, and the names of those that it shares."""
     schema, definitions = _section("protocol", 1)
@@ -204,7 +214,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "queue": _kinds_of("path", "queue"),
     "loss": _kinds_of("path", "loss"),
     "presets": _presets,
-    "topology": _keys_of("topology", 0, **dict.fromkeys(_LINKS, "path")),
+    "topology": _topology(**dict.fromkeys(_LINKS, "path")),
     "workload": _keys_of("workload"),
     "traffic": _keys_of("traffic", protocol="protocols", workload="workload"),
     "tcp": _keys_of("protocol", _TCP, congestion="controllers"),

@@ -32,7 +32,7 @@ fn processes_read_kind_and_size_alone() {
         let told = transfer(more.clone()).unwrap_err();
         let key = more.as_object().unwrap().keys().next().unwrap();
         assert!(told.starts_with(&format!("workload.{key}: ")), "{told}");
-        assert!(told.contains("leave it out") && !told.contains('\n'), "{told}");
+        assert!(told.contains("remove this key") && !told.contains('\n'), "{told}");
     }
 }
 

@@ -209,12 +209,12 @@ fn out_of_range_values_are_problems_of_their_key() {
         (
             r#"{"delay": "1ms", "jitter": "2ms"}"#,
             "jitter",
-            "at most the delay",
+            "at most delay = ",
         ),
         (
             r#"{"rate": "1Mbit/s", "trace": "a"}"#,
             "trace",
-            "one or the other",
+            "exclude each other",
         ),
         (r#"{"queue": "0pkt"}"#, "queue", "1pkt"),
         (

@@ -224,7 +224,7 @@ fn what_cannot_be_is_said() {
             DUMBBELL,
             TCP,
             r#""kind": "file", "size": "1kB", "from": "s1""#,
-            "needs \"to\"",
+            "requires \"to\"",
         ),
         (
             PATH,
