@@ -56,7 +56,7 @@ class Snippets:
         def output(*items: object) -> None:
             printed.append(" ".join(map(str, items)))
 
-        environment = {"__builtins__": {**_FUNCTIONS, "print": output}}
+        environment: dict[str, object] = {"__builtins__": {**_FUNCTIONS, "print": output}}
         try:
             for statement in _checked(source, names):
                 if isinstance(statement, ast.Assert):

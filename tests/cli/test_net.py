@@ -227,5 +227,5 @@ def test_bad_input_is_refused_before_anything_is_built(
     ):
         refused(["net", str(study), "--cell", "path.loss=0%", *words], 2, [message])
     refused(["net", str(study), "--cell", "path.loss=3%"], 2, ["path.loss = 3% is not swept"])
-    for words in (("exec", "nosuch:h1", "ls"), ("stop", "nosuch")):
-        refused(["net", *words], 2, ['no testbed "nosuch"'])
+    for command_words in (["exec", "nosuch:h1", "ls"], ["stop", "nosuch"]):
+        refused(["net", *command_words], 2, ['no testbed "nosuch"'])
