@@ -324,5 +324,5 @@ def test_a_controller_can_be_created_without_a_connection() -> None:
         def on_timeout(self, now: float, in_flight: int) -> None: ...
 
     assert Halving(packets=3).window == 3 * Halving().segment == 3 * 1460
-    with pytest.raises(ValueError, match="each connection makes its own"):
+    with pytest.raises(ValueError, match="each connection creates its own"):
         longfat.Tcp(Halving())  # type: ignore[arg-type]
