@@ -109,11 +109,11 @@ fn copies_are_not_counted_twice() {
 }
 
 #[test]
-fn what_no_datagram_holds_is_refused() {
-    let wrong = |protocol: &str, workload: &str, told: &str| {
+fn oversized_datagrams_are_refused() {
+    let wrong = |protocol: &str, workload: &str, message: &str| {
         let json = format!(r#"{{"protocol": {protocol}, "workload": {workload}, "seed": 1}}"#);
         let error = TrialSpec::from_json(&json).unwrap_err().to_string();
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(message), "{error}");
     };
     let exchange = |request: &str, response: &str| {
         format!(
@@ -124,7 +124,7 @@ fn what_no_datagram_holds_is_refused() {
     wrong(
         r#"{"kind": "icmp"}"#,
         &exchange("64B", "65B"),
-        "not what icmp echoes",
+        "icmp echoes request_size",
     );
     wrong(
         r#"{"kind": "udp", "mss": "100B"}"#,
