@@ -201,8 +201,11 @@ def test_list_prints_an_index_on_one_screen(cli: Cli) -> None:
     lines = cli("list").stdout.splitlines()
     assert len(lines) <= 24
     assert all(len(line) <= 100 for line in lines)
-    for topic in (line.split()[0] for line in lines[1:]):
+    names = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
+    for topic in names:
         assert cli("list", topic).stdout.count("\n") > 2, topic
+    assert names["topologies"] == "dumbbell, parking-lot, star, tree, multipath, loopback, free"
+    assert names["losses"] == "bernoulli, gilbert-elliott, every, packets"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ Line = tuple[str, ...]
 QUANTITIES = {
     "20ms": "time",
     "100Mbit/s": "rate",
-    "1857353B": "size",
+    "1500B": "size",
     "2%": "percentage",
     "100pkt": "packets or size",
     "1000/s": "frequency",

@@ -327,7 +327,7 @@ impl_text_quantity!(
     "Size",
     "an amount of data with its unit: B, kB, MB, GB (powers of 1000), KiB, MiB or GiB (powers of 1024)",
     r"^[0-9]+(\.[0-9]+)? ?(B|kB|KB|MB|GB|KiB|MiB|GiB)$",
-    ["1857353B", "64KiB", "2MB"]
+    ["1500B", "64KiB", "2MB"]
 );
 
 /// A frequency above zero. As text: `/s` or `/min` ("1000/s").

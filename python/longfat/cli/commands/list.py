@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -63,6 +63,7 @@ def _index() -> None:
     """Prints one line for each topic."""
     from longfat.study.catalogue import builtin
     from longfat.study.claims import Relation
+    from longfat.study.reference import section_rows
     from longfat.study.vocabulary import metrics, protocol_kinds, short_metric, vocabulary
     from longfat.worlds import WORLDS
 
@@ -81,7 +82,7 @@ def _index() -> None:
         "queue": kinds("path", "queue"),
         "losses": kinds("path", "loss"),
         "presets": vocabulary()["presets"],
-        "topologies": kinds("topology", "kind"),
+        "topologies": [kind for table, _ in section_rows("topology") if (kind := _kind_of("topology", table))],
         "workloads": kinds("workload", "kind"),
         "traffic": vocabulary()["traffic"]["properties"],
         "metrics": map(short_metric, metrics()),
@@ -185,14 +186,21 @@ def _key(section: Section, key: str) -> None:
     _rows(f"{_SECTIONS[section]} {key}", _key_rows(section, key))
 
 
-def _section(section: Section, title: str) -> None:
-    from longfat.study.reference import only_value, section_rows
+def _kind_of(section: Section, table: Mapping[str, Any]) -> str | None:
+    """The kind that one of the section's tables is for."""
+    from longfat.study.reference import only_value
     from longfat.study.vocabulary import vocabulary
 
     definitions = vocabulary()[section].get("$defs", {})
+    return only_value(table.get("properties", {}).get("kind", {}), definitions)
+
+
+def _section(section: Section, title: str) -> None:
+    from longfat.study.reference import section_rows
+
     _heading(title)
     for variant, rows in section_rows(section):
-        kind = only_value(variant.get("properties", {}).get("kind", {}), definitions)
+        kind = _kind_of(section, variant)
         about = " ".join(str(variant.get("description", "")).split())
         shown = [
             row for row in rows if not (kind and row.key.strip('"') in ("kind", kind) and row.depth <= 1)
