@@ -82,7 +82,9 @@ def _index() -> None:
         "queue": kinds("path", "queue"),
         "losses": kinds("path", "loss"),
         "presets": vocabulary()["presets"],
-        "topologies": [kind for table, _ in section_rows("topology") if (kind := _kind_of("topology", table))],
+        "topologies": [
+            kind for table, _ in section_rows("topology") if (kind := _kind_of("topology", table))
+        ],
         "workloads": kinds("workload", "kind"),
         "traffic": vocabulary()["traffic"]["properties"],
         "metrics": map(short_metric, metrics()),
