@@ -25,15 +25,17 @@ from longfat.cli.app import app
 from longfat.study import builtin
 
 ROOT = Path(__file__).parents[2]
+MACHINE = pytest.mark.xdist_group("machine")
+"""Pages whose commands create network namespaces: other tests expect to find only their own."""
 PAGES = (
     "README.md",
     "docs/tutorial.md",
     "docs/controllers.md",
-    pytest.param("docs/trace.md", marks=pytest.mark.xdist_group("machine")),  # between kernels too
-    pytest.param("docs/shell.md", marks=pytest.mark.xdist_group("machine")),  # ends leftovers
-    "docs/net.md",
+    pytest.param("docs/trace.md", marks=MACHINE),
+    pytest.param("docs/shell.md", marks=MACHINE),
+    pytest.param("docs/net.md", marks=MACHINE),
     "docs/packetdrill.md",
-    "docs/path.md",
+    pytest.param("docs/path.md", marks=MACHINE),
     "docs/predict.md",
     "docs/ttcp.md",
 )

@@ -101,7 +101,7 @@ def test_a_run_without_a_trial_that_measured_anything_fails(
     study["workload"] = {"kind": "bulk", "duration": "1s"}
     done = cli("run", write(study), "--force", ok=False)
     assert done.returncode == 1
-    assert "longfat: no trial succeeded" in done.stderr.splitlines()
+    assert "longfat: all trials failed" in done.stderr.splitlines()
     assert 'no congestion controller "westwood"' in done.stdout
 
 

@@ -91,6 +91,6 @@ def test_what_closes_user_namespaces_is_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line == (
-        "longfat: may not make a user namespace: user.max_user_namespaces is 0: run as root, "
+        "longfat: may not create a user namespace: user.max_user_namespaces is 0: run as root, "
         "or allow it: sysctl user.max_user_namespaces=15000"
     )
