@@ -129,7 +129,7 @@ fn oversized_datagrams_are_refused() {
     wrong(
         r#"{"kind": "udp", "mss": "100B"}"#,
         &exchange("64B", "64B"),
-        "leave out mss",
+        "remove mss of the protocol",
     );
     wrong(
         r#"{"kind": "icmp"}"#,
