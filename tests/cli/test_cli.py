@@ -232,6 +232,13 @@ def test_list_prints_a_topic(cli: Cli, topic: str, contents: list[str]) -> None:
     assert [text for text in contents if text not in shown] == []
 
 
+@pytest.mark.parametrize("command", ["shell", "relay"])
+def test_the_users_end_is_the_subscriber_in_the_help_too(cli: Cli, command: str) -> None:
+    words = " ".join(cli(command, "--help").stdout.split())
+    assert "--subscriber" in words
+    assert "(forward is the upload); default near." in words
+
+
 def test_an_unknown_topic_has_a_hint(cli: Cli) -> None:
     done = cli("list", "controler", ok=False)
     assert done.returncode == 2

@@ -10,7 +10,7 @@ import pytest
 from longfat.results import Cell
 from longfat.runner import store
 from longfat.runner.lock import FolderBusyError
-from longfat.runner.store import FolderError, open_store
+from longfat.runner.store import FolderError, describe, open_store
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study
 
@@ -76,6 +76,15 @@ def test_a_strangers_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(FolderError, match="is a file"):
         open_store(tmp_path / "thesis.tex", "small", "1", fresh=False).__enter__()
+
+
+def test_a_missing_run_has_the_quick_one_as_a_hint(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match=r"it has no run\.json$"):
+        describe(tmp_path / "small")
+    (tmp_path / "small-quick").mkdir()
+    (tmp_path / "small-quick" / "run.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(FolderError, match=r"did you mean .*small-quick"):
+        describe(tmp_path / "small")
 
 
 def test_a_folder_of_runs_may_hold_a_run_itself(tmp_path: Path, study: Study) -> None:

@@ -178,7 +178,9 @@ def describe(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads(about.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FolderError(f"{folder}: is not the folder of a run: it has no {RUN_FILE}") from None
+        quick = folder.with_name(f"{folder.name}-quick")
+        hint = f": did you mean {quick}?" if (quick / RUN_FILE).is_file() else ""
+        raise FolderError(f"{folder}: is not the folder of a run: it has no {RUN_FILE}{hint}") from None
     except (ValueError, UnicodeDecodeError):
         raise FolderError(f"{about}: cannot be read as JSON: remove the folder to start over") from None
     if not isinstance(content, dict):

@@ -42,8 +42,7 @@ def execute(name: str, host: str, command: list[str]) -> int:
     with directory.connect(name) as connection:
         request = {"do": "exec", "host": host, "options": options}
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            _send(connection, request, (0, 1, 2))
-            return _wait(connection)
+            return _run(connection, request)
         options["terminal"] = "given"
         ours, theirs = pty.openpty()
         _copy_size(ours)
@@ -70,14 +69,20 @@ def _outcome(connection: socket.socket) -> int:
     return int(answer.get("code", LOST))
 
 
-def _wait(connection: socket.socket) -> int:
-    """Waits for the command, and passes signals to it."""
+def _run(connection: socket.socket, request: dict[str, Any]) -> int:
+    """Starts the command with this process's streams, waits for it, and passes signals to it."""
 
     def pass_on(number: int, _frame: object) -> None:
         with contextlib.suppress(OSError):
             connection.send(json.dumps({"signal": number}).encode())
 
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
+    # The command may print, and its user react, before a handler set afterwards would be in place.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
+    try:
+        _send(connection, request, (0, 1, 2))
+        before = {number: signal.signal(number, pass_on) for number in _PASSED_ON}
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     try:
         return _outcome(connection)
     finally:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _Command = TypeVar("_Command", bound=Callable[..., None])
 _FIRST = ("kind", "preset")
 _LONGEST_KIND = 12
-_DEFAULT_IN_HELP = re.compile(r"\s*Default: .*$")
+_DEFAULT_IN_HELP = re.compile(r"[.;]?\s*[Dd]efault:? .*$")
 
 Given = dict[str, str | None]
 """The values of a section's options on the command line, by key."""
@@ -33,6 +33,7 @@ class SectionOptions:
         names: Option names that differ from their key.
         left_out: Keys without an option, for `--set` alone.
         whole: Adds the command's own defaults to a JSON document of changes.
+        defaults: Defaults of the command that `whole` does not add.
         setter: The option that sets any key.
     """
 
@@ -43,13 +44,14 @@ class SectionOptions:
         names: Mapping[str, str] | None = None,
         left_out: Sequence[str] = (),
         whole: Callable[[str], str] = str,
+        defaults: Mapping[str, Any] | None = None,
         setter: str = "--set",
     ) -> None:
         self._section = section
         self._names = names or {}
         self._whole = whole
         self._setter = setter
-        self._defaults: dict[str, Any] = json.loads(whole("{}"))
+        self._defaults: dict[str, Any] = {**json.loads(whole("{}")), **(defaults or {})}
         schema = json.loads(_native.vocabulary())[section]
         self._definitions = schema.get("$defs", {})
         properties = self._table(schema)["properties"]
@@ -102,7 +104,7 @@ class SectionOptions:
     def _help(self, key: str, about: Mapping[str, Any]) -> str:
         text = " ".join(str(about.get("description", "")).split())
         if key in self._defaults:
-            text = f"{_DEFAULT_IN_HELP.sub('', text)} Default: {_written(self._defaults[key])}."
+            text = f"{_DEFAULT_IN_HELP.sub('', text)}; default {_written(self._defaults[key])}."
         return text
 
     def read(

@@ -77,7 +77,7 @@ def demo(
 
 NEXT = (
     ("source .venv/bin/activate", "puts longfat on your PATH"),
-    ("longfat run arq/loss --quick", "this question for six loss rates, with a report"),
+    ("longfat run arq/loss --quick", "stop-and-wait against Go-Back-N, with a report"),
     ("longfat run congestion/competition", "Vegas against Reno: who gets the bottleneck?"),
     ("longfat list", "everything a study file can use"),
 )

@@ -11,7 +11,7 @@ import typer
 from longfat.cli.arguments import addresses
 from longfat.cli.arguments.options import AsJson, PathSettings, Seed
 from longfat.cli.arguments.sections import Given, SectionOptions
-from longfat.cli.arguments.subscriber import as_subscriber
+from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 from longfat.progress import Rate
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RATE_OVER_S = 1.0
 SIDES = ("forward", "reverse")
 
-_PATH = SectionOptions("path", left_out=("reverse", "hops"))
+_PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
 
 
 @_PATH.added_to

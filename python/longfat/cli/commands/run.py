@@ -43,7 +43,9 @@ def run(
     fresh: Annotated[bool, typer.Option("--fresh", help="New run; removes the study's records.")] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Trials beyond this machine's capacity too (worlds in wall time)."),
+        typer.Option(
+            "--force", help="Trials beyond this machine's capacity too, without unsupported ones (wall time)."
+        ),
     ] = False,
     as_json: Annotated[
         bool,

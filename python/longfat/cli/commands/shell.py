@@ -12,12 +12,12 @@ import typer
 
 from longfat.cli.arguments.options import PathSettings, Seed
 from longfat.cli.arguments.sections import Given, SectionOptions
-from longfat.cli.arguments.subscriber import as_subscriber
+from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_PATH = SectionOptions("path", left_out=("reverse", "hops"))
+_PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
 _TCP = SectionOptions(
     "protocol", whole=lambda keys: json.dumps({"kind": "tcp", **json.loads(keys)}), setter="--tcp"
 )

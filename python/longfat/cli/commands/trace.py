@@ -113,8 +113,8 @@ def trace(
 
     \b
     Examples:
-      longfat trace congestion/delay --protocol cubic
-      longfat trace arq/loss --protocol go-back-n --chart ladder --out ladder.svg
+      longfat trace congestion/delay --protocol vegas
+      longfat trace arq/loss --protocol gbn-adaptive --chart ladder --out ladder.svg
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli import tracing
     from longfat.cli.arguments.cells import find_cell, load
