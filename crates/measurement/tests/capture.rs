@@ -135,7 +135,7 @@ fn captures_fragments() {
 fn names_a_missing_device() {
     let end: std::net::SocketAddr = "127.0.0.1:9".parse().unwrap();
     if open(filter(Protocol::Udp, end, end)).is_some() {
-        let told = Capture::open(Some("longfat-none"), filter(Protocol::Udp, end, end));
-        assert!(told.unwrap_err().to_string().contains("longfat-none"));
+        let reported = Capture::open(Some("longfat-none"), filter(Protocol::Udp, end, end));
+        assert!(reported.unwrap_err().to_string().contains("longfat-none"));
     }
 }

@@ -120,8 +120,8 @@ fn a_missing_server_is_reported_with_a_remedy() {
             interval: foundation::Duration::ZERO,
             timeout: foundation::Duration::from_secs(30),
         };
-        let told = transact(&options, &Progress::default()).unwrap_err().to_string();
-        assert!(told.contains("longfat echo"), "{told}");
+        let reported = transact(&options, &Progress::default()).unwrap_err().to_string();
+        assert!(reported.contains("longfat echo"), "{reported}");
     }
 }
 

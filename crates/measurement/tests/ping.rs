@@ -9,6 +9,7 @@ use foundation::Duration;
 use measurement::Error;
 use measurement::ping::plan::{Pace, State};
 use measurement::ping::{Answer, Method, Options, Progress, Protocol, Report, ping};
+use socket2::{Domain, Socket, Type};
 use testing::Requirement;
 
 fn options(to: SocketAddr, protocol: Protocol, sizes: &[u32], count: u32) -> Options {
@@ -36,9 +37,13 @@ fn run(options: &Options) -> Option<Report> {
     }
 }
 
-/// Returns a closed port. Another program may open it meanwhile and answer.
-fn closed(address: &str) -> SocketAddr {
-    UdpSocket::bind(address).unwrap().local_addr().unwrap()
+/// Returns a socket whose port is closed to all but its peer. While the socket lives, no
+/// other program can open the port.
+fn closed(address: &str) -> UdpSocket {
+    let socket = UdpSocket::bind(address).unwrap();
+    let peer = UdpSocket::bind(address).unwrap();
+    socket.connect(peer.local_addr().unwrap()).unwrap();
+    socket
 }
 
 #[test]
@@ -77,7 +82,9 @@ fn kernel_stamps_lie_within_the_applications_times() {
 #[test]
 fn a_closed_udp_port_answers() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
-        let report = run(&options(closed(address), Protocol::Udp, &[8, 500], 4)).unwrap();
+        let closed = closed(address);
+        let to = closed.local_addr().unwrap();
+        let report = run(&options(to, Protocol::Udp, &[8, 500], 4)).unwrap();
         let answers: Vec<_> = report.samples.iter().map(|sample| sample.answer).collect();
         assert_eq!(answers, [Some(Answer::Closed); 8]);
         assert!(report.samples.iter().all(|sample| sample.application.is_some()));
@@ -95,8 +102,13 @@ fn times_connections_to_open_and_closed_ports() {
             .iter()
             .all(|sample| sample.answer == Some(Answer::Reply))
     );
-    drop(listener);
-    let report = run(&options(open, Protocol::Tcp, &[0], 5)).unwrap();
+    // Bound but not listening: the port is closed, and no other program can open it.
+    let closed = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    closed
+        .bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into())
+        .unwrap();
+    let to = closed.local_addr().unwrap().as_socket().unwrap();
+    let report = run(&options(to, Protocol::Tcp, &[0], 5)).unwrap();
     assert!(
         report
             .samples
@@ -171,7 +183,8 @@ fn a_flood_respects_its_window() {
 
 #[test]
 fn the_mtu_limits_the_size_without_fragmentation() {
-    let mut asked = options(closed("127.0.0.1:0"), Protocol::Udp, &[65_507, 100], 1);
+    let closed = closed("127.0.0.1:0");
+    let mut asked = options(closed.local_addr().unwrap(), Protocol::Udp, &[65_507, 100], 1);
     asked.whole = true;
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
     let report = run(&asked).unwrap();
@@ -195,8 +208,8 @@ fn reports_invalid_options_in_one_line() {
         (Protocol::Icmp, &[70_000], 1, "65507"),
         (Protocol::Icmp, &[8, 9], 600_000, "too many"),
     ] {
-        let told = ping(&options(to, protocol, sizes, count), &Progress::default());
-        let told = told.unwrap_err().to_string();
-        assert!(told.contains(word), "{told}");
+        let reported = ping(&options(to, protocol, sizes, count), &Progress::default());
+        let reported = reported.unwrap_err().to_string();
+        assert!(reported.contains(word), "{reported}");
     }
 }

@@ -45,10 +45,10 @@ fn measured_without_rights() {
     match ping(&options(Protocol::Icmp, &[8]), &Progress::default()) {
         Ok(report) => assert_eq!(report.note, None),
         Err(error @ Error::Permission { .. }) => {
-            let told = error.to_string();
+            let reported = error.to_string();
             assert!(
-                told.contains("ping_group_range") && told.contains("CAP_NET_RAW"),
-                "{told}"
+                reported.contains("ping_group_range") && reported.contains("CAP_NET_RAW"),
+                "{reported}"
             );
         }
         Err(error) => panic!("{error}"),
@@ -60,8 +60,8 @@ fn measured_without_rights() {
         near_port: None,
         far_port: None,
     };
-    let told = Capture::open(None, filter).unwrap_err().to_string();
-    assert!(told.contains("CAP_NET_RAW"), "{told}");
+    let reported = Capture::open(None, filter).unwrap_err().to_string();
+    assert!(reported.contains("CAP_NET_RAW"), "{reported}");
     let options = transact::Options {
         to,
         protocols: transact::Protocol::ALL.to_vec(),
@@ -101,6 +101,10 @@ fn a_user_without_privileges_gets_remedies_for_the_rest() {
             );
         }
     };
-    let told = String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success() && told.contains("measured"), "{told}");
+    let reported =
+        String::from_utf8_lossy(&done.stdout).into_owned() + &String::from_utf8_lossy(&done.stderr);
+    assert!(
+        done.status.success() && reported.contains("measured"),
+        "{reported}"
+    );
 }

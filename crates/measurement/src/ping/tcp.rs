@@ -45,7 +45,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
         let ended = clock.now();
         plan.sent(begun);
         progress.sent.fetch_add(1, Relaxed);
-        match answer(connected) {
+        match answer(&socket, connected) {
             Ok(Some(answer)) => {
                 let took = ended - begun;
                 plan.handle_answer(ended, probe.number);
@@ -80,9 +80,14 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
 }
 
 /// Interprets the result of `connect(2)`; `None` for a timeout.
-fn answer(connected: io::Result<()>) -> io::Result<Option<Answer>> {
+fn answer(socket: &Socket, connected: io::Result<()>) -> io::Result<Option<Answer>> {
     let Err(error) = connected else {
-        return Ok(Some(Answer::Reply));
+        let answer = if is_connected_to_itself(socket)? {
+            Answer::Closed
+        } else {
+            Answer::Reply
+        };
+        return Ok(Some(answer));
     };
     match error.raw_os_error() {
         Some(libc::ECONNREFUSED) => Ok(Some(Answer::Closed)),
@@ -90,6 +95,12 @@ fn answer(connected: io::Result<()>) -> io::Result<Option<Answer>> {
         Some(libc::EINPROGRESS | libc::EAGAIN | libc::ETIMEDOUT | libc::EINTR) => Ok(None),
         _ => Err(error),
     }
+}
+
+/// Returns whether the kernel chose the destination as the source port, so that the SYN met its own
+/// socket (simultaneous open, RFC 9293 section 3.5). This happens on closed ephemeral ports of the own host.
+fn is_connected_to_itself(socket: &Socket) -> io::Result<bool> {
+    Ok(socket.local_addr()?.as_socket() == socket.peer_addr()?.as_socket())
 }
 
 fn socket(options: &Options) -> io::Result<Socket> {
@@ -104,4 +115,21 @@ fn socket(options: &Options) -> io::Result<Socket> {
     // Closing with a reset leaves no TIME-WAIT state at either end.
     socket.set_linger(Some(std::time::Duration::ZERO))?;
     Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    #[test]
+    fn a_connection_to_itself_means_a_closed_port() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        socket.bind(&any.into()).unwrap();
+        let own = socket.local_addr().unwrap();
+        let connected = socket.connect(&own);
+        assert_eq!(answer(&socket, connected).unwrap(), Some(Answer::Closed));
+    }
 }
