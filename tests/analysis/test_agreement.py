@@ -71,6 +71,14 @@ def test_summary_counts_agreeing_cells_and_names_the_largest_difference(made: An
     assert len(agreement.missed(found)) == 3
 
 
+def test_the_summary_counts_undecided_cells(made: Any) -> None:
+    run = slow_at_10(made)
+    for cell in run.cells:
+        cell.samples["goodput_bps"] = cell.samples["goodput_bps"][:1]
+    agreed, _ = agreement_text.summary(agreement.agreements(run.cells))
+    assert agreed.endswith("of 18 cells (18 too uncertain to decide; add repeats)")
+
+
 def test_a_short_path_is_a_cause(made: Any) -> None:
     study = made.study({"path": {"rate": "100Mbit/s", "delay": "0ms", "queue": "100pkt"}})
     run = made.run(study, lambda cell: 1e6 * (0.5 if cell.world == "relay" else 1.0))

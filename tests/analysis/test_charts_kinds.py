@@ -114,6 +114,12 @@ def test_a_numeric_sweep_makes_no_matrix() -> None:
     assert not charts_matrix.suits(run_of({"sweep": {}}), "goodput_bps")
 
 
+def test_packets_and_bytes_share_no_axis() -> None:
+    for queues, ticks in ((["20pkt", "64KiB"], ("20pkt", "64KiB")), (["20pkt", "44pkt"], (20.0, 44.0))):
+        axis = chart_data.collect(run_of({"sweep": {"topology.bottleneck.queue": queues}}), "goodput_bps").x
+        assert (axis.quantitative, axis.ticks) == (queues[1] == "44pkt", ticks)
+
+
 @pytest.mark.usefixtures("fair")
 def test_each_form_of_theory_is_a_line() -> None:
     run = run_of({"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s"]}})

@@ -81,8 +81,10 @@ def summary(found: Sequence[Agreement]) -> list[str]:
 def _count(cells: Sequence[Agreement], measure: Measure) -> str:
     all_of = agreement.differences(cells, measure.metric)
     close = sum(not one.misses for one in all_of)
+    unsure = sum(one.unsure for one in all_of)
     phrase = names.metric_phrase(measure.metric)
-    return f"{phrase} within {limit(measure)} in {close} of {len(all_of)} cells"
+    open_ = f" ({unsure} too uncertain to decide; add repeats)" if unsure else ""
+    return f"{phrase} within {limit(measure)} in {close} of {len(all_of)} cells{open_}"
 
 
 def _named(cell: Agreement, difference: Difference) -> str:

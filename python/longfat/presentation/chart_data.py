@@ -65,7 +65,9 @@ def axis_key(study: Study) -> str | None:
 
 
 def _numeric(key: str, found: Sequence[Any]) -> bool:
-    return all(names.axis_value(key, value) is not None for value in found)
+    """Returns whether all values are quantities in one unit: packets and bytes have no common axis."""
+    placed = [names.axis_value(key, value) for value in found]
+    return None not in placed and len({one[1] for one in placed if one is not None}) == 1
 
 
 def collect(run: RunResult, metric: str) -> ChartData:

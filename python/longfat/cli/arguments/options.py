@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,6 +37,12 @@ PathSettings = Annotated[
 ]
 
 Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="Random seed.")]
+
+IPv4Only = Annotated[bool, typer.Option("-4", help="IPv4 only.")]
+
+IPv6Only = Annotated[bool, typer.Option("-6", help="IPv6 only.")]
+
+ReportFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Output file for an HTML report.")]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Output as one JSON document.")]
 

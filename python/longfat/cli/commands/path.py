@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments.options import AsJson
+from longfat.cli.arguments.options import AsJson, ReportFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ def path(
         Path | None,
         typer.Option(metavar="FILE", help="Output file for a path model, for run, shell and predict."),
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file for an HTML report.")] = None,
+    out: ReportFile = None,
     samples: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File for all samples; earlier ones of the same path count too."),
@@ -281,7 +281,8 @@ def _print(result: dict[str, Any]) -> None:
     tables.show(tables.table(*head, right=(0, 2, 3), rows=rows))
     if any(hop["link"] for hop in result["hops"]):
         slope, largest = result["seconds_per_byte"], result["largest_packet_bytes"]
-        sending = f"transmission of {largest} B over all links: {quantity(slope * largest, 's')}"
+        duration = quantity(slope * largest, "s") if slope > 0 else "too short to measure"
+        sending = f"transmission of {largest} B over all links: {duration}"
         latency = f"One-way latency {quantity(result['latency_s'], 's')}"
         tables.show(f"{latency}; {sending}; {result['probes']} probes, stopped by: {result['ended_by']}")
     for line in result["assumptions"]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments.options import AsJson
+from longfat.cli.arguments.options import AsJson, IPv4Only, IPv6Only, ReportFile
 from longfat.cli.measuring import ECHO_PORT
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def ping(
         bool,
         typer.Option("--spin", help="Busy waiting, which saves some µs per reply."),
     ] = False,
-    four: Annotated[bool, typer.Option("-4", help="IPv4 only.")] = False,
-    six: Annotated[bool, typer.Option("-6", help="IPv6 only.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Output file for an HTML report.")] = None,
+    four: IPv4Only = False,
+    six: IPv6Only = False,
+    out: ReportFile = None,
     samples: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")
     ] = None,
