@@ -67,8 +67,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Names at the end what was skipped and why, with the tests in Rust that `make test` ran before."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
-        told = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        reasons[told.removeprefix("Skipped: ")] += 1
+        reported = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reported.removeprefix("Skipped: ")] += 1
     collected = os.environ.get("LONGFAT_SKIPPED")
     if collected and Path(collected).exists():
         for line in Path(collected).read_text(encoding="utf-8").splitlines():

@@ -127,13 +127,13 @@ def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
     """Runs `longfat` in this process: it must end at once, with a code and lines that hold these words."""
     before = signal.getsignal(signal.SIGTERM)
 
-    def _refused(words: list[str], code: int, told: list[str]) -> None:
+    def _refused(words: list[str], code: int, reported: list[str]) -> None:
         monkeypatch.setattr(sys, "argv", ["longfat", *words])
         with pytest.raises(SystemExit) as ended:
             main()
         shown = capsys.readouterr()
         assert ended.value.code == code, shown.err
-        only_lines(shown.err, told)
+        only_lines(shown.err, reported)
         assert shown.out == ""
 
     yield _refused

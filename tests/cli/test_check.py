@@ -55,9 +55,9 @@ def test_the_exit_code_is_what_was_measured(
             main()
         shown = capsys.readouterr()
         assert ended.value.code == code, shown.err
-        begin, *told = shown.err.splitlines()
+        begin, *reported = shown.err.splitlines()
         assert begin == "1 path, 3 to 8 s in total"
-        assert told == [f"longfat: sender to receiver: {reason}" for reason in refused]
+        assert reported == [f"longfat: sender to receiver: {reason}" for reason in refused]
         if options:
             content = json.loads(shown.out)
             assert content["holds"] == (code == 0)
@@ -112,7 +112,7 @@ def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Cal
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["nothing.toml"], "nothing.toml: is neither a file nor a built-in study"),
         (["STUDY", "--cell", "path.loss=3%"], "--cell: path.loss = 3% is not swept"),
@@ -122,7 +122,7 @@ def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Cal
     ],
 )
 def test_bad_words_to_check(
-    options: list[str], told: str, data: Data, write: Callable[[Data], Path], refused: Refused
+    options: list[str], reported: str, data: Data, write: Callable[[Data], Path], refused: Refused
 ) -> None:
     study = str(write(data))
-    refused(["check", *(study if word == "STUDY" else word for word in options)], 2, [told])
+    refused(["check", *(study if word == "STUDY" else word for word in options)], 2, [reported])

@@ -329,7 +329,7 @@ def test_ctrl_c_at_the_very_start_is_quiet() -> None:
 
 
 def test_a_mistake_names_the_command_whose_help_shows_more(cli: Cli) -> None:
-    for words, told in (
+    for words, reported in (
         (["run"], "(see longfat run --help)"),
         (["net", "stop", "a", "b"], "(see longfat net stop --help)"),
         (["list", "x"], 'longfat: list: "x" is not a topic; allowed: studies, worlds, '),
@@ -339,7 +339,7 @@ def test_a_mistake_names_the_command_whose_help_shows_more(cli: Cli) -> None:
     ):
         done = cli(*words, ok=False)
         assert done.returncode == 2
-        only_lines(done.stderr, [told])
+        only_lines(done.stderr, [reported])
 
 
 def test_help_is_no_mistake_and_no_line_of_it_is_cut(cli: Cli) -> None:

@@ -43,7 +43,7 @@ def echo(start: Start) -> Echo:
     return Echo(start("echo", "--port", 0, "--json"))
 
 
-def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def reported(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     document = json.loads(done.stdout)
     assert isinstance(document, dict)
     return document
@@ -53,7 +53,7 @@ def test_round_trips_by_size_over_udp(cli: Cli, echo: Echo, tmp_path: Path) -> N
     report, samples = tmp_path / "report.html", tmp_path / "samples.parquet"
     words = ["--protocol", "udp", "--port", echo.port, "--sizes", "8,100..500:100", "--count", 8]
     words += ["--interval", "1ms", "--timeout", "30s"]
-    document = told(cli("ping", "127.0.0.1", *words, "--json", "--out", report, "--samples", samples))
+    document = reported(cli("ping", "127.0.0.1", *words, "--json", "--out", report, "--samples", samples))
     assert [one["size"] for one in document["sizes"]] == [8, 100, 200, 300, 400, 500]
     for one in document["sizes"]:
         assert (one["sent"], one["answered"], one["loss"]["value"]) == (8, 8, 0.0)
@@ -80,7 +80,7 @@ def test_transactions_of_all_protocols(cli: Cli, echo: Echo, tmp_path: Path) -> 
     samples = tmp_path / "transactions.csv"
     words = ["--port", echo.port, "--protocol", ",".join(PROTOCOLS), "--sizes", "8,1000", "--count", 6]
     words += ["--interval", "0ms", "--timeout", "30s", "--samples", samples]
-    document = told(cli("transact", "127.0.0.1", *words, "--json"))
+    document = reported(cli("transact", "127.0.0.1", *words, "--json"))
     order = [(one["protocol"], one["size"]) for one in document["transactions"]]
     assert order == [(name, size) for name in PROTOCOLS for size in (8, 1000)]
     for one in document["transactions"]:
@@ -106,10 +106,10 @@ def test_an_echo_server_sums_up_in_a_line_when_it_ends(start: Start) -> None:
 @pytest.mark.usefixtures("emulated")
 def test_round_trips_behind_a_path_are_twice_its_delay(cli: Cli) -> None:
     words = ["--count", 20, "--interval", "5ms", "--timeout", "30s", "--json"]
-    # The far end is told in the environment alone.
+    # The far end is reported in the environment alone.
     line = " ".join(command("ping", "-4", *words)) + " $LONGFAT_PEER"
     (found,) = undisturbed(
-        lambda: told(cli("shell", "--delay", "20ms", "--", "sh", "-c", line))["sizes"],
+        lambda: reported(cli("shell", "--delay", "20ms", "--", "sh", "-c", line))["sizes"],
         lambda sizes: sizes[0]["rtt_s"]["min"] < 0.050,
     )
     assert found["answered"] == 20
@@ -132,7 +132,7 @@ def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
     wait = f"until {knock} $LONGFAT_PEER | grep -q '\"closed\": 0'; do sleep 0.2; done"
     words = ["--delay", "20ms", "--server", serve, "--", "sh", "-c", f"{wait}; {ask} $LONGFAT_PEER"]
     found = undisturbed(
-        lambda: {one["protocol"]: one for one in told(cli("shell", *words))["transactions"]},
+        lambda: {one["protocol"]: one for one in reported(cli("shell", *words))["transactions"]},
         lambda found: (
             found["ttcp"]["packets"] == 3
             and all(found[name]["application_s"]["value"] < 0.080 for name in ("udp", "tfo", "ttcp"))

@@ -48,8 +48,8 @@ def prompt(study: Path, name: str) -> Iterator[Terminal]:
 
 def running(name: str) -> bool:
     line = command("net", "list", "--json")
-    told = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
-    return name in [one["name"] for one in told]
+    reported = json.loads(subprocess.run(line, capture_output=True, check=True).stdout)
+    return name in [one["name"] for one in reported]
 
 
 def test_ping_all_shows_what_the_links_say(cli: Cli, study: Path) -> None:

@@ -46,7 +46,7 @@ def _at(host: str, folder: Path, *words: object) -> subprocess.CompletedProcess[
     """Runs a line of longfat at a host of the chain."""
     study = folder / "chain.toml"
     study.write_text(tomli_w.dumps(_chain()), encoding="utf-8")
-    line = " ".join(map(str, [host, *command(*words), f"> {folder / 'told'}"]))
+    line = " ".join(map(str, [host, *command(*words), f"> {folder / 'reported'}"]))
     done = subprocess.run(
         command("net", study),
         input=line + "\n",
@@ -61,8 +61,8 @@ def _at(host: str, folder: Path, *words: object) -> subprocess.CompletedProcess[
     return done
 
 
-def _near(told: dict[str, Any]) -> bool:
-    links = [hop["link"] for hop in told["hops"]]
+def _near(reported: dict[str, Any]) -> bool:
+    links = [hop["link"] for hop in reported["hops"]]
     return len(links) == len(RATES) and all(
         link is not None
         and link["rate_bps"] is not None
@@ -96,18 +96,18 @@ def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
         files = ["--model", model, "--out", report, "--samples", kept]
         done = _at("a", tmp_path, "path", "b", "--json", *words, *files)
         assert done.returncode == 0, done.stderr
-        told = json.loads((tmp_path / "told").read_text(encoding="utf-8"))
-        assert told["reached"]
-        assert [hop["ttl"] for hop in told["hops"]] == [1, 2, 3]
-        assert len({hop["address"] for hop in told["hops"]}) == 3
-        assert len(kept.read_text(encoding="utf-8").splitlines()) == told["probes"] + 1
-        if _near(told):
+        reported = json.loads((tmp_path / "reported").read_text(encoding="utf-8"))
+        assert reported["reached"]
+        assert [hop["ttl"] for hop in reported["hops"]] == [1, 2, 3]
+        assert len({hop["address"] for hop in reported["hops"]}) == 3
+        assert len(kept.read_text(encoding="utf-8").splitlines()) == reported["probes"] + 1
+        if _near(reported):
             break
     else:
-        pytest.fail(f"not near: {told}")
+        pytest.fail(f"not near: {reported}")
     written = read(model)
     assert len(written.path["hops"]) == 3
-    assert written.measured["address"] == told["address"]
+    assert written.measured["address"] == reported["address"]
     _reproduces(written.path, kept)
     assert 'id="chart-size"' in report.read_text(encoding="utf-8")
 
@@ -120,7 +120,7 @@ def test_what_is_kept_counts_later(tmp_path: Path) -> None:
     counts = []
     for _ in range(2):
         assert _at("a", tmp_path, "path", "b", "--json", *words).returncode == 0
-        counts.append(json.loads((tmp_path / "told").read_text(encoding="utf-8"))["probes"])
+        counts.append(json.loads((tmp_path / "reported").read_text(encoding="utf-8"))["probes"])
     assert counts[1] >= counts[0] + 2 * 3 * 4
     other = _at("b", tmp_path, "path", "a", *words)
     assert other.returncode != 0
@@ -133,10 +133,10 @@ def test_udp_finds_the_same_routers(tmp_path: Path) -> None:
     for protocol in ("icmp", "udp"):
         words = ["--protocol", protocol, "--rounds", 1, "--sizes", "100,700..1400:350", "--timeout", "300ms"]
         _at("a", tmp_path, "path", "b", "--json", *words)
-        told = json.loads((tmp_path / "told").read_text(encoding="utf-8"))
-        assert told["protocol"] == protocol
-        assert told["reached"]
-        addresses.append([hop["address"] for hop in told["hops"]])
+        reported = json.loads((tmp_path / "reported").read_text(encoding="utf-8"))
+        assert reported["protocol"] == protocol
+        assert reported["reached"]
+        addresses.append([hop["address"] for hop in reported["hops"]])
     assert addresses[0] == addresses[1]
 
 
@@ -156,8 +156,8 @@ def test_udp_needs_no_right_and_what_icmp_needs_is_told() -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", _WITHOUT_RIGHTS], capture_output=True, text=True, timeout=60, check=False
     )
-    (told,) = json.loads(done.stdout)
-    assert told["answer"]["kind"] == "reached"
+    (reported,) = json.loads(done.stdout)
+    assert reported["answer"]["kind"] == "reached"
     least, most = map(int, Path("/proc/sys/net/ipv4/ping_group_range").read_text("ascii").split())
     if least <= 65534 <= most:
         assert done.returncode == 0
@@ -178,15 +178,15 @@ def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: 
     )
     wait_until(lambda: kept.exists() and len(kept.read_bytes().splitlines()) > 300)
     assert running.ends(number) == INTERRUPTED
-    told = running.document()
-    assert told["ended_by"] == "interrupt"
-    assert told["probes"] >= 300
-    assert [hop["ttl"] for hop in told["hops"]] == [1]
-    assert told["hops"][0]["link"] is not None
+    reported = running.document()
+    assert reported["ended_by"] == "interrupt"
+    assert reported["probes"] >= 300
+    assert [hop["ttl"] for hop in reported["hops"]] == [1]
+    assert reported["hops"][0]["link"] is not None
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["127.0.0.1", "--sizes", "100..1400"], "write sizes like"),
         (["127.0.0.1", "--sizes", "100,200,300"], "4 to 40 sizes"),
@@ -198,5 +198,5 @@ def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: 
         (["no-such-host.invalid"], "cannot be resolved"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_line(words: list[str], told: str, refused: Refused) -> None:
-    refused(["path", *words], 2, [told])
+def test_what_makes_no_sense_is_one_clear_line(words: list[str], reported: str, refused: Refused) -> None:
+    refused(["path", *words], 2, [reported])

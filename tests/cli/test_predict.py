@@ -12,11 +12,11 @@ T1_BULK = ["predict", "--rate", "T1", "--delay", "30ms", "--size", "1MB"]
 
 
 def test_a_single_hop(cli: Cli) -> None:
-    told = document(cli(*T1_BULK, "--json"))
-    assert told["total_s"] == pytest.approx(1e6 * 8 / 1.544e6 + 0.03)
-    assert told["dominant"] == "bandwidth"
-    assert sum(part["seconds"] for part in told["parts"]) == pytest.approx(told["total_s"])
-    assert sum(told["shares"].values()) == pytest.approx(1)
+    reported = document(cli(*T1_BULK, "--json"))
+    assert reported["total_s"] == pytest.approx(1e6 * 8 / 1.544e6 + 0.03)
+    assert reported["dominant"] == "bandwidth"
+    assert sum(part["seconds"] for part in reported["parts"]) == pytest.approx(reported["total_s"])
+    assert sum(reported["shares"].values()) == pytest.approx(1)
     shown = cli(*T1_BULK).stdout
     assert "5.211" in shown
     assert "Mostly bandwidth" in shown
@@ -24,8 +24,8 @@ def test_a_single_hop(cli: Cli) -> None:
 
 def test_hops_with_a_way_back_of_their_own(cli: Cli) -> None:
     hop = "rate=10Mbit/s delay=5ms reverse.rate=1Mbit/s reverse.delay=1ms"
-    told = document(cli("predict", "--hop", hop, "--protocol", "ping", "--size", "972B", "--json"))
-    assert told["total_s"] == pytest.approx(8000 / 1e7 + 0.005 + 8000 / 1e6 + 0.001)
+    reported = document(cli("predict", "--hop", hop, "--protocol", "ping", "--size", "972B", "--json"))
+    assert reported["total_s"] == pytest.approx(8000 / 1e7 + 0.005 + 8000 / 1e6 + 0.001)
 
 
 def test_the_hops_of_a_path_model(cli: Cli, tmp_path: Path) -> None:
@@ -38,13 +38,13 @@ host = "example"
 """,
         encoding="utf-8",
     )
-    told = document(cli("predict", "--path", model, "--size", "1000B", "--json"))
-    assert told["total_s"] == pytest.approx(0.018)
-    assert told["not_in_the_model"] == ["loss"]
+    reported = document(cli("predict", "--path", model, "--size", "1000B", "--json"))
+    assert reported["total_s"] == pytest.approx(0.018)
+    assert reported["not_in_the_model"] == ["loss"]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["--size", "3B"], "set the path once"),
         (["--rate", "T1", "--hop", "rate=T1", "--size", "3B"], "set the path once"),
@@ -65,8 +65,8 @@ host = "example"
         (["--rate", "T1", "--size", "3kB", "--protocol", "tcp", "--window", "1kB"], "at least one segment"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_line(words: list[str], told: str, refused: Refused) -> None:
-    refused(["predict", *words], 2, [told])
+def test_what_makes_no_sense_is_one_clear_line(words: list[str], reported: str, refused: Refused) -> None:
+    refused(["predict", *words], 2, [reported])
 
 
 def test_a_file_that_is_no_model(refused: Refused, tmp_path: Path) -> None:
@@ -80,14 +80,14 @@ LOSSY = ["predict", "--rate", "20Mbit/s", "--delay", "20ms", "--loss", "2%", "--
 
 
 def test_a_lossy_path_takes_the_time_of_the_response_to_loss(cli: Cli) -> None:
-    told = document(cli(*LOSSY, "--size", "10MB", "--json"))
+    reported = document(cli(*LOSSY, "--size", "10MB", "--json"))
     # As fast as Reno with timeouts; the rate alone would take 4.2 s.
-    assert told["steady_rate_bps"] == pytest.approx(1.93e6, rel=0.01)
-    assert told["total_s"] == pytest.approx(10e6 * 8 / 1.93e6, rel=0.03)
-    assert told["dominant"] == "loss"
-    assert sum(told["shares"].values()) == pytest.approx(1)
-    assert told["segments_before_loss"] == pytest.approx(49)
-    assert told["not_in_the_model"] == ["drops at full queues", "lost ACKs of data"]
+    assert reported["steady_rate_bps"] == pytest.approx(1.93e6, rel=0.01)
+    assert reported["total_s"] == pytest.approx(10e6 * 8 / 1.93e6, rel=0.03)
+    assert reported["dominant"] == "loss"
+    assert sum(reported["shares"].values()) == pytest.approx(1)
+    assert reported["segments_before_loss"] == pytest.approx(49)
+    assert reported["not_in_the_model"] == ["drops at full queues", "lost ACKs of data"]
     rare = [word.replace("2%", "0.1%") for word in LOSSY]
     cubic, reno = (
         document(cli(*rare, "--congestion", name, "--size", "10MB", "--json")) for name in ("cubic", "reno")
@@ -103,20 +103,20 @@ def test_the_loss_of_a_model_counts(cli: Cli, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     hop = 'hops = [{ rate = "20Mbit/s", delay = "20ms", loss = "2%" }]'
     model.write_text(f"[path]\n{hop}\n", encoding="utf-8")
-    told = document(cli("predict", "--path", model, "--protocol", "tcp", "--size", "10MB", "--json"))
-    assert told["total_s"] == document(cli(*LOSSY, "--size", "10MB", "--json"))["total_s"]
+    reported = document(cli("predict", "--path", model, "--protocol", "tcp", "--size", "10MB", "--json"))
+    assert reported["total_s"] == document(cli(*LOSSY, "--size", "10MB", "--json"))["total_s"]
 
 
 def test_bursts_of_loss_are_left_out_and_said(cli: Cli, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     loss = '{ model = "every", every = 50 }'
     model.write_text(f'[path]\nrate = "20Mbit/s"\ndelay = "20ms"\nloss = {loss}\n', encoding="utf-8")
-    told = document(cli("predict", "--path", model, "--protocol", "tcp", "--size", "1MB", "--json"))
-    assert told["not_in_the_model"][0].startswith("losses in bursts")
-    assert told["dominant"] == "bandwidth"
+    reported = document(cli("predict", "--path", model, "--protocol", "tcp", "--size", "1MB", "--json"))
+    assert reported["not_in_the_model"][0].startswith("losses in bursts")
+    assert reported["dominant"] == "bandwidth"
 
 
 def test_datagrams_that_are_lost_are_not_retransmitted(cli: Cli) -> None:
-    told = document(cli("predict", "--rate", "1Mbit/s", "--loss", "2%", "--size", "1000B", "--json"))
-    assert (told["total_s"], told["loss"]) == (pytest.approx(0.008), pytest.approx(0.02))
-    assert told["not_in_the_model"] == ["loss"]
+    reported = document(cli("predict", "--rate", "1Mbit/s", "--loss", "2%", "--size", "1000B", "--json"))
+    assert (reported["total_s"], reported["loss"]) == (pytest.approx(0.008), pytest.approx(0.02))
+    assert reported["not_in_the_model"] == ["loss"]

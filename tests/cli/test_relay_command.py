@@ -28,17 +28,17 @@ def test_a_transfer_over_a_lossy_path(start: Start, receive: Receive, place: Pat
     assert sent["rtt_s"] > 0.01
     assert sent["retransmissions"] > 0
     assert relay.ends(signal.SIGINT) == 0
-    told = relay.document()
-    forward, reverse = told["forward"], told["reverse"]
+    reported = relay.document()
+    forward, reverse = reported["forward"], reported["reverse"]
     # What the sender said last may still be under way.
     under_way = forward["entered"] - forward["delivered"] - forward["lost"] - forward["queue_dropped"]
     assert 0 <= under_way <= 3
     assert 0.01 < forward["lost"] / forward["entered"] < 0.03
     assert reverse["lost"] == 0
     assert 1e6 < forward["rate_bps"] < 1.05e8
-    assert told["path"]["reverse"] == {"rate": "100Mbit/s", "delay": "5ms", "loss": "0%"}
-    assert (told["to"], told["seed"], told["clients"]) == (address, 3, 1)
-    assert 0 < told["late_p50_s"] <= told["late_p99_s"]
+    assert reported["path"]["reverse"] == {"rate": "100Mbit/s", "delay": "5ms", "loss": "0%"}
+    assert (reported["to"], reported["seed"], reported["clients"]) == (address, 3, 1)
+    assert 0 < reported["late_p50_s"] <= reported["late_p99_s"]
     assert "Forward: " in relay.err
     assert "Reverse: " in relay.err
 
@@ -95,7 +95,7 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "reported"),
     [
         ([], 2, ["Missing option '--to'"]),
         (["--to", "x"], 2, ['--to: "x" is not an address: write HOST:PORT']),
@@ -120,5 +120,5 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
         (["--to", NOWHERE, "--seed", "-1"], 2, ["--seed"]),
     ],
 )
-def test_bad_words_to_relay(options: list[str], code: int, told: list[str], refused: Refused) -> None:
-    refused(["relay", *options], code, told)
+def test_bad_words_to_relay(options: list[str], code: int, reported: list[str], refused: Refused) -> None:
+    refused(["relay", *options], code, reported)

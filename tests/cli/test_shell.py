@@ -73,7 +73,7 @@ def python(program: str, *arguments: object) -> list[object]:
     return ["--", sys.executable, "-c", program, *arguments]
 
 
-def told(err: str) -> dict[str, Any]:
+def reported(err: str) -> dict[str, Any]:
     """The JSON document on the last line of standard error."""
     content = json.loads(err.splitlines()[-1])
     assert isinstance(content, dict)
@@ -86,7 +86,7 @@ def test_a_command_meets_the_path_that_was_asked_for(cli: Cli) -> None:
     trips = [float(line) for line in done.stdout.split()]
     assert len(trips) == 20
     assert min(trips) >= 41  # 20 ms each way, and a millisecond of sending 1000 B at 8 Mbit/s
-    report = told(done.stderr)
+    report = reported(done.stderr)
     assert (report["code"], report["seed"]) == (0, 1)
     assert report["seconds"] >= sum(trips) / 1e3
     keys = {"rate": "8Mbit/s", "delay": "20ms"}
@@ -118,7 +118,7 @@ def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> No
     assert rows["delay, median"][2] == "15ms"
     assert "duplicated" not in rows
     again = cli("shell", *options, "--json", *python(SEND, 1000, 1))
-    assert told(again.stderr)["forward"]["lost"] == lost  # the same seed, the same fates
+    assert reported(again.stderr)["forward"]["lost"] == lost  # the same seed, the same fates
 
 
 @pytest.mark.usefixtures("emulated")
@@ -153,7 +153,7 @@ def test_packets_that_a_host_drops_are_told(cli: Cli, tmp_path: Path) -> None:
     )
     server = f"exec '{sys.executable}' deaf.py"
     done = cli("shell", "--server", server, "--json", *python(flood))
-    report = told(done.stderr)
+    report = reported(done.stderr)
     forward, reverse = report["forward"], report["reverse"]
     assert (forward["packets"], forward["lost"], reverse["host_dropped"]) == (5000, 0, 0)
     assert 3000 < forward["host_dropped"] < 5000
@@ -172,7 +172,7 @@ def test_a_server_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
     done = cli("shell", "--delay", "5ms", "--server", server, "--json", *python(FETCH))
     assert done.stdout == "from the far end\n"
     assert done.stderr.splitlines()[0] == "serving"
-    assert told(done.stderr)["reverse"]["delivered_bytes"] > len("from the far end")
+    assert reported(done.stderr)["reverse"]["delivered_bytes"] > len("from the far end")
 
 
 @pytest.mark.usefixtures("emulated")
@@ -216,7 +216,7 @@ def test_ctrl_c_ends_the_command_and_the_report_comes(start: Start) -> None:
     running.sees("up")
     os.killpg(running.process.pid, signal.SIGINT)
     assert running.ends() == 128 + signal.SIGINT
-    assert told(running.err)["code"] == 128 + signal.SIGINT
+    assert reported(running.err)["code"] == 128 + signal.SIGINT
 
 
 @pytest.mark.usefixtures("emulated")
@@ -229,7 +229,7 @@ def test_whoever_ends_longfat_ends_what_runs_behind_the_path(number: int, start:
         assert running.ends(number) == -number
     else:
         assert running.ends(number) == 128 + number
-        assert told(running.err)["code"] == 128 + number
+        assert reported(running.err)["code"] == 128 + number
     wait_until(lambda: not long.runs())
 
 
@@ -262,7 +262,7 @@ def test_a_path_model_has_all_its_hops(cli: Cli, tmp_path: Path) -> None:
     code = "import socket; print(socket.gethostbyname('r1'), socket.gethostbyname('r2'))"
     done = cli("shell", "--path", file, "--set", "hops.1.loss=0%", "--json", *python(code))
     assert done.stdout.split() == ["10.77.252.1", "10.77.252.2"]
-    report = told(done.stderr)
+    report = reported(done.stderr)
     assert report["path"]["forward"] == {"rate": "8Mbit/s", "delay": "25ms"}
     assert [hop["reverse"].get("delay") for hop in report["path"]["hops"]] == ["5ms", "20ms", None]
     assert len(report["hops"]) == 3
@@ -282,7 +282,7 @@ def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--rate", "10"], ['--rate: "10" has no unit']),
         (["--loss", "200%"], ['--loss: "200%" is out of range: 0% to 100%']),
@@ -292,8 +292,8 @@ def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
         (["--seed", "-1"], ["--seed"]),
     ],
 )
-def test_bad_words_to_shell(options: list[str], told: list[str], refused: Refused) -> None:
-    refused(["shell", *options, "true"], 2, told)
+def test_bad_words_to_shell(options: list[str], reported: list[str], refused: Refused) -> None:
+    refused(["shell", *options, "true"], 2, reported)
 
 
 @pytest.mark.usefixtures("emulated")
@@ -313,7 +313,7 @@ def test_told_to_end_it_ends_the_command_and_tells_what_the_links_did(start: Sta
     running.sees("up")
     running.process.terminate()
     assert running.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
-    assert told(running.err)["code"] == 128 + signal.SIGTERM
+    assert reported(running.err)["code"] == 128 + signal.SIGTERM
 
 
 @pytest.mark.usefixtures("emulated")
@@ -337,7 +337,7 @@ def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--tcp", "congestion=bbr"], ["--tcp requires --stack"]),
         (
@@ -348,5 +348,5 @@ def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack
         (["--stack", "here", "--tcp", "ttcp=true"], ["--tcp: ttcp: unavailable, because programs connect"]),
     ],
 )
-def test_bad_words_to_longfats_tcp(options: list[str], told: list[str], refused: Refused) -> None:
-    refused(["shell", *options, "true"], 2, told)
+def test_bad_words_to_longfats_tcp(options: list[str], reported: list[str], refused: Refused) -> None:
+    refused(["shell", *options, "true"], 2, reported)

@@ -49,7 +49,7 @@ unprivileged = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         ([], "Missing argument 'ADDR'"),
         (["{file}"], 'ADDR: "'),
@@ -72,13 +72,13 @@ unprivileged = pytest.mark.skipif(
         (["{file}", NOWHERE, "--widnow", "4"], "No such option: --widnow"),
     ],
 )
-def test_bad_words_to_send(words: list[str], told: str, refused: Refused, make: Make) -> None:
+def test_bad_words_to_send(words: list[str], reported: str, refused: Refused, make: Make) -> None:
     path = str(make("a.bin", 10))
-    refused(["send", *(path if word == "{file}" else word for word in words)], 2, [told])
+    refused(["send", *(path if word == "{file}" else word for word in words)], 2, [reported])
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "told"),
+    ("options", "code", "reported"),
     [
         (["--dir", "missing"], 2, "--dir missing: no such folder"),
         (["--dir", "file"], 2, "--dir file: is a file, not a folder"),
@@ -90,14 +90,14 @@ def test_bad_words_to_send(words: list[str], told: str, refused: Refused, make: 
 def test_bad_words_to_receive(
     options: list[str],
     code: int,
-    told: str,
+    reported: str,
     refused: Refused,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    refused(["recv", *options], code, [told])
+    refused(["recv", *options], code, [reported])
 
 
 def test_receive_reports_a_port_in_use(refused: Refused, place: Path, silent: str) -> None:

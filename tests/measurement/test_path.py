@@ -28,7 +28,7 @@ class Model:
         self.sizes: Counter[int] = Counter()
 
     def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
-        told: list[dict[str, Any]] = []
+        reported: list[dict[str, Any]] = []
         last = len(self.truth.rates)
         for ttl, size in probes:
             self.asked[ttl] += 1
@@ -47,9 +47,9 @@ class Model:
                 one = {"ttl": ttl, "size": size, "answer": answer, "kernel_s": 1e-3, "application_s": 1e-3}
             else:
                 one = self.truth.sample(self.random, min(ttl, last), size) | {"ttl": ttl}
-            told.append(one)
-        tell(len(told))
-        return json.dumps(told)
+            reported.append(one)
+        tell(len(reported))
+        return json.dumps(reported)
 
 
 def _measure(model: Model, budget: Budget = NO_LIMIT, sizes: Sequence[int] | None = None) -> Progress:
@@ -84,7 +84,7 @@ def test_what_cannot_be_known_ends_with_the_budget() -> None:
     assert _measure(Model(truth), Budget(seconds=0.0)).ended_by == "time"
 
 
-@pytest.mark.parametrize("tells", [True, False], ids=["the MTU is told", "it is not"])
+@pytest.mark.parametrize("tells", [True, False], ids=["the MTU is reported", "it is not"])
 def test_sizes_fit_the_path(tells: bool) -> None:
     model = Model(TRUTH, mtu=1400, tells=tells)
     progress = _measure(model, Budget(rounds=8, seconds=1e9))
@@ -114,7 +114,7 @@ class Limited(Model):
         self.time += seconds
 
     def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
-        told = []
+        reported = []
         for ttl, size in probes:
             self.time += 0.02
             self.tokens = min(6.0, self.tokens + self.time - self.filled)
@@ -124,8 +124,8 @@ class Limited(Model):
                 self.silent = (ttl,)
             elif ttl == self.limited:
                 self.tokens -= 1
-            told += json.loads(super().run([(ttl, size)], tell))
-        return json.dumps(told)
+            reported += json.loads(super().run([(ttl, size)], tell))
+        return json.dumps(reported)
 
 
 def test_a_router_that_limits_its_answers_is_asked_less_often() -> None:

@@ -1,4 +1,4 @@
-"""What is told of a path, its model, and samples that are kept."""
+"""What is reported of a path, its model, and samples that are kept."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def _told(samples: Samples) -> dict[str, Any]:
 
 
 def test_a_document_is_what_a_model_is_made_of(tmp_path: Path) -> None:
-    told = _told(TRUTH.samples(2, 16))
-    assert json.loads(json.dumps(told)) == told
-    assert (told["host"], told["reached"], told["clock"]) == ("example", True, "kernel")
-    assert [hop["ttl"] for hop in told["hops"]] == [1, 2, 3]
-    write(tmp_path / "model.toml", PathModel({"hops": hops(told)}, measured(told)))
+    reported = _told(TRUTH.samples(2, 16))
+    assert json.loads(json.dumps(reported)) == reported
+    assert (reported["host"], reported["reached"], reported["clock"]) == ("example", True, "kernel")
+    assert [hop["ttl"] for hop in reported["hops"]] == [1, 2, 3]
+    write(tmp_path / "model.toml", PathModel({"hops": hops(reported)}, measured(reported)))
     model = read(tmp_path / "model.toml")
     first, fast, last = model.path["hops"]
     assert float(parse(first["rate"]).value) == pytest.approx(10e6, rel=0.05)
@@ -56,10 +56,10 @@ def _lossy(samples: Samples, ttl: int, kept: float) -> Samples:
 
 
 def test_a_model_has_the_loss_and_a_queue_of_each_link(tmp_path: Path) -> None:
-    told = _told(_lossy(ECHOED.samples(2, 64, echo=True), 2, 0.96))
-    hop_losses = [hop["link"]["loss_each_way"] for hop in told["hops"]]
+    reported = _told(_lossy(ECHOED.samples(2, 64, echo=True), 2, 0.96))
+    hop_losses = [hop["link"]["loss_each_way"] for hop in reported["hops"]]
     assert hop_losses == pytest.approx([0.0, 0.02, 0.0], abs=0.006)
-    write(tmp_path / "model.toml", PathModel({"hops": hops(told)}, measured(told)))
+    write(tmp_path / "model.toml", PathModel({"hops": hops(reported)}, measured(reported)))
     model = read(tmp_path / "model.toml")
     lost = [float(parse(hop.get("loss", "0%")).value) for hop in model.path["hops"]]
     assert lost == pytest.approx(hop_losses, abs=1e-5)
@@ -73,11 +73,11 @@ def test_a_model_has_the_loss_and_a_queue_of_each_link(tmp_path: Path) -> None:
 
 def test_a_host_that_limits_its_answers_to_udp_loses_nothing() -> None:
     """By UDP the end's silence is no loss, and the model says that it is unknown."""
-    told = _told(_lossy(ECHOED.samples(2, 64), 3, 0.6))
-    assert [hop["link"]["loss_each_way"] for hop in told["hops"]] == [0.0, 0.0, None]
-    assert told["hops"][2]["limits_answers"]
-    assert any(line.startswith("Loss: unknown after hop 2") for line in told["assumptions"])
-    assert all("loss" not in hop for hop in hops(told))
+    reported = _told(_lossy(ECHOED.samples(2, 64), 3, 0.6))
+    assert [hop["link"]["loss_each_way"] for hop in reported["hops"]] == [0.0, 0.0, None]
+    assert reported["hops"][2]["limits_answers"]
+    assert any(line.startswith("Loss: unknown after hop 2") for line in reported["assumptions"])
+    assert all("loss" not in hop for hop in hops(reported))
 
 
 def test_what_cannot_be_told_is_said() -> None:
@@ -95,11 +95,11 @@ def test_routes_that_change_are_told() -> None:
     for size in SIZES:
         probe = other.sample(random, 2, size)
         samples.add([probe | {"answer": probe["answer"] | {"from": "10.9.9.9"}}])
-    told = _told(samples)
-    assert told["hops"][1]["addresses"] == {"10.0.0.2": 16 * len(SIZES), "10.9.9.9": len(SIZES)}
-    assert told["hops"][1]["address"] == "10.0.0.2"
-    assert told["hops"][1]["link"]["latency_s"]["value"] == pytest.approx(3e-3, abs=50e-6)
-    assert "several routes" in _rows(told)[2][-1]
+    reported = _told(samples)
+    assert reported["hops"][1]["addresses"] == {"10.0.0.2": 16 * len(SIZES), "10.9.9.9": len(SIZES)}
+    assert reported["hops"][1]["address"] == "10.0.0.2"
+    assert reported["hops"][1]["link"]["latency_s"]["value"] == pytest.approx(3e-3, abs=50e-6)
+    assert "several routes" in _rows(reported)[2][-1]
 
 
 def test_a_router_that_never_answers_has_a_row() -> None:

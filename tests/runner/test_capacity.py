@@ -73,9 +73,9 @@ def test_a_trial_beyond_the_machine_is_refused(
     machine(loads["reno"] * 1.001)
     assert refusals(study) == []
     machine(loads["reno"] * 0.999)
-    (told,) = refusals(study)
-    assert told.startswith("too many packets: reno is expected to send ")
-    assert told.endswith(f"and this machine emulates {loads['reno'] * 0.999:,.0f}")
+    (reported,) = refusals(study)
+    assert reported.startswith("too many packets: reno is expected to send ")
+    assert reported.endswith(f"and this machine emulates {loads['reno'] * 0.999:,.0f}")
     # Both are beyond it; the worse one is named.
     machine(loads["gbn"] * 0.999)
     assert "reno (and 1 more cells) is expected" in refusals(study)[0]
@@ -139,7 +139,7 @@ def test_what_a_late_machine_gives_is_not_kept(
 ) -> None:
     monkeypatch.setattr(capacity, "_boot", lambda: "this boot")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    told = {"packets_per_second": 5e3, "late_p99_s": late_p99_s, "is_busy": False}
-    monkeypatch.setattr(capacity, "_MEASURE", f"print({json.dumps(json.dumps(told))})")
+    reported = {"packets_per_second": 5e3, "late_p99_s": late_p99_s, "is_busy": False}
+    monkeypatch.setattr(capacity, "_MEASURE", f"print({json.dumps(json.dumps(reported))})")
     assert machine_capacity() == MachineCapacity(5e3, late_p99_s, is_busy=False)
     assert capacity._file().exists() == kept

@@ -23,13 +23,13 @@ from longfat.runner.trial import Record, Trial, trial_key
 from longfat.study import Study
 
 
-def told(numbers: np.ndarray[Any, np.dtype[Any]]) -> str:
+def reported(numbers: np.ndarray[Any, np.dtype[Any]]) -> str:
     return b64encode(numbers.tobytes()).decode()
 
 
 def column(name: str, values: np.ndarray[Any, np.dtype[Any]], **more: Any) -> dict[str, Any]:
     """A column as the native part tells it."""
-    return {"name": name, "dtype": values.dtype.str.replace("|", "<"), "values": told(values), **more}
+    return {"name": name, "dtype": values.dtype.str.replace("|", "<"), "values": reported(values), **more}
 
 
 def two_flows(trial: Trial) -> Record:
@@ -100,15 +100,15 @@ def test_a_metric_without_a_value_is_left_out_of_a_record() -> None:
 def test_trials_of_other_widths_and_words_are_one_table() -> None:
     small = [
         column("flow", np.array([0, 1], "<u1")),
-        column("size_bytes", np.array([200, 0], "<u1"), present=told(np.array([1, 0], "u1"))),
+        column("size_bytes", np.array([200, 0], "<u1"), present=reported(np.array([1, 0], "u1"))),
         column("to", np.array([1, 0], "<u1"), words=["b", "c"]),
-        column("path_bytes", np.array([1, 2, 3], "<u1"), lengths=told(np.array([2, 1], "<u4"))),
+        column("path_bytes", np.array([1, 2, 3], "<u1"), lengths=reported(np.array([2, 1], "<u4"))),
     ]
     large = [
         column("flow", np.array([0], "<u1")),
         column("size_bytes", np.array([5_000_000_000], "<i8")),
         column("to", np.array([0], "<u1"), words=["d"]),
-        column("path_bytes", np.array([70_000, 0, 0], "<u4"), lengths=told(np.array([3], "<u4"))),
+        column("path_bytes", np.array([70_000, 0, 0], "<u4"), lengths=reported(np.array([3], "<u4"))),
     ]
     table = flow_table(small, large, small)
     assert table.schema == {

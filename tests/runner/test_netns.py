@@ -64,7 +64,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
 
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(
-    ("protocol", "told"),
+    ("protocol", "reported"),
     [
         ({"initial_window": 2}, "other: protocol.initial_window: not supported by a kernel's TCP"),
         ({"congestion": "fixed"}, "other: protocol.congestion: Linux has no controller with a fixed window"),
@@ -73,7 +73,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
 )
 def test_what_the_kernel_cannot_be_asked_for_is_found_before_the_first_trial(
     protocol: Data,
-    told: str,
+    reported: str,
     between_kernels: Callable[..., Data],
     write: Callable[[Data], Path],
     tmp_path: Path,
@@ -85,7 +85,7 @@ def test_what_the_kernel_cannot_be_asked_for_is_found_before_the_first_trial(
     done = cli("run", file, ok=False)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"longfat: world netns: {told}")
+    assert done.stderr.startswith(f"longfat: world netns: {reported}")
     assert not (tmp_path / "runs" / "small").exists()
 
 

@@ -173,8 +173,8 @@ def test_an_unknown_host_is_found_before_the_first_trial(
     data["topology"] = {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "delay": "5ms"}}
     data["workload"] |= {"from": "s1", "to": "r1"}
     data["sweep"] = {"workload.from": ["s1", "nobody"]}
-    told = r'gbn \(workload.from = nobody\): .*there is no host "nobody": allowed: '
-    with pytest.raises(ValueError, match=told):
+    reported = r'gbn \(workload.from = nobody\): .*there is no host "nobody": allowed: '
+    with pytest.raises(ValueError, match=reported):
         run_study(load_study(data, name="small"), folder=folder)
     assert [len(executor.ran) for executor in made] in ([], [0])
     assert not folder.exists()

@@ -29,10 +29,13 @@ fn processes_read_kind_and_size_alone() {
         json!({"start_jitter": "1s"}),
         json!({"from": "sender", "to": "receiver"}),
     ] {
-        let told = transfer(more.clone()).unwrap_err();
+        let reported = transfer(more.clone()).unwrap_err();
         let key = more.as_object().unwrap().keys().next().unwrap();
-        assert!(told.starts_with(&format!("workload.{key}: ")), "{told}");
-        assert!(told.contains("remove this key") && !told.contains('\n'), "{told}");
+        assert!(reported.starts_with(&format!("workload.{key}: ")), "{reported}");
+        assert!(
+            reported.contains("remove this key") && !reported.contains('\n'),
+            "{reported}"
+        );
     }
 }
 
@@ -40,12 +43,15 @@ fn processes_read_kind_and_size_alone() {
 fn a_flow_that_has_a_path_does_not_choose_one() {
     let bulk = json!({"kind": "bulk", "duration": "1s", "each_path": true});
     let tcp = |path: Value| json!({"kind": "tcp", "path": path});
-    let told = spec(tcp(json!("random")), bulk.clone(), json!([])).unwrap_err();
-    assert!(told.starts_with("workload.each_path: "), "{told}");
+    let reported = spec(tcp(json!("random")), bulk.clone(), json!([])).unwrap_err();
+    assert!(reported.starts_with("workload.each_path: "), "{reported}");
     assert!(spec(json!({"kind": "tcp"}), bulk.clone(), json!([])).is_ok());
     let traffic = json!([{"name": "x", "protocol": tcp(json!("random")), "workload": {"kind": "bulk", "each_path": true}}]);
-    let told = spec(json!({"kind": "tcp"}), bulk, traffic).unwrap_err();
-    assert!(told.starts_with("traffic.0.workload.each_path: "), "{told}");
+    let reported = spec(json!({"kind": "tcp"}), bulk, traffic).unwrap_err();
+    assert!(
+        reported.starts_with("traffic.0.workload.each_path: "),
+        "{reported}"
+    );
 }
 
 /// The options of multipath TCP take up to 40 bytes of each packet: an MTU that leaves no room for payload is refused.

@@ -89,8 +89,9 @@ fn what_does_not_go_together_is_said() {
             .unwrap()
             .extend(keys.as_object().unwrap().clone());
         let workload: WorkloadConfig = serde_json::from_value(table).unwrap();
-        let told = workload.validate();
-        told.iter()
+        let reported = workload.validate();
+        reported
+            .iter()
             .map(ToString::to_string)
             .collect::<Vec<_>>()
             .join("; ")

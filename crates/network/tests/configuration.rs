@@ -512,7 +512,7 @@ fn hops_are_links_in_series() {
 
 #[test]
 fn hops_exclude_other_keys() {
-    let told = |json: &str| {
+    let reported = |json: &str| {
         let problems = read(json).validate();
         problems
             .iter()
@@ -520,9 +520,9 @@ fn hops_exclude_other_keys() {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    assert!(told(r#"{"delay": "1ms", "hops": [{}]}"#).starts_with("hops: excludes all other keys"));
-    assert!(told(r#"{"hops": []}"#).contains("0 links are out of range: 1 to 64"));
-    assert!(told(r#"{"hops": [{}, {"delay": "61min"}]}"#).starts_with("hops.2.delay: "));
+    assert!(reported(r#"{"delay": "1ms", "hops": [{}]}"#).starts_with("hops: excludes all other keys"));
+    assert!(reported(r#"{"hops": []}"#).contains("0 links are out of range: 1 to 64"));
+    assert!(reported(r#"{"hops": [{}, {"delay": "61min"}]}"#).starts_with("hops.2.delay: "));
     assert!(refusal(r#"{"hops": [{"hops": []}]}"#).contains("unknown field"));
     let inside = serde_json::from_str::<TopologyConfig>(
         r#"{"kind": "dumbbell", "pairs": 1, "bottleneck": {"hops": [{}, {}]}}"#,

@@ -300,7 +300,7 @@ proptest! {
         }
     }
 
-    /// First in, first out on links that are not told to reorder, with jitter too.
+    /// First in, first out on links that are not reported to reorder, with jitter too.
     #[test]
     fn order_is_kept(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();

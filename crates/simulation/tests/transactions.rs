@@ -73,7 +73,7 @@ fn fast_open_takes_one_round_trip_after_the_first_time() {
 #[test]
 fn a_longer_reply_begins_as_early() {
     // Nagle's algorithm would hold the reply's last segment back until the others are acknowledged: the server, which is not
-    // told of the request's end with the SYN, does not yet end its stream.
+    // reported of the request's end with the SYN, does not yet end its stream.
     for keys in [r#", "ttcp": true"#, r#", "fast_open": true, "nagle": false"#] {
         let took = run(keys, "12kB");
         assert_times(&took, [80.0, 40.0, 40.0]);

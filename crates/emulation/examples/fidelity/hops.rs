@@ -78,12 +78,12 @@ pub fn measure() -> Outcome {
                 );
             }
         }
-        told(&emulation);
+        reported(&emulation);
     }
     Ok(())
 }
 
-fn told(emulation: &Emulation) {
+fn reported(emulation: &Emulation) {
     let report = emulation.report();
     let late = |q| report.late.value_at_quantile(q) as f64 / 1e3;
     println!(

@@ -20,8 +20,8 @@ fn transactions(keys: &str) -> Option<Vec<String>> {
     ];
     let mut arguments = vec!["-T", "fields", "-E", "separator=;", "-Y", "tcp.flags.syn == 1"];
     arguments.extend(fields.iter().flat_map(|field| ["-e", field]));
-    let told = tshark(&trial.at(Side::Sender), &arguments);
-    Some(told.lines().map(str::to_owned).collect())
+    let reported = tshark(&trial.at(Side::Sender), &arguments);
+    Some(reported.lines().map(str::to_owned).collect())
 }
 
 /// The length, and which fields of a line behind it say something.

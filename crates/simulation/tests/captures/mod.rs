@@ -107,14 +107,15 @@ fn tshark(capture: &Path, arguments: &[&str]) -> String {
 
 /// The numbers of the frames that a display filter lets through.
 fn frames(capture: &Path, filter: &str) -> Vec<usize> {
-    let told = tshark(capture, &["-Y", filter, "-T", "fields", "-e", "frame.number"]);
-    told.lines().map(|line| line.parse().unwrap()).collect()
+    let reported = tshark(capture, &["-Y", filter, "-T", "fields", "-e", "frame.number"]);
+    reported.lines().map(|line| line.parse().unwrap()).collect()
 }
 
 /// What tshark's expert says, and how often.
 fn expert(capture: &Path) -> BTreeMap<String, usize> {
-    let told = tshark(capture, &["-q", "-z", "expert"]);
-    told.lines()
+    let reported = tshark(capture, &["-q", "-z", "expert"]);
+    reported
+        .lines()
         .filter_map(|line| {
             let mut words = line.split_whitespace();
             let count = words.next()?.parse().ok()?;
@@ -126,9 +127,9 @@ fn expert(capture: &Path) -> BTreeMap<String, usize> {
 
 /// Asserts that the expert says nothing but these, each of which begins a summary.
 fn only(capture: &Path, allowed: &[&str]) {
-    let mut told = expert(capture);
-    told.retain(|summary, _| !allowed.iter().any(|start| summary.starts_with(start)));
-    assert!(told.is_empty(), "tshark says {told:?}");
+    let mut reported = expert(capture);
+    reported.retain(|summary, _| !allowed.iter().any(|start| summary.starts_with(start)));
+    assert!(reported.is_empty(), "tshark says {reported:?}");
 }
 
 const CALM: [&str; 5] = [

@@ -16,8 +16,8 @@ use super::{RECOVERY, frames, has_tshark, only, trial, tshark, with};
 
 /// The values of a field, frame by frame.
 fn field(capture: &Path, filter: &str, name: &str) -> Vec<String> {
-    let told = tshark(capture, &["-Y", filter, "-T", "fields", "-e", name]);
-    told.lines().map(str::to_owned).collect()
+    let reported = tshark(capture, &["-Y", filter, "-T", "fields", "-e", name]);
+    reported.lines().map(str::to_owned).collect()
 }
 
 /// Handshakes, mappings and the end of a transfer over two paths that lose: Wireshark takes the subflows for one connection
@@ -35,8 +35,8 @@ fn subflows_are_one_connection() {
     for side in [Side::Sender, Side::Receiver] {
         let capture = trial.at(side);
         // Where losses are seen, and where only the gap is.
-        let told = [&RECOVERY[..], &["Previous segment(s) not captured"]].concat();
-        only(&capture, &with(&told));
+        let reported = [&RECOVERY[..], &["Previous segment(s) not captured"]].concat();
+        only(&capture, &with(&reported));
         assert!(frames(&capture, "_ws.malformed").is_empty());
         let subtype = |number: u8| frames(&capture, &format!("tcp.options.mptcp.subtype == {number}")).len();
         // SYN, its answer, both keys, and again with the first data.

@@ -46,11 +46,12 @@ fn backup_carries_nothing_while_another_subflow_can() {
         pair.with(side, |connection, _| connection.set_backup(PathIndex(0), false));
         pair.run_until(at(1500));
         assert!(data_on(&pair, 0, 1100, 1500) > 100_000);
-        let told = |sent: &&Sent| matches!(sent.packet.segment.option, MptcpOption::Priority { .. });
-        let told: Vec<_> = pair.trace.iter().filter(told).collect();
-        assert_eq!(told.len(), 2, "once each");
+        let reported = |sent: &&Sent| matches!(sent.packet.segment.option, MptcpOption::Priority { .. });
+        let reported: Vec<_> = pair.trace.iter().filter(reported).collect();
+        assert_eq!(reported.len(), 2, "once each");
         assert!(
-            told.iter()
+            reported
+                .iter()
                 .all(|sent| sent.from == side && sent.path == PathIndex(0))
         );
     }
