@@ -61,7 +61,7 @@ class Terminal:
 
 
 class Sleep:
-    """A command that does nothing for long, and can be reported from others of its kind.
+    """A command that does nothing for long, and can be distinguished from others of its kind.
 
     Ctrl-C is for it once it runs: a shell forgets the signal that comes while it starts a command.
     """

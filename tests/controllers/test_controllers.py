@@ -1,4 +1,4 @@
-"""Congestion controllers written in Python: found by name, run by ARQ and TCP, distinguished by their source."""
+"""Congestion controllers written in Python: found by name, run by ARQ and TCP, distinct by source."""
 
 from __future__ import annotations
 

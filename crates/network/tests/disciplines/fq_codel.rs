@@ -101,7 +101,7 @@ fn an_idle_link_resets_the_round() {
     assert_eq!(order(&arrivals[..6]), order(&arrivals[6..]));
 }
 
-/// Flows on different routes are reported apart where the body does not say.
+/// Flows on different routes are distinguished where the body does not say.
 #[test]
 fn routes_separate_flows() {
     let path = path(r#"{"rate": "10Mbit/s", "queue": {"kind": "fq-codel"}}"#);
