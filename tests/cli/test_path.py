@@ -92,7 +92,7 @@ def _reproduces(path: dict[str, Any], kept: Path) -> None:
 def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
     for attempt in range(1, ATTEMPTS + 1):
         model, report, kept = (tmp_path / f"{attempt}.{kind}" for kind in ("toml", "html", "samples"))
-        words = ["--rounds", 12 * attempt, "--time", 60 * attempt, "--window", 2]
+        words = ["--rounds", 12 * attempt, "--time", f"{60 * attempt}s", "--window", 2]
         files = ["--model", model, "--out", report, "--samples", kept]
         done = _at("a", tmp_path, "path", "b", "--json", *words, *files)
         assert done.returncode == 0, done.stderr
@@ -193,6 +193,7 @@ def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: 
         (["127.0.0.1", "--sizes", "100..1400:10"], "4 to 40 sizes"),
         (["127.0.0.1", "--sizes", "10,200,300,400"], "from 36"),
         (["127.0.0.1", "--interval", "10"], '--interval: "10" is not a duration'),
+        (["127.0.0.1", "--time", "5"], '--time: "5" is not a duration: write e.g. "5ms"'),
         (["127.0.0.1", "--interval", "1us"], "out of range: 1.00 ms to 60.0 s"),
         (["127.0.0.1", "--precision", "5"], "is not a percentage"),
         (["no-such-host.invalid"], "cannot be resolved"),

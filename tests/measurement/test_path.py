@@ -19,6 +19,9 @@ NO_LIMIT = Budget(seconds=1e9, probes=10**6)
 class Model:
     """Answers probes as a path would; `silent` routers never do, `mtu` is that of the last link."""
 
+    echo = False
+    """Whether the end answers with packets of the same size."""
+
     def __init__(
         self, truth: Truth, *, silent: tuple[int, ...] = (), mtu: int = 1500, tells: bool = True
     ) -> None:
@@ -46,7 +49,8 @@ class Model:
                 answer: Any = {"kind": "too-big", "from": "10.0.0.1", "size": 576, "mtu": mtu}
                 one = {"ttl": ttl, "size": size, "answer": answer, "kernel_s": 1e-3, "application_s": 1e-3}
             else:
-                one = self.truth.sample(self.random, min(ttl, last), size) | {"ttl": ttl}
+                sample = self.truth.sample(self.random, min(ttl, last), size, echo=self.echo and ttl >= last)
+                one = sample | {"ttl": ttl}
             reported.append(one)
         tell(len(reported))
         return json.dumps(reported)
@@ -138,6 +142,49 @@ def test_a_router_that_limits_its_answers_is_asked_less_often() -> None:
     for link, rate in zip(progress.path.links, TRUTH.rates, strict=True):
         assert link.rate is not None
         assert link.rate.value == pytest.approx(rate, rel=0.1)
+
+
+class Slow(Model):
+    """Each probe takes 0.1 s, or 1 s without an answer; sending stops when `show` returns False."""
+
+    time = 0.0
+    echo = True
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += seconds
+
+    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+        reported: list[Any] = []
+        for probe in probes:
+            reported += json.loads(super().run([probe], lambda _: None))
+            self.time += 0.1 if reported[-1]["answer"] else 1.0
+            if tell(1) is False:
+                break
+        return json.dumps(reported)
+
+
+@pytest.mark.parametrize("silent", [(), (3,), (1, 2, 3)])
+@pytest.mark.parametrize("seconds", [0.1, 0.5, 2.0, 5.0, 30.0])
+def test_the_time_limit_holds(silent: tuple[int, ...], seconds: float) -> None:
+    model = Slow(TRUTH, silent=silent)
+    udp = Slow(TRUTH, silent=(3,))
+    measurement = PathMeasurement(
+        model, Budget(seconds=seconds), now=lambda: model.time + udp.time, sleep=model.sleep
+    )
+    progress = measurement.run(lambda _: None)
+    measurement.separate_last_link(udp, lambda _: None)
+    assert progress.ended_by == "time" or (len(silent) == 3 and model.time < seconds)
+    assert model.time + udp.time <= seconds + 1.01
+
+
+def test_echoes_leave_time_for_the_last_link() -> None:
+    model = Slow(TRUTH)
+    measurement = PathMeasurement(model, Budget(seconds=20.0), now=model.now, sleep=model.sleep)
+    measurement.run(lambda _: None)
+    assert 15.0 <= model.time <= 18.0
 
 
 def test_nobody_answers() -> None:

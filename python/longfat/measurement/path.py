@@ -44,6 +44,8 @@ LEAST_SPAN = 256
 """Smallest difference in bytes of the two sizes that separate the last link's rates."""
 BURST, LAST_ROUNDS = 3, 8
 """Pairs of UDP probes that Linux answers at once, and the most in total."""
+LAST_SHARE, LAST_S = 0.2, 12.0
+"""Part of the time limit for these probes, and the time in s that is always enough for them."""
 
 Show = Callable[["Progress"], None]
 
@@ -126,7 +128,7 @@ class PathMeasurement:
         self._judged: dict[int, tuple[int, int]] = {}
         self._probed_at: dict[int, float] = {}
         self._now, self._sleep = now, sleep
-        self._started = now()
+        self._deadline = now() + budget.seconds
         self._keep = keep
         self.progress = Progress()
         self.progress.samples.add(earlier)
@@ -141,6 +143,8 @@ class PathMeasurement:
         """Probes until the precision or the budget is reached, and passes the state to `show` meanwhile."""
         progress = self.progress
         self._scout(show)
+        if self._left <= 0:
+            return self._out_of_time()
         sizes = self._fitting()
         routers = [router.ttl for router in progress.samples.path() if router.answered]
         wanted = set(routers)
@@ -160,6 +164,19 @@ class PathMeasurement:
         if progress.is_converged:
             progress.ended_by = "precision"
         return progress
+
+    @property
+    def _left(self) -> float:
+        """The rest of the time limit in s."""
+        return self._deadline - self._now()
+
+    def _out_of_time(self) -> Progress:
+        self.progress.path = infer(self.progress.samples)
+        self.progress.ended_by = "time"
+        return self.progress
+
+    def _pause(self, seconds: float) -> None:
+        self._sleep(max(0.0, min(seconds, self._left)))
 
     def separate_last_link(self, udp: Prober, show: Show) -> None:
         """Separates the forward and reverse rate of the last link by UDP probes of two sizes to the end.
@@ -185,8 +202,10 @@ class PathMeasurement:
         lengths: set[int] = set()
         for number in range(LAST_ROUNDS):
             if number >= BURST:
-                self._sleep(len(sizes) * SLOWEST_S)
-            for probe in json.loads(udp.run([(ttl, size) for size in sizes], lambda _ended: None)):
+                self._pause(len(sizes) * SLOWEST_S)
+            if self._left <= 0:
+                break
+            for probe in json.loads(udp.run([(ttl, size) for size in sizes], lambda _: self._left > 0)):
                 answer = probe["answer"]
                 seconds = probe["kernel_s" if self.progress.samples.clock.is_kernel else "application_s"]
                 if answer is not None and answer["kind"] == REACHED and seconds is not None:
@@ -226,7 +245,12 @@ class PathMeasurement:
             return "rounds"
         if samples.count + len(sizes) > budget.probes:
             return "probes"
-        return "time" if self._now() - self._started > budget.seconds else ""
+        return "time" if self._left <= self._reserve() else ""
+
+    def _reserve(self) -> float:
+        """Returns the time in s that `separate_last_link` may take."""
+        is_echo = any(router.is_echo for router in self.progress.samples.path()[-1:])
+        return min(LAST_SHARE * self._budget.seconds, LAST_S) if is_echo else 0.0
 
     def _scout(self, show: Show) -> None:
         """Finds the routers and the end, and the largest packet that the path takes."""
@@ -234,6 +258,8 @@ class PathMeasurement:
         largest = max(self._sizes) if self._sizes else LARGEST
         for ttl in range(1, self._budget.max_hops + 1):
             self._probe([(ttl, self._least)] * SCOUTS, show)
+            if self._left <= 0:
+                return
             if samples.routers[ttl].answered == 0:
                 self._probe([(ttl, self._least)], show)
             router = samples.routers[ttl]
@@ -257,7 +283,7 @@ class PathMeasurement:
             known = len(too_big)
             ends = [router.ttl for router in samples.path() if router.answered][-1:]
             self._probe([(ttl, max(sizes)) for ttl in ends if sizes], lambda _: None)
-            if len(samples.too_big) == known:
+            if len(samples.too_big) == known or self._left <= 0:
                 return sizes
 
     def _round(self, routers: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
@@ -274,7 +300,7 @@ class PathMeasurement:
             probes += [(ttl, size) for size in self._rarest(ttl, sizes, count)]
         self._random.shuffle(probes)
         if not probes:
-            self._sleep(min(self._pauses.get(ttl, SLOWEST_S) for ttl in routers))
+            self._pause(min(self._pauses.get(ttl, SLOWEST_S) for ttl in routers))
         return probes
 
     def _rarest(self, ttl: int, sizes: Sequence[int], count: int) -> list[int]:
@@ -286,9 +312,11 @@ class PathMeasurement:
     def _probe(self, probes: list[tuple[int, int]], show: Show) -> None:
         samples = self.progress.samples
 
-        outcomes: list[dict[str, Any]] = json.loads(
-            self._prober.run(probes, lambda _ended: show(self.progress))
-        )
+        def shown(_ended: int) -> bool:
+            show(self.progress)
+            return self._left > 0
+
+        outcomes: list[dict[str, Any]] = json.loads(self._prober.run(probes, shown))
         samples.add(outcomes)
         if self._keep is not None:
             self._keep(outcomes)

@@ -11,7 +11,7 @@ import functools
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def resampled(x: Array, y: Array, random: np.random.Generator) -> tuple[Array, A
 
 @functools.lru_cache(maxsize=64)
 def _tails(freedom: int) -> float:
-    return float(stats.t.ppf(0.975, freedom) / stats.norm.ppf(0.975))
+    return float(special.stdtrit(freedom, 0.975) / special.ndtri(0.975))
 
 
 def bounds(values: Array, confidence: float = 0.95) -> tuple[float, float]:

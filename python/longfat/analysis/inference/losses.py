@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from longfat.analysis.inference.lines import Array, bounds
 from longfat.analysis.inference.links import Link
@@ -145,7 +145,7 @@ def _unanswered(sent: int, answered: int) -> tuple[float, float]:
     if not sent:
         return 0.0, 1.0
     shape = (sent - answered + 0.5, answered + 0.5)
-    return float(stats.beta.ppf(0.025, *shape)), float(stats.beta.ppf(0.975, *shape))
+    return float(special.betaincinv(*shape, 0.025)), float(special.betaincinv(*shape, 0.975))
 
 
 def _blocks(routers: Sequence[Router]) -> list[_Block]:
@@ -175,7 +175,20 @@ def _chance(router: Router, later: Router) -> float:
 def _less(one: tuple[int, int], other: tuple[int, int]) -> float:
     """The probability of the smaller share of `one` by chance (Fisher's exact test)."""
     (sent, answered), (others, answered_too) = one, other
-    return float(stats.hypergeom.cdf(answered, sent + others, answered + answered_too, sent))
+    total = answered + answered_too
+    # The hypergeometric distribution of the answers among the first packets, given the total.
+    counts = np.arange(max(0, total - others), answered + 1)
+    logarithms = (
+        _log_choices(sent, counts)
+        + _log_choices(others, total - counts)
+        - _log_choices(sent + others, np.array(total))
+    )
+    return min(1.0, float(np.exp(logarithms).sum()))
+
+
+def _log_choices(count: int, chosen: Array) -> Array:
+    """The logarithm of the binomial coefficient."""
+    return special.gammaln(count + 1) - special.gammaln(chosen + 1) - special.gammaln(count - chosen + 1)
 
 
 def _drawn(sent: int, answered: int, random: np.random.Generator) -> Array:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from longfat.progress import Display
 
 LONGEST_S = 60
+LONGEST_MEASUREMENT_S = 86_400
 
 
 class Probes(StrEnum):
@@ -46,9 +47,14 @@ def path(
         int, typer.Option(min=1, max=10_000, help="Most probes of each size to each router.")
     ] = 64,
     budget: Annotated[int, typer.Option(min=10, max=1_000_000, help="Most probes in total.")] = 20_000,
-    seconds: Annotated[
-        float, typer.Option("--time", min=0, max=86_400, metavar="SECONDS", help="Longest measurement.")
-    ] = 300.0,
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--time",
+            metavar="DURATION",
+            help="Longest measurement; up to one --timeout more for last replies.",
+        ),
+    ] = "300s",
     precision: Annotated[
         str, typer.Option(metavar="%", help="Half-width of a bandwidth's CI at which measuring stops.")
     ] = "5%",
@@ -76,7 +82,7 @@ def path(
     \b
     Examples:
       longfat path 127.0.0.1 --model model.toml
-      longfat path 127.0.0.1 --protocol udp --time 20 --json
+      longfat path 127.0.0.1 --protocol udp --time 20s --json
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
@@ -93,6 +99,7 @@ def path(
     pause = duration("--interval", interval, 0.001, LONGEST_S)
     patience = duration("--timeout", timeout, 0.01, LONGEST_S)
     prober, by = _prober(address, protocol, port, interval=pause, timeout=patience, window=window)
+    seconds = duration("--time", limit, 0.1, LONGEST_MEASUREMENT_S)
     limits = Budget(
         rate=units.proportion(precision), rounds=rounds, probes=budget, seconds=seconds, max_hops=max_hops
     )
@@ -181,6 +188,8 @@ def _failure(result: dict[str, Any]) -> str:
     """Returns why there is no result, as one line."""
     if not any(hop["address"] for hop in result["hops"]):
         other = "udp" if result["protocol"] == "icmp" else "icmp"
+        if result["ended_by"] == "time":
+            return f"no router answered in time: increase --time or try --protocol {other}"
         return f"no router answered: try --protocol {other}"
     return "too few sizes were answered to measure any link: increase --time or change --sizes"
 
