@@ -48,6 +48,7 @@ def left() -> subprocess.Popen[bytes]:
 def test_doctor_shows_each_probe_with_its_detail(cli: Cli) -> None:
     probes = {probe["name"]: probe for probe in json.loads(cli("doctor", "--json").stdout)}
     assert {"kernel", "network namespaces", "TUN devices", "timers", "congestion control"} <= set(probes)
+    assert re.match(r"default: \S+( \(version 1\))?; available: ", probes["congestion control"]["detail"])
     for probe in probes.values():
         assert set(probe) == {"name", "ok", "busy", "detail", "remedy"}
         assert probe["detail"]

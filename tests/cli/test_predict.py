@@ -22,6 +22,20 @@ def test_a_single_hop(cli: Cli) -> None:
     assert "Mostly bandwidth" in shown
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--protocol", "tcp"], "Controller: CUBIC (--congestion)"),
+        (["--protocol", "tcp", "--loss", "1%", "--congestion", "reno"], "Controller: Reno (--congestion)"),
+        (["--protocol", "udp"], ""),
+    ],
+)
+def test_the_assumed_controller_is_named(cli: Cli, words: list[str], line: str) -> None:
+    shown = cli("predict", "--rate", "T1", "--delay", "30ms", "--size", "1MB", *words).stdout
+    assert line in shown
+    assert bool(line) == ("Controller" in shown)
+
+
 def test_hops_with_a_way_back_of_their_own(cli: Cli) -> None:
     hop = "rate=10Mbit/s delay=5ms reverse.rate=1Mbit/s reverse.delay=1ms"
     reported = document(cli("predict", "--hop", hop, "--protocol", "ping", "--size", "972B", "--json"))

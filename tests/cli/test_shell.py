@@ -272,7 +272,11 @@ def test_keys_beside_a_model_of_hops_are_refused(refused: Refused, tmp_path: Pat
     file = tmp_path / "model.toml"
     file.write_text("[path]\nhops = [{ delay = '5ms' }]")
     options = ["--path", str(file), "--rate", "1Mbit/s"]
-    refused(["shell", *options, "true"], 2, ["hops: excludes all other keys"])
+    refused(
+        ["shell", *options, "true"],
+        2,
+        ["--rate: cannot be set next to hops: set it for each link, e.g. path.hops.1.rate"],
+    )
 
 
 def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
@@ -314,6 +318,18 @@ def test_told_to_end_it_ends_the_command_and_tells_what_the_links_did(start: Sta
     running.process.terminate()
     assert running.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert reported(running.err)["code"] == 128 + signal.SIGTERM
+
+
+@pytest.mark.usefixtures("emulated")
+def test_the_kernels_default_controller_is_named(cli: Cli) -> None:
+    default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text(encoding="utf-8").strip()
+    done = cli("shell", "--json", "--", "cat", "/proc/sys/net/ipv4/tcp_congestion_control")
+    assert done.stdout.strip() == default
+    named = reported(done.stderr)["kernel_controller"]
+    assert named == default + " (version 1)" * (default == "bbr")
+    assert f"Default congestion controller of the kernel: {named}" in cli("shell", "--", "true").stderr
+    own = cli("shell", "--json", "--stack", "both", "--", "true")
+    assert reported(own.stderr)["kernel_controller"] is None
 
 
 @pytest.mark.usefixtures("emulated")

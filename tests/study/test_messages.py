@@ -150,7 +150,7 @@ def test_synonyms_of_relations_are_suggested(file: Path, relation: str, metric: 
             'sweep."path.delay": each of "1x" and "2x" has the unknown unit "x"',
         ),
         ('    "1ms",\n    "2ms"', '    "1x",\n    "2"', '"1x" has the unknown unit "x": .*; "2" has no unit'),
-        ('    "1ms",\n    "2ms"', "    1,\n    2", "sweep.*invalid type: integer `1` and `2`, expected"),
+        ('    "1ms",\n    "2ms"', "    1,\n    2", "sweep.*each of 1 and 2: must be a span of time"),
         ('    "1ms",\n    "2ms"', '    "1ms", "1ms", "2ms",\n    "2ms"', '"1ms" and "2ms" are repeated'),
         (
             'worlds = ["sim"]',

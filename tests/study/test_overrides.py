@@ -53,6 +53,10 @@ def test_all_protocols_at_once(data: Data) -> None:
         ("path.rate.x=2%", "^--set: path.rate.x: .*is not a table"),
         ("path.loss=200%", "^--set: path.loss: .*200%"),
         ("path.los=2%", "^--set: path.los: .*"),
+        (
+            "path.loss.probability=2%",
+            "^--set: path.loss.probability: the study sweeps path.loss: set that key",
+        ),
         ('path.loss=["1%", "200%"]', '^--set: sweep."path.loss": .*200%'),
         ("protocol.window=0", "^--set: protocols.gbn.window: .*\n--set: protocols.sr.window: "),
         ("repeats=none", "^--set: repeats: .*must be a whole number"),

@@ -67,7 +67,10 @@ def test_a_written_model_is_read_back(
         ("[path]\nhops = [{}, {dealy = '1ms'}]", "path.hops.2.dealy: unknown key"),
         ("[path]\nhops = [{}, {delay = '61min'}]", "path.hops.2.delay: "),
         ("[path]\nhops = []", "path.hops: 0 links are out of range: 1 to 64"),
-        ("[path]\ndelay = '1ms'\nhops = [{}]", "path.hops: excludes all other keys"),
+        (
+            "[path]\ndelay = '1ms'\nhops = [{}]",
+            "path.delay: cannot be set next to hops: set it for each link, e.g. path.hops.1.delay",
+        ),
     ],
 )
 def test_an_invalid_model_is_a_one_line_error(tmp_path: Path, text: str, message: str) -> None:

@@ -12,8 +12,8 @@ use serde::de::{DeserializeOwned, Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::Problem;
 use crate::quantity::nearest;
+use crate::{Problem, wrong_value};
 
 /// The key of a table that selects its kind.
 pub const KIND: &str = "kind";
@@ -173,15 +173,10 @@ fn explain(value: &Value, path: &str, message: &str) -> Problem {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let name = quoted.next().unwrap_or_default();
     let known: Vec<&str> = quoted.collect();
-    let hint =
-        nearest(name, known.iter().copied()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-    let allowed = known.join(", ");
     if message.starts_with("unknown field") {
+        let (hint, allowed) = (wrong_value::hint(name, &known), known.join(", "));
         let parent = path.strip_suffix(name).unwrap_or(path).trim_end_matches('.');
         return Problem::new(name, format!("unknown key: {hint}allowed: {allowed}")).within(parent);
-    }
-    if message.starts_with("unknown variant") {
-        return Problem::new(path, format!("{name:?} is not known: {hint}allowed: {allowed}"));
     }
     if message.starts_with("missing field") {
         return Problem::new(name, "the key is missing").within(path);
@@ -190,9 +185,9 @@ fn explain(value: &Value, path: &str, message: &str) -> Problem {
     if let Some((key, rest)) = message.split_once(": ")
         && is_key_of(value, path, key)
     {
-        return Problem::new(key, rest).within(path);
+        return Problem::new(key, wrong_value::plain(&rest)).within(path);
     }
-    Problem::new(path, message)
+    Problem::new(path, wrong_value::plain(&message))
 }
 
 /// Returns whether the table at `path` of a value has or lacks a key, as opposed to a message that is no key at all.

@@ -10,6 +10,7 @@ pub mod problem;
 pub mod quantity;
 pub mod random;
 pub mod time;
+pub mod wrong_value;
 
 pub use problem::Problem;
 pub use quantity::{Frequency, Probability, QuantityError, Rate, Size};

@@ -520,7 +520,12 @@ fn hops_exclude_other_keys() {
             .collect::<Vec<_>>()
             .join("; ")
     };
-    assert!(reported(r#"{"delay": "1ms", "hops": [{}]}"#).starts_with("hops: excludes all other keys"));
+    let two = reported(r#"{"delay": "1ms", "reverse": {"loss": "1%"}, "hops": [{}, {}]}"#);
+    assert_eq!(
+        two,
+        "delay: cannot be set next to hops: set it for each link, e.g. path.hops.1.delay (links 1 to 2); \
+         reverse.loss: cannot be set next to hops: set it for each link, e.g. path.hops.1.reverse.loss (links 1 to 2)"
+    );
     assert!(reported(r#"{"hops": []}"#).contains("0 links are out of range: 1 to 64"));
     assert!(reported(r#"{"hops": [{}, {"delay": "61min"}]}"#).starts_with("hops.2.delay: "));
     assert!(refusal(r#"{"hops": [{"hops": []}]}"#).contains("unknown field"));

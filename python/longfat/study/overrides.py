@@ -121,6 +121,9 @@ def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
     """Removes a key from the sweep, with the keys of single protocols that it covers."""
     if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
         raise ValueError(f"the study sweeps {common} for all protocols: set that key instead")
+    for swept in sweep:
+        if key.startswith(f"{swept}."):
+            raise ValueError(f"the study sweeps {swept}: set that key instead")
     for_all = key.removeprefix("protocol.") if key.startswith("protocol.") else ""
     for swept in list(sweep):
         of_one = for_all and swept.startswith("protocols.") and swept.split(".", 2)[2:] == [for_all]

@@ -371,9 +371,8 @@ impl PathConfig {
             hops: self.hops.clone(),
             ..Self::default()
         };
-        if *self != alone {
-            let message = "excludes all other keys of the path: move them into its tables";
-            problems.push(Problem::new("hops", message));
+        if *self != alone && !hops.is_empty() {
+            problems.extend(self.keys_next_to_hops(hops.len()));
         }
         if !(1..=MAX_HOPS).contains(&hops.len()) {
             let message = format!("{} links are out of range: 1 to {MAX_HOPS}", hops.len());
@@ -394,6 +393,29 @@ impl PathConfig {
         } else {
             Err(problems)
         }
+    }
+
+    /// Returns a problem for each key next to `hops`, with the key of the first link.
+    fn keys_next_to_hops(&self, count: usize) -> Vec<Problem> {
+        // A path serializes to a table of the keys that are set.
+        let Ok(serde_json::Value::Object(keys)) = serde_json::to_value(self) else {
+            return Vec::new();
+        };
+        let mut problems = Vec::new();
+        for (key, value) in keys.iter().filter(|(key, _)| *key != "hops") {
+            let inner = value.as_object().filter(|_| key == "reverse");
+            let names = inner.map_or_else(
+                || vec![key.clone()],
+                |keys| keys.keys().map(|inner| format!("{key}.{inner}")).collect(),
+            );
+            problems.extend(names.into_iter().map(|name| {
+                let message = format!(
+                    "cannot be set next to hops: set it for each link, e.g. path.hops.1.{name} (links 1 to {count})"
+                );
+                Problem::new(name, message)
+            }));
+        }
+        problems
     }
 
     /// Returns the keys of each direction of each link.

@@ -218,7 +218,10 @@ mod tests {
             ),
             (
                 r#"{"kind": "cubic", "beta": "high", "c": []}"#,
-                &["beta: invalid type", "; c: invalid type"],
+                &[
+                    "beta: \"high\": must be a number",
+                    "; c: a list: must be a number",
+                ],
             ),
             (
                 r#"{"kind": "bbr", "loss_threshold": 0.02}"#,

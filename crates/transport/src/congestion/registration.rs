@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use foundation::Problem;
 use foundation::quantity::nearest;
+use foundation::{Problem, wrong_value};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
@@ -134,13 +134,13 @@ impl Registration {
             }
             // Every key has a default, so that each can be parsed alone, which attributes the error to its key.
             if let Err(error) = (self.read)(Map::from_iter([(key.clone(), value.clone())])) {
-                problems.push(Problem::new(key, error.to_string()));
+                problems.push(Problem::new(key, wrong_value::plain(&error)));
             }
         }
         if !problems.is_empty() {
             return Err(problems);
         }
-        (self.read)(keys.clone()).map_err(|error| vec![Problem::new("", error.to_string())])
+        (self.read)(keys.clone()).map_err(|error| vec![Problem::new("", wrong_value::plain(&error))])
     }
 }
 

@@ -114,7 +114,7 @@ impl LossConfig {
 impl Written for LossConfig {
     fn expected() -> Cow<'static, str> {
         "a probability with its unit such as \"2%\", or one of the tables \
-         { kind = \"gilbert-elliott\", enter_bad = \"1%\", leave_bad = \"25%\" }, { kind = \"every\", every = 50 } and \
+         { kind = \"bernoulli\", probability = \"2%\" }, { kind = \"gilbert-elliott\", enter_bad = \"1%\", leave_bad = \"25%\" }, { kind = \"every\", every = 50 } and \
          { kind = \"packets\", packets = [3, 7] }"
             .into()
     }
