@@ -177,18 +177,19 @@ def _less(one: tuple[int, int], other: tuple[int, int]) -> float:
     (sent, answered), (others, answered_too) = one, other
     total = answered + answered_too
     # The hypergeometric distribution of the answers among the first packets, given the total.
-    counts = np.arange(max(0, total - others), answered + 1)
-    logarithms = (
-        _log_choices(sent, counts)
-        + _log_choices(others, total - counts)
-        - _log_choices(sent + others, np.array(total))
-    )
-    return min(1.0, float(np.exp(logarithms).sum()))
+    counts = np.arange(max(0, total - others), answered + 1, dtype=np.float64)
+    ways = _log_choices(sent, counts)
+    ways += _log_choices(others, total - counts)
+    ways -= _log_choices(sent + others, np.array([total], dtype=np.float64))
+    return min(1.0, float(np.exp(ways).sum()))
 
 
 def _log_choices(count: int, chosen: Array) -> Array:
     """The logarithm of the binomial coefficient."""
-    return special.gammaln(count + 1) - special.gammaln(chosen + 1) - special.gammaln(count - chosen + 1)
+    found: Array = (
+        special.gammaln(count + 1) - special.gammaln(chosen + 1) - special.gammaln(count - chosen + 1)
+    )
+    return found
 
 
 def _drawn(sent: int, answered: int, random: np.random.Generator) -> Array:
