@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::emulation::Emulation;
 use super::namespace::{Namespace, in_thread};
-use super::{clean, priority, privileges, tun, user_namespace};
+use super::{clean, default_controller, priority, privileges, tun, user_namespace};
 use crate::error::{Error, system_error};
 use crate::options::EmulationOptions;
 
@@ -298,8 +298,10 @@ fn controllers() -> Result<(Vec<String>, Vec<String>), Failure> {
 
 fn congestion_control() -> Outcome {
     let (available, allowed) = controllers()?;
+    let default = apart(default_controller::here)?;
     let detail = format!(
-        "available: {}; allowed without privileges: {}",
+        "default: {}; available: {}; allowed without privileges: {}",
+        default.as_deref().unwrap_or("unknown"),
         available.join(" "),
         allowed.join(" ")
     );

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod clean;
+mod default_controller;
 pub mod doctor;
 pub mod privileges;
 pub mod shell;

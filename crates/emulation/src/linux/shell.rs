@@ -12,9 +12,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process};
 use transport::tcp::TcpConfig;
 
 use super::emulation::Emulation;
-use super::host;
 use super::stack::HostGateway;
 use super::terminal::Terminal;
+use super::{default_controller, host};
 use crate::error::Error;
 use crate::options::EmulationOptions;
 
@@ -80,6 +80,10 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
         nested,
         ..EmulationOptions::new(topology, options.streams)
     })?;
+    let uses_kernel = options.tcp.iter().any(Option::is_none);
+    let kernel_controller = uses_kernel
+        .then(|| emulation.in_host(NEAR, default_controller::here))
+        .flatten();
     let mut gateways = Vec::new();
     for (host, config) in [NEAR, FAR].into_iter().zip(&options.tcp) {
         if let Some(config) = config {
@@ -125,7 +129,7 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
         let _ = server.kill();
         let _ = server.wait();
     }
-    report::report(&emulation, status, started)
+    report::report(&emulation, status, started, kernel_controller)
 }
 
 /// Interval between calls of `stopped`.

@@ -151,7 +151,15 @@ def predict(
     if as_json:
         typer.echo(json.dumps(_document(question, found, left_out), indent=2))
         return
-    _print(found, left_out)
+    _print(found, left_out, _controller(question))
+
+
+def _controller(question: Question) -> str:
+    """Returns a line with the congestion controller that the prediction assumes; empty without TCP."""
+    if question.protocol not in (Protocol.TCP, Protocol.TFO, Protocol.TTCP):
+        return ""
+    name = {Controller.CUBIC: "CUBIC", Controller.RENO: "Reno"}[Controller(question.controller)]
+    return f"Controller: {name} (--congestion); BBR and others take different times"
 
 
 def _ways(
@@ -204,7 +212,7 @@ def _document(question: Question, found: Answer, left_out: list[str]) -> dict[st
     }
 
 
-def _print(found: Answer, left_out: list[str]) -> None:
+def _print(found: Answer, left_out: list[str], controller: str) -> None:
     from longfat.presentation import tables
     from longfat.presentation.formatting import digits, scale_for
 
@@ -217,6 +225,8 @@ def _print(found: Answer, left_out: list[str]) -> None:
     tables.show(table)
     for line in _summary(found):
         tables.show(line)
+    if controller:
+        tables.show(controller)
     if left_out:
         tables.show(f"Not in the model: {', '.join(left_out)}")
 

@@ -26,12 +26,26 @@ def show(report: Mapping[str, Any]) -> None:
     from longfat.presentation import tables
 
     console = tables.console(stderr=True)
+    for line in controllers(report):
+        console.print(line)
     console.print(table(report))
     for line in cautions(report):
         console.print(line)
     if report.get("hops"):
         console.print("")
         console.print(hops(report))
+
+
+def controllers(report: Mapping[str, Any]) -> Iterator[str]:
+    """Returns a line with the kernel's default congestion controller, if a host uses the kernel's TCP.
+
+    >>> list(controllers({"kernel_controller": "bbr (version 1)"}))
+    ['Default congestion controller of the kernel: bbr (version 1)']
+    >>> list(controllers({"kernel_controller": None}))
+    []
+    """
+    if report["kernel_controller"]:
+        yield f"Default congestion controller of the kernel: {report['kernel_controller']}"
 
 
 def cautions(report: Mapping[str, Any]) -> Iterator[str]:

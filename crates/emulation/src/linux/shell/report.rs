@@ -22,6 +22,8 @@ pub struct ShellReport {
     pub code: i32,
     /// Duration of the command, in seconds.
     pub seconds: f64,
+    /// The default congestion controller of the kernel's TCP at the hosts; null if no host uses the kernel's TCP.
+    pub kernel_controller: Option<String>,
     /// All links from the command's host to the other.
     pub forward: LinkReport,
     /// All links in the other direction.
@@ -92,6 +94,7 @@ pub(super) fn report(
     emulation: &Emulation,
     status: ExitStatus,
     started: Instant,
+    kernel_controller: Option<String>,
 ) -> Result<ShellReport, Error> {
     let seconds = (emulation.clock().now() - started).as_secs_f64();
     let drops = emulation.host_drops()?;
@@ -137,6 +140,7 @@ pub(super) fn report(
             .code()
             .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
         seconds,
+        kernel_controller,
         forward: way(&forward, NEAR, FAR),
         reverse: way(&reverse, FAR, NEAR),
         backlog_dropped: emulation.backlog_drops()?,
