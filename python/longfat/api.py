@@ -269,7 +269,7 @@ def simulate(
         raise ValueError("set either path or topology")
     several = topology is not None or isinstance(path, Topology)
     listed = [traffic] if isinstance(traffic, Mapping) else traffic
-    flows = [_table(traffic_table(flow), "traffic") for flow in listed]
+    flows = [_table(traffic_table(plain(flow, "traffic")), "traffic") for flow in listed]
     spec: dict[str, Any] = {
         "topology" if several else "path": _table(network, "topology" if several else "path"),
         "protocol": _protocol(protocol),

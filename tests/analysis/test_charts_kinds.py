@@ -14,7 +14,16 @@ from rich.console import Console
 from longfat.analysis import grid
 from longfat.analysis.claims import judge
 from longfat.analysis.prediction import Prediction
-from longfat.presentation import chart_data, charts, charts_hosts, charts_matrix, notes, terminal, vega_bundle
+from longfat.presentation import (
+    chart_data,
+    charts,
+    charts_hosts,
+    charts_matrix,
+    notes,
+    tables,
+    terminal,
+    vega_bundle,
+)
 from longfat.presentation.columns import Column
 from longfat.presentation.report import build
 from longfat.presentation.terminal import WorldTable
@@ -163,15 +172,16 @@ def test_deterministic_trials_are_marked() -> None:
     every = [replace(cell, deterministic=True) for cell in run.cells]
     whole = replace(run, cells=every)
     text = printed(terminal.table(run.study, whole), 200)
-    assert " deterministic" in text
+    assert text.count("deterministic") == 1
     assert "\N{PLUS-MINUS SIGN}" not in text
     assert "95 %" not in text
     assert 'set workload.start_jitter, e.g. "100ms"' in " ".join(text.split())
     assert "deterministic (n = 3)" in charts.caption(whole, "goodput_bps")
-    assert "deterministic" in build(whole)
+    assert "Deterministic: nothing is random" in build(whole)
     assert all(cell["deterministic"] for cell in whole.to_json()["cells"])
     some = replace(run, cells=[every[0], *run.cells[1:]])
-    assert f"deterministic in 1 of {len(run.cells)} cells" in printed(terminal.table(run.study, some), 200)
+    note = f"deterministic in 1 of {len(run.cells)} cells (without \N{PLUS-MINUS SIGN})"
+    assert printed(terminal.table(run.study, some), 200).count(note) == 1
     assert "deterministic" not in printed(terminal.table(run.study, run), 200)
 
 
@@ -260,3 +270,36 @@ def test_charts_written_as_vega_lite_are_valid() -> None:
         spec = charts.chart(run_of(changes), "goodput_bps")
         made = alt.LayerChart if "layer" in spec else alt.FacetChart
         made.from_dict(spec, validate=True)
+
+
+def test_ends_of_theory_at_the_same_place_share_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    def labels(pftk: float) -> set[tuple[str, float]]:
+        forms = {"mathis": 8e6, "pftk": pftk}
+        expected = Prediction(8e6, exact=False, note="", forms=forms)
+        monkeypatch.setattr(grid, "theory_of", lambda *_: expected)
+        # The largest value, at the right end, comes first.
+        run = run_of({"sweep": {"topology.bottleneck.rate": ["2Mbit/s", "1Mbit/s"]}})
+        rows = chart_data.collect(run, "goodput_bps").rows
+        return {(row["label"], row["x"]) for row in rows if "label" in row}
+
+    assert labels(4e6) == {("mathis", 2.0), ("pftk", 2.0)}
+    assert labels(7.9e6) == {("mathis, pftk", 2.0)}
+
+
+@pytest.mark.usefixtures("fair")
+def test_a_table_without_a_sweep_has_a_row_for_each_protocol_or_metric() -> None:
+    run = run_of({"sweep": {}})
+    made = WorldTable(run.study, "", run.cells, columns_of(run))
+    for width, first in ((120, ["reno", "vegas", "cubic"]), (50, ["Goodput", "theory", "RTT,", "Jain's"])):
+        text = printed(made, width)
+        assert max(map(len, text.splitlines())) <= width
+        found = [line.split()[0] for line in text.splitlines() if line.split()]
+        assert [word for word in found if word in first] == first
+
+
+def test_tables_in_a_pipe_have_no_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    run = run_of()
+    tables.console().print(terminal.table(run.study, run))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 10
+    assert not [line for line in lines if line != line.rstrip()]

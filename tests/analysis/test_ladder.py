@@ -12,7 +12,7 @@ from tests.analysis.fake_trace import MSS, trace
 
 from longfat import _native
 from longfat.analysis import ladder, series_events
-from longfat.presentation import ladder_svg, ladder_text
+from longfat.presentation import label_places, ladder_svg, ladder_text
 
 GOLDEN = Path(__file__).parent / "go_back_n_ladder.txt"
 
@@ -246,3 +246,31 @@ def test_a_picture_has_the_colours_of_the_drawing() -> None:
     assert "var(" not in static
     assert "prefers-color-scheme" not in static
     assert "#d55e00" in static
+
+
+@pytest.mark.parametrize("kind", ["go-back-n", "selective-repeat"])
+def test_labels_do_not_overlap(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[label_places.LabelPlaces] = []
+
+    class Recorded(label_places.LabelPlaces):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr(ladder_svg, "LabelPlaces", Recorded)
+    whole = traced(kind, [2, 4, 8, 9], window=6)
+    drawing = ladder_svg.draw(whole, "t", "s")
+    (places,) = made
+    assert len(places.taken) >= len(whole.flights)
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(places.taken, 2))
+    # The labels are where their boxes are.
+    drawn = set(re.findall(r"translate\(([\d.]+ [\d.]+)\) rotate", drawing))
+    assert drawn <= {f"{box.x:.1f} {box.y:.1f}" for box in places.taken}
+    assert all(f"data {number}<" in drawing for number in range(12))
+
+
+def test_the_handshake_is_explained_where_it_shows() -> None:
+    whole = traced("go-back-n", LOST, window=4)
+    for part, shown in ((whole, True), (ladder.cut(whole, first=0.03), False)):
+        assert (ladder.SETUP in ladder_text.draw(part, "t", "s")) == shown
+        assert ("challenge: returns a token" in ladder_svg.draw(part, "t", "s")) == shown

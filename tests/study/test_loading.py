@@ -84,6 +84,17 @@ def change(data: Data, key: str, value: Any) -> Data:
         ),
         ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
         ("claims.0.where", {"path.loss": ">="}, "has no value to compare with"),
+        (
+            "claims.0.where",
+            {"path.loss": ">=5ms"},
+            r'where: "5ms" is a duration, but path.loss has "0%", a proportion: use the same unit$',
+        ),
+        ("claims.0.where", {"path.loss": "4"}, r'where: "4" is a number, but path.loss has "0%"'),
+        (
+            "reported",
+            [{"protocol": "sr", "goodput": "1Mbit/s", "where": {"path.loss": "2ms..3ms"}}],
+            r'reported\[1\].where: "2ms" is a duration',
+        ),
         ("claims.0.colour", "red", r"claims\[sr-not-behind\].colour: unknown key: allowed: id, text"),
         (
             "reported",
@@ -184,6 +195,28 @@ def test_names_come_from_file_or_title(data: Data, write: Write) -> None:
     assert load_study(write(data, "my-study.toml")).name == "my-study"
     assert load_study(data).name == "a-small-study"
     assert load_study(data, name="x").name == "x"
+
+
+def test_a_file_names_protocols_like_the_python_api(tmp_path: Path) -> None:
+    path = tmp_path / "names.toml"
+    text = """title = "Names"
+protocols = ["cubic", { kind = "go-back-n", window = 8 }]
+path = { rate = "1Mbit/s" }
+workload = { kind = "file", size = "1kB" }
+traffic = { name = "x", protocol = "reno", workload = { kind = "bulk" } }
+"""
+    path.write_text(text)
+    study = load_study(path)
+    assert study.text == text
+    assert [(entry.name, entry.settings) for entry in study.protocols] == [
+        ("cubic", {"kind": "tcp", "congestion": "cubic"}),
+        ("go-back-n", {"kind": "go-back-n", "window": 8}),
+    ]
+    assert study.traffic[0].settings["protocol"] == {"kind": "tcp", "congestion": "reno"}
+    path.write_text(text.replace('"cubic"', '"cubicc"'))
+    message = complaint(path)
+    assert message.startswith(f"{path}:2: ")
+    assert 'did you mean "cubic"' in message
 
 
 def test_the_text_of_a_file_is_kept(tmp_path: Path, data: Data, write: Write) -> None:

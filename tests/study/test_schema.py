@@ -36,7 +36,8 @@ def test_a_study_fits_the_schema(validator: Draft202012Validator, data: Data) ->
         ("path", {"dealy": "5ms"}),
         ("workload", {"kind": "fiel"}),
         ("protocols", [{"name": "x", "kind": "go-back"}]),
-        ("protocols", [{"kind": "go-back-n"}]),
+        ("protocols", [{"name": "x"}]),
+        ("protocols", [8]),
         ("protocols", [{"name": "x", "kind": "go-back-n", "windwo": 1}]),
         ("sweep", {"loss": ["1%"]}),
         ("sweep", {"path.loss": []}),
@@ -45,6 +46,15 @@ def test_a_study_fits_the_schema(validator: Draft202012Validator, data: Data) ->
 )
 def test_a_mistake_does_not_fit(validator: Draft202012Validator, data: Data, key: str, value: Any) -> None:
     assert list(validator.iter_errors({**data, key: value}))
+
+
+@pytest.mark.parametrize(
+    "protocols", ["cubic", ["cubic", "go-back-n"], {"kind": "tcp"}, [{"kind": "go-back-n"}, "bbr"]]
+)
+def test_short_forms_of_protocols_fit(validator: Draft202012Validator, data: Data, protocols: Any) -> None:
+    traffic = {"name": "x", "protocol": "reno", "workload": {"kind": "bulk"}}
+    for flows in (traffic, [traffic]):
+        assert list(validator.iter_errors({**data, "protocols": protocols, "traffic": flows})) == []
 
 
 @pytest.mark.parametrize("name", sorted(builtin()))

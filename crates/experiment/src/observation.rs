@@ -1,6 +1,6 @@
 //! Observations of a link.
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 use network::{Body, Count, LinkId, Network, Observer};
 
@@ -19,20 +19,23 @@ pub struct Observation {
     pub max_queue_packets: u64,
     /// Packets in the queue times nanoseconds.
     packet_nanos: u128,
+    /// Time in transmission.
+    pub busy: Duration,
     /// Queueing delays in nanoseconds since the last [`mark`](Observation::mark).
     pub waits: Option<Box<Histogram<u64>>>,
 }
 
 impl Observation {
     fn counters<B: Body, O: Observer<B>>(now: Instant, network: &Network<B, O>, link: LinkId) -> Self {
-        let counters = network.counters(link);
+        let (counters, occupancy) = (network.counters(link), network.occupancy(link, now));
         Self {
             delivered: counters.delivered,
             dropped: counters.queue_dropped.packets,
             lost: counters.lost.packets,
             marked: counters.marked.packets,
             max_queue_packets: counters.max_queue_packets,
-            packet_nanos: network.occupancy(link, now).packet_nanos,
+            packet_nanos: occupancy.packet_nanos,
+            busy: occupancy.busy,
             waits: None,
         }
     }
@@ -66,6 +69,7 @@ impl Observation {
             marked: self.marked - before.marked,
             max_queue_packets: self.max_queue_packets,
             packet_nanos: self.packet_nanos - before.packet_nanos,
+            busy: self.busy - before.busy,
             waits: self.waits,
         }
     }

@@ -22,8 +22,6 @@ pub struct SendCounters {
     pub bytes_again: u64,
     /// Payload bytes acknowledged in order.
     pub acknowledged: u64,
-    /// The part of `acknowledged` that was first sent in the measured time.
-    pub acknowledged_new: u64,
 }
 
 impl SendCounters {
@@ -37,16 +35,10 @@ impl SendCounters {
             timeouts: statistics.timeouts,
             bytes_again: statistics.bytes_retransmitted,
             acknowledged: statistics.bytes_acknowledged,
-            acknowledged_new: statistics.bytes_acknowledged,
         }
     }
 
     const fn since(self, before: Self) -> Self {
-        // First sent before, and not acknowledged by then.
-        let under_way = before
-            .bytes
-            .saturating_sub(before.bytes_again)
-            .saturating_sub(before.acknowledged);
         Self {
             packets: self.packets - before.packets,
             bytes: self.bytes - before.bytes,
@@ -54,7 +46,6 @@ impl SendCounters {
             timeouts: self.timeouts - before.timeouts,
             bytes_again: self.bytes_again - before.bytes_again,
             acknowledged: self.acknowledged - before.acknowledged,
-            acknowledged_new: (self.acknowledged - before.acknowledged).saturating_sub(under_way),
         }
     }
 
@@ -68,7 +59,6 @@ impl SendCounters {
             timeouts: self.timeouts + other.timeouts,
             bytes_again: self.bytes_again + other.bytes_again,
             acknowledged: self.acknowledged + other.acknowledged,
-            acknowledged_new: self.acknowledged_new + other.acknowledged_new,
         }
     }
 }
@@ -117,7 +107,8 @@ pub struct FlowCounters {
     pub sent: [SendCounters; 2],
     /// Bytes sent by both ends, by path.
     pub carried: PathBytes,
-    /// Bytes read by each end.
+    /// Payload bytes delivered to each end: those that arrived, each counted once, or in netns those that it read. Bytes that
+    /// wait for earlier ones count, so that the measured time contains no burst of bytes that arrived before it.
     pub delivered: [u64; 2],
     /// RTT samples of the opener in nanoseconds, if recorded.
     pub rtt: RttHistogram,
@@ -137,7 +128,7 @@ impl FlowCounters {
         Self {
             sent: [0, 1].map(|side| self.sent[side].since(before.sent[side])),
             carried: self.carried.since(&before.carried),
-            delivered: [0, 1].map(|side| self.delivered[side] - before.delivered[side]),
+            delivered: [0, 1].map(|side| self.delivered[side].saturating_sub(before.delivered[side])),
             rtt: self.rtt,
         }
     }
@@ -186,7 +177,7 @@ pub struct FlowOutcome {
     pub sent: SendCounters,
     /// Bytes sent by both ends, by path.
     pub carried: PathBytes,
-    /// Bytes read by the receiver and by the sender.
+    /// Payload bytes delivered to the receiver and to the sender, as in [`FlowCounters`].
     pub delivered: [u64; 2],
     /// Bytes read by both ends since the start of the flow.
     pub delivered_in_all: u64,

@@ -5,6 +5,7 @@ mod closed_form;
 mod coupling;
 mod directions;
 mod flows;
+mod measured_time;
 mod path_bytes;
 mod requests;
 mod traces;

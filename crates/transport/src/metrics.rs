@@ -21,7 +21,7 @@ pub struct Metrics {
     pub retransmissions: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
-    /// Useful payload bytes over payload bytes sent, 0 to 1.
+    /// See [`efficiency`].
     pub efficiency: f64,
     /// Median round-trip time of a frame and its ACK, in seconds; null without a sample.
     pub rtt_p50_s: Option<f64>,
@@ -66,7 +66,7 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "goodput_bps",
         "bit/s",
         "higher",
-        "useful payload over completion time",
+        "useful payload over completion time; with a duration, distinct payload bytes that arrive in the measured time over this time",
     ),
     Description::new(
         "completion_s",
@@ -92,7 +92,7 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "efficiency",
         "",
         "higher",
-        "payload bytes acknowledged over payload bytes sent, in the measured time",
+        "payload bytes acknowledged in the measured time over the sum of these and of the bytes retransmitted in it, 0 to 1; bytes in flight at its start or end do not count",
     ),
     Description::new(
         "rtt_p50_s",
@@ -107,6 +107,16 @@ pub const DESCRIPTIONS: [Description; 9] = [
         "99th percentile of the round-trip time of a frame and its ACK",
     ),
 ];
+
+/// Returns the share of acknowledged payload bytes in these and the retransmitted ones: 1 without retransmissions, NaN if both
+/// are 0.
+///
+/// Bytes sent are acknowledged, retransmitted, or in flight. Bytes in flight are neither useful nor wasted yet, so they do not
+/// count. A finished transfer has none: the result is payload bytes over payload bytes sent.
+#[must_use]
+pub fn efficiency(acknowledged: u64, retransmitted: u64) -> f64 {
+    acknowledged as f64 / (acknowledged + retransmitted) as f64
+}
 
 impl Metrics {
     /// Returns the metrics of a finished transfer; `None` before any acknowledgement.
@@ -123,7 +133,7 @@ impl Metrics {
             packets_sent: statistics.packets_sent,
             retransmissions: statistics.retransmissions,
             timeouts: statistics.timeouts,
-            efficiency: useful / statistics.bytes_sent as f64,
+            efficiency: efficiency(statistics.bytes_acknowledged, statistics.bytes_retransmitted),
             rtt_p50_s: quantile(0.5),
             rtt_p99_s: quantile(0.99),
         })
@@ -133,6 +143,8 @@ impl Metrics {
 
 #[cfg(test)]
 mod tests {
+    use foundation::Instant;
+
     use super::*;
 
     #[test]
@@ -144,5 +156,26 @@ mod tests {
         let mut fields: Vec<&str> = fields.keys().map(String::as_str).collect();
         fields.sort_unstable();
         assert_eq!(described, fields);
+    }
+
+    #[test]
+    fn bytes_in_flight_do_not_reduce_the_efficiency() {
+        let statistics = |acknowledged, retransmitted| Statistics {
+            bytes_sent: 1000,
+            bytes_acknowledged: acknowledged,
+            bytes_retransmitted: retransmitted,
+            opened_at: Some(Instant::ZERO),
+            first_data_at: Some(Instant::ZERO),
+            last_acknowledged_at: Some(Instant::from_nanos(1)),
+            ..Statistics::default()
+        };
+        let efficiency = |acknowledged, retransmitted| {
+            Metrics::of(&statistics(acknowledged, retransmitted))
+                .unwrap()
+                .efficiency
+        };
+        assert_eq!(efficiency(900, 0), 1.0);
+        assert_eq!(efficiency(800, 200), 0.8);
+        assert_eq!(efficiency(600, 200), 0.75);
     }
 }

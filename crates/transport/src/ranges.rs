@@ -98,6 +98,17 @@ impl RangeSet {
         self.ranges.get(position).copied()
     }
 
+    /// Returns the size of all ranges.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.ranges.iter().map(|&(start, end)| end - start).sum()
+    }
+
+    /// Returns all ranges, the lowest first.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ranges.iter().copied()
+    }
+
     /// Returns the number of ranges.
     #[must_use]
     pub fn len(&self) -> usize {

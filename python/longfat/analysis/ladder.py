@@ -23,7 +23,7 @@ PACKETS = 44
 MOST_BLOCKS = 2
 """Maximum number of SACK blocks in the label of a TCP acknowledgement."""
 BEFORE = 5
-"""Number of packets in a diagram before the first loss."""
+"""Number of data packets in a diagram before the first lost one."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,22 @@ def spelled(low: int, high: int, unit: Unit) -> str:
     if unit == "B":
         return f"{low}-{high}"
     return str(low) if high == low + 1 else f"{low}-{high - 1}"
+
+
+SETUP = (
+    "open: requests a connection; challenge: returns a token, which the next open repeats to prove the "
+    "sender's address; accept: opens the connection"
+)
+"""The handshake of ARQ protocols (`crates/transport/src/arq/handshake.rs`)."""
+
+
+def legend(ladder: Ladder) -> list[str]:
+    """Explanations of the labels in a diagram, a line each."""
+    counted = "byte" if any(flight.unit == "B" for flight in ladder.drawn) else "packet"
+    lines = [f"ack n: next expected {counted} is n; +a-b: received out of order"]
+    if any(flight.frame in ("open", "challenge", "accept") for flight in ladder.drawn):
+        lines.append(SETUP)
+    return lines
 
 
 def read(events: Iterable[Event]) -> Ladder:
@@ -260,7 +276,8 @@ def cut(
 ) -> Ladder:
     """Returns the part of a trial between two times in s, inclusive.
 
-    By default, it starts shortly before the first lost data packet (at the start of the trial without loss).
+    By default, it starts with the `BEFORE`-th data packet before the first lost one (at the start of the
+    trial without loss, or with fewer data packets before it).
     It stops at `last` or after `packets` departures, whichever is first; by default after `PACKETS`. Raises
     ValueError if the part is empty.
     """

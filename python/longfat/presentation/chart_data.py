@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from longfat.results import CellResult, RunResult
     from longfat.study import Study
 
+LABEL_SHARE = 0.07
+"""The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
 MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
 
 Row = dict[str, Any]
@@ -91,11 +93,13 @@ def collect(run: RunResult, metric: str) -> ChartData:
             base | {"kind": SOURCE, "y": figure.value / column.scale, "text": text, "world": world}
             for world in grid.worlds(cells)
         ]
-    rows = _labelled(_lonely(_stretched(rows, x_key, ordered, numeric=numeric)))
+    rows = _lonely(_stretched(rows, x_key, ordered, numeric=numeric))
+    y_axis = _y_axis(column, rows)
+    rows = _labelled(rows, y_axis)
     return ChartData(
         rows=rows,
         x=_x_axis(x_key, ordered, numeric=numeric),
-        y=_y_axis(column, rows),
+        y=y_axis,
         x_key=x_key,
         series=list(dict.fromkeys(row["series"] for row in rows)),
         worlds=grid.worlds(cells),
@@ -166,13 +170,40 @@ def _lonely(rows: list[Row]) -> list[Row]:
     ]
 
 
-def _labelled(rows: list[Row]) -> list[Row]:
-    """Labels each form of theory at the end of its line."""
-    last = {_line(row): number for number, row in enumerate(rows) if row.get("form")}
-    return [
-        row | {"label": row["form"]} if last.get(_line(row)) == number else row
-        for number, row in enumerate(rows)
-    ]
+def _labelled(rows: list[Row], axis: Axis) -> list[Row]:
+    """Labels each form of theory at the right end of its line. Ends that are close share a label."""
+    last: dict[tuple[str, ...], int] = {}
+    for number, row in enumerate(rows):
+        if row.get("form") and row["x"] >= rows[last.setdefault(_line(row), number)]["x"]:
+            last[_line(row)] = number
+    heights = _heights(rows, axis)
+    clusters: list[list[int]] = []
+    for number in sorted(last.values(), key=lambda end: (*_end(rows[end]), heights[end])):
+        near = clusters and _end(rows[clusters[-1][-1]]) == _end(rows[number])
+        if near and heights[number] - heights[clusters[-1][0]] < LABEL_SHARE:
+            clusters[-1].append(number)
+        else:
+            clusters.append([number])
+    labels = {
+        # The middle one, so that the label is next to all ends.
+        cluster[len(cluster) // 2]: ", ".join(dict.fromkeys(rows[end]["form"] for end in sorted(cluster)))
+        for cluster in clusters
+    }
+    return [row | {"label": labels[n]} if n in labels else row for n, row in enumerate(rows)]
+
+
+def _end(row: Row) -> tuple[str, str, Any]:
+    """The panel of a chart and the place on its x axis."""
+    return row["world"], row["panel"], row["x"]
+
+
+def _heights(rows: Sequence[Row], axis: Axis) -> list[float]:
+    """The places of rows on the y axis, from 0 to 1."""
+    if axis.log:
+        low, high = math.log(axis.ticks[0]), math.log(axis.ticks[-1])
+        return [(math.log(row["y"]) - low) / (high - low) if row["y"] > 0 else 0.0 for row in rows]
+    highest = max((row.get("high", row["y"]) for row in rows), default=0.0) or 1.0
+    return [row["y"] / highest for row in rows]
 
 
 def _line(row: Row) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ DASH = "\N{EN DASH}"
 """Replaces a missing number."""
 
 DETERMINISTIC = "deterministic"
-"""Replaces the interval if several trials agree exactly in every metric."""
+"""A cell whose trials agree exactly in every metric. Its mean has no interval; a note explains that."""
 
 UNBOUNDED = "\N{INFINITY})"
 """The end of an interval without an upper bound."""
@@ -108,10 +108,10 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
 
 
 def measured(cell: CellResult, metric: str, scale: float = 1.0) -> str:
-    """A cell's mean with the half-width of its interval, or "deterministic" if its trials agree exactly."""
+    """A cell's mean with the half-width of its interval; the mean alone if its trials agree exactly."""
     interval = cell.metrics[metric]
     if cell.deterministic:
-        return f"{digits(interval.mean / scale)} {DETERMINISTIC}"
+        return digits(interval.mean / scale)
     return plus_minus(interval, scale)
 
 

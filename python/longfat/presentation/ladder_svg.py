@@ -12,16 +12,23 @@ from typing import Literal
 
 import vl_convert
 
-from longfat.analysis.ladder import Flight, Ladder, Mark, together
+from longfat.analysis.ladder import Flight, Ladder, Mark, legend, together
 from longfat.presentation.formatting import digits
 from longfat.presentation.html import Markup, render, tag
+from longfat.presentation.label_places import Box, LabelPlaces
 
 SENDER_X, RECEIVER_X, WIDTH = 215.0, 655.0, 860.0
-TOP, BOTTOM = 122.0, 34.0
+TOP, BOTTOM = 134.0, 34.0
 ROW = 15.0
 """The smallest distance in px between two events at the same host: a line of text."""
 LETTER = 6.1
 """The width of a label's letter in px."""
+LABEL_HEIGHT = 13.0
+"""The height of a label in px."""
+SHARES = (*(0.8 - 0.06 * step for step in range(12)), 0.86, 0.92)
+"""Places of a label along its arrow, near the head first, where simultaneous departures have diverged."""
+FALLS = (0.55, 0.44, 0.66, 0.33, 0.77)
+"""Places of a loss along its arrow."""
 BREAK = 64.0
 """The longest idle period in px; longer ones are shortened and marked."""
 
@@ -155,11 +162,18 @@ def draw_panels(panels: Sequence[Panel]) -> str:
 
 def _panel(panel: Panel, scale: Scale, height: float) -> list[Markup]:
     ladder, title, subtitle = panel.ladder, panel.title, panel.subtitle
-    arrows = [_arrow(ladder, flight, scale, _usual_time(ladder, flight)) for flight in ladder.drawn]
+    places = LabelPlaces()
+    # Losses first, then short arrows: they have the fewest places for a label.
+    short_first = sorted(ladder.drawn, key=lambda flight: (flight.dropped is None, _visible(ladder, flight)))
+    made = {
+        id(flight): _arrow(ladder, flight, scale, _usual_time(ladder, flight), places)
+        for flight in short_first
+    }
+    arrows = [made[id(flight)] for flight in ladder.drawn]
     return [
         _text(24, 32, title, "title"),
         _text(24, 54, subtitle, "sub"),
-        _legend(76, "byte" if any(flight.unit == "B" for flight in ladder.flights) else "packet"),
+        _legend(76, ladder),
         *_lifelines(scale),
         *_times(ladder, scale),
         *(part for drawn in arrows for part in drawn.shapes),
@@ -185,7 +199,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
     return _shape("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def _legend(y: float, counted: str) -> Markup:
+def _legend(y: float, ladder: Ladder) -> Markup:
     entries = (
         ("data", "data"),
         ("again", "retransmission"),
@@ -196,8 +210,9 @@ def _legend(y: float, counted: str) -> Markup:
     for style, name in entries:
         parts += [_line(x, y, x + 26, y, f"arrow {style}"), _text(x + 32, y + 4, name, "sub")]
         x += 48 + 7.0 * len(name)
-    note = f"ack n: next expected {counted} is n; +a-b: received out of order"
-    return render([*parts, _text(x + 8, y + 4, note, "sub")])
+    first, *others = legend(ladder)
+    lower = (_text(24, y + 4 + 18 * line, note, "sub") for line, note in enumerate(others, 1))
+    return render([*parts, _text(x + 8, y + 4, first, "sub"), *lower])
 
 
 def _lifelines(scale: Scale) -> Iterable[Markup]:
@@ -242,7 +257,7 @@ class _Drawn:
     labels: list[Markup] = field(default_factory=list)
 
 
-def _arrow(ladder: Ladder, flight: Flight, scale: Scale, usual: float) -> _Drawn:
+def _arrow(ladder: Ladder, flight: Flight, scale: Scale, usual: float, places: LabelPlaces) -> _Drawn:
     start, end = (SENDER_X, RECEIVER_X) if flight.forward else (RECEIVER_X, SENDER_X)
     y = scale(flight.sent)
     kind = _kind(flight)
@@ -257,25 +272,36 @@ def _arrow(ladder: Ladder, flight: Flight, scale: Scale, usual: float) -> _Drawn
         if begun or time > ladder.begin:
             tail = (start, y) if begun else on_the_way(ladder.begin, time)
             drawn.shapes += _flown(tail, (end, scale(time)), kind)
-            drawn.labels += _label(flight, kind, tail, (end, scale(time)))
+            drawn.labels += _label(flight, kind, tail, (end, scale(time)), places)
     for time in flight.later:
         tail = (start, y) if flight.sent >= ladder.begin else on_the_way(ladder.begin, time)
         head = on_the_way(ladder.end, time)
         drawn.shapes.append(_line(*tail, *head, f"arrow {kind}"))
-        drawn.labels += _label(flight, kind, tail, head, share=0.5)
+        drawn.labels += _label(flight, kind, tail, head, places)
     if flight.dropped is not None and not flight.arrived:
-        # The place of the loss is not visible: the arrow has the usual slope and stops half-way.
-        x = start + 0.55 * (end - start)
-        fallen = y + max(0.55 * (scale(flight.sent + usual) - y), ROW / 2)
+        # The place of the loss is not visible: the arrow has the usual slope and stops about half-way.
+        why = "lost" if flight.reason in ("", "loss") else f"lost: {flight.reason}"
+        slope = max(scale(flight.sent + usual) - y, ROW)
+        ends = [(start + share * (end - start), y + share * slope) for share in FALLS]
+        width, offset = LETTER * len(why) + 18, 11 if flight.forward else -11
+        shift = math.copysign(width / 2 - 7, offset)
+        x, fallen = ends[places.take(Box(x + shift, at, width, LABEL_HEIGHT) for x, at in ends) or 0]
         drawn.shapes.append(_line(start, y, x, fallen, f"arrow {kind} lost"))
-        drawn.labels += _label(flight, kind, (start, y), (x, fallen), share=0.56)
+        drawn.labels += _label(flight, kind, (start, y), (x, fallen), places)
         cross = f"M{x - 6:.1f} {fallen - 6:.1f}l12 12m0 -12l-12 12"
         drawn.labels.append(_shape("path", d=cross, class_="cross"))
         anchor = "start" if flight.forward else "end"
-        why = "lost" if flight.reason in ("", "loss") else f"lost: {flight.reason}"
-        offset = 11 if flight.forward else -11
         drawn.labels.append(_text(x + offset, fallen + 4, why, "why", text_anchor=anchor))
     return drawn
+
+
+def _visible(ladder: Ladder, flight: Flight) -> float:
+    """The part of the packet's way that the diagram shows."""
+    arrivals = (*flight.arrived, *flight.later)
+    if not arrivals:
+        return FALLS[0]
+    shown = min(arrivals[0], ladder.end) - max(flight.sent, ladder.begin)
+    return shown / (arrivals[0] - flight.sent) if arrivals[0] > flight.sent else 1.0
 
 
 def _usual_time(ladder: Ladder, flight: Flight) -> float:
@@ -301,19 +327,25 @@ def _flown(start: tuple[float, float], end: tuple[float, float], kind: str) -> I
 
 
 def _label(
-    flight: Flight, kind: str, start: tuple[float, float], end: tuple[float, float], share: float = 0.8
+    flight: Flight, kind: str, start: tuple[float, float], end: tuple[float, float], places: LabelPlaces
 ) -> list[Markup]:
-    """The label on an arrow, near its head, where simultaneous departures have diverged.
-
-    An arrow that is cut off at the edge and too short has no label.
-    """
+    """The label on an arrow; none without a free place, and on a short arrow that is cut off at the edge."""
     if abs(end[0] - start[0]) < LETTER * len(flight.label) + 2 * ROW:
         return []
-    x = start[0] + share * (end[0] - start[0])
-    y = start[1] + share * (end[1] - start[1])
-    slope = math.degrees(math.atan((end[1] - start[1]) / (end[0] - start[0])))
+    angle = math.atan((end[1] - start[1]) / (end[0] - start[0]))
     width = LETTER * len(flight.label) + 6
-    behind = _shape("rect", x=-width / 2, y=-6.5, width=width, height=13, fill="var(--paper)")
+    # The label stays between the ends of its arrow.
+    inside = width / 2 / abs(end[0] - start[0])
+    shares = [share for share in SHARES if inside < share < 1 - inside] or [0.5]
+    points = [tuple(a + share * (b - a) for a, b in zip(start, end, strict=True)) for share in shares]
+    place = places.take(Box(x, y, width, LABEL_HEIGHT, angle) for x, y in points)
+    if place is None:
+        return []
+    x, y = points[place]
+    slope = math.degrees(angle)
+    behind = _shape(
+        "rect", x=-width / 2, y=-LABEL_HEIGHT / 2, width=width, height=LABEL_HEIGHT, fill="var(--paper)"
+    )
     text = _text(0, 4, flight.label, f"label of-{kind}")
     return [tag("g", [behind, text], transform=f"translate({x:.1f} {y:.1f}) rotate({slope:.1f})")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 
-from longfat.analysis.ladder import Flight, Ladder, Mark
+from longfat.analysis.ladder import Flight, Ladder, Mark, legend
 
 _WIDTH = 40
 
@@ -27,6 +27,7 @@ def draw(ladder: Ladder, title: str, subtitle: str) -> str:
     # Simultaneous events: arrivals first, then timeouts, then departures in the order of the trace.
     entries.sort(key=lambda entry: (entry[0], entry[1], not entry[2].startswith("\N{CIRCLED TIMES}")))
     lines += [f"{time * 1000:>8.3f} ms  {text}".rstrip() for time, _, text in entries]
+    lines += ["", *legend(ladder)]
     if ladder.more > 0:
         lines += ["", f"{ladder.more} more packets (see --packets, --from and --to)"]
     return "\n".join(lines) + "\n"

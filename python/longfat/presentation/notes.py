@@ -60,8 +60,9 @@ def determinism(study: Study, results: Sequence[CellResult]) -> str:
     fixed = [result for result in results if result.deterministic]
     if not fixed:
         return ""
-    where = "" if len(fixed) == len(results) else f" in {len(fixed)} of {len(results)} cells"
-    note = f"deterministic{where}: nothing is random, so all trials give the same result"
+    some = f" in {len(fixed)} of {len(results)} cells (without ±)"
+    where = "" if len(fixed) == len(results) else some
+    note = f"{formatting.DETERMINISTIC}{where}: nothing is random, so all trials give the same result"
     jitter = {**study.workload, "start_jitter": "100ms"}
     compete = (
         study.workload.get("flows", 1) != 1 or study.traffic or len(grid.hosts(fixed, "goodput_bps")) > 1

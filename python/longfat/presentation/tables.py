@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+_BLANKS = re.compile(r" +(?=\n)")
 WIDTH_ELSEWHERE = 160
 """Width in columns of output that is not a terminal."""
 
@@ -19,8 +21,24 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    width = None if stream.isatty() else WIDTH_ELSEWHERE
-    return Console(stderr=stderr, highlight=False, markup=False, width=width)
+    if stream.isatty():
+        return Console(stderr=stderr, highlight=False, markup=False)
+    file = cast("TextIO", _Trimmed(stream))
+    return Console(file=file, highlight=False, markup=False, width=WIDTH_ELSEWHERE)
+
+
+class _Trimmed:
+    """A text stream without blanks at the ends of lines, which tables add to reach their width."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(_BLANKS.sub("", text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def table(*columns: str, right: Collection[int] = (), rows: Sequence[Sequence[str]] = ()) -> Table:

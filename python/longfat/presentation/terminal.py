@@ -101,7 +101,11 @@ def disagreements(cells: Sequence[CellResult]) -> list[RenderableType]:
 
 @dataclass(frozen=True)
 class WorldTable:
-    """The cells of one world: protocols across if the terminal is wide enough, else a row for each."""
+    """The cells of one world in the first layout that fits the terminal.
+
+    With a sweep, protocols are columns, or else rows. Without, protocols are rows, or else columns with a row
+    for each metric.
+    """
 
     study: Study
     world: str
@@ -109,11 +113,26 @@ class WorldTable:
     columns: Sequence[Column]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wide = self._wide()
-        if console.measure(wide, options=options.update(max_width=10_000)).maximum <= options.max_width:
-            yield wide
-        else:
-            yield long_table(self.study, self.world, self.cells, self.columns)
+        long = long_table(self.study, self.world, self.cells, self.columns)
+        layouts = (self._wide(), long) if grid.shared_keys(self.study) else (long, self._transposed())
+        first, last = layouts
+        fits = console.measure(first, options=options.update(max_width=10_000)).maximum <= options.max_width
+        yield first if fits else last
+
+    def _transposed(self) -> Table:
+        """A row for each metric, a column for each protocol."""
+        main = self.columns[0]
+        made = _table(self.study, main, self.world)
+        made.title = self.world or None
+        made.add_column("Metric")
+        for cell in self.cells:
+            mark = "!" if cell.failures else ""
+            made.add_column(grid.series_name(self.study, cell.cell) + mark, justify="right")
+        for column in self.columns:
+            made.add_row(column.title, *(column.measured(cell) for cell in self.cells))
+            if column is main and any(map(main.theory, self.cells)):
+                made.add_row(*(Text(text, style="dim") for text in ("theory", *map(main.theory, self.cells))))
+        return made
 
     def _wide(self) -> Table:
         main, *others = self.columns

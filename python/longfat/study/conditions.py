@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,31 @@ class Condition:
     def matches(self, value: object) -> bool:
         """Returns whether a cell's value matches. Values of different dimensions never match."""
         return all(_compare(sign, value, operand) for sign, operand in self.comparisons)
+
+    def incomparable(self, values: Sequence[object]) -> tuple[str | int, object] | None:
+        """Returns an operand and a swept value that are quantities of different dimensions.
+
+        An order needs the same dimension in all values, equality in one.
+
+        >>> Condition.parse(">=4ms").incomparable(["1%", "2%"])
+        ('4ms', '1%')
+        >>> Condition.parse("20pkt").incomparable(["20pkt", "30kB"]) is None
+        True
+        """
+        for sign, operand in self.comparisons:
+            dimension = _dimension(operand)
+            known = [(value, found) for value in values if (found := _dimension(value)) is not None]
+            other = [value for value, found in known if found != dimension]
+            if dimension is not None and other and (sign != "=" or len(other) == len(values)):
+                return operand, other[0]
+        return None
+
+
+def _dimension(value: object) -> str | None:
+    try:
+        return units.parse(value).dimension
+    except ValueError:
+        return None
 
 
 def _compare(sign: str, value: object, operand: str | int) -> bool:

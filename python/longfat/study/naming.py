@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from longfat.study import selection, units
+from longfat.study import selection, sweep, units
 from longfat.study.claims import AGREES, Claim
+from longfat.study.conditions import Condition
 from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
 from longfat.study.vocabulary import allowed, metrics, resolve_metric, whole_metric
@@ -82,9 +83,21 @@ def _value_problems(where: str, claim: Claim, column: str) -> list[Problem]:
     return [Problem(f"{where}.value", message)]
 
 
-def _where_problems(study: Study, where: str, conditions: Mapping[str, object]) -> list[Problem]:
-    return [
-        Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}')
-        for key in conditions
-        if key not in study.sweep
-    ]
+def _where_problems(study: Study, where: str, conditions: Mapping[str, str | int]) -> list[Problem]:
+    found = []
+    for key, condition in conditions.items():
+        if key not in study.sweep:
+            found.append(Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}'))
+        elif wrong := _incomparable(study, key, condition):
+            found.append(Problem(where, wrong))
+    return found
+
+
+def _incomparable(study: Study, key: str, condition: str | int) -> str:
+    """Returns why a condition cannot be compared with the values of a swept key; empty if it can."""
+    found = Condition.parse(condition).incomparable(sweep.values(study.sweep[key]))
+    if found is None:
+        return ""
+    operand, value = found
+    kinds = [units.parse(one).dimension for one in found]
+    return f"{show(operand)} is a {kinds[0]}, but {key} has {show(value)}, a {kinds[1]}: use the same unit"

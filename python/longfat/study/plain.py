@@ -79,8 +79,17 @@ def study_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
     >>> study_tables({"protocols": ["cubic", {"kind": "go-back-n", "window": 8}]})["protocols"][1]["name"]
     'go-back-n'
     """
-    data: dict[str, Any] = plain(tables)
-    for key in ("protocols", "traffic"):  # a single entry is a list of one
+    return with_entries(plain(tables))
+
+
+def with_entries(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns plain tables of a study whose protocols and traffic are lists of tables, protocols with names.
+
+    A study file and the Python API accept the same short forms: one entry instead of a list, and the name of
+    a kind or of a congestion controller instead of a protocol's table.
+    """
+    data = dict(tables)
+    for key in ("protocols", "traffic"):
         if isinstance(data.get(key), str | dict):
             data[key] = [data[key]]
     if isinstance(listed := data.get("protocols"), list):
@@ -91,12 +100,11 @@ def study_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def traffic_table(entry: Any) -> Any:
-    """Returns a traffic entry as plain data. Its protocol can be a name."""
-    table = plain(entry, "traffic")
-    if isinstance(table, dict) and isinstance(protocol := table.get("protocol"), str | dict):
-        own = protocol_table(protocol)
-        table["protocol"] = {key: value for key, value in own.items() if key != "name"}
-    return table
+    """Returns a plain traffic entry whose protocol is a table. It can be a name."""
+    if not isinstance(entry, dict) or not isinstance(protocol := entry.get("protocol"), str | dict):
+        return entry
+    own = protocol_table(protocol)
+    return entry | {"protocol": {key: value for key, value in own.items() if key != "name"}}
 
 
 def _named(entry: Any) -> Any:

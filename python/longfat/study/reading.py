@@ -12,7 +12,7 @@ from typing import Any
 
 from longfat.study import catalogue, lines, path_model, sweep
 from longfat.study.extending import KEY, extended
-from longfat.study.plain import study_tables
+from longfat.study.plain import study_tables, with_entries
 from longfat.study.problems import Problem, StudyError
 from longfat.study.relative_files import anchored_files
 from longfat.study.specification import Study
@@ -81,7 +81,7 @@ def read_study(source: str | Path | Mapping[str, Any] | Study) -> Source:
         data = extended(own, path, read)
     except ValueError as error:
         raise _as_study_error(_place(files[0], KEY), error) from None
-    text = files[0].text if data == files[0].data else write_toml(data)
+    text = files[0].text if data == with_entries(files[0].data) else write_toml(data)
     return Source(str(path), catalogue.name_of(path), text, data, tuple(files))
 
 
@@ -110,7 +110,7 @@ def _collector(files: list[_File]) -> Callable[[Path], dict[str, Any]]:
     def read(path: Path) -> dict[str, Any]:
         file = _read_file(path)
         files.append(file)
-        data = copy.deepcopy(file.data)
+        data = with_entries(copy.deepcopy(file.data))
         try:
             anchor_files(data, path.parent.resolve())
         except ValueError as error:

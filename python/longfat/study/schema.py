@@ -26,16 +26,30 @@ def study_schema() -> dict[str, Any]:
     for entry, section in entries:
         name = definitions.pop(entry)["properties"]["name"]
         definitions[entry] = _with_name(adopted[section], name, definitions)
+    _accept_short_forms(schema["properties"], definitions)
     schema["properties"]["sweep"] = _sweep(schema["properties"]["sweep"], adopted, definitions)
     return {"$schema": DIALECT, **_extensible(schema)}
 
 
 _REQUIRED = {"workload": ["kind"], "topology": ["kind"]}
 _REQUIRED_OF_ENTRIES = {
-    "protocols": ["name", "kind"],
+    "protocols": ["kind"],
     "traffic": ["name", "protocol", "workload"],
     "claims": ["id", "text", "metric", "of", "relation"],
 }
+
+
+def _accept_short_forms(properties: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """Adds the short forms of `longfat.study.plain.with_entries` to protocols and traffic."""
+    name = {"type": "string", "description": "Kind of protocol, or congestion controller of TCP."}
+    listed = properties["protocols"]
+    entry = {"anyOf": [listed.pop("items"), name]}
+    kept = {key: listed.pop(key) for key in ("type", "minItems")}
+    listed["anyOf"] = [{**kept, "items": entry}, *entry["anyOf"]]
+    listed = properties["traffic"]
+    listed["anyOf"] = [{"type": listed.pop("type"), "items": listed["items"]}, listed.pop("items")]
+    own = definitions["TrafficEntry"]["properties"]
+    own["protocol"] = {"anyOf": [own["protocol"], name]}
 
 
 def _extensible(schema: dict[str, Any]) -> dict[str, Any]:

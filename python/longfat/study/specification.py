@@ -65,7 +65,10 @@ class ProtocolEntry(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
-    name: _Name = Field(description="Name in tables, claims and sweeps: letters, digits, - and _.")
+    name: _Name = Field(
+        description="Name in tables, claims and sweeps: letters, digits, - and _; "
+        "default: the congestion controller, or else the kind."
+    )
 
     @field_validator("name")
     @classmethod
@@ -144,7 +147,8 @@ class Study(BaseModel):
     topology: dict[str, Any] | None = Field(None, description="Network of several hosts, instead of path.")
     workload: dict[str, Any] = Field(description="Data to transfer.")
     protocols: Annotated[list[ProtocolEntry], Field(min_length=1)] = Field(
-        description="Protocols to compare."
+        description="Protocols to compare: tables, or names of kinds and of congestion controllers of TCP, "
+        'e.g. ["cubic", "bbr"].'
     )
     traffic: list[TrafficEntry] = Field(
         default_factory=list, description="Flows that share the network with the measured ones."

@@ -15,17 +15,13 @@ impl TrialOutcome<'_> {
             self.bottlenecks.iter().map(value).collect()
         };
         let seconds = self.seconds();
-        let throughput = each(&|seen| per_second(seen.delivered.bytes, seconds));
-        let capacities = self
-            .topology
-            .bottlenecks()
-            .iter()
-            .map(|&link| self.capacity(link));
-        let used: Vec<f64> = throughput
-            .iter()
-            .zip(capacities)
-            .filter_map(|(throughput, capacity)| Some(throughput / capacity?))
+        let links = self.topology.bottlenecks().iter();
+        let rates: Vec<(f64, Option<f64>)> = links
+            .zip(self.bottlenecks)
+            .map(|(&link, seen)| self.throughput(link, seen))
             .collect();
+        let throughput: Vec<f64> = rates.iter().map(|&(throughput, _)| throughput).collect();
+        let used: Vec<f64> = rates.iter().filter_map(|&(_, used)| used).collect();
         set("throughput_bps", mean(&throughput));
         set("utilisation", mean(&used));
         set("drops", Some(each(&|seen| seen.dropped as f64).iter().sum()));
@@ -49,20 +45,31 @@ impl TrialOutcome<'_> {
         }
     }
 
-    /// Returns the capacity of a link over the measured time, in bit/s; `None` if unlimited. Packets arrive one propagation
-    /// delay after their opportunity, so the interval of a trace starts that much earlier.
-    fn capacity(&self, link: LinkId) -> Option<f64> {
+    /// Returns the throughput of a link in bit/s, and its share in the capacity; `None` without a limit.
+    ///
+    /// A constant rate counts the time in transmission, so that a packet at the edge of the measured time counts in part.
+    /// Whole packets that leave in the measured time may exceed the rate by one. With a trace, packets arrive one propagation
+    /// delay after their opportunity, so its interval starts that much earlier; a packet may have used an opportunity before.
+    fn throughput(&self, link: LinkId, seen: &Observation) -> (f64, Option<f64>) {
         let spec = &self.topology.links()[link.0 as usize].spec;
+        let delivered = per_second(seen.delivered.bytes, self.seconds());
         match &spec.capacity {
-            Capacity::Unlimited => None,
-            Capacity::Rate(rate) => Some(rate.bits_per_second() as f64),
+            Capacity::Unlimited => (delivered, None),
+            Capacity::Rate(rate) => {
+                let used = seen.busy.as_secs_f64() / self.seconds();
+                (used * rate.bits_per_second() as f64, Some(used))
+            }
             Capacity::Trace(trace) => {
                 let sent_at = |arrived: Instant| {
                     let at = self.epoch + arrived.saturating_since(Instant::ZERO);
                     Instant::ZERO + at.saturating_since(Instant::ZERO + spec.delay)
                 };
                 let bytes = trace.bytes_between(sent_at(self.from), sent_at(self.until));
-                Some(per_second(bytes, self.seconds())).filter(|rate| *rate > 0.0)
+                let capacity = per_second(bytes, self.seconds());
+                (
+                    delivered,
+                    (capacity > 0.0).then(|| (delivered / capacity).min(1.0)),
+                )
             }
         }
     }

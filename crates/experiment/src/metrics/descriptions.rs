@@ -20,7 +20,7 @@ pub(super) const OF_A_TRIAL: [Description; 36] = [
         "utilisation",
         "",
         "higher",
-        "throughput over the rate of the bottleneck or the capacity of its trace (mean over several bottlenecks)",
+        "share of the measured time in which the bottleneck transmits, or throughput over the capacity of its trace (mean over several bottlenecks)",
     ),
     Description::new("rtt_mean_s", "s", "lower", "mean round-trip time"),
     Description::new("rtt_min_s", "s", "lower", "minimum round-trip time"),

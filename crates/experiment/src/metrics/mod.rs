@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use foundation::Instant;
 use hdrhistogram::Histogram;
 use network::topology::Topology;
-use transport::metrics::{DESCRIPTIONS as OF_A_TRANSFER, Description};
+use transport::metrics::{DESCRIPTIONS as OF_A_TRANSFER, Description, efficiency};
 use transport::{Metrics as TransferMetrics, Statistics};
 
 use crate::fairness::{jain, max_min_distance};
@@ -167,8 +167,10 @@ impl TrialOutcome<'_> {
         set("timeouts", Some(sent.timeouts as f64));
         // Datagrams are not acknowledged.
         let is_acknowledged = self.groups[0].responds_to_congestion();
-        let efficiency = is_acknowledged.then(|| sent.acknowledged_new as f64 / sent.bytes as f64);
-        set("efficiency", efficiency);
+        set(
+            "efficiency",
+            is_acknowledged.then(|| efficiency(sent.acknowledged, sent.bytes_again)),
+        );
         let failed = self.own().filter(|flow| flow.failure.is_some()).count();
         set("flows_failed", Some(failed as f64));
         let paths: Vec<f64> = self

@@ -91,6 +91,10 @@ impl StreamConnection for Connection<StreamRange> {
         bytes
     }
 
+    fn early_bytes(&self) -> u64 {
+        self.early().map(|range| u64::from(range.length)).sum()
+    }
+
     #[inline]
     fn end_event(event: Event) -> EndEvent {
         EndEvent::Notice(match event {

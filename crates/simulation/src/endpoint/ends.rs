@@ -113,7 +113,7 @@ fn counters(ends: &[Endpoint; 2]) -> FlowCounters {
     FlowCounters {
         sent: [sent(&ends[0]), sent(&ends[1])],
         carried,
-        delivered: [ends[0].delivered, ends[1].delivered],
+        delivered: [ends[0].received(), ends[1].received()],
         rtt: None,
     }
 }

@@ -87,6 +87,10 @@ pub(crate) trait End {
     fn take_round_trips(&mut self) -> RttHistogram {
         None
     }
+    /// Returns the payload bytes that arrived, but wait for earlier ones.
+    fn early_bytes(&self) -> u64 {
+        0
+    }
     fn probe(&self, now: Instant) -> Probe;
     /// Handles a packet that arrived on a path.
     fn receive(
@@ -222,6 +226,11 @@ impl Endpoint {
 
     pub(crate) fn statistics(&self) -> Option<&Statistics> {
         each_machine!(&self.machine, end => end.statistics())
+    }
+
+    /// Returns the payload bytes that arrived, each counted once. The application reads them when no earlier one is missing.
+    pub(crate) fn received(&self) -> u64 {
+        self.delivered + each_machine!(&self.machine, end => end.early_bytes())
     }
 
     pub(crate) fn take_round_trips(&mut self) -> RttHistogram {

@@ -102,6 +102,10 @@ impl StreamConnection for Connection {
         self.read(now, bytes)
     }
 
+    fn early_bytes(&self) -> u64 {
+        self.early_bytes()
+    }
+
     #[inline]
     fn end_event(event: Event) -> EndEvent {
         EndEvent::of_tcp(event)

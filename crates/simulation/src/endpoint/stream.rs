@@ -34,6 +34,8 @@ pub(crate) trait StreamConnection: Machine {
     }
     /// Reads all bytes available in order, after `already` bytes read before. Returns their number.
     fn read_all(&mut self, now: Instant, already: u64) -> u64;
+    /// Returns the bytes that arrived above a gap.
+    fn early_bytes(&self) -> u64;
     fn end_event(event: Self::Event) -> EndEvent;
 }
 
@@ -139,6 +141,10 @@ impl<F: Family> End for StreamEnd<F> {
         self.connection
             .as_mut()
             .and_then(StreamConnection::take_round_trips)
+    }
+
+    fn early_bytes(&self) -> u64 {
+        self.connection.as_ref().map_or(0, StreamConnection::early_bytes)
     }
 
     fn probe(&self, _: Instant) -> Probe {

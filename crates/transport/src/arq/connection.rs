@@ -205,6 +205,11 @@ impl<P: Payload> Connection<P> {
         self.receiver.read()
     }
 
+    /// Returns the payloads that arrived above a gap.
+    pub fn early(&self) -> impl Iterator<Item = &P> {
+        self.receiver.early()
+    }
+
     /// Sends a keep-alive probe now.
     pub fn ping(&mut self) {
         self.wants_ping = matches!(self.phase, Phase::Open { .. });

@@ -148,6 +148,14 @@ impl<P> Receiver<P> {
         Some(payload)
     }
 
+    /// Returns the payloads that arrived above a gap.
+    pub fn early(&self) -> impl Iterator<Item = &P> {
+        self.buffered.iter().filter_map(|packet| match packet {
+            Some(BufferedPacket::Data(payload)) => Some(payload),
+            _ => None,
+        })
+    }
+
     /// Whether payload is readable.
     #[must_use]
     pub fn is_readable(&self) -> bool {

@@ -53,13 +53,9 @@ impl DataReceiver {
         self.next.min(self.fin.unwrap_or(self.next)) - self.read
     }
 
-    /// Returns the bytes received out of order.
-    #[cfg(test)]
-    pub fn early_bytes(&self) -> u64 {
-        (0..self.early.len())
-            .filter_map(|place| self.early.get(place))
-            .map(|(start, end)| end - start)
-            .sum()
+    /// Returns the ranges received above a gap.
+    pub const fn early(&self) -> &RangeSet {
+        &self.early
     }
 
     /// Returns the bytes received more than once, on one subflow or on several.
@@ -178,7 +174,7 @@ mod tests {
         let mut receiver = DataReceiver::new(10_000, None);
         assert!(!receiver.on_data(1001, 1000));
         assert!(receiver.on_fin(2001));
-        assert_eq!((receiver.next(), receiver.early_bytes()), (1, 1000));
+        assert_eq!((receiver.next(), receiver.early().total()), (1, 1000));
         assert!(receiver.on_data(1, 1000));
         assert!(receiver.is_finished());
         assert_eq!((receiver.next(), receiver.readable()), (2002, 2000));

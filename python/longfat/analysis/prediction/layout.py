@@ -14,6 +14,7 @@ from longfat.analysis.prediction import links
 from longfat.analysis.prediction.model import NoClosedFormError
 from longfat.analysis.theory.capacity import deliverable
 from longfat.analysis.theory.tcp import window_limited
+from longfat.study import units
 from longfat.study.vocabulary import canonical
 
 TCP_ACK = 40
@@ -98,6 +99,12 @@ class Flow:
         return min(by_links, window_limited(self.window / self.payload, self.round_trip))
 
     @property
+    def burst(self) -> float:
+        """The payload bytes that can arrive at once: a packet if links limit, a window if it does."""
+        by_links = deliverable((link.rate / (self.packet * 8), link.loss) for link in self.forward)
+        return self.payload if self.most >= by_links else self.window
+
+    @property
     def loss(self) -> float:
         """The probability that a packet is lost on the forward path."""
         return 1 - math.prod(1 - link.loss for link in self.forward)
@@ -123,6 +130,18 @@ class Layout:
         if not all(link.steady for link in (*flow.forward, *flow.reverse)):
             raise NoClosedFormError("rate, delay or order of packets vary on the path")
         return flow
+
+
+def edge(spec: Mapping[str, Any], burst: float) -> float:
+    """Returns by how much `burst` bytes at the edge of the measured time raise an upper bound, in bit/s.
+
+    Bytes that arrive at its start were transmitted before. A transfer without a duration has no such edge.
+    """
+    workload = spec.get("workload", {})
+    duration = units.number(workload.get("duration"))
+    if duration is None:
+        return 0.0
+    return burst * 8 / (duration - (units.number(workload.get("warm_up")) or 0.0))
 
 
 def layout(spec: Mapping[str, Any]) -> Layout:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longfat.analysis.prediction.layout import Flow, layout
+from longfat.analysis.prediction.layout import Flow, edge, layout
 from longfat.analysis.prediction.model import NoClosedFormError, Prediction, nothing
 
 NOTE = "max-min fair shares by water-filling"
@@ -31,7 +31,7 @@ def of_host(spec: Mapping[str, Any], host: str) -> Prediction:
     return Prediction(sum(shares), exact=False, note=NOTE)
 
 
-def _most(flows: Sequence[Flow]) -> float:
+def _most(spec: Mapping[str, Any], flows: Sequence[Flow]) -> float:
     """An upper bound of the payload bits per second, for any division of the links.
 
     A flow can use capacity that another flow leaves because of losses, so a fair share is not a bound. Every
@@ -42,7 +42,8 @@ def _most(flows: Sequence[Flow]) -> float:
     slowest = {flow.bottleneck.name: flow.bottleneck.rate for flow in flows}
     common = set.intersection(*({(link.name, link.rate) for link in flow.forward} for flow in flows))
     by_links = min([sum(slowest.values()), *(rate for _, rate in common)]) * share
-    return min(by_links, sum(flow.most * flow.payload * 8 for flow in flows))
+    by_links += edge(spec, max(flow.payload for flow in flows) * len(slowest))
+    return min(by_links, sum(flow.most * flow.payload * 8 + edge(spec, flow.burst) for flow in flows))
 
 
 def whole(spec: Mapping[str, Any]) -> Prediction:
@@ -56,5 +57,5 @@ def whole(spec: Mapping[str, Any]) -> Prediction:
         return nothing("these flows are unlimited, or not permanent")
     if any("loss" in link.config for flow in found.flows for link in flow.forward):
         note = "upper bound by links and windows; no closed form: losses limit several flows"
-        return Prediction(None, exact=False, note=note, bound=_most(found.measured))
+        return Prediction(None, exact=False, note=note, bound=_most(spec, found.measured))
     return Prediction(sum(shares), exact=False, note=NOTE)

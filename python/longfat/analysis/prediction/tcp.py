@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.analysis.prediction.layout import Flow, Layout, layout
+from longfat.analysis.prediction.layout import Flow, Layout, edge, layout
 from longfat.analysis.prediction.model import NoClosedFormError, Prediction, nothing
 from longfat.analysis.theory import tcp
 from longfat.analysis.theory.response import CUBIC, RENO, response
@@ -31,15 +31,15 @@ def _goodput(spec: Mapping[str, Any], flow: Flow) -> Prediction:
     bits = flow.payload * 8
     window = flow.window / flow.payload
     if flow.loss > 0:
-        return _with_loss(flow, spec["protocol"], window)
+        return _with_loss(spec, flow, window)
     if window <= pipe:
         slow = tcp.window_limited(window, flow.round_trip) * bits
         return _about(slow, f"the window of {window:.0f} packets does not fill the path: W / RTT")
     full = rate * bits
     try:
         room = flow.bottleneck.room(flow.packet)
-    except NoClosedFormError as reason:
-        return _at_most(full, reason)
+    except NoClosedFormError as error:
+        return _at_most(spec, flow, full, error)
     if window <= pipe + room:
         return _about(full, "the window fills the path and no queue overflows: the link limits")
     if flow.controller == RENO:
@@ -47,33 +47,33 @@ def _goodput(spec: Mapping[str, Any], flow: Flow) -> Prediction:
         return _about(full * used, _sawtooth(pipe, room))
     if flow.controller == "vegas":
         return _about(full, "Vegas always keeps packets in the queue: the link limits")
-    return _at_most(full, f"without losses on the path only for Reno and Vegas, not {flow.controller}")
+    reason = f"without losses on the path only for Reno and Vegas, not {flow.controller}"
+    return _at_most(spec, flow, full, reason)
 
 
 def _about(value: float, note: str, forms: Mapping[str, float] | None = None) -> Prediction:
     return Prediction(value, exact=False, note=note, forms=forms or {})
 
 
-def _at_most(most: float, reason: object) -> Prediction:
-    return Prediction(
-        None, exact=False, note=f"upper bound by link and window; no closed form: {reason}", bound=most
-    )
+def _at_most(spec: Mapping[str, Any], flow: Flow, most: float, reason: object) -> Prediction:
+    note = f"upper bound by link and window; no closed form: {reason}"
+    return Prediction(None, exact=False, note=note, bound=most + edge(spec, flow.burst))
 
 
 def _sawtooth(pipe: float, room: float) -> str:
     return f"Reno's sawtooth: a path of {pipe:.0f} packets, a queue of {room:.0f}"
 
 
-def _with_loss(flow: Flow, protocol: Mapping[str, Any], window: float) -> Prediction:
+def _with_loss(spec: Mapping[str, Any], flow: Flow, window: float) -> Prediction:
     """The smaller of the response to random losses and the rate that link and window allow."""
     bits = flow.payload * 8
     trip, most = flow.round_trip, flow.most
-    given = _settings(protocol) if flow.controller == CUBIC else {}
+    given = _settings(spec["protocol"]) if flow.controller == CUBIC else {}
     keys = {key: float(given[key]) for key in ("c", "beta") if key in given}
     try:
         found = response(flow.controller, trip, flow.loss, flow.timeout, window=window, settings=keys)
     except ValueError as reason:
-        return _at_most(most * bits, reason)
+        return _at_most(spec, flow, most * bits, reason)
     forms = {name: min(most, rate) * bits for name, rate in found.forms.items()}
     return _about(min(most, found.rate) * bits, found.note, forms)
 

@@ -58,6 +58,8 @@ def run(
     Examples:
       longfat run arq/loss --quick
       longfat run arq/loss --repeats 5 --set path.delay=50ms
+
+    Tables: RUN/records/*.parquet; for CSV, longfat.load_run("RUN").to_polars().write_csv("FILE") in Python.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
     from longfat.cli.signals import interrupt_on_sigterm

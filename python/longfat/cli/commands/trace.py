@@ -94,7 +94,11 @@ def trace(
     ] = None,
     first: Annotated[
         str | None,
-        typer.Option("--from", help="Start of the drawing, e.g. 40ms.  [default for a ladder: first loss]"),
+        typer.Option(
+            "--from",
+            help="Start of the drawing, e.g. 40ms.  [default: start of the trial; for a ladder, "
+            "5 data packets before the first lost one]",
+        ),
     ] = None,
     last: Annotated[str | None, typer.Option("--to", help="End of the drawing, e.g. 90ms.")] = None,
     packets: Annotated[int | None, typer.Option(min=1, max=5000, help="Packets in a ladder.")] = None,

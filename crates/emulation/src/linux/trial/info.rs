@@ -10,15 +10,13 @@ const NO_THRESHOLD: u64 = 0x7fff_ffff;
 /// Counters of the sending direction (`tcpi_data_segs_out`, `tcpi_bytes_sent`, `tcpi_total_retrans`, `tcpi_total_rto`,
 /// `tcpi_bytes_retrans`, `tcpi_bytes_acked`).
 pub(super) fn sent(info: &TcpInfo) -> SendCounters {
-    let acknowledged = info.bytes_acknowledged();
     SendCounters {
         packets: info.u32_at(156).into(),
         bytes: info.bytes_sent(),
         retransmissions: info.retransmissions().into(),
         timeouts: info.u16_at(240).into(),
         bytes_again: info.u64_at(208),
-        acknowledged,
-        acknowledged_new: acknowledged,
+        acknowledged: info.bytes_acknowledged(),
     }
 }
 

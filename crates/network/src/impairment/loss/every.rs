@@ -10,7 +10,7 @@ use super::{LossModel, LossProcess};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Every {
-    /// Period n in packets: packets n, 2n, 3n, … are lost; at least 1
+    /// Period n in packets: packets n, 2n, 3n, … of each direction are lost, counted as in kind packets; at least 1
     #[schemars(range(min = 1))]
     pub every: u64,
 }

@@ -10,7 +10,7 @@ use super::{LossModel, LossProcess};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Packets {
-    /// Numbers of the lost packets on the link, counted from 1, e.g. [3, 7]
+    /// Numbers of the lost packets, counted from 1 in each direction in the order of arrival at the link, e.g. [3, 7]. All packets count: handshake, ACKs, retransmissions, and those of other flows. Without reverse.loss, the list applies to both directions
     #[schemars(inner(range(min = 1)))]
     pub packets: Vec<u64>,
 }

@@ -343,6 +343,28 @@ impl Connection {
         }
     }
 
+    /// Returns the bytes that arrived above a gap of the data or of their subflow.
+    #[must_use]
+    pub fn early_bytes(&self) -> u64 {
+        let mut early = self.incoming.early().clone();
+        for subflow in self.subflows.iter().filter(|subflow| !subflow.gone) {
+            for (mut offset, end) in subflow.tcp.early() {
+                while offset < end {
+                    let (data, length) = match self.mode {
+                        Mode::Plain => (offset + 1, end - offset),
+                        _ => match subflow.received.find(offset) {
+                            Some((data, length)) => (data, length.min(end - offset)),
+                            None => break,
+                        },
+                    };
+                    early.insert(data.max(self.incoming.next()), data + length, |_, _| {});
+                    offset += length;
+                }
+            }
+        }
+        early.total()
+    }
+
     /// Moves the payload of a subflow to its place in the data.
     pub(super) fn deliver_payload(&mut self, now: Instant, index: usize) {
         let subflow = &mut self.subflows[index];

@@ -187,6 +187,17 @@ impl Connection {
         self.receiver.readable()
     }
 
+    /// Returns the bytes that arrived above a gap.
+    #[must_use]
+    pub fn early_bytes(&self) -> u64 {
+        self.early().map(|(start, end)| end - start).sum()
+    }
+
+    /// Returns the ranges that arrived above a gap as offsets of the stream, the lowest first.
+    pub(crate) fn early(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.receiver.early()
+    }
+
     /// Reads up to `bytes` and returns how many. Reading opens the receive window.
     #[inline]
     pub fn read(&mut self, now: Instant, bytes: u64) -> u64 {

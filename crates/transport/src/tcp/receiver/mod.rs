@@ -90,6 +90,13 @@ impl Receiver {
         self.data_end() - self.read
     }
 
+    /// Returns the ranges received above a gap as offsets of the stream, the lowest first.
+    pub fn early(&self) -> impl Iterator<Item = (u64, u64)> {
+        let limit = self.fin.unwrap_or(u64::MAX);
+        let ranges = self.reassembly.above();
+        ranges.map(move |(start, end)| (start - 1, end.min(limit) - 1))
+    }
+
     /// Returns the position after the last byte in order, without the FIN.
     fn data_end(&self) -> u64 {
         let next = self.next();

@@ -44,6 +44,11 @@ impl Reassembly {
         self.above.last().map_or(0, |(_, end)| end - self.next)
     }
 
+    /// Returns the ranges received above a gap, the lowest first.
+    pub fn above(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.above.iter()
+    }
+
     /// Adds `start..end` and returns how much of it is new. `report`: report duplicates with a DSACK.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, report: bool) -> u64 {
