@@ -76,14 +76,14 @@ test-python: $(VENV)/.native-dev
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
 lint: $(VENV)/.packages
-	cargo fmt --all --check
+	rustfmt --check $$(git ls-files '*.rs')
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
 format: setup
-	cargo fmt --all
+	rustfmt $$(git ls-files '*.rs')
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use crate::common;
 use emulation::Error;
 use emulation::trial::{ControllerNames, Trace, Tracing, TrialError, run_traced};
+use experiment::Side;
 use experiment::trace::capture::CaptureOptions;
-use experiment::trace::{Side, TraceEvent, TraceEventKind};
+use experiment::trace::{TraceEvent, TraceEventKind};
 use experiment::{TrialRecord, TrialSpec};
 use foundation::Duration;
 

@@ -6,17 +6,18 @@
 
 pub mod accounts;
 pub mod application;
-mod columns;
 pub mod fairness;
+mod fit;
+pub mod flow_table;
 pub mod layout;
 pub mod metrics;
-mod mtu;
 pub mod observation;
 pub mod outcome;
 pub mod plan;
 pub mod protocol;
 pub mod random;
 pub mod record;
+pub mod side;
 pub mod sizes;
 pub mod spec;
 pub mod trace;
@@ -26,6 +27,7 @@ pub mod workload;
 
 pub use protocol::ProtocolConfig;
 pub use record::TrialRecord;
+pub use side::Side;
 pub use spec::{NetworkConfig, SpecError, TrialSpec};
 pub use traffic::TrafficConfig;
 pub use workload::WorkloadConfig;

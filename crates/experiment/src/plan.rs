@@ -1,5 +1,6 @@
 //! The plan of a trial, derived from its specification: hosts, paths, and groups of flows.
 
+mod mtu;
 mod ways;
 
 use std::sync::Arc;
@@ -15,12 +16,11 @@ use transport::mptcp::policy::PathChoice;
 use transport::mptcp::segment::DSS_MAPPED;
 use transport::tcp::TcpConfig;
 
-use crate::mtu;
 use crate::protocol::ProtocolConfig;
 use crate::random::{exponential, uniform};
+use crate::side::Side;
 use crate::sizes::SizeDistribution;
 use crate::spec::{SpecError, TrialSpec, load};
-use crate::trace::Side;
 use crate::workload::{WorkloadConfig, WorkloadKind};
 use ways::Routes;
 
@@ -210,6 +210,21 @@ impl Group {
         match self.workload.kind == WorkloadKind::RequestResponse && response > request {
             true => Side::Sender,
             false => Side::Receiver,
+        }
+    }
+
+    /// Returns the name of a flow of a pair: the host that sends the data, preceded by the name of the traffic.
+    #[must_use]
+    pub fn flow_name(&self, pair: u32, topology: &Topology) -> String {
+        let pair = &self.pairs[pair as usize];
+        let host = match self.data_receiver() {
+            Side::Receiver => pair.from,
+            Side::Sender => pair.to,
+        };
+        let host = &topology.hosts()[host.0 as usize];
+        match &self.name {
+            Some(name) => format!("{name} ({host})"),
+            None => host.clone(),
         }
     }
 

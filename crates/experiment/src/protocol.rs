@@ -1,11 +1,13 @@
 //! The keys of `[[protocols]]`: one table per protocol family.
 
-use foundation::kinds::read_value;
+use std::borrow::Cow;
+
+use foundation::kinds::{self, KIND, Written, read_value};
 use foundation::quantity::nearest;
 use foundation::{Problem, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 use transport::arq::ArqConfig;
 use transport::congestion::Registry;
 use transport::mptcp::MptcpConfig;
@@ -95,33 +97,21 @@ const KINDS: [&str; 7] = [
     "selective-repeat",
 ];
 
-/// Reads the keys of multipath TCP: those of TCP and its own.
-fn read_mptcp(table: Value) -> Result<MptcpConfig, Problem> {
-    let Value::Object(table) = table else {
-        return Err(Problem::new("", format!("{table} is not a table with a kind")));
-    };
-    let known = MptcpConfig::keys();
-    let (tcp, own) = MptcpConfig::split(table);
-    let tcp = read_value(Value::Object(tcp)).map_err(|problem| {
-        let message = problem
-            .message
-            .replacen("allowed: ", &format!("allowed: {}, ", known.join(", ")), 1);
-        Problem::new(problem.key, message)
-    })?;
-    let own = read_value(Value::Object(own))?;
-    Ok(MptcpConfig { tcp, own })
-}
+impl Written for ProtocolConfig {
+    fn expected() -> Cow<'static, str> {
+        "a table with a kind such as { kind = \"tcp\" }".into()
+    }
 
-impl ProtocolConfig {
-    /// Reads the table of a protocol.
-    ///
-    /// # Errors
-    /// The first problem.
-    pub fn read(table: Value) -> Result<Self, Problem> {
-        let kind = table.get("kind").and_then(Value::as_str).unwrap_or_default();
-        match kind {
+    fn from_table(table: Map<String, Value>) -> Result<Self, Problem> {
+        let kind = table
+            .get(KIND)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let table = Value::Object(table);
+        match kind.as_str() {
             "tcp" => read_value(table).map(Self::Tcp),
-            "mptcp" => read_mptcp(table).map(Self::Mptcp),
+            "mptcp" => read_value(table).map(Self::Mptcp),
             "udp" => read_value(table).map(Self::Udp),
             "icmp" => read_value(table).map(Self::Icmp),
             "" | "stop-and-wait" | "go-back-n" | "selective-repeat" => read_value(table).map(Self::Arq),
@@ -135,11 +125,19 @@ impl ProtocolConfig {
                     .or_else(controller)
                     .unwrap_or_default();
                 let message = format!("{other:?} is not known: {hint}allowed: {}", KINDS.join(", "));
-                Err(Problem::new("kind", message))
+                Err(Problem::new(KIND, message))
             }
         }
     }
+}
 
+impl<'de> Deserialize<'de> for ProtocolConfig {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        kinds::deserialize(from)
+    }
+}
+
+impl ProtocolConfig {
     /// Returns all problems of the settings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -153,9 +151,8 @@ impl ProtocolConfig {
     }
 }
 
-/// For the schema only: reading uses [`ProtocolConfig::read`], whose errors name their key.
 impl JsonSchema for ProtocolConfig {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "Protocol".into()
     }
 

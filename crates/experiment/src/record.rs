@@ -1,47 +1,11 @@
 //! The record of a trial.
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use transport::Statistics;
 
-use crate::columns;
+use crate::flow_table::{self, FlowRecord};
 use crate::metrics::{Metrics, TrialOutcome, of_transfer};
 use crate::outcome::FlowOutcome;
-
-/// A row of the flow table: one measured or background flow.
-#[derive(Clone, Debug, PartialEq, JsonSchema)]
-pub struct FlowRecord {
-    /// Number of the flow, in order of start.
-    pub flow: u32,
-    /// Name of the traffic; null for measured flows.
-    pub traffic: Option<String>,
-    /// Host that opened the flow.
-    pub from: String,
-    /// Host that accepted the flow.
-    pub to: String,
-    /// Size in bytes; null for flows without a size.
-    pub size_bytes: Option<u64>,
-    /// Size class, from 0; null without size classes or a size.
-    pub class: Option<usize>,
-    /// Opening time, in seconds since the start of the trial.
-    pub opened_s: f64,
-    /// Flow completion time: from opening to the arrival of the last byte, in seconds; null if incomplete.
-    pub fct_s: Option<f64>,
-    /// Goodput over the measured time or the duration of the flow, in bit/s.
-    pub goodput_bps: f64,
-    /// Data packets sent in the measured time, including retransmissions.
-    pub packets_sent: u64,
-    /// Retransmitted data packets in the measured time.
-    pub retransmissions: u64,
-    /// Retransmission timeouts in the measured time.
-    pub timeouts: u64,
-    /// Number of paths that carried its data.
-    pub paths: u32,
-    /// Payload bytes sent on each path between its hosts in the measured time, including retransmissions, by path number.
-    pub path_bytes: Vec<u64>,
-    /// Reason of a failure; null otherwise.
-    pub error: Option<String>,
-}
 
 /// The record of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +15,10 @@ pub struct TrialRecord {
     /// Reason of a failure, in one line.
     pub error: Option<String>,
     /// All flows, in order of start. There may be very many, so they are serialized as columns.
-    #[serde(serialize_with = "columns::serialize", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        serialize_with = "flow_table::serialize",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub flows: Vec<FlowRecord>,
 }
 

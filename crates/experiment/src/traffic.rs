@@ -1,16 +1,15 @@
 //! The keys of `[[traffic]]`: background flows.
 
 use foundation::Problem;
-use foundation::kinds::read_value;
 use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::ProtocolConfig;
 use crate::workload::WorkloadConfig;
 
 /// Flows in addition to the measured ones: background traffic, cross traffic, a competing protocol.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
     /// Name, unique in the study: letters, digits, - and _.
     pub name: String,
@@ -21,33 +20,6 @@ pub struct TrafficConfig {
 }
 
 impl TrafficConfig {
-    /// Reads one table of `[[traffic]]`.
-    ///
-    /// # Errors
-    /// The first problem.
-    pub fn read(table: Value) -> Result<Self, Problem> {
-        let Value::Object(mut keys) = table else {
-            return Err(Problem::new(
-                "",
-                format!("{table} is not a table with name, protocol and workload"),
-            ));
-        };
-        let mut take = |key: &str| {
-            keys.remove(key)
-                .ok_or_else(|| Problem::new(key, "the key is missing"))
-        };
-        let (name, protocol, workload) = (take("name")?, take("protocol")?, take("workload")?);
-        if let Some(key) = keys.keys().next() {
-            let message = "unknown key: allowed: name, protocol, workload";
-            return Err(Problem::new(key, message));
-        }
-        Ok(Self {
-            name: read_value(name).map_err(|problem| problem.within("name"))?,
-            protocol: ProtocolConfig::read(protocol).map_err(|problem| problem.within("protocol"))?,
-            workload: read_value(workload).map_err(|problem| problem.within("workload"))?,
-        })
-    }
-
     /// Returns all problems.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -64,7 +36,7 @@ impl TrafficConfig {
                 .into_iter()
                 .map(|p| p.within("workload")),
         );
-        problems.extend(crate::spec::fit(&self.protocol, &self.workload).map(|p| p.within("workload")));
+        problems.extend(crate::fit::fit(&self.protocol, &self.workload).map(|p| p.within("workload")));
         problems
     }
 }

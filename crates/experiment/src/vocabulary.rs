@@ -1,15 +1,17 @@
 //! JSON Schemas of the sections of a study file that Rust defines, and their validation.
 
 use foundation::Problem;
-use foundation::kinds::read_value;
+use foundation::kinds::read;
 use network::topology::TopologyConfig;
 use network::{PathConfig, Preset};
-use serde::de::DeserializeOwned;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
+use crate::flow_table::FlowRecord;
 use crate::metrics;
 use crate::protocol::ProtocolConfig;
-use crate::record::FlowRecord;
 use crate::traffic::TrafficConfig;
 use crate::workload::WorkloadConfig;
 
@@ -27,15 +29,48 @@ pub fn vocabulary() -> Value {
         .map(|d| (d.name.to_owned(), json!(d)))
         .collect();
     json!({
-        "path": schemars::schema_for!(PathConfig),
-        "topology": schemars::schema_for!(TopologyConfig),
-        "protocol": schemars::schema_for!(ProtocolConfig),
-        "workload": schemars::schema_for!(WorkloadConfig),
-        "traffic": schemars::schema_for!(TrafficConfig),
+        "path": schema::<PathConfig>(),
+        "topology": schema::<TopologyConfig>(),
+        "protocol": schema::<ProtocolConfig>(),
+        "workload": schema::<WorkloadConfig>(),
+        "traffic": schema::<TrafficConfig>(),
         "presets": presets,
         "metrics": metrics,
         "flows": schemars::schema_for!(FlowRecord),
     })
+}
+
+/// Returns the schema of a table of TOML, which has no null: a key without a value is omitted.
+fn schema<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::default().with_transform(RecursiveTransform(remove_null));
+    settings.into_generator().into_root_schema_for::<T>()
+}
+
+fn remove_null(schema: &mut Schema) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            schema.insert("type".into(), only);
+        }
+    }
+    if schema.get("default").is_some_and(Value::is_null) {
+        schema.remove("default");
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    let Some(Value::Array(forms)) = schema.get_mut("anyOf") else {
+        return;
+    };
+    forms.retain(|form| form["type"] != "null");
+    if let [Value::Object(only)] = &forms[..] {
+        let only = only.clone();
+        schema.remove("anyOf");
+        for (key, value) in only {
+            schema.ensure_object().entry(key).or_insert(value);
+        }
+    }
 }
 
 /// Returns all problems of one section of a study file, given as JSON. Keys are relative to the section.
@@ -52,12 +87,9 @@ pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
     Ok(match section {
         "path" => problems(read(json), PathConfig::validate),
         "topology" => problems(read(json), TopologyConfig::validate),
-        "protocol" => problems(
-            parse(json).and_then(ProtocolConfig::read),
-            ProtocolConfig::validate,
-        ),
+        "protocol" => problems(read(json), ProtocolConfig::validate),
         "workload" => problems(read(json), WorkloadConfig::validate),
-        "traffic" => problems(parse(json).and_then(TrafficConfig::read), TrafficConfig::validate),
+        "traffic" => problems(read(json), TrafficConfig::validate),
         _ => {
             let known = SECTIONS.join(", ");
             return Err(Problem::new(
@@ -66,18 +98,6 @@ pub fn check(section: &str, json: &str) -> Result<Vec<Problem>, Problem> {
             ));
         }
     })
-}
-
-/// Reads a configuration from JSON.
-///
-/// # Errors
-/// The first problem.
-pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, Problem> {
-    parse(json).and_then(read_value)
-}
-
-fn parse(json: &str) -> Result<Value, Problem> {
-    serde_json::from_str(json).map_err(|error| Problem::new("", error.to_string()))
 }
 
 #[cfg(test)]
@@ -171,6 +191,7 @@ mod tests {
         let vocabulary = vocabulary();
         let mut bare = Vec::new();
         for section in SECTIONS {
+            assert!(!vocabulary[section].to_string().contains("null"), "{section}");
             walk(section, &vocabulary[section], &mut bare);
             for (name, definition) in vocabulary[section]["$defs"].as_object().into_iter().flatten() {
                 walk(&format!("{section}:{name}"), definition, &mut bare);

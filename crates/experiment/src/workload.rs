@@ -1,12 +1,13 @@
 //! The keys of `[workload]`: the data that hosts send.
 
 mod check;
+mod sizes;
 
-use foundation::{Duration, Frequency, Rate, Size};
+use foundation::{Duration, Frequency, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::sizes::Sizes;
+pub use sizes::{PARETO_MAX, PARETO_MIN, PARETO_SHAPE, Sizes};
 
 /// The kind of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -44,90 +45,95 @@ impl WorkloadKind {
     }
 }
 
-/// The workload. The kind determines which keys apply.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WorkloadConfig {
-    /// Kind: file, bulk, on-off, request-response or arrivals.
-    pub kind: WorkloadKind,
+/// The sections in which a key applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// [workload] and the workload of [[traffic]].
+    Anywhere,
+    /// [workload] only, since it controls the measurement.
+    Measured,
+}
+
+use Place::{Anywhere, Measured};
+use WorkloadKind::{Arrivals, Bulk, File, OnOff, RequestResponse};
+
+const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
+const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse];
+const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals];
+
+/// Declares the keys, each with the kinds and sections in which it applies; elsewhere it is an error.
+macro_rules! keys {
+    ($($(#[$help:meta])* $key:ident: $value:ty, $kinds:expr, $place:ident;)+) => {
+        omit_unset! {
+            /// The workload. The kind determines which keys apply.
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(deny_unknown_fields)]
+            pub struct WorkloadConfig {
+                /// Kind: file, bulk, on-off, request-response or arrivals.
+                pub kind: WorkloadKind,
+                $($(#[$help])* pub $key: Option<$value>,)+
+            }
+        }
+
+        /// Every key except `kind`, and the kinds and sections in which it applies.
+        const READ: &[(&str, &[WorkloadKind], Place)] = &[$((stringify!($key), $kinds, $place),)+];
+    };
+}
+
+keys! {
     /// file, arrivals: flow size, e.g. "2MB"; request-response: size of both requests and responses. From "1B" to 1 PB. Excludes request_size and response_size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    size: Size, &[File, RequestResponse, Arrivals], Anywhere;
     /// arrivals: distribution of flow sizes; default "fixed" (every flow has size).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sizes: Option<Sizes>,
+    sizes: Sizes, &[Arrivals], Anywhere;
     /// arrivals: maximum flow size, e.g. "10MB"; larger sizes are drawn again; default: none, "100MB" for sizes = "bounded-pareto".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub largest: Option<Size>,
+    largest: Size, &[Arrivals], Anywhere;
     /// arrivals with sizes = "bounded-pareto": shape of the distribution, from 0.01 to 100; default 1.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.01, max = 100.0))]
-    pub shape: Option<f64>,
+    shape: f64, &[Arrivals], Anywhere;
     /// arrivals with sizes = "table": CSV file; each line has a size in bytes and the share of flows of at most that size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sizes_file: Option<String>,
+    sizes_file: String, &[Arrivals], Anywhere;
     /// file, arrivals: upper bounds of size classes, e.g. ["100kB", "300kB"], from 1 to 15; each class has separate metrics `fct_mean_s@G0`, `fct_mean_s@G1`, …; default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub classes: Option<Vec<Size>>,
+    classes: Vec<Size>, &[File, Arrivals], Measured;
     /// arrivals: mean rate of flow starts over all pairs of hosts, e.g. "1000/s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Frequency>,
+    arrivals: Frequency, &[Arrivals], Anywhere;
     /// bulk, on-off, arrivals: duration from the start of the trial, e.g. "30s", at most 1 day; in [[traffic]] default: that of the trial.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<Duration>,
+    duration: Duration, TIMED, Anywhere;
     /// bulk, on-off, arrivals: initial time without measurement, shorter than duration; not in [[traffic]]; default "0s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warm_up: Option<Duration>,
+    warm_up: Duration, TIMED, Measured;
     /// on-off: rate of on periods; bulk: rate limit; e.g. "2Mbit/s"; default for bulk: unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
+    rate: Rate, &[Bulk, OnOff], Anywhere;
     /// on-off: mean length of on periods, exponentially distributed; default "1s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub on: Option<Duration>,
+    on: Duration, &[OnOff], Anywhere;
     /// on-off: mean length of off periods, exponentially distributed; default "1s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub off: Option<Duration>,
+    off: Duration, &[OnOff], Anywhere;
     /// request-response: requests per flow, at least 1; default 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub requests: Option<u32>,
+    requests: u32, &[RequestResponse], Anywhere;
     /// request-response: request size; one datagram over udp and icmp (at most "65507B"); default "100B".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request_size: Option<Size>,
+    request_size: Size, &[RequestResponse], Anywhere;
     /// request-response: response size; default "10kB".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_size: Option<Size>,
+    response_size: Size, &[RequestResponse], Anywhere;
     /// request-response: pause between a response and the next request; default "0s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think: Option<Duration>,
+    think: Duration, &[RequestResponse], Anywhere;
     /// request-response: separate connection (udp, icmp: socket) for each request; default false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reconnect: Option<bool>,
+    reconnect: bool, &[RequestResponse], Anywhere;
     /// Flows from each sender to its receiver, from 1 to 100000; not for arrivals; default 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
-    pub flows: Option<u32>,
+    flows: u32, PLANNED, Anywhere;
     /// Separate flows on each path between two hosts; default false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub each_path: Option<bool>,
+    each_path: bool, ALL, Anywhere;
     /// Start of the first flow; default "0s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start: Option<Duration>,
+    start: Duration, ALL, Anywhere;
     /// Interval between the starts of successive flows; not for arrivals; default "0s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stagger: Option<Duration>,
+    stagger: Duration, PLANNED, Anywhere;
     /// Maximum of a random delay of each flow's start, which desynchronizes flows; not for arrivals; default "0s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_jitter: Option<Duration>,
+    start_jitter: Duration, PLANNED, Anywhere;
     /// Sender, a host of the topology; requires to; default: the senders of the topology.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
+    from: String, ALL, Anywhere;
     /// Receiver, a host of the topology; requires from; default: the receivers of the topology.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+    to: String, ALL, Anywhere;
     /// bulk, on-off: interval of goodput samples for convergence_s, at least "1ms"; not in [[traffic]]; default "500ms".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<Duration>,
+    sample: Duration, &[Bulk, OnOff], Measured;
 }
 
 impl WorkloadConfig {

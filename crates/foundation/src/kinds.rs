@@ -1,7 +1,8 @@
-//! Settings with several kinds, such as queues and loss models: a table with the key `kind` and the keys of that kind, or a
-//! shorter text form.
+//! Settings written as a table, and as text in the simple case. Those with several kinds, such as queues and loss models,
+//! have a table with the key `kind` and the keys of that kind.
 //!
-//! The macro [`kinds!`](crate::kinds!) declares the enum; [`deserialize`] reads it, with errors that name the key.
+//! The macro [`kinds!`](crate::kinds!) declares an enum of kinds; [`deserialize`] reads all such settings, with errors that
+//! name the key. Serde's untagged enums report only that no variant matched.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -27,8 +28,8 @@ pub trait Kinds: Sized {
     fn from_keys(kind: &str, keys: Value) -> Option<Result<Self, Problem>>;
 }
 
-/// Settings with several kinds, as written in study files.
-pub trait Written: Kinds {
+/// Settings written as text or as a table in study files.
+pub trait Written: Sized {
     /// Returns the allowed forms, as a phrase after "expected".
     fn expected() -> Cow<'static, str>;
 
@@ -37,23 +38,27 @@ pub trait Written: Kinds {
         Err(format!("{text:?} is not a table: expected {}", Self::expected()))
     }
 
-    /// Converts older spellings of the table.
-    fn modernize(_table: &mut Map<String, Value>) {}
+    /// Reads the table form; [`from_table`] does for kinds.
+    fn from_table(table: Map<String, Value>) -> Result<Self, Problem>;
 }
 
-/// Declares an enum of kinds, each with a settings type of the same name that implements the trait `$settings`.
+/// Declares an enum of kinds, each with a settings type of the same name that implements the trait `$settings`:
+/// `"name" => Type in file`. Declares the file as a module and exports the type, whose doc comment is the help for users.
 #[macro_export]
 macro_rules! kinds {
     (
         $(#[$attribute:meta])*
         pub enum $name:ident: $settings:ident {
-            $($(#[$help:meta])* $key:literal => $kind:ident,)+
+            $($key:literal => $kind:ident $(in $file:ident)?,)+
         }
     ) => {
+        $($(mod $file; pub use $file::$kind;)?)+
+
         #[derive(Clone, Debug, PartialEq, ::serde::Serialize, ::schemars::JsonSchema)]
+        #[allow(missing_docs, reason = "the settings type of each kind has the documentation")]
         $(#[$attribute])*
         pub enum $name {
-            $($(#[$help])* #[serde(rename = $key)] $kind($kind),)+
+            $(#[serde(rename = $key)] $kind($kind),)+
         }
 
         impl $name {
@@ -92,6 +97,12 @@ macro_rules! kinds {
                 })
             }
         }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::kinds::deserialize(from)
+            }
+        }
     };
 }
 
@@ -114,7 +125,7 @@ pub fn deserialize<'de, T: Written, D: Deserializer<'de>>(deserializer: D) -> Re
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
-            from_table(Map::deserialize(MapAccessDeserializer::new(map))?).map_err(A::Error::custom)
+            T::from_table(Map::deserialize(MapAccessDeserializer::new(map))?).map_err(A::Error::custom)
         }
     }
 
@@ -126,31 +137,22 @@ pub fn from_kind<T: Kinds>(kind: &str) -> Option<T> {
     T::from_keys(kind, Value::Object(Map::new()))?.ok()
 }
 
-fn from_table<T: Written>(mut table: Map<String, Value>) -> Result<T, Problem> {
-    T::modernize(&mut table);
+/// Reads a table with the key [`KIND`].
+///
+/// # Errors
+/// The first problem, with its key and the allowed values.
+pub fn from_table<T: Kinds>(mut table: Map<String, Value>) -> Result<T, Problem> {
     let allowed = T::KINDS.join(", ");
+    let problem = |message: String| Problem::new(KIND, format!("{message}allowed: {allowed}"));
     let kind = match table.remove(KIND) {
         Some(Value::String(kind)) => kind,
-        Some(other) => {
-            return Err(Problem::new(
-                KIND,
-                format!("{other} is not a kind: allowed: {allowed}"),
-            ));
-        }
-        None => {
-            return Err(Problem::new(
-                KIND,
-                format!("the key is missing: allowed: {allowed}"),
-            ));
-        }
+        Some(other) => return Err(problem(format!("{other} is not a kind: "))),
+        None => return Err(problem("the key is missing: ".into())),
     };
     T::from_keys(&kind, Value::Object(table)).unwrap_or_else(|| {
         let near = nearest(&kind, T::KINDS.iter().copied());
         let hint = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
-        Err(Problem::new(
-            KIND,
-            format!("{kind:?} is not known: {hint}allowed: {allowed}"),
-        ))
+        Err(problem(format!("{kind:?} is not known: {hint}")))
     })
 }
 
@@ -165,6 +167,15 @@ pub fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, Problem> {
         let path = track.path().to_string();
         explain(&value, if path == "." { "" } else { &path }, &error.to_string())
     })
+}
+
+/// Reads a configuration from JSON.
+///
+/// # Errors
+/// The first problem.
+pub fn read<T: DeserializeOwned>(json: &str) -> Result<T, Problem> {
+    let value = serde_json::from_str(json).map_err(|error| Problem::new("", error.to_string()))?;
+    read_value(value)
 }
 
 /// Converts a message of serde to a problem with the allowed names and a hint.

@@ -6,6 +6,7 @@
 pub mod checksum;
 pub mod icmp;
 pub mod kinds;
+mod omit_unset;
 pub mod problem;
 pub mod quantity;
 pub mod random;

@@ -118,7 +118,7 @@ fn errors_list_the_allowed_forms() {
         (r#"{"jitter": "5"}"#, &["no unit", "ms"]),
         (
             r#"{"jitter": {"spread": "1ms", "distribution": "pareto"}}"#,
-            &["pareto", "`uniform` or `normal`"],
+            &["distribution: \"pareto\" is not known: allowed: uniform, normal"],
         ),
         (
             r#"{"reorder": "1%"}"#,
@@ -478,7 +478,6 @@ fn the_schema_names_every_key() {
         keys(&schema["$defs"]["Reorder"]),
         known(refusal(r#"{"reorder": {"?": 1}}"#))
     );
-    assert!(!schema.to_string().contains("null"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foundation::{Duration, Instant, Problem, Rate};
+use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
@@ -26,54 +27,57 @@ fn seconds(at: Instant) -> f64 {
     (at - Instant::ZERO).as_secs_f64()
 }
 
-/// An arriving ACK.
-#[pyclass(frozen, get_all, module = "longfat.controllers")]
-pub struct Acknowledgement {
-    now: f64,
-    bytes: u64,
-    rtt: Option<f64>,
-    smoothed_rtt: f64,
-    newest_sent_at: f64,
-    in_flight: u64,
-    delivered: u64,
-    delivery_rate: Option<u64>,
-    application_limited: bool,
-    window_limited: bool,
-    in_recovery: bool,
+/// Declares an event as a class whose constructor takes all fields by keyword, some with defaults.
+macro_rules! event {
+    (
+        $(#[$help:meta])*
+        pub struct $name:ident { $($key:ident: $type:ty),+; $($other:ident: $of:ty = $default:expr,)+ }
+    ) => {
+        $(#[$help])*
+        #[pyclass(frozen, get_all, module = "longfat.controllers")]
+        pub struct $name {
+            $($key: $type,)+
+            $($other: $of,)+
+        }
+
+        #[pymethods]
+        impl $name {
+            #[new]
+            #[pyo3(signature = (*, $($key,)+ $($other = $default),+))]
+            #[allow(clippy::too_many_arguments, reason = "the keywords of one Python function")]
+            const fn new($($key: $type,)+ $($other: $of),+) -> Self {
+                Self { $($key,)+ $($other),+ }
+            }
+        }
+    };
 }
 
-#[pymethods]
-impl Acknowledgement {
-    #[new]
-    #[pyo3(signature = (*, now, bytes, rtt=None, smoothed_rtt=0.0, newest_sent_at=0.0, in_flight=0, delivered=0,
-                        delivery_rate=None, application_limited=false, window_limited=true, in_recovery=false))]
-    #[allow(clippy::too_many_arguments, reason = "the keywords of one Python function")]
-    const fn new(
+event! {
+    /// An arriving ACK.
+    pub struct Acknowledgement {
         now: f64,
-        bytes: u64,
-        rtt: Option<f64>,
-        smoothed_rtt: f64,
-        newest_sent_at: f64,
-        in_flight: u64,
-        delivered: u64,
-        delivery_rate: Option<u64>,
-        application_limited: bool,
-        window_limited: bool,
-        in_recovery: bool,
-    ) -> Self {
-        Self {
-            now,
-            bytes,
-            rtt,
-            smoothed_rtt,
-            newest_sent_at,
-            in_flight,
-            delivered,
-            delivery_rate,
-            application_limited,
-            window_limited,
-            in_recovery,
-        }
+        bytes: u64;
+        rtt: Option<f64> = None,
+        smoothed_rtt: f64 = 0.0,
+        newest_sent_at: f64 = 0.0,
+        in_flight: u64 = 0,
+        delivered: u64 = 0,
+        delivery_rate: Option<u64> = None,
+        application_limited: bool = false,
+        window_limited: bool = true,
+        in_recovery: bool = false,
+    }
+}
+
+event! {
+    /// One detection of lost packets.
+    pub struct Loss {
+        now: f64,
+        bytes: u64;
+        newest_sent_at: f64 = 0.0,
+        prior_in_flight: u64 = 0,
+        in_flight: u64 = 0,
+        in_recovery: bool = false,
     }
 }
 
@@ -92,40 +96,6 @@ impl From<&congestion::Acknowledgement> for Acknowledgement {
             application_limited: sample.is_some_and(|s| s.application_limited),
             window_limited: ack.window_limited,
             in_recovery: ack.in_recovery,
-        }
-    }
-}
-
-/// One detection of lost packets.
-#[pyclass(frozen, get_all, module = "longfat.controllers")]
-pub struct Loss {
-    now: f64,
-    bytes: u64,
-    newest_sent_at: f64,
-    prior_in_flight: u64,
-    in_flight: u64,
-    in_recovery: bool,
-}
-
-#[pymethods]
-impl Loss {
-    #[new]
-    #[pyo3(signature = (*, now, bytes, newest_sent_at=0.0, prior_in_flight=0, in_flight=0, in_recovery=false))]
-    const fn new(
-        now: f64,
-        bytes: u64,
-        newest_sent_at: f64,
-        prior_in_flight: u64,
-        in_flight: u64,
-        in_recovery: bool,
-    ) -> Self {
-        Self {
-            now,
-            bytes,
-            newest_sent_at,
-            prior_in_flight,
-            in_flight,
-            in_recovery,
         }
     }
 }
@@ -326,14 +296,15 @@ impl PythonController {
     }
 
     /// Calls a method and then reads the attributes.
-    fn call(
-        &mut self,
-        method: fn(Python<'_>) -> &Bound<'_, PyString>,
-        call: impl FnOnce(Python<'_>, &Bound<'_, PyAny>, &Bound<'_, PyString>) -> PyResult<()>,
-    ) {
+    fn call<A>(&mut self, method: fn(Python<'_>) -> &Bound<'_, PyString>, arguments: A)
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
         let done = Python::attach(|py| {
             let method = method(py);
-            call(py, self.object.bind(py), method)
+            self.object
+                .bind(py)
+                .call_method1(method, arguments)
                 .map_err(|error| format!("{}.{method}: {}", self.name, describe(py, &error)))?;
             self.read(py)
         });
@@ -343,77 +314,50 @@ impl PythonController {
     }
 }
 
+/// Calls a method of a controller by its interned name.
+macro_rules! call {
+    ($controller:ident, $method:literal, $($argument:expr),+) => {
+        $controller.call(|py| pyo3::intern!(py, $method), ($($argument,)+))
+    };
+}
+
 impl Controller for PythonController {
     fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
         if self.overrides.sent {
-            self.call(
-                |py| pyo3::intern!(py, "on_sent"),
-                |_, object, method| {
-                    object
-                        .call_method1(method, (seconds(now), bytes, bytes_in_flight))
-                        .map(drop)
-                },
-            );
+            call!(self, "on_sent", seconds(now), bytes, bytes_in_flight);
         }
     }
 
     fn on_acknowledged(&mut self, ack: &congestion::Acknowledgement) {
-        self.call(
-            |py| pyo3::intern!(py, "on_acknowledged"),
-            |py, object, method| {
-                let ack = Bound::new(py, Acknowledgement::from(ack))?;
-                object.call_method1(method, (ack,)).map(drop)
-            },
-        );
+        call!(self, "on_acknowledged", Acknowledgement::from(ack));
     }
 
     fn on_lost(&mut self, loss: &congestion::Loss) {
-        self.call(
-            |py| pyo3::intern!(py, "on_lost"),
-            |py, object, method| {
-                let loss = Bound::new(py, Loss::from(loss))?;
-                object.call_method1(method, (loss,)).map(drop)
-            },
-        );
+        call!(self, "on_lost", Loss::from(loss));
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
-        self.call(
-            |py| pyo3::intern!(py, "on_timeout"),
-            |_, object, method| {
-                object
-                    .call_method1(method, (seconds(now), bytes_in_flight))
-                    .map(drop)
-            },
-        );
+        call!(self, "on_timeout", seconds(now), bytes_in_flight);
     }
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
-        self.call(
-            |py| pyo3::intern!(py, "on_congestion_experienced"),
-            |_, object, method| {
-                object
-                    .call_method1(method, (seconds(now), seconds(sent_at)))
-                    .map(drop)
-            },
-        );
+        call!(self, "on_congestion_experienced", seconds(now), seconds(sent_at));
     }
 
     fn on_spurious(&mut self, now: Instant) {
         if self.overrides.spurious {
-            self.call(
-                |py| pyo3::intern!(py, "on_spurious"),
-                |_, object, method| object.call_method1(method, (seconds(now),)).map(drop),
-            );
+            call!(self, "on_spurious", seconds(now));
         }
     }
 
     fn on_idle(&mut self, now: Instant, idle: Duration, rto: Duration) {
         if self.overrides.idle {
-            let facts = (seconds(now), idle.as_secs_f64(), rto.as_secs_f64());
-            self.call(
-                |py| pyo3::intern!(py, "on_idle"),
-                |_, object, method| object.call_method1(method, facts).map(drop),
+            call!(
+                self,
+                "on_idle",
+                seconds(now),
+                idle.as_secs_f64(),
+                rto.as_secs_f64()
             );
         }
     }

@@ -1,7 +1,8 @@
 //! Packet bodies in simulation: a typed frame, segment or datagram, without bytes.
 
+pub use experiment::Side;
 use experiment::plan::IPV4_HEADER;
-pub use experiment::trace::{Content, Side};
+pub use experiment::trace::Content;
 use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
 use transport::mptcp;
 use transport::tcp::Ecn;

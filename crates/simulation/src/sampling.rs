@@ -4,7 +4,7 @@ use experiment::metrics::GoodputWindow;
 use experiment::observation::Observation;
 use experiment::plan::Group;
 use experiment::spec::TrialSpec;
-use experiment::trace::series::{Sampling, Series, flow_name};
+use experiment::trace::series::{Sampling, Series};
 use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
@@ -96,7 +96,7 @@ impl Sampler {
         };
         for flow in flows.iter().flatten() {
             let group = &groups[flow.group as usize];
-            let name = || flow_name(group, flow.pair, topology);
+            let name = || group.flow_name(flow.pair, topology);
             let to = group.data_receiver();
             let probe = flow.ends[to.other() as usize].probe(now);
             let delivered = flow.ends[to as usize].delivered;

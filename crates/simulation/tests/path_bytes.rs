@@ -1,6 +1,6 @@
 //! Which path carried how much of a flow.
 
-use experiment::record::FlowRecord;
+use experiment::flow_table::FlowRecord;
 use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 

@@ -23,7 +23,7 @@ use descriptions::OF_A_TRIAL;
 
 /// Returns every metric, in the order of reports.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
-    OF_A_TRANSFER.iter().chain(&OF_A_TRIAL)
+    OF_A_TRANSFER.iter().chain(OF_A_TRIAL)
 }
 
 /// Values by name; `None` if the metric does not apply.

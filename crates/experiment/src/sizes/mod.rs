@@ -9,56 +9,10 @@ use std::sync::Arc;
 use foundation::{Generator, Problem};
 use rand::RngExt;
 use rand_distr::{Distribution, Exp};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use crate::workload::{WorkloadConfig, WorkloadKind};
+use crate::workload::{PARETO_MAX, PARETO_MIN, PARETO_SHAPE, Sizes, WorkloadConfig, WorkloadKind};
 use mixture::Mixture;
-pub use named::{PARETO_MAX, PARETO_MIN};
-pub use table::Table;
-
-/// The distribution of the sizes of arriving flows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sizes {
-    /// Constant: `size`.
-    #[default]
-    Fixed,
-    /// Exponential with mean `size`.
-    Exponential,
-    /// Bounded Pareto between `size` (default "12214B") and `largest` (default "100MB") with `shape`; with the defaults, 99 % are below 800 KB.
-    BoundedPareto,
-    /// TCP flows of a campus network: a mixture of lognormals (Jurkiewicz et al. 2021); mean 25.7 KB with largest = "10MB".
-    Campus,
-    /// Web search in a data centre (Alizadeh et al. 2010, figure 4): mean 1.7 MB.
-    WebSearch,
-    /// Data mining in a data centre (Greenberg et al. 2009): mean 7.5 MB; half of the flows have one packet.
-    DataMining,
-    /// The CSV file `sizes_file`.
-    Table,
-}
-
-impl Sizes {
-    /// Returns the name in study files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Exponential => "exponential",
-            Self::BoundedPareto => "bounded-pareto",
-            Self::Campus => "campus",
-            Self::WebSearch => "web-search",
-            Self::DataMining => "data-mining",
-            Self::Table => "table",
-        }
-    }
-
-    /// Returns whether it reads the key `size`.
-    #[must_use]
-    pub const fn takes_size(self) -> bool {
-        matches!(self, Self::Fixed | Self::Exponential | Self::BoundedPareto)
-    }
-}
+use table::Table;
 
 /// A flow size distribution in bytes.
 #[derive(Clone, Debug)]
@@ -103,11 +57,9 @@ impl SizeDistribution {
                 Shape::Exponential(Exp::new(1.0 / mean).expect("the mean is above 0"))
             }
             (Sizes::BoundedPareto, size) => {
-                let least = size.unwrap_or(named::PARETO_MIN) as f64;
-                largest = workload
-                    .largest
-                    .map_or(named::PARETO_MAX, |largest| largest.bytes());
-                let shape = workload.shape.unwrap_or(named::PARETO_SHAPE);
+                let least = size.unwrap_or(PARETO_MIN) as f64;
+                largest = workload.largest.map_or(PARETO_MAX, |largest| largest.bytes());
+                let shape = workload.shape.unwrap_or(PARETO_SHAPE);
                 let ratio = (least / largest as f64).powf(shape);
                 Shape::BoundedPareto { least, ratio, shape }
             }

@@ -1,13 +1,5 @@
 //! Parameters of published flow size distributions.
 
-/// Minimum of the bounded Pareto distribution in bytes. With this minimum, maximum and shape, 99 % of the flows are at most
-/// 800 KB, after Ye et al. 2018 ("99 % of flows are short, sizes about Pareto").
-pub const PARETO_MIN: u64 = 12_214;
-/// Maximum of the bounded Pareto distribution in bytes.
-pub const PARETO_MAX: u64 = 100_000_000;
-/// Shape of the bounded Pareto distribution.
-pub const PARETO_SHAPE: f64 = 1.1;
-
 /// A lognormal component: weight, sigma of the logarithm, median in bytes.
 pub type Lognormal = (f64, f64, f64);
 

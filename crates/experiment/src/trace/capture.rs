@@ -12,7 +12,7 @@ use pcap_file::pcapng::blocks::interface_description::{
 };
 use pcap_file::{DataLink, PcapError};
 
-use super::content::Side;
+use crate::side::Side;
 
 /// The packets and bytes that a capture includes.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,5 +1,6 @@
 //! Rows of the event table.
 
+use foundation::omit_unset;
 use serde::Serialize;
 use transport::arq::frame::FrameType;
 use transport::tcp::{Flags, Segment};
@@ -26,60 +27,51 @@ pub enum TraceEventKind {
     Deliver,
 }
 
-/// One row of the table. Fields that do not apply are omitted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TraceEvent {
-    /// Seconds since the start of the trial.
-    pub time: f64,
-    /// Flow.
-    pub flow: u32,
-    /// "sender" or "receiver" of the flow.
-    pub host: &'static str,
-    /// The kind of an event.
-    pub what: TraceEventKind,
-    /// "forward" (sender to receiver) or "reverse", for frames.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub direction: Option<&'static str>,
-    /// Type of the frame.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub frame: Option<&'static str>,
-    /// Packet id in the trial: the same when sent, dropped and received.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<u64>,
-    /// Number of the subflow of a multipath connection.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub subflow: Option<u8>,
-    /// Bytes on the wire.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<u32>,
-    /// Payload bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub length: Option<u32>,
-    /// Sequence number relative to the first of the connection (in TCP, to the SYN). In an ACK of an ARQ protocol, that of
-    /// the acknowledged frame.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sequence: Option<u32>,
-    /// Cumulative acknowledgement number; in TCP relative to the peer's SYN.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub acknowledgement: Option<u32>,
-    /// Selective acknowledgements as half-open ranges.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub sack: Vec<(u32, u32)>,
-    /// Advertised receive window: packets for ARQ protocols, bytes for TCP.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub window: Option<u64>,
-    /// Whether the packet has an ECN CE mark.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub marked: bool,
-    /// Whether it is a retransmission.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub retransmission: bool,
-    /// Reason of a drop.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<&'static str>,
-    /// Bytes delivered in order so far, for deliveries.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delivered: Option<u64>,
+omit_unset! {
+    /// One row of the table. Fields that do not apply are omitted.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct TraceEvent {
+        /// Seconds since the start of the trial.
+        pub time: f64,
+        /// Flow.
+        pub flow: u32,
+        /// "sender" or "receiver" of the flow.
+        pub host: &'static str,
+        /// The kind of an event.
+        pub what: TraceEventKind,
+        /// "forward" (sender to receiver) or "reverse", for frames.
+        pub direction: Option<&'static str>,
+        /// Type of the frame.
+        pub frame: Option<&'static str>,
+        /// Packet id in the trial: the same when sent, dropped and received.
+        pub id: Option<u64>,
+        /// Number of the subflow of a multipath connection.
+        pub subflow: Option<u8>,
+        /// Bytes on the wire.
+        pub size: Option<u32>,
+        /// Payload bytes.
+        pub length: Option<u32>,
+        /// Sequence number relative to the first of the connection (in TCP, to the SYN). In an ACK of an ARQ protocol, that of
+        /// the acknowledged frame.
+        pub sequence: Option<u32>,
+        /// Cumulative acknowledgement number; in TCP relative to the peer's SYN.
+        pub acknowledgement: Option<u32>,
+        /// Selective acknowledgements as half-open ranges.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub sack: Vec<(u32, u32)>,
+        /// Advertised receive window: packets for ARQ protocols, bytes for TCP.
+        pub window: Option<u64>,
+        /// Whether the packet has an ECN CE mark.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub marked: bool,
+        /// Whether it is a retransmission.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pub retransmission: bool,
+        /// Reason of a drop.
+        pub reason: Option<&'static str>,
+        /// Bytes delivered in order so far, for deliveries.
+        pub delivered: Option<u64>,
+    }
 }
 
 /// Returns the type of a TCP segment in the table.

@@ -8,7 +8,7 @@ pub mod probe;
 pub mod series;
 pub mod table;
 
-pub use content::{Content, Side};
+pub use content::Content;
 pub use events::{TraceEvent, TraceEventKind};
 pub use probe::Probe;
 pub use series::{Sampling, Series};

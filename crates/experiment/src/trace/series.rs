@@ -4,9 +4,7 @@ use foundation::{Duration, Instant};
 use network::topology::Topology;
 use serde::Serialize;
 
-use super::content::Side;
 use super::probe::Probe;
-use crate::plan::Group;
 
 /// Limit of flows with a series.
 const MAX_FLOWS: usize = 64;
@@ -177,20 +175,5 @@ impl Sampling {
             line.packets.push(packets);
             line.bytes.push(bytes);
         }
-    }
-}
-
-/// Returns the name of a flow: the host that sends the data, preceded by the name of the traffic.
-#[must_use]
-pub fn flow_name(group: &Group, pair: u32, topology: &Topology) -> String {
-    let pair = &group.pairs[pair as usize];
-    let host = match group.data_receiver() {
-        Side::Receiver => pair.from,
-        Side::Sender => pair.to,
-    };
-    let host = &topology.hosts()[host.0 as usize];
-    match &group.name {
-        Some(name) => format!("{name} ({host})"),
-        None => host.clone(),
     }
 }

@@ -6,8 +6,9 @@ use foundation::Instant;
 use transport::arq::frame::FrameType;
 use transport::tcp::{Ecn, Flags, Segment};
 
-use super::content::{Content, MessageProtocol, Side};
+use super::content::{Content, MessageProtocol};
 use super::events::{TraceEvent, TraceEventKind, frame_name, segment_name};
+use crate::side::Side;
 
 /// A packet of a flow.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,5 @@
 //! The keys of `[path]` in study files, and the link specifications they resolve to.
 
-pub(crate) mod text_or_table;
-
 mod path;
 mod preset;
 mod spec;

@@ -17,55 +17,36 @@ macro_rules! with_link_keys {
         $(#[$attribute:meta])*
         pub struct $table:ident { $($(#[$help:meta])* pub $key:ident: Option<$value:ty>,)* }
     ) => {
-        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        $(#[$attribute])*
-        pub struct $table {
-            $(
-                $(#[$help])*
-                #[serde(default, skip_serializing_if = "Option::is_none")]
-                pub $key: Option<$value>,
-            )*
-            /// Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Rate")]
-            pub rate: Option<Rate>,
-            /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "String")]
-            pub trace: Option<String>,
-            /// One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate adds to it.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Duration")]
-            pub delay: Option<Duration>,
-            /// Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table; default: none.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "JitterConfig")]
-            pub jitter: Option<JitterConfig>,
-            /// Packet loss before the queue: a probability such as "2%", or a table with the kind of loss model; default: none.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "LossConfig")]
-            pub loss: Option<LossConfig>,
-            /// Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake them; default: none.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "ReorderConfig")]
-            pub reorder: Option<ReorderConfig>,
-            /// Probability of packet duplication, e.g. "0.1%"; default "0%".
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Probability")]
-            pub duplicate: Option<Probability>,
-            /// Probability of a bit error in a packet, e.g. "0.1%"; default "0%".
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Probability")]
-            pub corrupt: Option<Probability>,
-            /// Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or a table; default "1000pkt".
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "QueueConfig")]
-            pub queue: Option<QueueConfig>,
-            /// Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default: unlimited.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Size")]
-            pub mtu: Option<Size>,
+        foundation::omit_unset! {
+            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+            #[serde(deny_unknown_fields)]
+            $(#[$attribute])*
+            pub struct $table {
+                $(
+                    $(#[$help])*
+                    pub $key: Option<$value>,
+                )*
+                /// Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace.
+                pub rate: Option<Rate>,
+                /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate.
+                pub trace: Option<String>,
+                /// One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate adds to it.
+                pub delay: Option<Duration>,
+                /// Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table; default: none.
+                pub jitter: Option<JitterConfig>,
+                /// Packet loss before the queue: a probability such as "2%", or a table with the kind of loss model; default: none.
+                pub loss: Option<LossConfig>,
+                /// Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake them; default: none.
+                pub reorder: Option<ReorderConfig>,
+                /// Probability of packet duplication, e.g. "0.1%"; default "0%".
+                pub duplicate: Option<Probability>,
+                /// Probability of a bit error in a packet, e.g. "0.1%"; default "0%".
+                pub corrupt: Option<Probability>,
+                /// Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or a table; default "1000pkt".
+                pub queue: Option<QueueConfig>,
+                /// Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default: unlimited.
+                pub mtu: Option<Size>,
+            }
         }
 
         impl $table {
@@ -104,16 +85,12 @@ with_link_keys! {
     #[schemars(rename = "Path")]
     pub struct PathConfig {
         /// Preset with typical values, which other keys override; default: none.
-        #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
         /// End of the subscriber of an asymmetric preset: "far" (forward is the download) or "near" (forward is the upload); default "far".
-        #[schemars(with = "Subscriber")]
         pub subscriber: Option<Subscriber>,
         /// Keys of the direction from host 1 to host 0 that differ; default: none.
-        #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
         /// Links in series with routers r1, r2, … between them: a list of 1 to 64 tables such as { rate = "10Mbit/s", delay = "2ms" }; default: one link. Excludes all other keys.
-        #[schemars(with = "Vec<HopConfig>")]
         pub hops: Option<Vec<HopConfig>>,
     }
 }
@@ -124,13 +101,10 @@ with_link_keys! {
     #[schemars(rename = "Hop")]
     pub struct HopConfig {
         /// Preset with typical values, which other keys override; default: none.
-        #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
         /// End of the subscriber of an asymmetric preset: "far" (forward is the download) or "near" (forward is the upload); default "far".
-        #[schemars(with = "Subscriber")]
         pub subscriber: Option<Subscriber>,
         /// Keys of the reverse direction that differ; default: none.
-        #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
     }
 }

@@ -1,12 +1,9 @@
 //! Named paths with typical values.
 
-use foundation::{Duration, Probability, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{LinkConfig, PathConfig};
-use crate::impairment::{JitterConfig, LossConfig};
-use crate::queue::{QueueConfig, QueueLimit};
 
 /// The end of the subscriber of an asymmetric preset. The forward direction leads from the near end to the far end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -19,50 +16,62 @@ pub enum Subscriber {
     Near,
 }
 
-/// A named path with typical values, which other keys override.
-///
-/// An asymmetric preset has a subscriber at one end ([`Subscriber`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Preset {
+/// Declares presets: the doc comment is the help for users, and the keys are those of a path in JSON; forward is the download.
+macro_rules! presets {
+    ($($(#[$help:meta])* $preset:ident = $name:literal: $keys:literal,)+) => {
+        /// A named path with typical values, which other keys override.
+        ///
+        /// An asymmetric preset has a subscriber at one end ([`Subscriber`]).
+        ///
+        /// LTE: median rates of Huang et al., "A close examination of performance and power characteristics of 4G LTE networks",
+        /// MobiSys 2012; the radio layer retransmits, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with the delay of an
+        /// interleaver. Satellite: RFC 2488, section 2 (279 ms one way at the edge of the beam). The other values are typical, not
+        /// measured.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[schemars(description = "A named path with typical values, which other keys override.")]
+        pub enum Preset {
+            $($(#[$help])* #[serde(rename = $name)] $preset,)+
+        }
+
+        impl Preset {
+            /// All presets.
+            pub const ALL: &[Self] = &[$(Self::$preset,)+];
+
+            /// Returns the name in study files.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$preset => $name,)+ }
+            }
+
+            /// Returns the keys of the preset; forward is the download.
+            ///
+            /// # Panics
+            /// If the keys of a preset are invalid.
+            #[must_use]
+            pub fn path(self) -> PathConfig {
+                let keys = match self { $(Self::$preset => $keys,)+ };
+                serde_json::from_str(keys).expect("presets have valid keys")
+            }
+        }
+    };
+}
+
+presets! {
     /// Switched Ethernet: 1 Gbit/s, 0.1 ms, 500 packets.
-    Lan,
+    Lan = "lan": r#"{"rate": "1Gbit/s", "delay": "0.1ms", "queue": "500pkt"}"#,
     /// Home wireless network: 100 Mbit/s, 2 ms ± 1 ms, 0.1 % loss, 250 packets.
-    Wifi,
+    Wifi = "wifi": r#"{"rate": "100Mbit/s", "delay": "2ms", "jitter": "1ms", "loss": "0.1%", "queue": "250pkt"}"#,
     /// Mobile phone: 13 Mbit/s down and 6 Mbit/s up, 35 ms ± 5 ms, a deep queue of 500 packets.
-    Lte,
+    Lte = "lte": r#"{"rate": "13Mbit/s", "delay": "35ms", "jitter": "5ms", "queue": "500pkt", "reverse": {"rate": "6Mbit/s"}}"#,
     /// ADSL2+: 16 Mbit/s down and 1 Mbit/s up, 15 ms, 100 packets down and 64 KiB up.
-    Dsl,
+    Dsl = "dsl": r#"{"rate": "16Mbit/s", "delay": "15ms", "queue": "100pkt", "reverse": {"rate": "1Mbit/s", "queue": "64KiB"}}"#,
     /// New York to London: 1 Gbit/s, 38 ms, 0.01 % loss, a queue of 4 MB.
-    Transatlantic,
+    Transatlantic = "transatlantic": r#"{"rate": "1Gbit/s", "delay": "38ms", "loss": "0.01%", "queue": "4MB"}"#,
     /// Geostationary satellite: 50 Mbit/s down and 10 Mbit/s up, 280 ms, 0.01 % loss, 1000 packets.
-    GeoSatellite,
+    GeoSatellite = "geo-satellite": r#"{"rate": "50Mbit/s", "delay": "280ms", "loss": "0.01%", "queue": "1000pkt", "reverse": {"rate": "10Mbit/s"}}"#,
 }
 
 impl Preset {
-    /// All presets.
-    pub const ALL: [Self; 6] = [
-        Self::Lan,
-        Self::Wifi,
-        Self::Lte,
-        Self::Dsl,
-        Self::Transatlantic,
-        Self::GeoSatellite,
-    ];
-
-    /// Returns the name in study files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Lan => "lan",
-            Self::Wifi => "wifi",
-            Self::Lte => "lte",
-            Self::Dsl => "dsl",
-            Self::Transatlantic => "transatlantic",
-            Self::GeoSatellite => "geo-satellite",
-        }
-    }
-
     /// Returns the forward and reverse keys, with the subscriber at the given end.
     #[must_use]
     pub fn directions(self, subscriber: Subscriber) -> (LinkConfig, LinkConfig) {
@@ -74,90 +83,4 @@ impl Preset {
             Subscriber::Near => (upload, download),
         }
     }
-
-    /// Returns the keys of the preset; forward is the download.
-    ///
-    /// LTE: median rates of Huang et al., "A close examination of performance and power characteristics of
-    /// 4G LTE networks", MobiSys 2012; the radio layer retransmits, hence jitter and no loss. ADSL2+: ITU-T G.992.5, with
-    /// the delay of an interleaver. Satellite: RFC 2488, section 2 (279 ms one way at the edge of the beam). The other values
-    /// are typical, not measured.
-    #[must_use]
-    pub fn path(self) -> PathConfig {
-        match self {
-            Self::Lan => PathConfig {
-                rate: mbit(1000.0),
-                delay: millis(0.1),
-                queue: packets(500),
-                ..PathConfig::default()
-            },
-            Self::Wifi => PathConfig {
-                rate: mbit(100.0),
-                delay: millis(2.0),
-                jitter: millis(1.0).map(JitterConfig::uniform),
-                loss: percent(0.1),
-                queue: packets(250),
-                ..PathConfig::default()
-            },
-            Self::Lte => PathConfig {
-                rate: mbit(13.0),
-                delay: millis(35.0),
-                jitter: millis(5.0).map(JitterConfig::uniform),
-                queue: packets(500),
-                reverse: Some(LinkConfig {
-                    rate: mbit(6.0),
-                    ..LinkConfig::default()
-                }),
-                ..PathConfig::default()
-            },
-            Self::Dsl => PathConfig {
-                rate: mbit(16.0),
-                delay: millis(15.0),
-                queue: packets(100),
-                reverse: Some(LinkConfig {
-                    rate: mbit(1.0),
-                    queue: bytes(65_536),
-                    ..LinkConfig::default()
-                }),
-                ..PathConfig::default()
-            },
-            Self::Transatlantic => PathConfig {
-                rate: mbit(1000.0),
-                delay: millis(38.0),
-                loss: percent(0.01),
-                queue: bytes(4_000_000),
-                ..PathConfig::default()
-            },
-            Self::GeoSatellite => PathConfig {
-                rate: mbit(50.0),
-                delay: millis(280.0),
-                loss: percent(0.01),
-                queue: packets(1000),
-                reverse: Some(LinkConfig {
-                    rate: mbit(10.0),
-                    ..LinkConfig::default()
-                }),
-                ..PathConfig::default()
-            },
-        }
-    }
-}
-
-fn mbit(mbit: f64) -> Option<Rate> {
-    Rate::from_bits_per_second((mbit * 1e6).round() as u64)
-}
-
-fn millis(millis: f64) -> Option<Duration> {
-    Some(Duration::from_secs_f64(millis / 1e3))
-}
-
-fn percent(percent: f64) -> Option<LossConfig> {
-    Probability::new(percent / 100.0).map(LossConfig::bernoulli)
-}
-
-const fn packets(packets: u64) -> Option<QueueConfig> {
-    Some(QueueConfig::drop_tail(QueueLimit::Packets(packets)))
-}
-
-const fn bytes(bytes: u64) -> Option<QueueConfig> {
-    Some(QueueConfig::drop_tail(QueueLimit::Bytes(Size::from_bytes(bytes))))
 }

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
+use foundation::kinds::{self, Written};
 use foundation::{Duration, Generator, Problem, Streams};
 use rand::Rng;
 use rand_distr::{Distribution as _, StandardNormal};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
-
-use crate::config::text_or_table::{self, TextOrTable};
+use serde_json::{Map, Value};
 
 /// Variation of the one-way delay from packet to packet.
 ///
@@ -64,17 +64,25 @@ impl JitterConfig {
     }
 }
 
-#[derive(Deserialize)]
+/// The table form.
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Table {
+struct Table {
+    /// Half-width (uniform; at most the delay) or standard deviation (normal), e.g. "5ms"
     spread: Duration,
-    distribution: Option<Distribution>,
-    keep_order: Option<bool>,
+    /// Distribution of the delay; default "uniform"
+    #[serde(default)]
+    distribution: Distribution,
+    /// Order preservation: a packet waits for the one in front instead of overtaking it; default true
+    #[serde(default = "kept")]
+    keep_order: bool,
 }
 
-impl TextOrTable for JitterConfig {
-    type Table = Table;
+const fn kept() -> bool {
+    true
+}
 
+impl Written for JitterConfig {
     fn expected() -> Cow<'static, str> {
         "a duration with its unit such as \"5ms\", or a table such as \
         { spread = \"5ms\", distribution = \"normal\", keep_order = false }"
@@ -87,57 +95,33 @@ impl TextOrTable for JitterConfig {
             .map_err(|error: foundation::QuantityError| error.to_string())
     }
 
-    fn from_table(table: Table) -> Result<Self, String> {
+    fn from_table(table: Map<String, Value>) -> Result<Self, Problem> {
+        let table: Table = kinds::read_value(Value::Object(table))?;
         Ok(Self {
             spread: table.spread,
-            distribution: table.distribution.unwrap_or_default(),
-            keep_order: table.keep_order.unwrap_or(true),
+            distribution: table.distribution,
+            keep_order: table.keep_order,
         })
     }
 }
 
 impl<'de> Deserialize<'de> for JitterConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        text_or_table::deserialize(deserializer)
+        kinds::deserialize(deserializer)
     }
 }
 
 impl JsonSchema for JitterConfig {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
+    fn schema_name() -> Cow<'static, str> {
         "Jitter".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let duration = generator.subschema_for::<Duration>();
-        let mut spread = duration.clone();
-        spread.insert(
-            "description".into(),
-            "Half-width (uniform; at most the delay) or standard deviation (normal), e.g. \"5ms\"".into(),
-        );
-        let mut distribution = generator.subschema_for::<Distribution>();
-        distribution.insert(
-            "description".into(),
-            "Distribution of the delay; default \"uniform\"".into(),
-        );
+        let mut table = Table::json_schema(generator);
+        table.remove("description");
         json_schema!({
             "description": "Delay variation: a spread, or a table",
-            "oneOf": [
-                duration,
-                {
-                    "type": "object",
-                    "properties": {
-                        "spread": spread,
-                        "distribution": distribution,
-                        "keep_order": {
-                            "type": "boolean",
-                            "default": true,
-                            "description": "Order preservation: a packet waits for the one in front instead of overtaking it; default true",
-                        },
-                    },
-                    "required": ["spread"],
-                    "additionalProperties": false,
-                },
-            ],
+            "oneOf": [generator.subschema_for::<Duration>(), table],
         })
     }
 }

@@ -19,7 +19,6 @@ use crate::queue::{
 pub struct CoDel {
     /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
     /// Acceptable standing queueing delay; above "0s", at most interval; default "5ms" (RFC 8289, section 4.3).
     pub target: Duration,

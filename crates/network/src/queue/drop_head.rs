@@ -19,7 +19,6 @@ use crate::queue::{
 pub struct DropHead {
     /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
 }
 

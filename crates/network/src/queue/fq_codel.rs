@@ -22,7 +22,6 @@ use crate::queue::{
 pub struct FqCoDel {
     /// Limit of all queues together in packets or bytes, the packet in transmission included; default "10240pkt" (RFC 8290, section 5.2.3).
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
     /// Number of queues, to which flows are hashed, from 1 to 65536; default 1024.
     pub flows: u32,

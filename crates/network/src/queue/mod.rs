@@ -2,17 +2,12 @@
 //!
 //! Drop-tail is built into the link, because the departure time of a packet is known when it joins. Every other discipline
 //! is one file with a settings struct that implements [`DisciplineConfig`] and a struct that implements [`Discipline`]; it
-//! has a `mod`, a `pub use` and a line in `kinds!` below.
+//! has a line in `kinds!` below.
 
-mod codel;
 mod discipline;
-mod drop_head;
 pub(crate) mod drop_tail;
 mod fifo;
-mod fq_codel;
 mod limit;
-mod pie;
-mod red;
 
 use std::borrow::Cow;
 
@@ -20,15 +15,11 @@ use foundation::kinds::Written;
 use foundation::quantity::nearest;
 use foundation::{Problem, kinds};
 use schemars::{JsonSchema, Schema, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
 
-pub use codel::CoDel;
 pub use discipline::{Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedPacket, Transmitter};
-pub use drop_head::DropHead;
-pub use fq_codel::FqCoDel;
 pub use limit::QueueLimit;
-pub use pie::Pie;
-pub use red::Red;
 
 /// Drop-tail: a full queue drops arriving packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +27,6 @@ pub use red::Red;
 pub struct DropTail {
     /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
 }
 
@@ -59,18 +49,12 @@ kinds! {
     #[serde(remote = "Self", tag = "kind")]
     #[schemars(rename = "Queue", transform = add_text_forms)]
     pub enum QueueConfig: DisciplineConfig {
-        /// Drop-tail: a full queue drops arriving packets.
         "drop-tail" => DropTail,
-        /// Drop-head: a full queue drops its oldest packets.
-        "drop-head" => DropHead,
-        /// RED: drops arriving packets with a probability that increases with the average queue length (Floyd and Jacobson 1993).
-        "red" => Red,
-        /// CoDel: drops packets at dequeue, at an increasing rate while the queueing delay exceeds the target (RFC 8289).
-        "codel" => CoDel,
-        /// FQ-CoDel: one CoDel queue per flow, served round-robin; sparse flows do not wait behind bulk flows (RFC 8290).
-        "fq-codel" => FqCoDel,
-        /// PIE: drops arriving packets with a probability that keeps the queueing delay at the target (RFC 8033).
-        "pie" => Pie,
+        "drop-head" => DropHead in drop_head,
+        "red" => Red in red,
+        "codel" => CoDel in codel,
+        "fq-codel" => FqCoDel in fq_codel,
+        "pie" => Pie in pie,
     }
 }
 
@@ -142,11 +126,9 @@ impl Written for QueueConfig {
             .map(Self::drop_tail)
             .map_err(|error: foundation::QuantityError| error.to_string())
     }
-}
 
-impl<'de> Deserialize<'de> for QueueConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        kinds::deserialize(deserializer)
+    fn from_table(table: Map<String, Value>) -> Result<Self, Problem> {
+        kinds::from_table(table)
     }
 }
 

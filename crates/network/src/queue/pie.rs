@@ -23,7 +23,6 @@ use crate::queue::{
 pub struct Pie {
     /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
     pub limit: Option<QueueLimit>,
     /// Target queueing delay; above "0s"; default "15ms".
     pub target: Duration,

@@ -2,19 +2,12 @@
 
 use std::borrow::Cow;
 
-use foundation::kinds::Written;
-use foundation::{Problem, kinds};
-use serde::{Deserialize, Deserializer};
+use foundation::Problem;
+use foundation::kinds::{self, Written};
+use serde_json::{Map, Value};
 
-use super::Topology;
 use super::draft::Draft;
-use super::dumbbell::Dumbbell;
-use super::free::Free;
-use super::loopback::Loopback;
-use super::multipath::Multipath;
-use super::parking_lot::ParkingLot;
-use super::star::Star;
-use super::tree::Tree;
+use super::{Topology, TopologyConfig};
 
 /// The keys of a kind of topology.
 pub(super) trait TopologyKind {
@@ -22,37 +15,13 @@ pub(super) trait TopologyKind {
     fn draw(&self, draft: &mut Draft<'_>);
 }
 
-kinds! {
-    /// Hosts and routers joined by links, whose tables have the keys of a path.
-    #[serde(tag = "kind")]
-    #[schemars(rename = "Topology")]
-    pub enum TopologyConfig: TopologyKind {
-        /// Senders s1, s2, … on the left, receivers r1, r2, … on the right, and one shared bottleneck between them.
-        "dumbbell" => Dumbbell,
-        /// Bottlenecks in series: s0 sends to r0 across all of them, s1 to r1 across the first alone, s2 to r2 across the second, …
-        "parking-lot" => ParkingLot,
-        /// Hosts h1, h2, … around a switch, each behind one access link; all send to the host hub (incast).
-        "star" => Star,
-        /// Hosts h1, h2, … at the leaves, which all send to the host server at the root.
-        "tree" => Tree,
-        /// The hosts sender and receiver joined by parallel paths, for multipath protocols.
-        "multipath" => Multipath,
-        /// One host that communicates over its loopback interface, without links; world netns only.
-        "loopback" => Loopback,
-        /// The listed hosts, routers and links.
-        "free" => Free,
-    }
-}
-
 impl Written for TopologyConfig {
     fn expected() -> Cow<'static, str> {
         "a table such as { kind = \"dumbbell\", pairs = 2, bottleneck = { rate = \"10Mbit/s\" } }".into()
     }
-}
 
-impl<'de> Deserialize<'de> for TopologyConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        kinds::deserialize(deserializer)
+    fn from_table(table: Map<String, Value>) -> Result<Self, Problem> {
+        kinds::from_table(table)
     }
 }
 

@@ -6,6 +6,7 @@
 //! s3 ─access/3─┘                        └─exit/3─ r3
 //! ```
 
+use foundation::omit_unset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,30 +14,22 @@ use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
 
-/// Senders s1, s2, … on the left, receivers r1, r2, … on the right, and one shared bottleneck between them.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Dumbbell {
-    /// Number of senders, from 1 to 10000; default: the length of the list access.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub pairs: Option<u64>,
-    /// Number of receivers, to which senders are assigned in turn (1: all send to r1); default: one per sender.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub receivers: Option<u64>,
-    /// Shared link, a table of path keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub bottleneck: Option<Links>,
-    /// Links from senders to their router, a table of path keys for all or a list with one table each; default: senders attached to the router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub access: Option<Links>,
-    /// Links from the router to receivers, a table of path keys for all or a list with one table each; default: receivers attached to the router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub exit: Option<Links>,
+omit_unset! {
+    /// Senders s1, s2, … on the left, receivers r1, r2, … on the right, and one shared bottleneck between them.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct Dumbbell {
+        /// Number of senders, from 1 to 10000; default: the length of the list access.
+        pub pairs: Option<u64>,
+        /// Number of receivers, to which senders are assigned in turn (1: all send to r1); default: one per sender.
+        pub receivers: Option<u64>,
+        /// Shared link, a table of path keys.
+        pub bottleneck: Option<Links>,
+        /// Links from senders to their router, a table of path keys for all or a list with one table each; default: senders attached to the router.
+        pub access: Option<Links>,
+        /// Links from the router to receivers, a table of path keys for all or a list with one table each; default: receivers attached to the router.
+        pub exit: Option<Links>,
+    }
 }
 
 impl TopologyKind for Dumbbell {

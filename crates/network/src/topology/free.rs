@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foundation::quantity::nearest;
-use foundation::{Duration, Probability, Rate, Size};
+use foundation::{Duration, Probability, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,22 +25,16 @@ with_link_keys! {
     #[schemars(rename = "FreeLink")]
     pub struct FreeLink {
         /// Host or router at the near end.
-        #[schemars(with = "String")]
         pub from: Option<String>,
         /// Host or router at the far end.
-        #[schemars(with = "String")]
         pub to: Option<String>,
         /// Name of the link; the other direction is named name/reverse; default: from-to.
-        #[schemars(with = "String")]
         pub name: Option<String>,
         /// Preset with typical values, which other keys override; default: none.
-        #[schemars(with = "Preset")]
         pub preset: Option<Preset>,
         /// End of the subscriber of an asymmetric preset: "far" (`to`; forward is the download) or "near" (`from`; forward is the upload); default "far".
-        #[schemars(with = "Subscriber")]
         pub subscriber: Option<Subscriber>,
         /// Keys of the direction from `to` to `from` that differ; default: none.
-        #[schemars(with = "LinkConfig")]
         pub reverse: Option<LinkConfig>,
     }
 }
@@ -59,30 +53,22 @@ impl FreeLink {
 /// Nodes by name.
 type Names = BTreeMap<String, NodeId>;
 
-/// The listed hosts, routers and links.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Free {
-    /// Names of the hosts, which send and receive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>")]
-    pub hosts: Option<Vec<String>>,
-    /// Names of the routers, which forward packets; default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>")]
-    pub routers: Option<Vec<String>>,
-    /// Links, tables such as { from = "a", to = "b" } with path keys; each has both directions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<FreeLink>")]
-    pub links: Option<Vec<FreeLink>>,
-    /// Pairs of sender and receiver, a list such as [["a", "b"]]; default: the first host to the last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<[String; 2]>")]
-    pub pairs: Option<Vec<(String, String)>>,
-    /// Names of the links whose queue and utilisation are measured, in the direction of the name; default: the slowest link on the path of the measured data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<String>")]
-    pub bottlenecks: Option<Vec<String>>,
+omit_unset! {
+    /// The listed hosts, routers and links.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct Free {
+        /// Names of the hosts, which send and receive.
+        pub hosts: Option<Vec<String>>,
+        /// Names of the routers, which forward packets; default: none.
+        pub routers: Option<Vec<String>>,
+        /// Links, tables such as { from = "a", to = "b" } with path keys; each has both directions.
+        pub links: Option<Vec<FreeLink>>,
+        /// Pairs of sender and receiver, a list such as [["a", "b"]]; default: the first host to the last.
+        pub pairs: Option<Vec<(String, String)>>,
+        /// Names of the links whose queue and utilisation are measured, in the direction of the name; default: the slowest link on the path of the measured data.
+        pub bottlenecks: Option<Vec<String>>,
+    }
 }
 
 impl TopologyKind for Free {

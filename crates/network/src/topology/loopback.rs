@@ -18,7 +18,6 @@ const RANGE: std::ops::RangeInclusive<u64> = 68..=65_536;
 pub struct Loopback {
     /// MTU of the interface, from "68B" to "64KiB"; default "64KiB".
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Size")]
     pub mtu: Option<Size>,
 }
 

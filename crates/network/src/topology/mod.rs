@@ -9,34 +9,37 @@
 mod bottlenecks;
 mod config;
 mod draft;
-mod dumbbell;
-mod free;
 mod links;
-mod loopback;
-mod multipath;
-mod parking_lot;
 mod routers;
 mod search;
 mod shortest;
-mod star;
-mod tree;
 
-use foundation::Streams;
+use foundation::{Streams, kinds};
 
 use crate::builder::NetworkBuilder;
 use crate::config::{LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
+use config::TopologyKind;
 
-pub use config::TopologyConfig;
-pub use dumbbell::Dumbbell;
-pub use free::{Free, FreeLink};
+pub use free::FreeLink;
 pub use links::Links;
-pub use loopback::Loopback;
-pub use multipath::{Delays, Multipath};
-pub use parking_lot::ParkingLot;
+pub use multipath::Delays;
 pub use search::WaySearch;
-pub use star::Star;
-pub use tree::Tree;
+
+kinds! {
+    /// Hosts and routers joined by links, whose tables have the keys of a path.
+    #[serde(tag = "kind")]
+    #[schemars(rename = "Topology")]
+    pub enum TopologyConfig: TopologyKind {
+        "dumbbell" => Dumbbell in dumbbell,
+        "parking-lot" => ParkingLot in parking_lot,
+        "star" => Star in star,
+        "tree" => Tree in tree,
+        "multipath" => Multipath in multipath,
+        "loopback" => Loopback in loopback,
+        "free" => Free in free,
+    }
+}
 
 /// A node, where links meet. An index into [`Topology::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,7 +70,7 @@ struct Node {
 /// Hosts and routers joined by directed links.
 ///
 /// ```
-/// use foundation::Streams;
+/// use foundation::{Streams, kinds};
 /// use network::{Network, Topology, TopologyConfig};
 /// let config: TopologyConfig = serde_json::from_str(
 ///     r#"{"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "delay": "10ms"}, "access": {"rate": "1Gbit/s"}}"#,

@@ -9,7 +9,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use foundation::{Duration, QuantityError};
+use foundation::{Duration, QuantityError, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,22 +83,18 @@ impl fmt::Display for Delays {
     }
 }
 
-/// The hosts sender and receiver joined by parallel paths, for multipath protocols.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Multipath {
-    /// Number of paths, from 1 to 64; default: the length of the list path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub paths: Option<u64>,
-    /// Paths, a table of path keys for all or a list with one table each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub path: Option<Links>,
-    /// One-way delays from the first path to the last in equal steps, e.g. "10ms..100ms"; default: those of path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub delays: Option<Delays>,
+omit_unset! {
+    /// The hosts sender and receiver joined by parallel paths, for multipath protocols.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct Multipath {
+        /// Number of paths, from 1 to 64; default: the length of the list path.
+        pub paths: Option<u64>,
+        /// Paths, a table of path keys for all or a list with one table each.
+        pub path: Option<Links>,
+        /// One-way delays from the first path to the last in equal steps, e.g. "10ms..100ms"; default: those of path.
+        pub delays: Option<Delays>,
+    }
 }
 
 impl TopologyKind for Multipath {

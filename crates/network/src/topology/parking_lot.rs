@@ -5,6 +5,7 @@
 //!                                  └─ r1, s2
 //! ```
 
+use foundation::omit_unset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,26 +16,20 @@ use super::links::Links;
 /// Keeps routes with access and exit links within 255 links.
 const MAX_BOTTLENECKS: usize = 250;
 
-/// Bottlenecks in series: s0 sends to r0 across all of them, s1 to r1 across the first alone, s2 to r2 across the second, …
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ParkingLot {
-    /// Number of bottlenecks, from 1 to 250; default: the length of the list bottleneck.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub hops: Option<u64>,
-    /// Bottleneck links, a table of path keys for all or a list with one table each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub bottleneck: Option<Links>,
-    /// Links from senders to their router, a table of path keys for all or a list with one table each; default: senders attached to the router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub access: Option<Links>,
-    /// Links from the router to receivers, a table of path keys for all or a list with one table each; default: receivers attached to the router.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub exit: Option<Links>,
+omit_unset! {
+    /// Bottlenecks in series: s0 sends to r0 across all of them, s1 to r1 across the first alone, s2 to r2 across the second, …
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct ParkingLot {
+        /// Number of bottlenecks, from 1 to 250; default: the length of the list bottleneck.
+        pub hops: Option<u64>,
+        /// Bottleneck links, a table of path keys for all or a list with one table each.
+        pub bottleneck: Option<Links>,
+        /// Links from senders to their router, a table of path keys for all or a list with one table each; default: senders attached to the router.
+        pub access: Option<Links>,
+        /// Links from the router to receivers, a table of path keys for all or a list with one table each; default: receivers attached to the router.
+        pub exit: Option<Links>,
+    }
 }
 
 impl TopologyKind for ParkingLot {

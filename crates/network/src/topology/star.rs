@@ -7,6 +7,7 @@
 //! h3 ─leaf/3─┘
 //! ```
 
+use foundation::omit_unset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,22 +15,18 @@ use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
 
-/// Hosts h1, h2, … around a switch, each behind one access link; all send to the host hub (incast).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Star {
-    /// Number of hosts that send to the hub, from 1 to 10000; default: the length of the list leaf.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub leaves: Option<u64>,
-    /// Access links from the hosts to the switch, a table of path keys for all or a list with one table each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub leaf: Option<Links>,
-    /// Access link from the switch to the host hub, shared by all senders; default: like leaf, if that is one table.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub hub: Option<Links>,
+omit_unset! {
+    /// Hosts h1, h2, … around a switch, each behind one access link; all send to the host hub (incast).
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct Star {
+        /// Number of hosts that send to the hub, from 1 to 10000; default: the length of the list leaf.
+        pub leaves: Option<u64>,
+        /// Access links from the hosts to the switch, a table of path keys for all or a list with one table each.
+        pub leaf: Option<Links>,
+        /// Access link from the switch to the host hub, shared by all senders; default: like leaf, if that is one table.
+        pub hub: Option<Links>,
+    }
 }
 
 impl TopologyKind for Star {

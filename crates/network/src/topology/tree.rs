@@ -3,6 +3,7 @@
 //! Links are named by level and number: `level/1/1` is the first one below the root. Their forward direction
 //! leads to the root. The links of level 1 are the bottlenecks, since most clients share them.
 
+use foundation::omit_unset;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,22 +14,18 @@ use super::links::Links;
 const MAX_DEPTH: usize = 100;
 const MAX_LEAVES: usize = 10_000;
 
-/// Hosts h1, h2, … at the leaves, which all send to the host server at the root.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Tree {
-    /// Number of levels of links, from 1 to 100; default: the length of the list level, or else 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub depth: Option<u64>,
-    /// Branches below each node; at most 10000 leaves in total; default 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
-    pub fan_out: Option<u64>,
-    /// Links towards the root, a table of path keys for all or a list with one table per level, from the root down.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Links")]
-    pub level: Option<Links>,
+omit_unset! {
+    /// Hosts h1, h2, … at the leaves, which all send to the host server at the root.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct Tree {
+        /// Number of levels of links, from 1 to 100; default: the length of the list level, or else 2.
+        pub depth: Option<u64>,
+        /// Branches below each node; at most 10000 leaves in total; default 2.
+        pub fan_out: Option<u64>,
+        /// Links towards the root, a table of path keys for all or a list with one table per level, from the root down.
+        pub level: Option<Links>,
+    }
 }
 
 impl TopologyKind for Tree {

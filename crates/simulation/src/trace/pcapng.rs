@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::{Error, Result, Write};
 
-use experiment::record::FlowRecord;
+use experiment::flow_table::FlowRecord;
 use experiment::trace::capture::{Capture, CaptureOptions};
 use transport::mptcp::MptcpOption;
 use transport::mptcp::keys::Keys;

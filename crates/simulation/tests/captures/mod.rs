@@ -24,7 +24,7 @@ struct Trial {
     folder: tempfile::TempDir,
     recorder: Recorder,
     hosts: Vec<String>,
-    flows: Vec<experiment::record::FlowRecord>,
+    flows: Vec<experiment::flow_table::FlowRecord>,
 }
 
 /// Whether tshark is there; says so where it is not.

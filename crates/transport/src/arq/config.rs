@@ -4,51 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use foundation::quantity::nearest;
-use foundation::{Duration, Problem, QuantityError, Size};
+use foundation::{Duration, Problem, QuantityError, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::any_policy::AnyPolicy;
+pub use super::ArqProtocol;
 use super::frame::{MAX_PAYLOAD, Parameters};
-use super::go_back_n::GoBackN;
-use super::selective_repeat::SelectiveRepeat;
-use super::stop_and_wait::StopAndWait;
 use crate::congestion::config::CongestionConfig;
-
-/// The ARQ protocols.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArqProtocol {
-    /// One packet at a time; the next is sent when its ACK has arrived.
-    StopAndWait,
-    /// A window of packets, cumulative ACKs, no receive buffer: after a loss the whole window is retransmitted.
-    GoBackN,
-    /// A window of packets, selective ACKs, a receive buffer: only missing packets are retransmitted.
-    SelectiveRepeat,
-}
-
-impl ArqProtocol {
-    /// Returns the protocol's number in a setup frame.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        match self {
-            Self::StopAndWait => 1,
-            Self::GoBackN => 2,
-            Self::SelectiveRepeat => 3,
-        }
-    }
-
-    /// Returns the protocol with this number.
-    #[must_use]
-    pub const fn from_code(code: u8) -> Option<Self> {
-        Some(match code {
-            1 => Self::StopAndWait,
-            2 => Self::GoBackN,
-            3 => Self::SelectiveRepeat,
-            _ => return None,
-        })
-    }
-}
 
 /// A send window: a number of packets, or `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,50 +133,48 @@ foundation::impl_text_quantity!(
     ["adaptive", "200ms"]
 );
 
-/// The settings of an ARQ protocol.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ArqConfig {
-    /// The protocol: stop-and-wait, go-back-n or selective-repeat.
-    pub kind: ArqProtocol,
-    /// Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default: 1 for stop-and-wait, else "auto".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<Window>,
-    /// Largest payload of a packet. Default: "1024B".
-    #[serde(default = "defaults::mss")]
-    pub mss: Size,
-    /// Retransmission timeout: "adaptive" (RFC 6298) or a fixed time such as "200ms". Default: "adaptive".
-    #[serde(default = "defaults::rto")]
-    pub rto: Timeout,
-    /// Lower limit of an adaptive timeout. Default: "20ms".
-    #[serde(default = "defaults::min_rto")]
-    pub min_rto: Duration,
-    /// Go-Back-N: treat three duplicate ACKs as a loss, without waiting for the timeout. Default: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fast_retransmit: Option<bool>,
-    /// Selective repeat: treat three later packets that arrived as a loss, without waiting for the timeout. Default: true with an "auto" window, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gap_retransmit: Option<bool>,
-    /// The congestion controller of an "auto" window. Default: "bbr-tolerant", which sustains its rate under random loss.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub congestion: Option<CongestionConfig>,
-    /// Number of in-order packets per ACK. Default: 1.
-    #[serde(default = "defaults::acknowledge_every")]
-    #[schemars(range(min = 1))]
-    pub acknowledge_every: u16,
-    /// How long an ACK may be delayed, at most "1s". Default: "1ms".
-    #[serde(default = "defaults::acknowledge_delay")]
-    pub acknowledge_delay: Duration,
-    /// Receive buffer in packets. Default: 65536.
-    #[serde(default = "defaults::receive_buffer")]
-    #[schemars(range(min = 1, max = MAX_WINDOW))]
-    pub receive_buffer: u32,
-    /// How long the peer may be silent before the connection fails. Default: "30s".
-    #[serde(default = "defaults::give_up")]
-    pub give_up: Duration,
-    /// How long the peer may be silent before a keep-alive probe. Default: "10s".
-    #[serde(default = "defaults::keep_alive")]
-    pub keep_alive: Duration,
+omit_unset! {
+    /// The settings of an ARQ protocol.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct ArqConfig {
+        /// The protocol: stop-and-wait, go-back-n or selective-repeat.
+        pub kind: ArqProtocol,
+        /// Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default: 1 for stop-and-wait, else "auto".
+        pub window: Option<Window>,
+        /// Largest payload of a packet. Default: "1024B".
+        #[serde(default = "defaults::mss")]
+        pub mss: Size,
+        /// Retransmission timeout: "adaptive" (RFC 6298) or a fixed time such as "200ms". Default: "adaptive".
+        #[serde(default = "defaults::rto")]
+        pub rto: Timeout,
+        /// Lower limit of an adaptive timeout. Default: "20ms".
+        #[serde(default = "defaults::min_rto")]
+        pub min_rto: Duration,
+        /// Go-Back-N: treat three duplicate ACKs as a loss, without waiting for the timeout. Default: false.
+        pub fast_retransmit: Option<bool>,
+        /// Selective repeat: treat three later packets that arrived as a loss, without waiting for the timeout. Default: true with an "auto" window, else false.
+        pub gap_retransmit: Option<bool>,
+        /// The congestion controller of an "auto" window. Default: "bbr-tolerant", which sustains its rate under random loss.
+        pub congestion: Option<CongestionConfig>,
+        /// Number of in-order packets per ACK. Default: 1.
+        #[serde(default = "defaults::acknowledge_every")]
+        #[schemars(range(min = 1))]
+        pub acknowledge_every: u16,
+        /// How long an ACK may be delayed, at most "1s". Default: "1ms".
+        #[serde(default = "defaults::acknowledge_delay")]
+        pub acknowledge_delay: Duration,
+        /// Receive buffer in packets. Default: 65536.
+        #[serde(default = "defaults::receive_buffer")]
+        #[schemars(range(min = 1, max = MAX_WINDOW))]
+        pub receive_buffer: u32,
+        /// How long the peer may be silent before the connection fails. Default: "30s".
+        #[serde(default = "defaults::give_up")]
+        pub give_up: Duration,
+        /// How long the peer may be silent before a keep-alive probe. Default: "10s".
+        #[serde(default = "defaults::keep_alive")]
+        pub keep_alive: Duration,
+    }
 }
 
 mod defaults {
@@ -366,7 +326,7 @@ impl ArqConfig {
     #[must_use]
     pub fn parameters(&self) -> Parameters {
         Parameters {
-            protocol: self.kind.code(),
+            protocol: self.kind as u8,
             segment_size: u16::try_from(self.mss.bytes().min(u64::from(MAX_PAYLOAD))).unwrap_or(u16::MAX),
             acknowledge_every: self.acknowledge_every,
             acknowledge_delay: u16::try_from(self.acknowledge_delay.as_micros() / 100).unwrap_or(u16::MAX),
@@ -387,17 +347,6 @@ impl ArqConfig {
             acknowledge_every: proposed.acknowledge_every,
             acknowledge_delay: Duration::from_micros(u64::from(proposed.acknowledge_delay) * 100),
             ..self.clone()
-        }
-    }
-
-    pub(super) fn policy(&self) -> AnyPolicy {
-        match self.kind {
-            ArqProtocol::StopAndWait => AnyPolicy::StopAndWait(StopAndWait),
-            ArqProtocol::GoBackN => AnyPolicy::GoBackN(GoBackN::new(self.fast_retransmit.unwrap_or(false))),
-            ArqProtocol::SelectiveRepeat => {
-                let gaps = self.gap_retransmit.unwrap_or(self.window() == Window::Auto);
-                AnyPolicy::SelectiveRepeat(SelectiveRepeat::new(gaps))
-            }
         }
     }
 }

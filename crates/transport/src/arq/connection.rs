@@ -3,6 +3,7 @@
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 
+use super::AnyPolicy;
 use super::config::ArqConfig;
 use super::frame::{Frame, FrameType, Handshake, Parameters, Payload, ResetReason, StreamRange};
 use super::receiver::Receiver;
@@ -141,7 +142,7 @@ impl<P: Payload> Connection<P> {
         let receiver = Receiver::new(
             u64::from(first),
             config.receive_buffer,
-            config.policy().buffers_out_of_order(),
+            AnyPolicy::of(config).buffers_out_of_order(),
             u32::from(config.acknowledge_every),
             config.acknowledge_delay,
         );

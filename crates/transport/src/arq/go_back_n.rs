@@ -3,6 +3,7 @@
 
 use foundation::{Duration, Instant};
 
+use super::config::ArqConfig;
 use super::retransmission::{AckFacts, RetransmissionPolicy};
 use super::window::{SendWindow, Slot};
 
@@ -20,16 +21,6 @@ pub struct GoBackN {
 }
 
 impl GoBackN {
-    /// Creates the policy; with `fast_retransmit` three duplicate ACKs count as a loss.
-    #[must_use]
-    pub const fn new(fast_retransmit: bool) -> Self {
-        Self {
-            fast_retransmit,
-            duplicates: 0,
-            recover: 0,
-        }
-    }
-
     fn go_back(&mut self, window: &mut SendWindow, lost: impl FnMut(&Slot)) {
         self.duplicates = 0;
         self.recover = window.next();
@@ -38,6 +29,13 @@ impl GoBackN {
 }
 
 impl RetransmissionPolicy for GoBackN {
+    fn of(config: &ArqConfig) -> Self {
+        Self {
+            fast_retransmit: config.fast_retransmit.unwrap_or(false),
+            ..Self::default()
+        }
+    }
+
     const BUFFERS_OUT_OF_ORDER: bool = false;
 
     fn on_timeout(&mut self, window: &mut SendWindow, _: Instant, _: Duration, lost: impl FnMut(&Slot)) {

@@ -1,9 +1,11 @@
 //! Retransmission policies: the part in which ARQ protocols differ.
 //!
-//! A new protocol is one file with a [`RetransmissionPolicy`] and one entry in `protocols!` in `any_policy.rs`.
+//! A new protocol is one file with a [`RetransmissionPolicy`] and one line in `protocols!`
+//! in `mod.rs`.
 
 use foundation::{Duration, Instant};
 
+use super::config::ArqConfig;
 use super::window::{SendWindow, Slot};
 
 /// Properties of a processed ACK.
@@ -20,6 +22,9 @@ pub struct AckFacts {
 
 /// A retransmission policy.
 pub trait RetransmissionPolicy {
+    /// Returns the policy of these settings.
+    fn of(config: &ArqConfig) -> Self;
+
     /// Whether the receiver buffers out-of-order packets.
     const BUFFERS_OUT_OF_ORDER: bool;
 

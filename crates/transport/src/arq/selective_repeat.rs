@@ -3,6 +3,7 @@
 
 use foundation::{Duration, Instant};
 
+use super::config::{ArqConfig, Window};
 use super::retransmission::{AckFacts, RetransmissionPolicy};
 use super::window::{SendWindow, Slot};
 
@@ -25,19 +26,16 @@ pub struct SelectiveRepeat {
     newest_delivered: u64,
 }
 
-impl SelectiveRepeat {
-    /// Creates the policy; with `gap_retransmit` gaps count as losses.
-    #[must_use]
-    pub const fn new(gap_retransmit: bool) -> Self {
+impl RetransmissionPolicy for SelectiveRepeat {
+    fn of(config: &ArqConfig) -> Self {
+        let gaps = config.window() == Window::Auto;
         Self {
-            gap_retransmit,
+            gap_retransmit: config.gap_retransmit.unwrap_or(gaps),
             threshold: INITIAL_GAP_THRESHOLD,
             newest_delivered: 0,
         }
     }
-}
 
-impl RetransmissionPolicy for SelectiveRepeat {
     const BUFFERS_OUT_OF_ORDER: bool = true;
 
     fn on_timeout(

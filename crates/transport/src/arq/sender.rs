@@ -3,7 +3,7 @@
 
 use foundation::{Duration, Instant};
 
-use super::any_policy::AnyPolicy;
+use super::AnyPolicy;
 use super::config::{ArqConfig, Window};
 use super::frame::{SackRanges, StreamRange};
 use super::retransmission::AckFacts;
@@ -115,7 +115,7 @@ impl Sender {
         };
         Self {
             window: SendWindow::new(first),
-            policy: config.policy(),
+            policy: AnyPolicy::of(config),
             timer: RetransmissionTimer::new(config.rto, config.min_rto, config.give_up),
             fixed_window,
             congestion,

@@ -3,6 +3,7 @@
 
 use foundation::{Duration, Instant};
 
+use super::config::ArqConfig;
 use super::retransmission::{AckFacts, RetransmissionPolicy};
 use super::window::{SendWindow, Slot};
 
@@ -11,6 +12,10 @@ use super::window::{SendWindow, Slot};
 pub struct StopAndWait;
 
 impl RetransmissionPolicy for StopAndWait {
+    fn of(_: &ArqConfig) -> Self {
+        Self
+    }
+
     const BUFFERS_OUT_OF_ORDER: bool = false;
 
     fn on_timeout(&mut self, window: &mut SendWindow, _: Instant, _: Duration, lost: impl FnMut(&Slot)) {

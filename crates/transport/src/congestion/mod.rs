@@ -5,57 +5,56 @@
 //! the bytes in flight.
 
 mod arithmetic;
-mod balia;
-mod bbr;
-mod bbr1;
 pub mod config;
 mod controller;
 mod coupled;
-mod cubic;
 mod cubic_linux;
 pub mod delivery_rate;
-mod fixed;
 mod full_pipe;
 mod hystart;
 mod hystart_classic;
-mod lia;
 mod loss_based;
-mod olia;
 pub mod pacer;
 mod registration;
 mod registry;
-mod reno;
 mod round_filter;
 mod rules;
 mod settings;
 mod siblings;
 #[cfg(test)]
 mod tests;
-mod vegas;
 mod weighting;
-mod westwood;
-mod wvegas;
 
-pub use balia::{Balia, BaliaSettings};
-pub use bbr::{BbrSettings, BbrTolerantSettings};
-pub use bbr1::Bbr1Settings;
+pub use balia::Balia;
 pub use config::CongestionConfig;
 pub use controller::{Acknowledgement, Controller, Loss, RateSample};
 pub use coupled::{CoupledGains, CoupledSettings, Coupling};
-pub use cubic::CubicSettings;
 pub use delivery_rate::{Estimator, Snapshot};
-pub use fixed::FixedSettings;
 pub use hystart::HyStartKind;
-pub use lia::{LiaSettings, alpha as lia_alpha};
-pub use olia::{Olia, OliaSettings};
+pub use lia::alpha as lia_alpha;
+pub use olia::Olia;
 pub use pacer::Pacer;
 pub use registration::{ParsedSettings, Registration};
 pub use registry::{Registry, Resolver, SEPARATOR, install_resolver};
-pub use reno::RenoSettings;
 pub use rules::{Rules, StackRules};
 pub use settings::{ConnectionContext, ControllerSettings};
 pub use siblings::{Sibling, Siblings};
-pub use vegas::{VegasRules, VegasSettings};
+pub use vegas::VegasRules;
 pub use weighting::WvegasDrain;
-pub use westwood::WestwoodSettings;
-pub use wvegas::WvegasSettings;
+
+registry::controllers! {
+    bbr {
+        "bbr" => BbrSettings: "model of bandwidth and minimum round-trip time (BBRv3)",
+        "bbr-tolerant" => BbrTolerantSettings: "bbr with an estimate of the path's random loss"
+    }
+    bbr1 { "bbr1" => Bbr1Settings: "model of the path that ignores loss (BBRv1, 2016)" }
+    cubic { "cubic" => CubicSettings: "loss-based, cubic growth (RFC 9438)" }
+    reno { "reno" => RenoSettings: "loss-based, additive increase (RFC 5681)" }
+    vegas { "vegas" => VegasSettings: "delay-based, alpha to beta packets queued (1995)" }
+    westwood { "westwood" => WestwoodSettings: "Reno, resumes at the measured bandwidth (Westwood+)" }
+    lia { "lia" => LiaSettings: "coupled subflows that grow as one flow (RFC 6356)" }
+    olia { "olia" => OliaSettings: "coupled subflows that leave congested paths (OLIA)" }
+    balia { "balia" => BaliaSettings: "coupled subflows, friendly and responsive (BALIA)" }
+    wvegas { "wvegas" => WvegasSettings: "delay-based, subflows share the packets queued (2012)" }
+    fixed { "fixed" => FixedSettings: "a constant window: no congestion control" }
+}

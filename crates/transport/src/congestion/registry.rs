@@ -9,7 +9,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::config::{CongestionConfig, DEFAULT};
+use super::config::CongestionConfig;
 use super::registration::{Registration, choice};
 
 /// Separator in names of external controllers ("FILE:CLASS"); built-in names do not contain it.
@@ -41,6 +41,19 @@ fn resolve(name: &str) -> Result<Registration, String> {
     }
 }
 
+/// Declares the modules of controllers, exports their settings, and registers them with names and help for users.
+macro_rules! controllers {
+    ($($file:ident { $($name:literal => $settings:ident: $help:literal),+ })+) => {
+        $(mod $file; $(pub use $file::$settings;)+)+
+
+        fn builtin() -> Vec<Registration> {
+            vec![$($(Registration::of::<$settings>($name, $help),)+)+]
+        }
+    };
+}
+
+pub(super) use controllers;
+
 /// Registered controllers.
 ///
 /// A program adds its own to the built-in ones and reads configurations with [`Registry::read`]. Only
@@ -51,54 +64,12 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Returns the controllers of this crate: one line each.
+    /// Returns the controllers of this crate.
     #[must_use]
     pub fn builtin() -> Self {
-        let entries = vec![
-            Registration::of::<super::bbr::BbrSettings>(
-                "bbr",
-                "model of bandwidth and minimum round-trip time (BBRv3)",
-            ),
-            Registration::of::<super::bbr::BbrTolerantSettings>(
-                DEFAULT,
-                "bbr with an estimate of the path's random loss",
-            ),
-            Registration::of::<super::bbr1::Bbr1Settings>(
-                "bbr1",
-                "model of the path that ignores loss (BBRv1, 2016)",
-            ),
-            Registration::of::<super::cubic::CubicSettings>("cubic", "loss-based, cubic growth (RFC 9438)"),
-            Registration::of::<super::reno::RenoSettings>("reno", "loss-based, additive increase (RFC 5681)"),
-            Registration::of::<super::vegas::VegasSettings>(
-                "vegas",
-                "delay-based, alpha to beta packets queued (1995)",
-            ),
-            Registration::of::<super::westwood::WestwoodSettings>(
-                "westwood",
-                "Reno, resumes at the measured bandwidth (Westwood+)",
-            ),
-            Registration::of::<super::lia::LiaSettings>(
-                "lia",
-                "coupled subflows that grow as one flow (RFC 6356)",
-            ),
-            Registration::of::<super::olia::OliaSettings>(
-                "olia",
-                "coupled subflows that leave congested paths (OLIA)",
-            ),
-            Registration::of::<super::balia::BaliaSettings>(
-                "balia",
-                "coupled subflows, friendly and responsive (BALIA)",
-            ),
-            Registration::of::<super::wvegas::WvegasSettings>(
-                "wvegas",
-                "delay-based, subflows share the packets queued (2012)",
-            ),
-            Registration::of::<super::fixed::FixedSettings>(
-                "fixed",
-                "a constant window: no congestion control",
-            ),
-        ];
-        Self { entries }
+        Self {
+            entries: super::builtin(),
+        }
     }
 
     /// Adds a controller.

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use foundation::{Duration, Problem, Size};
+use foundation::kinds::{self, Written};
+use foundation::{Duration, Problem, Size, omit_unset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -33,38 +33,31 @@ pub enum JoinAfter {
     Handshake,
 }
 
-/// Keys in addition to those of TCP.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MptcpKeys {
-    /// Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3 "round-robin".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<SchedulerConfig>,
-    /// Path policy, which selects paths and the start of subflows. Default: "all".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<PolicyConfig>,
-    /// Maximum number of subflows of a connection. Default: 64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 64))]
-    pub subflows: Option<u32>,
-    /// When data of a subflow is sent on another one too: timeout (of the subflow) or failure. Default: "timeout", ns3 "failure".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reinjection: Option<ReinjectionTrigger>,
-    /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub join_after: Option<JoinAfter>,
-    /// With a full receive window, retransmit the oldest data on a faster subflow (Raiciu et al., NSDI 2012, section 4.2). Needs shared_window. Default: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opportunistic_retransmission: Option<bool>,
-    /// With opportunistic_retransmission: reduce the window of the subflow that carried that data, as after a congestion mark. Default: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub penalisation: Option<bool>,
-    /// Delay before a failed subflow is replaced by another one on its path; doubles with each failure, up to one minute. Default: no replacement, as with Linux's in-kernel path manager.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rejoin: Option<Duration>,
-    /// One receive window for the whole connection (RFC 8684) instead of one for each subflow. Default: true, ns3 false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shared_window: Option<bool>,
+omit_unset! {
+    /// Keys in addition to those of TCP.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct MptcpKeys {
+        /// Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3 "round-robin".
+        pub scheduler: Option<SchedulerConfig>,
+        /// Path policy, which selects paths and the start of subflows. Default: "all".
+        pub policy: Option<PolicyConfig>,
+        /// Maximum number of subflows of a connection. Default: 64.
+        #[schemars(range(min = 1, max = 64))]
+        pub subflows: Option<u32>,
+        /// When data of a subflow is sent on another one too: timeout (of the subflow) or failure. Default: "timeout", ns3 "failure".
+        pub reinjection: Option<ReinjectionTrigger>,
+        /// When further subflows may be opened: established (the peer acknowledged data) or handshake. Default: "established", ns3 "handshake".
+        pub join_after: Option<JoinAfter>,
+        /// With a full receive window, retransmit the oldest data on a faster subflow (Raiciu et al., NSDI 2012, section 4.2). Needs shared_window. Default: false.
+        pub opportunistic_retransmission: Option<bool>,
+        /// With opportunistic_retransmission: reduce the window of the subflow that carried that data, as after a congestion mark. Default: false.
+        pub penalisation: Option<bool>,
+        /// Delay before a failed subflow is replaced by another one on its path; doubles with each failure, up to one minute. Default: no replacement, as with Linux's in-kernel path manager.
+        pub rejoin: Option<Duration>,
+        /// One receive window for the whole connection (RFC 8684) instead of one for each subflow. Default: true, ns3 false.
+        pub shared_window: Option<bool>,
+    }
 }
 
 /// Names of the fields of [`MptcpKeys`].
@@ -103,23 +96,6 @@ impl MptcpConfig {
             tcp: TcpConfig::new(profile),
             own: MptcpKeys::default(),
         }
-    }
-
-    /// Splits a table of a study file into the keys of TCP, with TCP's kind, and the additional keys.
-    #[must_use]
-    pub fn split(mut table: Map<String, Value>) -> (Map<String, Value>, Map<String, Value>) {
-        let own = KEYS
-            .iter()
-            .filter_map(|&key| Some((key.to_owned(), table.remove(key)?)))
-            .collect();
-        table.insert("kind".into(), "tcp".into());
-        (table, own)
-    }
-
-    /// Returns the names of the additional keys.
-    #[must_use]
-    pub const fn keys() -> &'static [&'static str] {
-        &KEYS
     }
 
     fn is_ns3(&self) -> bool {
@@ -264,17 +240,31 @@ impl MptcpConfig {
     }
 }
 
+impl Written for MptcpConfig {
+    fn expected() -> Cow<'static, str> {
+        "a table with kind = \"mptcp\" and the keys of TCP and multipath TCP".into()
+    }
+
+    fn from_table(mut table: Map<String, Value>) -> Result<Self, Problem> {
+        if table.insert(kinds::KIND.into(), "tcp".into()) != Some(KIND.into()) {
+            return Err(Problem::new(kinds::KIND, format!("expected {KIND:?}")));
+        }
+        let own: Map<String, Value> = KEYS
+            .iter()
+            .filter_map(|&key| Some((key.to_owned(), table.remove(key)?)))
+            .collect();
+        let tcp = kinds::read_value(Value::Object(table)).map_err(|problem| {
+            let allowed = format!("allowed: {}, ", KEYS.join(", "));
+            Problem::new(problem.key, problem.message.replacen("allowed: ", &allowed, 1))
+        })?;
+        let own = kinds::read_value(Value::Object(own))?;
+        Ok(Self { tcp, own })
+    }
+}
+
 impl<'de> Deserialize<'de> for MptcpConfig {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let table = Map::deserialize(from)?;
-        if table.get("kind").and_then(Value::as_str) != Some(KIND) {
-            return Err(D::Error::custom(format!("kind: expected {KIND:?}")));
-        }
-        let (tcp, own) = Self::split(table);
-        Ok(Self {
-            tcp: TcpConfig::deserialize(Value::Object(tcp)).map_err(D::Error::custom)?,
-            own: MptcpKeys::deserialize(Value::Object(own)).map_err(D::Error::custom)?,
-        })
+        kinds::deserialize(from)
     }
 }
 
@@ -352,7 +342,7 @@ mod tests {
             assert_eq!(MptcpConfig::new(profile).validate(), [], "{profile:?}");
         }
         let ns3 = MptcpConfig::new(Profile::Ns3);
-        assert_eq!(ns3.scheduler().name(), "round-robin");
+        assert_eq!(ns3.scheduler().kind(), "round-robin");
         assert!(!ns3.shared_window());
         let bad = read(r#"{"kind": "mptcp", "subflows": 0}"#).unwrap();
         assert_eq!(

@@ -1,64 +1,50 @@
 //! Settings with several kinds, such as schedulers: a kind's name, or a table with its kind and keys.
 
-use serde::de::{DeserializeOwned, Error};
-use serde::{Deserialize, Deserializer};
-use serde_json::{Value, json};
+use foundation::Problem;
+use foundation::kinds::{KIND, Kinds, from_table};
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value};
 
-/// Reads a kind's name, or a table tagged by its kind. `removed` lists the names of removed kinds, each with a hint.
-pub(super) fn name_or_table<'de, T: DeserializeOwned, D: Deserializer<'de>>(
-    from: D,
-    removed: &[(&str, &str)],
-) -> Result<T, D::Error> {
-    let table = match Value::deserialize(from)? {
-        Value::String(kind) => json!({ "kind": kind }),
-        Value::Object(table) if !table.contains_key("kind") => {
-            return Err(D::Error::missing_field("kind"));
-        }
-        other => other,
-    };
-    if let Some((kind, hint)) = removed.iter().find(|(kind, _)| table["kind"] == *kind) {
-        return Err(D::Error::custom(format!("{kind:?} was removed: {hint}")));
+/// Reads a table. `removed` lists the names of removed kinds, each with a hint.
+pub(super) fn read<T: Kinds>(table: Map<String, Value>, removed: &[(&str, &str)]) -> Result<T, Problem> {
+    let kind = table.get(KIND);
+    match removed
+        .iter()
+        .find(|(removed, _)| kind.is_some_and(|kind| kind == removed))
+    {
+        Some((kind, hint)) => Err(Problem::new("", format!("{kind:?} was removed: {hint}"))),
+        None => from_table(table),
     }
-    T::deserialize(table).map_err(D::Error::custom)
 }
 
-/// Declares an enum of kinds with one settings type each: `"name" => file::Type`. The doc comment of the type is the
-/// help for users.
+/// Adds the names of kinds to the schema of the tables.
+pub(super) fn add_names<T: Kinds + JsonSchema>(tables: &mut Schema) {
+    tables.remove("description");
+    *tables = json_schema!({
+        "description": format!("{}: by its kind, or a table with its kind and keys", T::schema_name()),
+        "anyOf": [{ "type": "string", "enum": T::KINDS }, tables],
+    });
+}
+
+/// Declares an enum of kinds as [`foundation::kinds!`] does, with the name of a kind as its text form.
 macro_rules! kinds {
     (
-        $(#[$doc:meta])* $config:ident, $table:ident, $settings:ident, $built:ty, $what:literal, $removed:expr;
-        $($key:literal => $file:ident::$name:ident,)+
+        $(#[$doc:meta])*
+        pub enum $name:ident: $settings:ident, $built:ty, $what:tt, $removed:expr;
+        $($kinds:tt)+
     ) => {
-        $(pub use $file::$name;)+
-
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum $config {
-            $(#[doc = concat!("Settings of `", $key, "`.")] $name($name),)+
+        foundation::kinds! {
+            $(#[$doc])*
+            #[serde(remote = "Self", tag = "kind")]
+            #[schemars(rename = $what, transform = crate::mptcp::kinds::add_names::<$name>)]
+            pub enum $name: $settings { $($kinds)+ }
         }
 
-        #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-        #[serde(tag = "kind")]
-        enum $table {
-            $(#[serde(rename = $key)] $name($name),)+
-        }
-
-        impl $config {
-            /// Names of all kinds.
-            pub const KINDS: &'static [&'static str] = &[$($key,)+];
-
+        impl $name {
             /// Returns the keys that are out of range.
             #[must_use]
             pub fn validate(&self) -> Vec<foundation::Problem> {
                 self.settings().validate()
-            }
-
-            /// Returns the name of the kind.
-            #[must_use]
-            pub const fn name(&self) -> &'static str {
-                match self {
-                    $(Self::$name(_) => $key,)+
-                }
             }
 
             /// Builds the instance of one connection.
@@ -66,42 +52,29 @@ macro_rules! kinds {
             pub fn build(&self) -> $built {
                 self.settings().build()
             }
+        }
 
-            fn settings(&self) -> &dyn $settings {
-                match self {
-                    $(Self::$name(settings) => settings,)+
-                }
+        impl foundation::kinds::Written for $name {
+            fn expected() -> std::borrow::Cow<'static, str> {
+                format!("one of {}, or a table with one as its kind", Self::KINDS.join(", ")).into()
+            }
+
+            fn from_text(kind: &str) -> Result<Self, String> {
+                let table = [(foundation::kinds::KIND.to_owned(), kind.into())];
+                Self::from_table(table.into_iter().collect()).map_err(|problem| problem.message)
+            }
+
+            fn from_table(table: serde_json::Map<String, serde_json::Value>) -> Result<Self, foundation::Problem> {
+                crate::mptcp::kinds::read(table, $removed)
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $config {
-            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                Ok(match crate::mptcp::kinds::name_or_table(from, $removed)? {
-                    $($table::$name(settings) => Self::$name(settings),)+
-                })
-            }
-        }
-
-        impl serde::Serialize for $config {
+        impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                match self {
-                    $(Self::$name(settings) if *settings == $name::default() => to.serialize_str($key),)+
-                    $(Self::$name(settings) => $table::$name(settings.clone()).serialize(to),)+
+                match foundation::kinds::from_kind(self.kind()) {
+                    Some(default) if *self == default => to.serialize_str(self.kind()),
+                    _ => Self::serialize(self, to),
                 }
-            }
-        }
-
-        impl schemars::JsonSchema for $config {
-            fn schema_name() -> std::borrow::Cow<'static, str> {
-                $what.into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                let table = $table::json_schema(generator);
-                schemars::json_schema!({
-                    "description": concat!($what, ": by its kind, or a table with its kind and keys"),
-                    "anyOf": [{ "type": "string", "enum": Self::KINDS }, table],
-                })
             }
         }
     };

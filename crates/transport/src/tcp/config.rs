@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use foundation::{Duration, Size};
+use foundation::{Duration, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,132 +65,98 @@ pub enum StackKind {
     Longfat,
 }
 
-/// TCP and its settings. Every key but `kind` is optional; its default comes from the profile.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TcpConfig {
-    /// Always "tcp".
-    pub kind: TcpKind,
-    /// TCP implementation at the hosts in world netns: "kernel", or "longfat" for this project's own, which accepts every key and controller. World sim always runs longfat. Default: netns "kernel".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stack: Option<StackKind>,
-    /// Path of a connection where several exist: first, random, round-robin or least-rtt (by the latest measurement). Default: "first".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathChoice>,
-    /// Constants and behaviour to follow: linux, rfc or ns3. Default: "linux".
-    #[serde(default)]
-    pub profile: Profile,
-    /// Congestion controller; follows the profile's rules unless it sets its own. Default: linux "cubic", rfc and ns3 "reno".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub congestion: Option<CongestionConfig>,
-    /// Initial congestion window in packets. Default: 10 (RFC 6928), or the controller's own key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub initial_window: Option<u32>,
-    /// Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default: "1460B".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mss: Option<Size>,
-    /// Loss detection: rack-tlp, sack or newreno. Default: linux "rack-tlp", rfc and ns3 "sack".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<Recovery>,
-    /// Offer selective acknowledgements (RFC 2018). Default: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sack: Option<bool>,
-    /// Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dsack: Option<bool>,
-    /// Offer timestamps (RFC 7323). Default: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timestamps: Option<bool>,
-    /// Offer window scaling (RFC 7323). Default: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window_scaling: Option<bool>,
-    /// Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ecn: Option<bool>,
-    /// Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms", rfc and ns3 "1s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_rto: Option<Duration>,
-    /// Maximum RTO. Default: linux "120s", rfc and ns3 "60s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_rto: Option<Duration>,
-    /// RTO before the first RTT sample. Default: "1s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_rto: Option<Duration>,
-    /// ACK delay, at most "500ms"; "0ms" sends each ACK at once. Default: linux "40ms" adapting up to "200ms", rfc and ns3 "200ms".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delayed_ack: Option<Duration>,
-    /// Number of full segments that triggers an ACK at once. Default: 2.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 64))]
-    pub ack_every: Option<u16>,
-    /// Acknowledge the first segments of a connection at once. Default: linux true, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quick_acks: Option<bool>,
-    /// Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3 false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nagle: Option<bool>,
-    /// Memory for unacknowledged and unsent data, overhead included. Default: linux "4MiB" (tcp_wmem), rfc "1MiB", ns3 "128KiB".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub send_buffer: Option<Size>,
-    /// Memory per segment in the send buffer in addition to its payload. Default: linux "832B" (no segmentation offload), else "0B".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub send_overhead: Option<Size>,
-    /// Grow the send buffer with the congestion window, up to send_buffer; otherwise all of it is available from the start. Default: linux true, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub send_autotuning: Option<bool>,
-    /// Memory for received data, overhead included, below "1GiB"; it limits the advertised window. Default: linux "6MiB" (tcp_rmem), rfc "1MiB", ns3 "128KiB".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receive_buffer: Option<Size>,
-    /// Memory per segment in the receive buffer in addition to its payload. Default: linux "856B", else "0B".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receive_overhead: Option<Size>,
-    /// Grow the receive buffer with the data read per round trip, from twice the initial window up to receive_buffer; otherwise all of it is available from the start, as with the shared window of multipath TCP. Default: linux true, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receive_autotuning: Option<bool>,
-    /// Window that the receiver advertises first; each arriving segment then raises it by two segments, up to receive_buffer. Default: linux "64KiB", rfc and ns3 all of receive_buffer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_receive_window: Option<Size>,
-    /// Duration of TIME-WAIT. Default: linux "60s", rfc and ns3 "240s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_wait: Option<Duration>,
-    /// Time limit of a closed connection in FIN-WAIT-2. Default: linux "60s", else unlimited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fin_timeout: Option<Duration>,
-    /// Time without an acknowledgement after which the connection fails. Default: linux "924.6s", rfc "300s", ns3 "127s".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub user_timeout: Option<Duration>,
-    /// Maximum retransmissions of a SYN. Default: 6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 127))]
-    pub syn_retries: Option<u32>,
-    /// Idle time before keep-alive probes; the connection fails after nine unanswered probes 75 s apart. Default: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keep_alive: Option<Duration>,
-    /// Reduce the congestion window after an idle period (RFC 5681, section 4.1). Default: true, ns3 false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slow_start_after_idle: Option<bool>,
-    /// Send tail loss probes (RFC 8985, section 7). Default: linux true, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tail_loss_probe: Option<bool>,
-    /// Send new data on the first duplicate ACKs (RFC 3042). Default: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limited_transmit: Option<bool>,
-    /// Detect spurious timeouts (F-RTO, RFC 5682). Default: linux true, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frto: Option<bool>,
-    /// Proportional rate reduction during recovery (RFC 6937). Default: true, rfc false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prr: Option<bool>,
-    /// TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues cookies. Default: false.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub fast_open: bool,
-    /// T/TCP (RFC 1644; historic and open to forgery): a complete transaction takes three segments between hosts that have cached each other's connection count. Default: false.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub ttcp: bool,
-    /// Undo a window reduction that proves spurious (Eifel, RFC 4015; DSACK, RFC 3708). Default: linux true, else false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undo: Option<bool>,
+omit_unset! {
+    /// TCP and its settings. Every key but `kind` is optional; its default comes from the profile.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct TcpConfig {
+        /// Always "tcp".
+        pub kind: TcpKind,
+        /// TCP implementation at the hosts in world netns: "kernel", or "longfat" for this project's own, which accepts every key and controller. World sim always runs longfat. Default: netns "kernel".
+        pub stack: Option<StackKind>,
+        /// Path of a connection where several exist: first, random, round-robin or least-rtt (by the latest measurement). Default: "first".
+        pub path: Option<PathChoice>,
+        /// Constants and behaviour to follow: linux, rfc or ns3. Default: "linux".
+        #[serde(default)]
+        pub profile: Profile,
+        /// Congestion controller; follows the profile's rules unless it sets its own. Default: linux "cubic", rfc and ns3 "reno".
+        pub congestion: Option<CongestionConfig>,
+        /// Initial congestion window in packets. Default: 10 (RFC 6928), or the controller's own key.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub initial_window: Option<u32>,
+        /// Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default: "1460B".
+        pub mss: Option<Size>,
+        /// Loss detection: rack-tlp, sack or newreno. Default: linux "rack-tlp", rfc and ns3 "sack".
+        pub recovery: Option<Recovery>,
+        /// Offer selective acknowledgements (RFC 2018). Default: true.
+        pub sack: Option<bool>,
+        /// Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false.
+        pub dsack: Option<bool>,
+        /// Offer timestamps (RFC 7323). Default: true.
+        pub timestamps: Option<bool>,
+        /// Offer window scaling (RFC 7323). Default: true.
+        pub window_scaling: Option<bool>,
+        /// Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a request.
+        pub ecn: Option<bool>,
+        /// Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms", rfc and ns3 "1s".
+        pub min_rto: Option<Duration>,
+        /// Maximum RTO. Default: linux "120s", rfc and ns3 "60s".
+        pub max_rto: Option<Duration>,
+        /// RTO before the first RTT sample. Default: "1s".
+        pub initial_rto: Option<Duration>,
+        /// ACK delay, at most "500ms"; "0ms" sends each ACK at once. Default: linux "40ms" adapting up to "200ms", rfc and ns3 "200ms".
+        pub delayed_ack: Option<Duration>,
+        /// Number of full segments that triggers an ACK at once. Default: 2.
+        #[schemars(range(min = 1, max = 64))]
+        pub ack_every: Option<u16>,
+        /// Acknowledge the first segments of a connection at once. Default: linux true, else false.
+        pub quick_acks: Option<bool>,
+        /// Delay a small segment while another is unacknowledged (Nagle's algorithm). Default: true, ns3 false.
+        pub nagle: Option<bool>,
+        /// Memory for unacknowledged and unsent data, overhead included. Default: linux "4MiB" (tcp_wmem), rfc "1MiB", ns3 "128KiB".
+        pub send_buffer: Option<Size>,
+        /// Memory per segment in the send buffer in addition to its payload. Default: linux "832B" (no segmentation offload), else "0B".
+        pub send_overhead: Option<Size>,
+        /// Grow the send buffer with the congestion window, up to send_buffer; otherwise all of it is available from the start. Default: linux true, else false.
+        pub send_autotuning: Option<bool>,
+        /// Memory for received data, overhead included, below "1GiB"; it limits the advertised window. Default: linux "6MiB" (tcp_rmem), rfc "1MiB", ns3 "128KiB".
+        pub receive_buffer: Option<Size>,
+        /// Memory per segment in the receive buffer in addition to its payload. Default: linux "856B", else "0B".
+        pub receive_overhead: Option<Size>,
+        /// Grow the receive buffer with the data read per round trip, from twice the initial window up to receive_buffer; otherwise all of it is available from the start, as with the shared window of multipath TCP. Default: linux true, else false.
+        pub receive_autotuning: Option<bool>,
+        /// Window that the receiver advertises first; each arriving segment then raises it by two segments, up to receive_buffer. Default: linux "64KiB", rfc and ns3 all of receive_buffer.
+        pub initial_receive_window: Option<Size>,
+        /// Duration of TIME-WAIT. Default: linux "60s", rfc and ns3 "240s".
+        pub time_wait: Option<Duration>,
+        /// Time limit of a closed connection in FIN-WAIT-2. Default: linux "60s", else unlimited.
+        pub fin_timeout: Option<Duration>,
+        /// Time without an acknowledgement after which the connection fails. Default: linux "924.6s", rfc "300s", ns3 "127s".
+        pub user_timeout: Option<Duration>,
+        /// Maximum retransmissions of a SYN. Default: 6.
+        #[schemars(range(max = 127))]
+        pub syn_retries: Option<u32>,
+        /// Idle time before keep-alive probes; the connection fails after nine unanswered probes 75 s apart. Default: never.
+        pub keep_alive: Option<Duration>,
+        /// Reduce the congestion window after an idle period (RFC 5681, section 4.1). Default: true, ns3 false.
+        pub slow_start_after_idle: Option<bool>,
+        /// Send tail loss probes (RFC 8985, section 7). Default: linux true, else false.
+        pub tail_loss_probe: Option<bool>,
+        /// Send new data on the first duplicate ACKs (RFC 3042). Default: true.
+        pub limited_transmit: Option<bool>,
+        /// Detect spurious timeouts (F-RTO, RFC 5682). Default: linux true, else false.
+        pub frto: Option<bool>,
+        /// Proportional rate reduction during recovery (RFC 6937). Default: true, rfc false.
+        pub prr: Option<bool>,
+        /// TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues cookies. Default: false.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub fast_open: bool,
+        /// T/TCP (RFC 1644; historic and open to forgery): a complete transaction takes three segments between hosts that have cached each other's connection count. Default: false.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        pub ttcp: bool,
+        /// Undo a window reduction that proves spurious (Eifel, RFC 4015; DSACK, RFC 3708). Default: linux true, else false.
+        pub undo: Option<bool>,
+    }
 }
 
 impl TcpConfig {

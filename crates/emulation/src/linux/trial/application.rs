@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use experiment::Side;
 use experiment::application::{Application, Notice, Progress, Stream};
-use experiment::trace::Side;
 use foundation::Instant;
 use socket::pattern;
 use transport::Statistics;

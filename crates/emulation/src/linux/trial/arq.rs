@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
+use experiment::Side;
 use experiment::application::Application;
 use experiment::outcome::SendCounters;
 use experiment::plan::Group;
-use experiment::trace::{Probe, Side};
+use experiment::trace::Probe;
 use foundation::Instant;
 use socket::datagrams::Peer;
 use socket::payload::ReceivedPayload;

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use experiment::Side;
 use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters, Transaction};
-use experiment::trace::{Probe, Side};
+use experiment::trace::Probe;
 use foundation::Instant;
 use hdrhistogram::Histogram;
 

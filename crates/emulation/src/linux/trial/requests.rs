@@ -4,9 +4,10 @@ use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 
+use experiment::Side;
 use experiment::outcome::{SendCounters, Transaction};
 use experiment::plan::Group;
-use experiment::trace::{Probe, Side};
+use experiment::trace::Probe;
 use kernel::TcpInfo;
 use measurement::capture::Protocol;
 use socket2::SockRef;

@@ -11,7 +11,6 @@ use experiment::metrics::GoodputWindow;
 use experiment::observation::Observation;
 use experiment::plan::Group;
 use experiment::trace::Sampling;
-use experiment::trace::series::flow_name;
 use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::{LinkId, Network, Topology};
@@ -360,7 +359,7 @@ impl<'e> Trial<'e> {
             let group = &groups[id.group as usize];
             let to = group.data_receiver();
             if let Some(probe) = flow.probe(to.other()) {
-                let name = || flow_name(group, id.pair, self.topology);
+                let name = || group.flow_name(id.pair, self.topology);
                 let delivered = flow.delivered_to(to);
                 sampling.take_flow(now, id.number, name, &probe, delivered);
             }

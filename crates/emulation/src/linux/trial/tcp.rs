@@ -5,8 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
+use experiment::Side;
 use experiment::plan::Group;
-use experiment::trace::Side;
 use experiment::workload::WorkloadKind;
 use kernel::TcpInfo;
 use socket2::SockRef;

@@ -6,10 +6,11 @@ use std::io::{Result, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use experiment::Side;
 use experiment::plan::{Group, Protocol};
 use experiment::trace::capture::{Capture, CaptureOptions};
 use experiment::trace::content::{Message, MessageProtocol};
-use experiment::trace::{Content, EventTable, Series, Side, TraceEvent, TraceEventKind, TracedPacket};
+use experiment::trace::{Content, EventTable, Series, TraceEvent, TraceEventKind, TracedPacket};
 use foundation::icmp::{Echo, PROTOCOL as ICMP};
 use foundation::{Duration, Instant};
 use transport::arq::{StreamRange, codec};

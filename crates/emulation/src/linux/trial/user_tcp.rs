@@ -7,10 +7,11 @@ use std::time::Duration as StdDuration;
 
 use std::sync::atomic::Ordering;
 
+use experiment::Side;
 use experiment::application::Application;
 use experiment::outcome::SendCounters;
 use experiment::plan::{Group, Protocol};
-use experiment::trace::{Probe, Side};
+use experiment::trace::Probe;
 use foundation::{Duration, Instant, Streams};
 use network::HostId;
 use socket::pattern;

@@ -1,5 +1,8 @@
 //! All connections under one policy, and the accounts of the paths to each peer.
 
+mod events;
+mod requests;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -8,12 +11,11 @@ use foundation::{Duration, Generator, Instant, Streams};
 
 use super::announcements::Announcements;
 use super::connection::Connection;
-use super::control::{ConnectionStatus, PathStatus, PeerStatus, Reply, Request};
 use super::notification::Notification;
 use super::options::Options;
-use super::peer::{Peer, routed};
+use super::peer::Peer;
 use crate::mptcp::director::{Director, UnknownSize, Way};
-use crate::mptcp::events::{Event, SocketPair};
+use crate::mptcp::events::SocketPair;
 use crate::mptcp::manager::Manager;
 use crate::mptcp::paths::{Path, paths};
 use crate::mptcp::tcp_sockets::tcp_sockets;
@@ -115,78 +117,6 @@ impl<'o> Connections<'o> {
         Some((director, number))
     }
 
-    pub(super) fn handle_event(
-        &mut self,
-        now: Instant,
-        event: Event,
-        manager: &Manager,
-        notify: &mut dyn FnMut(Notification),
-    ) {
-        if self.options.announce {
-            self.announcements
-                .handle_event(event, &self.paths, manager, notify);
-        }
-        match event {
-            Event::Created {
-                token,
-                pair,
-                server: false,
-            } => match self.connections.get_mut(&token) {
-                Some(connection) => {
-                    connection.subflows.insert(pair);
-                }
-                None => {
-                    self.first_subflows.insert(token, pair);
-                }
-            },
-            Event::Established {
-                token,
-                pair,
-                server: false,
-            } => {
-                self.first_subflows.remove(&token);
-                if let Some(connection) = self.connections.get_mut(&token) {
-                    connection.subflows.insert(pair);
-                } else if !self.options.requested_only {
-                    self.adopt(now, token, pair, notify);
-                }
-            }
-            Event::SubflowEstablished { token, pair } => {
-                if let Some(connection) = self.connections.get_mut(&token) {
-                    connection.subflows.insert(pair);
-                }
-            }
-            Event::SubflowClosed { token, pair, .. } => {
-                if let Some(connection) = self.connections.get_mut(&token) {
-                    connection.subflows.remove(&pair);
-                }
-            }
-            Event::Closed { token } => self.close(token, notify),
-            Event::Announced { token, id, remote } => self.learn(token, id, remote),
-            Event::Removed { token, id } => self.forget(token, id, manager),
-            Event::Created { .. } | Event::Established { .. } => {}
-        }
-    }
-
-    /// Manages a connection that no application registered.
-    fn adopt(&mut self, now: Instant, token: u32, pair: SocketPair, notify: &mut dyn FnMut(Notification)) {
-        let to = pair.remote.ip().to_canonical();
-        let Some((mut director, peer)) = self.open(now, to, None) else {
-            return;
-        };
-        if let Some(place) = self.peers.get(&peer).and_then(|peer| peer.way_of(&pair)) {
-            director.set_first(place);
-        }
-        let opening = PendingConnection {
-            to,
-            peer,
-            size: None,
-            director,
-            at: now,
-        };
-        self.add(token, pair.remote.port(), opening, Some(pair), notify);
-    }
-
     fn add(
         &mut self,
         token: u32,
@@ -250,45 +180,6 @@ impl<'o> Connections<'o> {
                 || connections.values().any(|connection| connection.peer == *number)
                 || openings.values().any(|opening| opening.peer == *number)
         });
-    }
-
-    /// Adds a way to an address that the peer of a connection announced.
-    fn learn(&mut self, token: u32, id: u8, remote: std::net::SocketAddr) {
-        let address = remote.ip().to_canonical();
-        let Some(connection) = self.connections.get_mut(&token) else {
-            return;
-        };
-        connection.announced.insert(id, address);
-        let path = routed(&self.paths, address);
-        let (Some(path), Some(peer)) = (path, self.peers.get_mut(&connection.peer)) else {
-            return;
-        };
-        let port = Some(remote.port()).filter(|&port| port != 0 && port != connection.port);
-        let way = Way {
-            path,
-            remote: address,
-            port,
-        };
-        peer.add(way);
-        connection.director.reconsider(connection.size, &peer.account);
-    }
-
-    /// Closes the subflows to an address that the peer of a connection withdrew.
-    fn forget(&mut self, token: u32, id: u8, manager: &Manager) {
-        let Some(connection) = self.connections.get_mut(&token) else {
-            return;
-        };
-        // 0 is the address of the first subflow.
-        let remote = connection
-            .announced
-            .remove(&id)
-            .or((id == 0).then_some(connection.to));
-        let Some(remote) = remote else { return };
-        if let Some(peer) = self.peers.get(&connection.peer) {
-            connection.remove_ways(token, peer, &|way| way.remote == remote, manager);
-            connection.director.reconsider(connection.size, &peer.account);
-            self.current.remove(&connection.to);
-        }
     }
 
     /// Reads the host's addresses; connections join new ones and leave lost ones.
@@ -364,88 +255,6 @@ impl<'o> Connections<'o> {
             connection.advance(now, token, peer, &sockets, manager, notify);
         }
         Ok(())
-    }
-
-    /// Answers a request of an application.
-    pub(super) fn answer(
-        &mut self,
-        now: Instant,
-        request: Request,
-        notify: &mut dyn FnMut(Notification),
-    ) -> Reply {
-        match request {
-            Request::Open { to, size } => {
-                let to = to.to_canonical();
-                let opened = self.open(now, to, size);
-                let Some((director, peer)) = opened else {
-                    return Reply::Error(format!("no path of this host leads to {to}"));
-                };
-                let from = self.peers[&peer].ways[director.first().index()].path.address;
-                let number = self.opened;
-                let opening = PendingConnection {
-                    to,
-                    peer,
-                    size,
-                    director,
-                    at: now,
-                };
-                self.openings.insert(number, opening);
-                Reply::Opening {
-                    opening: number,
-                    from,
-                }
-            }
-            Request::Begin { opening, token, port } => {
-                let Some(opening) = self.openings.remove(&opening) else {
-                    return Reply::Error(format!("no registration {opening}"));
-                };
-                let first = self.first_subflows.remove(&token);
-                // The connection's event may arrive before this request; the request has more information.
-                let adopted = self.connections.remove(&token);
-                let first = first.or_else(|| adopted.and_then(|adopted| adopted.subflows.first().copied()));
-                self.add(token, port, opening, first, notify);
-                Reply::Begun { token }
-            }
-            Request::Status {} => self.status(),
-        }
-    }
-
-    fn status(&self) -> Reply {
-        let millis = |duration: Duration| Some(duration.as_secs_f64() * 1e3).filter(|millis| *millis > 0.0);
-        let current = self.current.values().filter_map(|number| self.peers.get(number));
-        let peers = current.map(|peer| PeerStatus {
-            address: peer.address,
-            paths: peer
-                .ways
-                .iter()
-                .zip(peer.account.paths())
-                .map(|(way, account)| PathStatus {
-                    address: way.path.address,
-                    rtt_ms: millis(account.rtt),
-                    base_rtt_ms: millis(account.base_rtt),
-                    unfinished: account.unfinished,
-                    acknowledged: account.acknowledged,
-                    subflows: account.subflows,
-                })
-                .collect(),
-        });
-        let connections = self
-            .connections
-            .iter()
-            .map(|(&token, connection)| ConnectionStatus {
-                token,
-                to: connection.to,
-                size: connection.size,
-                bytes: self
-                    .peers
-                    .get(&connection.peer)
-                    .map(|peer| connection.by_address(peer))
-                    .unwrap_or_default(),
-            });
-        Reply::Status {
-            peers: peers.collect(),
-            connections: connections.collect(),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{LossModel, LossProcess};
 use crate::impairment::chance::Chance;
 
-/// Independent loss of each packet
+/// Independent loss of each packet, with a probability; short form "2%"
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bernoulli {
@@ -16,6 +16,8 @@ pub struct Bernoulli {
 }
 
 impl LossModel for Bernoulli {
+    type Process = Coin;
+
     fn mean(&self) -> f64 {
         self.probability.value()
     }
@@ -23,11 +25,8 @@ impl LossModel for Bernoulli {
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
     }
-}
 
-impl Bernoulli {
-    /// Returns the process at the start of a link.
-    pub(super) fn start(&self, stream: Generator) -> Coin {
+    fn start(&self, stream: Generator) -> Coin {
         Coin {
             chance: Chance::new(self.probability),
             stream,

@@ -1,6 +1,6 @@
 //! Periodic losses.
 
-use foundation::Problem;
+use foundation::{Generator, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct Every {
 }
 
 impl LossModel for Every {
+    type Process = Countdown;
+
     fn mean(&self) -> f64 {
         1.0 / self.every as f64
     }
@@ -26,11 +28,8 @@ impl LossModel for Every {
         }
         vec![Problem::new("every", "0 is out of range: at least 1")]
     }
-}
 
-impl Every {
-    /// Returns the process at the start of a link.
-    pub(super) fn start(&self) -> Countdown {
+    fn start(&self, _: Generator) -> Countdown {
         let period = self.every.max(1);
         Countdown { period, left: period }
     }

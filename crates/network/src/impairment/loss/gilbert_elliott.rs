@@ -37,6 +37,8 @@ impl GilbertElliott {
 }
 
 impl LossModel for GilbertElliott {
+    type Process = Chain;
+
     fn mean(&self) -> f64 {
         let bad = self.bad();
         bad * self.loss_bad.value() + (1.0 - bad) * self.loss_good.value()
@@ -50,11 +52,8 @@ impl LossModel for GilbertElliott {
         let message = "\"0%\" is out of range: above 0% (otherwise the chain never changes state)";
         stuck.map(|(key, _)| Problem::new(key, message)).collect()
     }
-}
 
-impl GilbertElliott {
-    /// Returns the process at the start of a link.
-    pub(super) fn start(&self, mut stream: Generator) -> Chain {
+    fn start(&self, mut stream: Generator) -> Chain {
         // The stationary distribution as the initial one gives the same mean loss from the first packet on.
         let start = Probability::new(self.bad()).unwrap_or_default();
         Chain {

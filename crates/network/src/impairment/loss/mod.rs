@@ -3,87 +3,77 @@
 //! The result for a packet depends only on its number on the link and the link's loss stream, not on time or size.
 //!
 //! A model is one file with a settings struct that implements [`LossModel`] and a struct that implements [`LossProcess`]; it
-//! has a `mod`, a `pub use`, a line in `kinds!`, and a variant of [`Loss`] below.
-
-mod bernoulli;
-mod every;
-mod gilbert_elliott;
-mod packets;
+//! has a line in `models!` below.
 
 use std::borrow::Cow;
 
 use foundation::kinds::{KIND, Written};
-use foundation::{Probability, Problem, Streams, kinds};
+use foundation::{Generator, Probability, Problem, Streams, kinds};
 use schemars::{Schema, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use bernoulli::Bernoulli;
-pub use every::Every;
-pub use gilbert_elliott::GilbertElliott;
-pub use packets::Packets;
-
 /// The settings of a loss model.
-trait LossModel {
+pub(crate) trait LossModel {
+    /// The state on a link.
+    type Process: LossProcess
+    where
+        Self: Sized;
+
     /// Returns the share of packets lost in the long run.
     fn mean(&self) -> f64;
 
     /// Returns all values out of range.
     fn validate(&self) -> Vec<Problem>;
+
+    /// Returns the state at the start of a link.
+    fn start(&self, stream: Generator) -> Self::Process
+    where
+        Self: Sized;
 }
 
 /// The state of a loss model on a link.
-trait LossProcess {
+pub(crate) trait LossProcess {
     /// Returns whether the next packet is lost. Always takes the same number of draws.
     fn next(&mut self) -> bool;
 }
 
-kinds! {
-    /// Which packets a link loses, decided in the order of their arrival at the link.
-    #[serde(remote = "Self", tag = "kind")]
-    #[schemars(rename = "Loss", transform = add_text_form)]
-    pub enum LossConfig: LossModel {
-        /// Independent loss of each packet, with a probability; short form "2%"
-        "bernoulli" => Bernoulli,
-        /// Burst loss: a good and a bad state with these transition probabilities per packet (Gilbert 1960; Elliott 1963). The share of packets in the bad state is enter_bad / (enter_bad + leave_bad); it lasts 1 / leave_bad packets on average
-        "gilbert-elliott" => GilbertElliott,
-        /// Loss of every n-th packet
-        "every" => Every,
-        /// Loss of listed packets
-        "packets" => Packets,
-    }
+/// Declares the models as kinds of [`LossConfig`], and the dispatch to their processes.
+macro_rules! models {
+    ($($name:literal => $model:ident in $file:ident,)+) => {
+        kinds! {
+            /// Which packets a link loses, decided in the order of their arrival at the link.
+            #[serde(remote = "Self", tag = "kind")]
+            #[schemars(rename = "Loss", transform = add_text_form)]
+            pub enum LossConfig: LossModel { $($name => $model in $file,)+ }
+        }
+
+        /// The loss model of a link. An enum, since it runs for every packet.
+        #[derive(Clone, Debug)]
+        pub(crate) enum Loss {
+            $($model(<$model as LossModel>::Process),)+
+        }
+
+        impl Loss {
+            pub(crate) fn new(config: &LossConfig, streams: Streams) -> Self {
+                let stream = streams.stream("loss");
+                match config { $(LossConfig::$model(model) => Self::$model(model.start(stream)),)+ }
+            }
+
+            /// Returns whether the next packet is lost.
+            #[inline]
+            pub(crate) fn next(&mut self) -> bool {
+                match self { $(Self::$model(process) => process.next(),)+ }
+            }
+        }
+    };
 }
 
-/// The loss model of a link. An enum, since it runs for every packet.
-#[derive(Clone, Debug)]
-pub(crate) enum Loss {
-    Bernoulli(bernoulli::Coin),
-    GilbertElliott(gilbert_elliott::Chain),
-    Every(every::Countdown),
-    Packets(packets::List),
-}
-
-impl Loss {
-    pub(crate) fn new(config: &LossConfig, streams: Streams) -> Self {
-        let stream = streams.stream("loss");
-        match config {
-            LossConfig::Bernoulli(model) => Self::Bernoulli(model.start(stream)),
-            LossConfig::GilbertElliott(model) => Self::GilbertElliott(model.start(stream)),
-            LossConfig::Every(model) => Self::Every(model.start()),
-            LossConfig::Packets(model) => Self::Packets(model.start()),
-        }
-    }
-
-    /// Returns whether the next packet is lost.
-    #[inline]
-    pub(crate) fn next(&mut self) -> bool {
-        match self {
-            Self::Bernoulli(process) => process.next(),
-            Self::GilbertElliott(process) => process.next(),
-            Self::Every(process) => process.next(),
-            Self::Packets(process) => process.next(),
-        }
-    }
+models! {
+    "bernoulli" => Bernoulli in bernoulli,
+    "gilbert-elliott" => GilbertElliott in gilbert_elliott,
+    "every" => Every in every,
+    "packets" => Packets in packets,
 }
 
 impl LossConfig {
@@ -130,23 +120,17 @@ impl Written for LossConfig {
         }
     }
 
-    /// The kind was named `model`, and was optional for `every` and `packets`.
-    fn modernize(table: &mut Map<String, Value>) {
-        if table.contains_key(KIND) {
-            return;
+    /// In older studies the kind is named `model`, and is optional for `every` and `packets`.
+    fn from_table(mut table: Map<String, Value>) -> Result<Self, Problem> {
+        if !table.contains_key(KIND) {
+            let unnamed = ["every", "packets"]
+                .into_iter()
+                .find(|key| table.contains_key(*key));
+            if let Some(kind) = table.remove("model").or(unnamed.map(Value::from)) {
+                table.insert(KIND.to_owned(), kind);
+            }
         }
-        let unnamed = ["every", "packets"]
-            .into_iter()
-            .find(|key| table.contains_key(*key));
-        if let Some(kind) = table.remove("model").or(unnamed.map(Value::from)) {
-            table.insert(KIND.to_owned(), kind);
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for LossConfig {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        kinds::deserialize(deserializer)
+        kinds::from_table(table)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Loss of listed packets.
 
-use foundation::Problem;
+use foundation::{Generator, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub struct Packets {
 }
 
 impl LossModel for Packets {
+    type Process = List;
+
     fn mean(&self) -> f64 {
         0.0
     }
@@ -29,11 +31,8 @@ impl LossModel for Packets {
             "0 is out of range: packets are counted from 1",
         )]
     }
-}
 
-impl Packets {
-    /// Returns the process at the start of a link.
-    pub(super) fn start(&self) -> List {
+    fn start(&self, _: Generator) -> List {
         let mut numbers = self.packets.clone();
         numbers.sort_unstable();
         numbers.dedup();

@@ -7,7 +7,7 @@
 
 mod early;
 
-use foundation::{Generator, Instant, Probability, Problem, Size};
+use foundation::{Generator, Instant, Probability, Problem, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,34 +20,30 @@ use crate::queue::{
 
 use early::{Adaption, Average, Curve, INTERVAL, Spread, Zone};
 
-/// RED: drops arriving packets with a probability that increases with the average queue length (Floyd and Jacobson 1993).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Red {
-    /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
-    pub limit: Option<QueueLimit>,
-    /// Average queue length from which packets are dropped, at least "1pkt" or "1B"; default: the packets sent in 2.5 ms, at least 5.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
-    pub min_threshold: Option<QueueLimit>,
-    /// Average queue length at which the probability reaches max_probability, above min_threshold and in its unit; default: three times min_threshold.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "QueueLimit")]
-    pub max_threshold: Option<QueueLimit>,
-    /// Drop probability at max_threshold; above "0%"; default "10%".
-    pub max_probability: Probability,
-    /// Weight of the current queue length in the average, per packet; above 0, at most 1; default 0.002 (Floyd and Jacobson 1993, section 4).
-    pub weight: f64,
-    /// Linear increase of the probability to 1 between max_threshold and twice max_threshold, instead of a step; default true.
-    pub gentle: bool,
-    /// Adaptation of max_probability between 1% and 50%, which keeps the average half-way between the thresholds; default false (Adaptive RED, 2001).
-    pub adaptive: bool,
-    /// Mean packet size, for the decay of the average while the link is idle; at least "1B"; default "1500B".
-    pub mean_packet: Size,
-    /// Marking of ECN-capable packets up to max_threshold instead of dropping; default false.
-    pub ecn: bool,
+omit_unset! {
+    /// RED: drops arriving packets with a probability that increases with the average queue length (Floyd and Jacobson 1993).
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    pub struct Red {
+        /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
+        pub limit: Option<QueueLimit>,
+        /// Average queue length from which packets are dropped, at least "1pkt" or "1B"; default: the packets sent in 2.5 ms, at least 5.
+        pub min_threshold: Option<QueueLimit>,
+        /// Average queue length at which the probability reaches max_probability, above min_threshold and in its unit; default: three times min_threshold.
+        pub max_threshold: Option<QueueLimit>,
+        /// Drop probability at max_threshold; above "0%"; default "10%".
+        pub max_probability: Probability,
+        /// Weight of the current queue length in the average, per packet; above 0, at most 1; default 0.002 (Floyd and Jacobson 1993, section 4).
+        pub weight: f64,
+        /// Linear increase of the probability to 1 between max_threshold and twice max_threshold, instead of a step; default true.
+        pub gentle: bool,
+        /// Adaptation of max_probability between 1% and 50%, which keeps the average half-way between the thresholds; default false (Adaptive RED, 2001).
+        pub adaptive: bool,
+        /// Mean packet size, for the decay of the average while the link is idle; at least "1B"; default "1500B".
+        pub mean_packet: Size,
+        /// Marking of ECN-capable packets up to max_threshold instead of dropping; default false.
+        pub ecn: bool,
+    }
 }
 
 impl Default for Red {

@@ -1,18 +1,10 @@
 //! Path policies: the paths of a connection and the start of its subflows.
 //!
 //! A policy is one file with a settings struct that implements [`PolicySettings`] and a type that implements
-//! [`PathPolicy`], its `mod`, and a line in `kinds!` below. Simulation and the kernel's path manager use the same
+//! [`PathPolicy`], and a line in `kinds!` below. Simulation and the kernel's path manager use the same
 //! policies.
 
-mod all;
 mod choice;
-mod delayed;
-mod foresight;
-mod freeway;
-mod fsfs;
-mod in_kernel;
-mod mmptcp;
-mod single;
 
 use foundation::{Duration, Generator, Problem};
 
@@ -197,15 +189,15 @@ pub trait PolicySettings {
 
 kinds! {
     /// Path policy: a kind such as `"all"`, or a table with its kind and keys.
-    PolicyConfig, Table, PolicySettings, Box<dyn PathPolicy>, "Policy", &[];
-    "all" => all::All,
-    "single" => single::Single,
-    "fsfs" => fsfs::Fsfs,
-    "delayed" => delayed::Delayed,
-    "mmptcp" => mmptcp::Mmptcp,
-    "freeway" => freeway::Freeway,
-    "foresight" => foresight::Foresight,
-    "in-kernel" => in_kernel::InKernel,
+    pub enum PolicyConfig: PolicySettings, Box<dyn PathPolicy>, "Policy", &[];
+    "all" => All in all,
+    "single" => Single in single,
+    "fsfs" => Fsfs in fsfs,
+    "delayed" => Delayed in delayed,
+    "mmptcp" => Mmptcp in mmptcp,
+    "freeway" => Freeway in freeway,
+    "foresight" => Foresight in foresight,
+    "in-kernel" => InKernel in in_kernel,
 }
 
 impl PolicyConfig {

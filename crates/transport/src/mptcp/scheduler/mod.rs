@@ -1,15 +1,7 @@
 //! Packet schedulers, which select the subflow of each segment.
 //!
 //! A scheduler is one file with a settings struct that implements [`SchedulerSettings`] and a type that implements
-//! [`Scheduler`], its `mod`, and a line in `kinds!` below.
-
-mod blest;
-mod daps;
-mod ecf;
-mod min_rtt;
-mod otias;
-mod redundant;
-mod round_robin;
+//! [`Scheduler`], and a line in `kinds!` below.
 
 use foundation::{Duration, Instant, Problem};
 
@@ -97,14 +89,14 @@ const REMOVED: [(&str, &str); 2] = [
 
 kinds! {
     /// Packet scheduler: a kind such as `"min-rtt"`, or a table with its kind and keys.
-    SchedulerConfig, Table, SchedulerSettings, Box<dyn Scheduler>, "Scheduler", &REMOVED;
-    "min-rtt" => min_rtt::MinRtt,
-    "round-robin" => round_robin::RoundRobin,
-    "ecf" => ecf::Ecf,
-    "blest" => blest::Blest,
-    "redundant" => redundant::Redundant,
-    "daps" => daps::Daps,
-    "otias" => otias::Otias,
+    pub enum SchedulerConfig: SchedulerSettings, Box<dyn Scheduler>, "Scheduler", &REMOVED;
+    "min-rtt" => MinRtt in min_rtt,
+    "round-robin" => RoundRobin in round_robin,
+    "ecf" => Ecf in ecf,
+    "blest" => Blest in blest,
+    "redundant" => Redundant in redundant,
+    "daps" => Daps in daps,
+    "otias" => Otias in otias,
 }
 
 impl Default for SchedulerConfig {
@@ -179,7 +171,10 @@ mod tests {
             SchedulerConfig::default()
         );
         let error = read("\"min-rt\"").unwrap_err().to_string();
-        assert!(error.contains("unknown variant `min-rt`"), "{error}");
+        assert!(
+            error.contains("\"min-rt\" is not known: did you mean \"min-rtt\"?"),
+            "{error}"
+        );
         assert!(read("{\"kind\": \"min-rtt\", \"beta\": 1}").is_err());
         for removed in ["\"delay-aware\"", "{\"kind\": \"jitter-aware\", \"margin\": 2}"] {
             let error = read(removed).unwrap_err().to_string();

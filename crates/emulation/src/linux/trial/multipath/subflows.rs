@@ -5,8 +5,9 @@ use std::io;
 use std::net::{Ipv4Addr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use experiment::Side;
 use experiment::outcome::{PathBytes, SendCounters};
-use experiment::trace::{Probe, Side};
+use experiment::trace::Probe;
 use kernel::mptcp::{ConnectionInfo, Subflow};
 
 use crate::linux::trial::flow::{EndSnapshot, Flow, locked};

@@ -1,38 +1,37 @@
 //! Keys of Foresight.
 
-use foundation::{Problem, Size};
+use foundation::{Problem, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The paths with the smallest expected flow completion time, given all flows of the host (designed in this project).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct Foresight {
-    /// Use known flow sizes; otherwise every flow starts on one path and adds others as it grows. Default: true.
-    pub sizes: bool,
-    /// Count bytes that are assigned to a path and not acknowledged. Default: true.
-    pub backlog: bool,
-    /// Count recent losses. Default: true.
-    pub losses: bool,
-    /// Add a path if it can deliver data within the expected time increased by this fraction, 0 to 100. Default: 3.
-    #[schemars(range(min = 0.0, max = 100.0))]
-    pub slack: f64,
-    /// Tail segments to retransmit on another path when their acknowledgement is late, 0 to 16; 0 disables. Default: 10; over Linux's MPTCP 0, the only supported value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 16))]
-    pub tail: Option<u32>,
-    /// Smoothed round-trip times after the last data until its acknowledgement is late, 1 to 10; not over Linux's MPTCP. Default: 1.5.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1.0, max = 10.0))]
-    pub tail_after: Option<f64>,
-    /// Largest size of a short flow; with steer, larger flows avoid the paths of short flows. Default: "800kB".
-    pub short: Size,
-    /// Keep long flows off the paths with the smallest round-trip times, as many as short flows fill. Default: false.
-    pub steer: bool,
-    /// Round-trip times of the current path until an unanswered handshake retries on the next path, 1 to 10; 0 disables. Default: 2; over Linux's MPTCP 0, the only supported value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(max = 10.0))]
-    pub handshake_after: Option<f64>,
+omit_unset! {
+    /// The paths with the smallest expected flow completion time, given all flows of the host (designed in this project).
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Foresight {
+        /// Use known flow sizes; otherwise every flow starts on one path and adds others as it grows. Default: true.
+        pub sizes: bool,
+        /// Count bytes that are assigned to a path and not acknowledged. Default: true.
+        pub backlog: bool,
+        /// Count recent losses. Default: true.
+        pub losses: bool,
+        /// Add a path if it can deliver data within the expected time increased by this fraction, 0 to 100. Default: 3.
+        #[schemars(range(min = 0.0, max = 100.0))]
+        pub slack: f64,
+        /// Tail segments to retransmit on another path when their acknowledgement is late, 0 to 16; 0 disables. Default: 10; over Linux's MPTCP 0, the only supported value.
+        #[schemars(range(max = 16))]
+        pub tail: Option<u32>,
+        /// Smoothed round-trip times after the last data until its acknowledgement is late, 1 to 10; not over Linux's MPTCP. Default: 1.5.
+        #[schemars(range(min = 1.0, max = 10.0))]
+        pub tail_after: Option<f64>,
+        /// Largest size of a short flow; with steer, larger flows avoid the paths of short flows. Default: "800kB".
+        pub short: Size,
+        /// Keep long flows off the paths with the smallest round-trip times, as many as short flows fill. Default: false.
+        pub steer: bool,
+        /// Round-trip times of the current path until an unanswered handshake retries on the next path, 1 to 10; 0 disables. Default: 2; over Linux's MPTCP 0, the only supported value.
+        #[schemars(range(max = 10.0))]
+        pub handshake_after: Option<f64>,
+    }
 }
 
 impl Default for Foresight {

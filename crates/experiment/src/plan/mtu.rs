@@ -3,11 +3,11 @@
 use foundation::Problem;
 use transport::mptcp::segment::LEAST_MTU;
 
-use crate::plan::{Group, Protocol};
+use super::{Group, Protocol};
 
 /// Returns a problem for each group, the measured flows first, that runs multipath TCP over links whose MTU leaves no room
 /// for payload.
-pub(crate) fn check(groups: &[Group], hosts: &[String]) -> impl Iterator<Item = Problem> {
+pub(super) fn check(groups: &[Group], hosts: &[String]) -> impl Iterator<Item = Problem> {
     let multipath = |group: &&Group| matches!(group.protocol, Protocol::Mptcp(_));
     groups.iter().enumerate().filter(move |(_, group)| multipath(group)).filter_map(|(number, group)| {
         let ways = group.pairs.iter().flat_map(|pair| pair.ways.iter().map(move |way| (pair, way.mtu)));
