@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use foundation::Streams;
 
+use crate::calendar::MAX_LINKS;
 use crate::config::{LinkSpec, PathSpec};
 use crate::link::Link;
 use crate::network::Network;
@@ -82,10 +83,15 @@ impl NetworkBuilder {
     /// Adds a link in one direction. Its random streams derive from its name.
     ///
     /// # Panics
-    /// If a link with this name exists: two links with the same streams would lose the same packets.
+    /// If a link with this name exists (two links with the same streams would lose the same packets), or for more than
+    /// four million links.
     pub fn link(&mut self, name: impl Into<String>, spec: &LinkSpec) -> LinkId {
         let name = name.into();
         assert!(self.names.insert(name.clone()), "a second link is named {name:?}");
+        assert!(
+            self.links.len() < MAX_LINKS,
+            "a network has at most {MAX_LINKS} links"
+        );
         self.links.push((name, spec.clone()));
         LinkId(self.links.len() as u32 - 1)
     }

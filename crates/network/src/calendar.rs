@@ -1,10 +1,26 @@
-//! The event queue of links: a tournament tree with one leaf per link (Knuth, TAOCP vol. 3, 5.4.1).
+//! The event queue of links: a tournament tree with one leaf per link (Knuth, TAOCP vol. 3, 5.4.1) and four children per
+//! node, which fill a cache line.
 //!
 //! It contains only the head of each link, so its size is the number of links, not the number of
 //! packets in flight. An update replays all matches on the path to the root, without data-dependent branches:
 //! an early exit when the winner stays the same would add an unpredictable branch.
 
-/// The time of an event: nanoseconds, then the sequence number that breaks ties in order of scheduling.
+use std::hint::select_unpredictable;
+
+/// Bits of the link in an [`Entry`].
+const LINK_BITS: u32 = 22;
+/// Bits of the sequence number. Numbers wrap; only the order within one nanosecond depends on them.
+const SEQUENCE_BITS: u32 = 64 - LINK_BITS;
+const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
+
+/// Time of the next event of an empty calendar. Events at this time, after 584 years, never happen.
+pub(crate) const IDLE: u64 = u64::MAX;
+
+/// Maximum number of links in a network.
+pub(crate) const MAX_LINKS: usize = (1 << LINK_BITS) - 1;
+
+/// The time of an event: nanoseconds, then the sequence number that breaks ties in order of scheduling. The bits below
+/// are left free for the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DueTime(u128);
 
@@ -13,7 +29,7 @@ impl DueTime {
 
     #[inline]
     pub(crate) const fn new(nanos: u64, sequence: u64) -> Self {
-        Self((nanos as u128) << 64 | sequence as u128)
+        Self((nanos as u128) << 64 | (sequence << LINK_BITS) as u128)
     }
 
     #[inline]
@@ -23,61 +39,84 @@ impl DueTime {
 
     #[inline]
     pub(crate) const fn sequence(self) -> u64 {
-        self.0 as u64
-    }
-
-    #[inline]
-    pub(crate) const fn is_never(self) -> bool {
-        self.0 == u128::MAX
+        self.0 as u64 >> LINK_BITS
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    due: DueTime,
-    link: u32,
+/// Returns whether sequence number `a` was assigned before `b`, less than half of all numbers ago.
+#[inline]
+pub(crate) const fn precedes(a: u64, b: u64) -> bool {
+    let ahead = b.wrapping_sub(a) & SEQUENCE_MASK;
+    ahead != 0 && ahead <= SEQUENCE_MASK / 2
+}
+
+/// The next event of a link: the bits of its [`DueTime`], then those of the link, so that one comparison of 16 bytes
+/// finds the earlier one. All ones without an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry(u128);
+
+impl Entry {
+    const NEVER: Self = Self(u128::MAX);
+
+    #[inline]
+    const fn new(due: DueTime, link: u32) -> Self {
+        Self(due.0 | link as u128)
+    }
+
+    #[inline]
+    const fn nanos(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// Returns the earlier of two events, without a branch: no processor predicts the outcome.
+    #[inline]
+    fn earlier(self, other: Self) -> Self {
+        Self(select_unpredictable(other.0 < self.0, other.0, self.0))
+    }
+
+    #[inline]
+    const fn link(self) -> u32 {
+        self.0 as u32 & MAX_LINKS as u32
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
-    /// `tree[1]` is the overall winner; `tree[leaves + link]` is the entry of a link.
-    tree: Vec<Entry>,
-    leaves: usize,
+    /// A complete tree with four children per node. `groups[node]` contains the winners of the children of `node`, which
+    /// are the nodes from `4 * node + 1`; leaf `groups.len() + link` is the entry of a link.
+    groups: Vec<[Entry; 4]>,
+    /// The overall winner.
+    first: Entry,
 }
 
 impl Calendar {
     pub(crate) fn new(links: usize) -> Self {
-        let leaves = links.next_power_of_two();
-        let never = Entry {
-            due: DueTime::NEVER,
-            link: u32::MAX,
-        };
         Self {
-            tree: vec![never; 2 * leaves],
-            leaves,
+            groups: vec![[Entry::NEVER; 4]; links.saturating_sub(1).div_ceil(3)],
+            first: Entry::NEVER,
         }
     }
 
-    /// Returns the earliest event and its link; [`DueTime::NEVER`] if there is none.
+    /// Returns the time of the earliest event, in nanoseconds, and its link; [`IDLE`] if there is none.
     #[inline]
-    pub(crate) fn first(&self) -> (DueTime, u32) {
-        let winner = self.tree[1];
-        (winner.due, winner.link)
+    pub(crate) const fn first(&self) -> (u64, u32) {
+        (self.first.nanos(), self.first.link())
     }
 
     /// Sets the time of the next event of `link`.
     #[inline]
     pub(crate) fn set(&mut self, link: u32, due: DueTime) {
-        let mut at = self.leaves + link as usize;
-        let mut winner = Entry { due, link };
-        self.tree[at] = winner;
-        while at > 1 {
-            // Only the sibling is read: the entry just written stays in registers.
-            let other = self.tree[at ^ 1];
-            winner = if other.due < winner.due { other } else { winner };
-            at /= 2;
-            self.tree[at] = winner;
+        let mut winner = Entry::new(due, link);
+        let mut node = self.groups.len() + link as usize;
+        while node > 0 {
+            let place = node - 1;
+            node = place / 4;
+            let group = &mut self.groups[node];
+            group[place % 4] = winner;
+            let [a, b, c, d] = *group;
+            winner = a.earlier(b).earlier(c.earlier(d));
         }
+        self.first = winner;
     }
 }
 
@@ -97,9 +136,9 @@ mod tests {
                 calendar.set(link as u32, due);
                 model[link] = due;
                 let least = *model.iter().min().unwrap();
-                let (first, at) = calendar.first();
-                proptest::prop_assert_eq!(first, least);
-                if !least.is_never() {
+                let (nanos, at) = calendar.first();
+                proptest::prop_assert_eq!(nanos, least.nanos());
+                if nanos != IDLE {
                     proptest::prop_assert_eq!(model[at as usize], least);
                 }
             }
@@ -111,7 +150,14 @@ mod tests {
         let mut calendar = Calendar::new(3);
         calendar.set(0, DueTime::new(7, 2));
         calendar.set(2, DueTime::new(7, 1));
-        assert_eq!(calendar.first(), (DueTime::new(7, 1), 2));
-        assert_eq!(calendar.first().0.nanos(), 7);
+        assert_eq!(calendar.first(), (7, 2));
+    }
+
+    #[test]
+    fn sequence_numbers_wrap() {
+        let last = SEQUENCE_MASK;
+        assert!(precedes(1, 2) && !precedes(2, 1) && !precedes(2, 2));
+        assert!(precedes(last, last + 1) && !precedes(last + 1, last));
+        assert_eq!(DueTime::new(3, last + 1), DueTime::new(3, 0));
     }
 }

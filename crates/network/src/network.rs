@@ -6,7 +6,7 @@ use foundation::{Instant, Streams};
 use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, IDLE};
 use crate::config::{LinkSpec, PathSpec};
 use crate::link::{Count, Link, LinkCounters, Occupancy, QueueInUse};
 use crate::observer::Observer;
@@ -92,15 +92,14 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     pub fn handle_timeouts_until_delivery(&mut self, limit: Instant) -> Option<Instant> {
         let limit = limit.as_nanos();
         loop {
-            let (due, link) = self.calendar.first();
-            let at = due.nanos();
-            if at > limit || due.is_never() {
+            let (at, link) = self.calendar.first();
+            if at > limit || at == IDLE {
                 return None;
             }
             self.now = self.now.max(at);
             self.step(at, link);
             let has_output = !self.deliveries.is_empty() || !self.store.too_big.is_empty();
-            if has_output && self.calendar.first().0.nanos() > at {
+            if has_output && self.calendar.first().0 > at {
                 return Some(Instant::from_nanos(self.now));
             }
         }
@@ -110,8 +109,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.calendar.first().0;
-        (!due.is_never()).then(|| Instant::from_nanos(due.nanos()))
+        let at = self.calendar.first().0;
+        (at != IDLE).then(|| Instant::from_nanos(at))
     }
 
     /// Returns the next packet that has reached the host at the end of its route, in order of arrival.
@@ -131,11 +130,11 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[inline]
     fn advance(&mut self, now: u64) {
         loop {
-            let (due, link) = self.calendar.first();
-            if due.nanos() > now || due.is_never() {
+            let (at, link) = self.calendar.first();
+            if at > now || at == IDLE {
                 break;
             }
-            self.step(due.nanos(), link);
+            self.step(at, link);
         }
         self.now = self.now.max(now);
     }

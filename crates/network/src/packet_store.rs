@@ -18,14 +18,6 @@ pub(crate) struct Ticket {
     pub(crate) hop: u8,
 }
 
-/// The fields of a packet that links do not read.
-#[derive(Clone, Debug)]
-struct StoredPacket<B> {
-    id: u64,
-    route: RouteId,
-    body: B,
-}
-
 /// A packet larger than a link's MTU, which a router reports to the sender (RFC 1191; RFC 8201).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooBig<B> {
@@ -41,7 +33,7 @@ const MAX_TOO_BIG: usize = 64;
 
 /// All packets inside a network, and the observer.
 pub(crate) struct PacketStore<B, O> {
-    slots: Vec<Option<StoredPacket<B>>>,
+    slots: Vec<Option<Packet<B>>>,
     free: Vec<u32>,
     sequence: u64,
     pub(crate) too_big: VecDeque<TooBig<B>>,
@@ -73,42 +65,33 @@ impl<B, O> PacketStore<B, O> {
     /// Stores a packet; `step` is the index of its first step in the route table.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet<B>, step: u32) -> Ticket {
-        let stored = StoredPacket {
-            id: packet.id,
-            route: packet.route,
-            body: packet.body,
-        };
-        let slot = self.store(stored);
+        let (size, hop) = (packet.size, packet.hop);
+        let slot = self.store(packet);
         Ticket {
             slot,
-            size: packet.size,
+            size,
             step,
-            hop: packet.hop,
+            hop,
         }
     }
 
     #[inline]
-    fn store(&mut self, stored: StoredPacket<B>) -> u32 {
+    fn store(&mut self, packet: Packet<B>) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(stored);
+            self.slots[slot as usize] = Some(packet);
             return slot;
         }
-        self.slots.push(Some(stored));
+        self.slots.push(Some(packet));
         self.slots.len() as u32 - 1
     }
 
     /// Removes a packet. Returns `Some` for every ticket that is used once.
     #[inline]
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Packet<B>> {
-        let stored = self.slots[ticket.slot as usize].take()?;
+        let mut packet = self.slots[ticket.slot as usize].take()?;
         self.free.push(ticket.slot);
-        Some(Packet {
-            id: stored.id,
-            size: ticket.size,
-            route: stored.route,
-            hop: ticket.hop,
-            body: stored.body,
-        })
+        packet.hop = ticket.hop;
+        Some(packet)
     }
 }
 

@@ -75,7 +75,7 @@ impl Sampler {
             if number >= self.last.len() {
                 self.last.resize(number + 1, 0);
             }
-            let total = flow.ends[1].delivered;
+            let total = flow.ends[1].port.delivered;
             delivered.push((flow.number, total - self.last[number]));
             self.last[number] = total;
         }
@@ -99,7 +99,7 @@ impl Sampler {
             let name = || group.flow_name(flow.pair, topology);
             let to = group.data_receiver();
             let probe = flow.ends[to.other() as usize].probe(now);
-            let delivered = flow.ends[to as usize].delivered;
+            let delivered = flow.ends[to as usize].port.delivered;
             sampling.take_flow(now, flow.number, name, &probe, delivered);
         }
         let bottlenecks = topology.bottlenecks().iter();

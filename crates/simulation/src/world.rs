@@ -304,7 +304,7 @@ impl<W: WorldObserver> World<W> {
             if place != GONE {
                 let side = parcel.to;
                 self.with_end(place, side, |end, now, network, host| {
-                    end.handle_packet(now, network, host, parcel)
+                    end.handle_packet(now, network, host, &parcel)
                 });
             }
         }
@@ -323,7 +323,7 @@ impl<W: WorldObserver> World<W> {
             return;
         }
         if let Some(flow) = &self.flows[place as usize] {
-            let route = flow.ends[body.to as usize].route(body.way);
+            let route = flow.ends[body.to as usize].port.route(body.way);
             let error = packet(
                 route,
                 body.flow,
@@ -347,7 +347,7 @@ impl<W: WorldObserver> World<W> {
             let Some(flow) = &self.flows[place as usize] else {
                 continue;
             };
-            let timeout = flow.ends[side as usize].timeout;
+            let timeout = flow.ends[side as usize].port.timeout;
             if timeout <= self.now {
                 self.with_end(place, side, Endpoint::handle_timeout);
             } else {
@@ -380,13 +380,13 @@ impl<W: WorldObserver> World<W> {
             peer,
         };
         act(end, self.now, &mut self.network, &mut host);
-        if end.timeout != Instant::MAX {
-            self.timers.set(place * 2 + side as u32, end.timeout);
+        if end.port.timeout != Instant::MAX {
+            self.timers.set(place * 2 + side as u32, end.port.timeout);
         }
-        if side == Side::Receiver && flow.received_at.is_none() && Some(end.delivered) == flow.size {
+        if side == Side::Receiver && flow.received_at.is_none() && Some(end.port.delivered) == flow.size {
             flow.received_at = Some(self.now);
         }
-        if end.progress.is_settled() {
+        if end.port.progress.is_settled() {
             self.settle(place);
         }
     }
@@ -397,10 +397,10 @@ impl<W: WorldObserver> World<W> {
             return;
         };
         let [sender, receiver] = &flow.ends;
-        let failed = sender.progress.failure.is_some();
-        let both = receiver.progress.is_settled() && sender.progress.is_settled();
+        let failed = sender.port.progress.failure.is_some();
+        let both = receiver.port.progress.is_settled() && sender.port.progress.is_settled();
         // The sender's state decides; a receiver may still have to retransmit its last segment.
-        if !failed && !sender.progress.finished {
+        if !failed && !sender.port.progress.finished {
             return;
         }
         let is_new = !std::mem::replace(&mut flow.counted, true);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
-use crate::calendar::DueTime;
+use crate::calendar::{DueTime, precedes};
 use crate::packet_store::Ticket;
 
 /// A packet and its arrival time at the far end.
@@ -99,8 +99,11 @@ impl Flight {
         } else {
             self.pop_either()?
         };
-        let overtaken = flying.due.sequence() < self.highest;
-        self.highest = self.highest.max(flying.due.sequence());
+        let sequence = flying.due.sequence();
+        let overtaken = precedes(sequence, self.highest);
+        if !overtaken {
+            self.highest = sequence;
+        }
         Some((flying.ticket, overtaken))
     }
 

@@ -70,8 +70,8 @@ impl Meter {
     /// Adds a packet that is queued from `joined` and in transmission from `start` to `departure`.
     #[inline]
     pub(crate) fn add_packet(&mut self, joined: u64, start: u64, departure: u64) {
-        self.add_occupancy(1, start - joined);
-        self.add_transmission(start, departure);
+        self.add_occupancy(1, departure - joined);
+        self.busy += departure - start;
         self.waited(start - joined);
     }
 

@@ -120,7 +120,7 @@ impl Family for Arq {
         &mut self,
         now: Instant,
         _: u8,
-        content: Content,
+        content: &Content,
         connection: &mut Option<Self::Connection>,
         _: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
@@ -129,8 +129,8 @@ impl Family for Arq {
             return;
         };
         match connection {
-            Some(connection) => connection.handle_frame(now, frame),
-            None => *connection = self.admit(now, &frame, reply),
+            Some(connection) => connection.handle_frame(now, frame.clone()),
+            None => *connection = self.admit(now, frame, reply),
         }
     }
 

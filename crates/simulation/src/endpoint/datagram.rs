@@ -1,5 +1,6 @@
 //! An end that sends or receives datagrams without feedback.
 
+use experiment::application::Stream;
 use foundation::Instant;
 use transport::Statistics;
 
@@ -27,17 +28,19 @@ impl DatagramEnd {
     }
 }
 
-impl End for DatagramEnd {
-    fn open(&mut self, now: Instant, _: &mut Host<'_>) {
-        self.statistics.opened_at = Some(now);
-    }
-
+impl Stream for DatagramEnd {
     fn write(&mut self, _: Instant, bytes: u64) {
         self.unsent += bytes;
     }
 
     /// No message to the peer.
     fn finish(&mut self, _: Instant) {}
+}
+
+impl End for DatagramEnd {
+    fn open(&mut self, now: Instant, _: &mut Host<'_>) {
+        self.statistics.opened_at = Some(now);
+    }
 
     fn statistics(&self) -> Option<&Statistics> {
         Some(&self.statistics)
@@ -47,8 +50,15 @@ impl End for DatagramEnd {
         Probe::default()
     }
 
-    fn receive(&mut self, _: Instant, _: u8, content: Content, _: &mut Host<'_>, _: &mut dyn FnMut(Content)) {
-        if let Content::Datagram(bytes) = content {
+    fn receive(
+        &mut self,
+        _: Instant,
+        _: u8,
+        content: &Content,
+        _: &mut Host<'_>,
+        _: &mut dyn FnMut(Content),
+    ) {
+        if let &Content::Datagram(bytes) = content {
             self.unread += u64::from(bytes);
             self.statistics.packets_received += 1;
         }

@@ -12,7 +12,7 @@ use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
-use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, StreamEnd, Tcp};
+use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 use crate::body::Side;
 use crate::world::Flow;
 
@@ -30,17 +30,19 @@ pub(crate) fn ends(
     let way = group.choose_way(pair, host);
     let (opener, listener) = machines(group, size);
     let end = |side, routes: &Arc<[RouteId]>, machine, application| Endpoint {
-        flow: number,
-        side,
-        routes: Arc::clone(routes),
-        first,
-        way,
+        port: Port {
+            flow: number,
+            side,
+            routes: Arc::clone(routes),
+            first,
+            way,
+            application,
+            timeout: Instant::MAX,
+            delivered: 0,
+            packets: 0,
+            progress: Progress::default(),
+        },
         machine,
-        application,
-        timeout: Instant::MAX,
-        delivered: 0,
-        packets: 0,
-        progress: Progress::default(),
     };
     [
         end(Side::Sender, &pair.routes[0], opener, sender),
@@ -80,8 +82,8 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
         }
         Protocol::Icmp => messages(MessageProtocol::Icmp, group),
         &Protocol::Udp(size) => (
-            Machine::Datagram(DatagramEnd::new(size)),
-            Machine::Datagram(DatagramEnd::new(size)),
+            Machine::Datagram(Box::new(DatagramEnd::new(size))),
+            Machine::Datagram(Box::new(DatagramEnd::new(size))),
         ),
     }
 }
@@ -139,13 +141,13 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         sent: since.sent[0].and(since.sent[1]),
         carried: since.carried,
         delivered: [since.delivered[1], since.delivered[0]],
-        delivered_in_all: sender.delivered + receiver.delivered,
+        delivered_in_all: sender.port.delivered + receiver.port.delivered,
         rtt: since.rtt,
-        packets: Some(sender.packets + receiver.packets),
+        packets: Some(sender.port.packets + receiver.port.packets),
         ways: sender.ways(),
-        transactions: sender.progress.transactions,
-        unanswered: sender.progress.unanswered,
-        finished: sender.progress.finished,
-        failure: sender.progress.failure,
+        transactions: sender.port.progress.transactions,
+        unanswered: sender.port.progress.unanswered,
+        finished: sender.port.progress.finished,
+        failure: sender.port.progress.failure,
     }
 }

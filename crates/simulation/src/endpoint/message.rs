@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use experiment::application::RESPONSE_TIMEOUT;
+use experiment::application::{RESPONSE_TIMEOUT, Stream};
 use experiment::plan::IPV4_HEADER;
 use experiment::trace::content::{Message, MessageProtocol};
 use foundation::Instant;
@@ -95,11 +95,7 @@ impl MessageEnd {
     }
 }
 
-impl End for MessageEnd {
-    fn open(&mut self, now: Instant, _: &mut Host<'_>) {
-        self.statistics.opened_at = Some(now);
-    }
-
+impl Stream for MessageEnd {
     fn write(&mut self, now: Instant, bytes: u64) {
         if self.is_client {
             self.number += 1;
@@ -131,6 +127,12 @@ impl End for MessageEnd {
     fn finish(&mut self, _: Instant) {
         self.is_finishing = true;
     }
+}
+
+impl End for MessageEnd {
+    fn open(&mut self, now: Instant, _: &mut Host<'_>) {
+        self.statistics.opened_at = Some(now);
+    }
 
     fn statistics(&self) -> Option<&Statistics> {
         Some(&self.statistics)
@@ -148,11 +150,11 @@ impl End for MessageEnd {
         &mut self,
         now: Instant,
         _: u8,
-        content: Content,
+        content: &Content,
         _: &mut Host<'_>,
         _: &mut dyn FnMut(Content),
     ) {
-        let Content::Message(part) = content else { return };
+        let &Content::Message(part) = content else { return };
         self.statistics.packets_received += 1;
         if self.is_client && (part.number != self.number || self.deadline.is_none()) {
             self.statistics.duplicates_received += 1;

@@ -6,19 +6,18 @@ mod ends;
 mod host;
 mod message;
 mod mptcp;
+mod port;
 mod stream;
 mod tcp;
 
-use experiment::application::{Application, Notice, Progress, Stream};
+use experiment::application::{Notice, Stream};
 use experiment::outcome::{PathBytes, RttHistogram};
 use experiment::trace::Probe;
-use std::sync::Arc;
-
 use foundation::Instant;
-use network::{Network, RouteId};
+use network::Network;
 use transport::Statistics;
 
-use crate::body::{Content, Parcel, Side, packet};
+use crate::body::{Content, Parcel};
 use crate::watch::WorldObserver;
 use arq::Arq;
 use datagram::DatagramEnd;
@@ -26,6 +25,7 @@ pub(crate) use ends::{baseline, ends, outcome};
 pub(crate) use host::Host;
 use message::MessageEnd;
 use mptcp::Mptcp;
+pub(crate) use port::Port;
 use stream::StreamEnd;
 use tcp::Tcp;
 
@@ -35,29 +35,15 @@ pub(crate) enum Machine {
     Arq(Box<StreamEnd<Arq>>),
     Tcp(Box<StreamEnd<Tcp>>),
     Mptcp(Box<StreamEnd<Mptcp>>),
-    Datagram(DatagramEnd),
+    Datagram(Box<DatagramEnd>),
     Message(Box<MessageEnd>),
 }
 
 /// One end of a flow.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    pub flow: u32,
-    pub side: Side,
-    /// The routes it may use, and the number of the first one's path among all between the hosts.
-    pub routes: Arc<[RouteId]>,
-    pub first: u8,
-    /// The path of a single-path machine: that of the connection's opening.
-    pub way: u8,
+    pub port: Port,
     pub machine: Machine,
-    pub application: Application,
-    /// Next expiry of [`handle_timeout`](Self::handle_timeout).
-    pub timeout: Instant,
-    /// Payload bytes read by the application.
-    pub delivered: u64,
-    /// Packets sent, including those without payload.
-    pub packets: u64,
-    pub progress: Progress,
 }
 
 /// Dispatches a method call to the machine.
@@ -73,14 +59,10 @@ macro_rules! each_machine {
     };
 }
 
-/// A protocol machine at one end of a flow.
-pub(crate) trait End {
+/// A protocol machine at one end of a flow; the application writes to its stream.
+pub(crate) trait End: Stream {
     /// Opens the flow.
     fn open(&mut self, now: Instant, host: &mut Host<'_>);
-    /// The application adds bytes to its stream.
-    fn write(&mut self, now: Instant, bytes: u64);
-    /// The application ends its stream.
-    fn finish(&mut self, now: Instant);
     /// Returns the counters of its sending direction.
     fn statistics(&self) -> Option<&Statistics>;
     /// Takes the RTT histogram.
@@ -97,7 +79,7 @@ pub(crate) trait End {
         &mut self,
         now: Instant,
         way: u8,
-        content: Content,
+        content: &Content,
         host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     );
@@ -124,9 +106,7 @@ impl Endpoint {
         network: &mut Network<Parcel, W>,
         host: &mut Host<'_>,
     ) {
-        each_machine!(&mut self.machine, end => end.open(now, host));
-        self.application.start(now, &mut self.machine);
-        self.drain(now, network, host);
+        each_machine!(&mut self.machine, end => self.port.open(now, &mut **end, network, host));
     }
 
     /// Handles a packet. A corrupt one fails its checksum and is ignored.
@@ -136,27 +116,11 @@ impl Endpoint {
         now: Instant,
         network: &mut Network<Parcel, W>,
         host: &mut Host<'_>,
-        parcel: Parcel,
+        parcel: &Parcel,
     ) {
-        if parcel.corrupt {
-            return;
+        if !parcel.corrupt {
+            each_machine!(&mut self.machine, end => self.port.handle_packet(now, &mut **end, network, host, parcel));
         }
-        let (way, flow, to) = (parcel.way, self.flow, self.side.other());
-        self.way = way;
-        let route = self.route(way);
-        let packets = &mut self.packets;
-        let mut reply = |content| {
-            *packets += 1;
-            network.send(now, packet(route, flow, to, way, content));
-        };
-        each_machine!(&mut self.machine, end => end.receive(now, way, parcel.content, host, &mut reply));
-        self.drain(now, network, host);
-    }
-
-    /// Returns the route of a path from this end.
-    #[inline]
-    pub(crate) fn route(&self, way: u8) -> RouteId {
-        self.routes[usize::from(way)]
     }
 
     /// Handles the expiry of `timeout`.
@@ -166,60 +130,24 @@ impl Endpoint {
         network: &mut Network<Parcel, W>,
         host: &mut Host<'_>,
     ) {
-        let timed_out = each_machine!(&mut self.machine, end => end.expire(now));
-        if timed_out {
-            network.observer_mut().timed_out(now, self.flow, self.side);
-        }
-        self.application.handle_timeout(now, &mut self.machine);
-        self.drain(now, network, host);
-    }
-
-    #[inline]
-    fn drain<W: WorldObserver>(
-        &mut self,
-        now: Instant,
-        network: &mut Network<Parcel, W>,
-        host: &mut Host<'_>,
-    ) {
-        let (flow, to) = (self.flow, self.side.other());
-        let mut way = self.way;
-        loop {
-            while let Some(notice) = each_machine!(&mut self.machine, end => end.poll(now)) {
-                if let Notice::Read(bytes) = notice {
-                    self.delivered += bytes;
-                    network
-                        .observer_mut()
-                        .delivered(now, flow, self.side, self.delivered);
-                }
-                self.application
-                    .on_notice(now, notice, &mut self.machine, &mut self.progress);
-            }
-            if let Some(content) = each_machine!(&mut self.machine, end => end.transmit(now, &mut way)) {
-                self.packets += 1;
-                network.send(now, packet(self.route(way), flow, to, way, content));
-            } else if !each_machine!(&mut self.machine, end => end.update_host(now, self.first + way, host)) {
-                break;
-            }
-        }
-        let machine = each_machine!(&mut self.machine, end => end.timeout()).unwrap_or(Instant::MAX);
-        self.timeout = machine.min(self.application.timeout());
+        each_machine!(&mut self.machine, end => self.port.handle_timeout(now, &mut **end, network, host));
     }
 
     /// Returns the paths that carried data of the flow, one bit each.
     pub(crate) fn ways(&self) -> u64 {
         match &self.machine {
-            Machine::Mptcp(end) => end.ways() << self.first,
-            _ => 1 << (self.first + self.way),
+            Machine::Mptcp(end) => end.ways() << self.port.first,
+            _ => 1 << (self.port.first + self.port.way),
         }
     }
 
     /// Adds the payload it sent to the bytes of each path.
     pub(crate) fn add_carried(&self, carried: &mut PathBytes) {
         match &self.machine {
-            Machine::Mptcp(end) => end.add_carried(self.first, carried),
+            Machine::Mptcp(end) => end.add_carried(self.port.first, carried),
             _ => {
                 let sent = self.statistics().map_or(0, |statistics| statistics.bytes_sent);
-                carried.add(self.first + self.way, sent);
+                carried.add(self.port.first + self.port.way, sent);
             }
         }
     }
@@ -230,7 +158,7 @@ impl Endpoint {
 
     /// Returns the payload bytes that arrived, each counted once. The application reads them when no earlier one is missing.
     pub(crate) fn received(&self) -> u64 {
-        self.delivered + each_machine!(&self.machine, end => end.early_bytes())
+        self.port.delivered + each_machine!(&self.machine, end => end.early_bytes())
     }
 
     pub(crate) fn take_round_trips(&mut self) -> RttHistogram {
@@ -239,15 +167,5 @@ impl Endpoint {
 
     pub(crate) fn probe(&self, now: Instant) -> Probe {
         each_machine!(&self.machine, end => end.probe(now))
-    }
-}
-
-impl Stream for Machine {
-    fn write(&mut self, now: Instant, bytes: u64) {
-        each_machine!(self, end => end.write(now, bytes));
-    }
-
-    fn finish(&mut self, now: Instant) {
-        each_machine!(self, end => end.finish(now));
     }
 }

@@ -125,7 +125,7 @@ impl Family for Mptcp {
         &mut self,
         now: Instant,
         way: u8,
-        content: Content,
+        content: &Content,
         connection: &mut Option<Connection>,
         _: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
@@ -133,7 +133,7 @@ impl Family for Mptcp {
         let path = PathIndex(way);
         let segment = match content {
             Content::Mptcp(segment) => segment,
-            Content::TooBig { mtu } => {
+            &Content::TooBig { mtu } => {
                 if let Some(connection) = connection {
                     connection.handle_path_mtu(now, path, mtu);
                 }
@@ -142,17 +142,17 @@ impl Family for Mptcp {
             _ => return,
         };
         if let Some(connection) = connection
-            && !connection.is_replaced_by(&segment)
+            && !connection.is_replaced_by(segment)
         {
-            connection.handle_frame(now, (path, segment));
+            connection.handle_segment(now, path, segment);
             return;
         }
         let opens = segment.tcp.flags.contains(Flags::SYN) && !segment.tcp.flags.contains(Flags::ACK);
         let joins = matches!(segment.option, MptcpOption::JoinSyn { .. });
         if self.listens && opens && !joins {
             let random = self.random.clone();
-            *connection = Some(Connection::accept(now, &self.setup, random, path, &segment));
-        } else if let Some(reset) = Connection::refuse(&segment) {
+            *connection = Some(Connection::accept(now, &self.setup, random, path, segment));
+        } else if let Some(reset) = Connection::refuse(segment) {
             reply(Content::Mptcp(reset));
         }
     }

@@ -1,6 +1,6 @@
 //! Ends of connection-oriented protocols: the application side, which all share.
 
-use experiment::application::Notice;
+use experiment::application::{Notice, Stream};
 use experiment::trace::Probe;
 use foundation::Instant;
 use transport::{Machine, Statistics};
@@ -50,7 +50,7 @@ pub(crate) trait Family {
         &mut self,
         now: Instant,
         way: u8,
-        content: Content,
+        content: &Content,
         connection: &mut Option<Self::Connection>,
         host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
@@ -114,15 +114,7 @@ impl<F: Family> StreamEnd<F> {
     }
 }
 
-impl<F: Family> End for StreamEnd<F> {
-    fn open(&mut self, now: Instant, host: &mut Host<'_>) {
-        let mut connection = self.family.connect(now, host);
-        if self.records_rtt {
-            connection.record_round_trips();
-        }
-        self.connection = Some(connection);
-    }
-
+impl<F: Family> Stream for StreamEnd<F> {
     fn write(&mut self, now: Instant, bytes: u64) {
         self.pending += bytes;
         self.fill(now);
@@ -131,6 +123,16 @@ impl<F: Family> End for StreamEnd<F> {
     fn finish(&mut self, now: Instant) {
         self.ends = true;
         self.fill(now);
+    }
+}
+
+impl<F: Family> End for StreamEnd<F> {
+    fn open(&mut self, now: Instant, host: &mut Host<'_>) {
+        let mut connection = self.family.connect(now, host);
+        if self.records_rtt {
+            connection.record_round_trips();
+        }
+        self.connection = Some(connection);
     }
 
     fn statistics(&self) -> Option<&Statistics> {
@@ -156,7 +158,7 @@ impl<F: Family> End for StreamEnd<F> {
         &mut self,
         now: Instant,
         way: u8,
-        content: Content,
+        content: &Content,
         host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     ) {

@@ -113,14 +113,14 @@ impl Family for Tcp {
         &mut self,
         now: Instant,
         _: u8,
-        content: Content,
+        content: &Content,
         connection: &mut Option<Connection>,
         host: &mut Host<'_>,
         reply: &mut dyn FnMut(Content),
     ) {
         let segment = match content {
             Content::Tcp(segment) => segment,
-            Content::TooBig { mtu } => {
+            &Content::TooBig { mtu } => {
                 if let Some(connection) = connection {
                     connection.handle_path_mtu(now, mtu);
                 }
@@ -129,19 +129,19 @@ impl Family for Tcp {
             _ => return,
         };
         if let Some(connection) = connection {
-            connection.handle_frame(now, segment);
+            connection.handle_segment(now, segment);
         } else if self.listens && segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
             let opening = host
                 .memory
-                .admission(now, &self.config, host.peer_address(), &segment);
+                .admission(now, &self.config, host.peer_address(), segment);
             *connection = Some(Connection::accept_with(
                 now,
                 &self.config,
                 self.initial,
-                &segment,
+                segment,
                 opening,
             ));
-        } else if let Some(reset) = reset_for(&segment) {
+        } else if let Some(reset) = reset_for(segment) {
             reply(Content::Tcp(reset));
         }
     }

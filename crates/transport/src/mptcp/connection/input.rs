@@ -15,8 +15,9 @@ const ANSWER_HMAC: usize = 8;
 const THIRD_HMAC: usize = 20;
 
 impl Connection {
+    /// Handles a segment that arrived on a path, as [`Machine::handle_frame`](crate::Machine::handle_frame) without a copy.
     #[inline]
-    pub(super) fn on_segment(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
+    pub fn handle_segment(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
         let Some(index) = self.index_of(segment.subflow) else {
             self.accept_join(now, path, segment);
             return;
@@ -29,13 +30,14 @@ impl Connection {
         if !self.process_option(now, index, segment) {
             return;
         }
-        if self.coupled {
+        // The controller of an idle subflow processes no ACK.
+        if self.coupled && !self.subflows[index].tcp.is_idle() {
             self.update_siblings(index);
         }
         let received = {
             let tcp = &mut self.subflows[index].tcp;
             let before = tcp.statistics().packets_received;
-            tcp.handle_frame(now, segment.tcp);
+            tcp.handle_segment(now, &segment.tcp);
             tcp.statistics().packets_received - before
         };
         self.statistics.packets_received += received;

@@ -283,7 +283,7 @@ impl Machine for Connection {
 
     #[inline]
     fn handle_frame(&mut self, now: Instant, (path, segment): (PathIndex, Segment)) {
-        self.on_segment(now, path, &segment);
+        self.handle_segment(now, path, &segment);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

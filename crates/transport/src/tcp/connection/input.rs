@@ -14,8 +14,9 @@ const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Connection {
+    /// Handles a segment that arrived, as [`Machine::handle_frame`](crate::Machine::handle_frame) without a copy.
     #[inline]
-    pub(super) fn on_segment(&mut self, now: Instant, segment: &Segment) {
+    pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         self.took_payload = false;
         if let Some(keep_alive) = &mut self.keep_alive {
             keep_alive.on_received(now);
@@ -28,20 +29,35 @@ impl Connection {
     }
 
     fn on_segment_in_connection(&mut self, now: Instant, segment: &Segment) {
-        let mut segment = *segment;
         if segment.has(Flags::SYN) && self.handshake.is_some() && segment.sequence == self.peer_initial {
-            if !segment.has(Flags::ACK) {
-                if !segment.has(Flags::RST) {
-                    self.repeat_syn_ack();
-                }
-                return;
-            }
-            // Simultaneous open: the SYN of this SYN-ACK is a duplicate, its acknowledgement is new.
-            segment.sequence = segment.sequence + 1;
-            segment.flags = Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits());
-            segment.window = u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX);
+            self.on_repeated_syn(now, segment);
+        } else {
+            self.on_later_segment(now, segment);
         }
-        if self.has_other_count(&segment) {
+    }
+
+    #[cold]
+    fn on_repeated_syn(&mut self, now: Instant, segment: &Segment) {
+        if !segment.has(Flags::ACK) {
+            if !segment.has(Flags::RST) {
+                self.repeat_syn_ack();
+            }
+            return;
+        }
+        // Simultaneous open: the SYN of this SYN-ACK is a duplicate, its acknowledgement is new.
+        let acknowledgement = Segment {
+            sequence: segment.sequence + 1,
+            flags: Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits()),
+            window: u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX),
+            ..*segment
+        };
+        self.on_later_segment(now, &acknowledgement);
+    }
+
+    /// Handles a segment that is no repeated SYN.
+    #[inline]
+    fn on_later_segment(&mut self, now: Instant, segment: &Segment) {
+        if self.has_other_count(segment) {
             self.challenge(now);
             return;
         }
@@ -51,8 +67,8 @@ impl Connection {
             return;
         };
         let end = start + u64::from(segment.sequence_length());
-        if self.is_stale(now, &segment) || !self.is_acceptable(start, end) {
-            self.on_unacceptable(now, &segment, start, end);
+        if self.is_stale(now, segment) || !self.is_acceptable(start, end) {
+            self.on_unacceptable(now, segment, start, end);
             return;
         }
         if segment.has(Flags::RST) {
@@ -72,19 +88,19 @@ impl Connection {
         if self.handshake.is_some() {
             // RFC 9293, section 3.10.7.4: answer with a reset unless SND.UNA < SEG.ACK =< SND.NXT.
             let Some(acknowledged) = acknowledged.filter(|&it| self.covers_syn(it)) else {
-                self.reset = reset_for(&segment);
+                self.reset = reset_for(segment);
                 return;
             };
-            self.establish(now, &segment, acknowledged);
-            self.deliver_buffered_syn_data(now, &segment);
+            self.establish(now, segment, acknowledged);
+            self.deliver_buffered_syn_data(now, segment);
         }
         let Some(acknowledged) = acknowledged else { return };
-        if !self.on_acknowledgement(now, &segment, start, acknowledged) {
+        if !self.on_acknowledgement(now, segment, start, acknowledged) {
             return;
         }
-        self.note_timestamp(now, &segment, start);
+        self.note_timestamp(now, segment, start);
         if segment.length > 0 || segment.has(Flags::FIN) {
-            self.on_data(now, &segment, start, end);
+            self.on_data(now, segment, start, end);
         }
     }
 

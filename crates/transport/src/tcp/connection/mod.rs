@@ -344,7 +344,7 @@ impl Machine for Connection {
 
     #[inline]
     fn handle_frame(&mut self, now: Instant, segment: Segment) {
-        self.on_segment(now, &segment);
+        self.handle_segment(now, &segment);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -66,6 +66,13 @@ impl Connection {
         self.sender.pipe_bytes()
     }
 
+    /// Whether nothing is in flight and no loss recovery is in progress.
+    #[inline]
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.sender.is_idle()
+    }
+
     /// Sends a tail loss probe (RFC 8985, section 7) before its timer, because an acknowledgement is late. Returns whether
     /// a probe leaves.
     pub fn probe_tail(&mut self) -> bool {

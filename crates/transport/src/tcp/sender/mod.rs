@@ -350,6 +350,12 @@ impl Sender {
         end - 1
     }
 
+    /// Whether nothing is in flight and no loss recovery is in progress.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.scoreboard.is_empty() && self.state == CongestionState::Open
+    }
+
     /// Returns the number of consecutive timeouts.
     #[inline]
     pub const fn timeouts_in_a_row(&self) -> u32 {
