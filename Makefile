@@ -18,6 +18,7 @@ help:
 	@echo "make test       set up, run all Rust and Python tests"
 	@echo "make lint       rustfmt, clippy, ruff, mypy"
 	@echo "make bench      measure speed (benchmarks/)"
+	@echo "make bench-instructions   count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make reference  rewrite the generated tables of docs/reference"
 	@echo "make clean      remove .venv, build products and caches (runs/ stays)"
@@ -90,9 +91,20 @@ format: setup
 reference: $(VENV)/.native-dev
 	$(BIN)/python -m tests.docs.reference
 
-bench: setup
-	cargo bench --locked --package longfat-benchmarks
-	@for script in benchmarks/*.py; do test -e "$$script" || continue; echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+# Instructions of whole simulations, compared with a table. The runner's version is that of the crate in Cargo.lock.
+RUNNER := target/tools/bin/gungraun-runner
+$(RUNNER): Cargo.lock
+	cargo install --quiet --locked --force --root target/tools \
+		--version $$(cargo metadata --locked --format-version 1 | $(BIN)/python -c "import json, sys; \
+		print(next(p['version'] for p in json.load(sys.stdin)['packages'] if p['name'] == 'gungraun'))") gungraun-runner
+	touch $@
+
+bench-instructions: setup $(RUNNER)
+	GUNGRAUN_RUNNER=$(abspath $(RUNNER)) $(BIN)/python benchmarks/instructions.py $(if $(UPDATE),--update)
+
+bench: setup bench-instructions
+	cargo bench --locked --package longfat-benchmarks --bench scenarios --bench congestion --bench hop --bench packet_hop --bench tcp
+	@for script in $(filter-out benchmarks/instructions.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean:
 	rm -rf $(VENV) target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,5 +1,6 @@
 //! Every integration test of the crate, linked once: each file here is a module.
 
+mod allocations;
 mod captures;
 mod closed_form;
 mod coupling;
