@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use transport::arq::{ArqConfig, Frame, codec};
 struct Running {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
+    /// Datagrams that the target's port has refused so far.
+    refused: Arc<AtomicU64>,
     thread: JoinHandle<RelayReport>,
 }
 
@@ -30,8 +32,11 @@ impl Running {
         let address = relay.address();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
+        let refused = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&refused);
         let thread = std::thread::spawn(move || {
-            let tick = &mut |_: &RelayReport| {
+            let tick = &mut |report: &RelayReport| {
+                counted.store(report.refused, Ordering::Relaxed);
                 if stopped.load(Ordering::Relaxed) {
                     return ControlFlow::Break(());
                 }
@@ -42,7 +47,17 @@ impl Running {
         Self {
             address,
             stop,
+            refused,
             thread,
+        }
+    }
+
+    /// Waits until the target's port has refused a datagram.
+    fn wait_for_refusal(&self) {
+        let end = std::time::Instant::now() + Duration::from_secs(60);
+        while self.refused.load(Ordering::Relaxed) == 0 {
+            assert!(std::time::Instant::now() < end, "nothing was refused");
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 
@@ -181,6 +196,7 @@ fn a_server_may_return_within_seconds_behind_a_relay() {
     assert_eq!(client.recv(&mut buffer).unwrap(), 6);
     drop(server);
     send();
+    relay.wait_for_refusal();
     client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     assert!(client.recv(&mut buffer).is_err(), "a notice: {buffer:?}");
     // The client reaches the restarted server.

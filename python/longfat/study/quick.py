@@ -20,7 +20,7 @@ from longfat.study.specification import Study
 from longfat.study.vocabulary import canonical
 from longfat.study.work import work
 
-SECONDS = 20.0
+SECONDS = 14.0
 """The budget: estimated seconds of all trials. A report takes a few seconds more."""
 SPARE = 0.5
 """Extra seconds for simulated trials if real-time trials use up the budget."""
@@ -28,7 +28,7 @@ PACKETS_PER_SECOND = 1.5e6
 """Packets on links that two cores simulate per second in most studies."""
 TRIAL = 5_000.0
 """The set-up time of a simulated trial, in packets."""
-START_S = 0.7
+START_S = 1.0
 """The time to start a real-time trial, in s."""
 SHORTEST_S = 1.0
 """The shortest duration of a trial, in s."""
