@@ -28,7 +28,7 @@ PACKETS_PER_SECOND = 1.5e6
 """Packets on links that two cores simulate per second in most studies."""
 TRIAL = 5_000.0
 """The set-up time of a simulated trial, in packets."""
-START_S = 1.0
+START_S = 0.7
 """The time to start a real-time trial, in s."""
 SHORTEST_S = 1.0
 """The shortest duration of a trial, in s."""
