@@ -32,11 +32,13 @@ protocols = [
 """
 
 
-def _namespaces() -> set[str]:
-    found = set()
+def _processes_with(mark: str) -> list[str]:
+    """The command lines of processes that inherited an environment with `mark`. Only they hold namespaces."""
+    found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            found.add(str((process / "ns" / "net").readlink()))
+            if mark.encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_text().replace("\0", " "))
         except OSError:  # it has ended, or is another's
             continue
     return found
@@ -44,9 +46,13 @@ def _namespaces() -> set[str]:
 
 @pytest.mark.usefixtures("emulated")
 def test_a_study_runs_on_real_kernels_and_leaves_nothing(
-    between_kernels: Callable[..., Data], write: Callable[[Data], Path], tmp_path: Path
+    between_kernels: Callable[..., Data],
+    write: Callable[[Data], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = _namespaces()
+    mark = f"LONGFAT_TEST_{tmp_path.name}"
+    monkeypatch.setenv(mark, "1")
     slow_start = {"name": "slow", "kind": "tcp", "initial_window": 2}
     file = write(between_kernels("500kB", slow_start))
     result = run_study(load_study(file), folder=tmp_path / "run", force=True)
@@ -59,7 +65,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
     # Settings that a kernel does not support are errors.
     assert slow.n == 0
     assert any("initial_window" in error for error in slow.failures)
-    assert _namespaces() <= before
+    assert _processes_with(mark) == []
 
 
 @pytest.mark.usefixtures("emulated")
