@@ -22,11 +22,22 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn main() {
     // Cargo passes `--bench`.
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|text| !text.starts_with("--")).collect();
+    let wanted: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|text| !text.starts_with("--"))
+        .collect();
     let is_wanted = |name: &str, at: usize| wanted.get(at).is_none_or(|text| text == name);
     println!(
         "{:<3} {:<8} {:>8} {:>13} {:>13} {:>10} {:>8} {:>14} {:>10}",
-        "", "profile", "CPU s", "data packets", "packet-hops", "ns a hop", "Mpkt/s", "goodput Mbit/s", "FCT ms"
+        "",
+        "profile",
+        "CPU s",
+        "data packets",
+        "packet-hops",
+        "ns a hop",
+        "Mpkt/s",
+        "goodput Mbit/s",
+        "FCT ms"
     );
     for scenario in SCENARIOS.iter().filter(|scenario| is_wanted(scenario.name, 0)) {
         for profile in scenario.profiles().iter().filter(|profile| is_wanted(profile, 1)) {

@@ -382,7 +382,10 @@ fn errors_list_the_allowed_forms() {
             r#"{"kind": "dumbbell", "access": [{"dealy": "1ms"}]}"#,
             &["dealy: unknown key: did you mean \"delay\"?"],
         ),
-        (r#"{"kind": "dumbbell", "pairs": "2"}"#, &["pairs: ", "must be a whole number"]),
+        (
+            r#"{"kind": "dumbbell", "pairs": "2"}"#,
+            &["pairs: ", "must be a whole number"],
+        ),
         (
             r#"{"kind": "dumbbell", "pairs": [["a", "b"]]}"#,
             &["pairs: ", "must be a whole number"],

@@ -34,6 +34,9 @@ fn a_packet_needs_no_allocation_in_steady_state() {
         let (short, few) = of_trial(protocol, 8);
         let (long, many) = of_trial(protocol, 16);
         let per_packet = (long - short) / (many - few);
-        assert!(per_packet < 0.01, "{protocol}: {per_packet} allocations per packet");
+        assert!(
+            per_packet < 0.01,
+            "{protocol}: {per_packet} allocations per packet"
+        );
     }
 }
