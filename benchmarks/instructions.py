@@ -1,7 +1,7 @@
 """Instructions of whole simulations, compared with the reviewed table `instructions.csv`.
 
-Needs Valgrind and the runner of the benchmark crate (`make bench-instructions` installs it). Exits with 1 if a
-count rose by more than the tolerance; `--update` writes the table.
+Needs Valgrind and the runner of the benchmark crate (`make bench-instructions` installs it). Exits with 1
+if a count rose by more than the tolerance; `--update` writes the table.
 """
 
 from __future__ import annotations
