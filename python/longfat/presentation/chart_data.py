@@ -202,7 +202,7 @@ def _heights(rows: Sequence[Row], axis: Axis) -> list[float]:
     if axis.log:
         low, high = math.log(axis.ticks[0]), math.log(axis.ticks[-1])
         return [(math.log(row["y"]) - low) / (high - low) if row["y"] > 0 else 0.0 for row in rows]
-    tops: list[float] = [row.get("high", row["y"]) for row in rows]
+    tops: list[float] = [row["high" if "high" in row else "y"] for row in rows]
     highest = max(tops, default=0.0) or 1.0
     return [row["y"] / highest for row in rows]
 
