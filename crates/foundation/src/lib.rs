@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod checksum;
+pub mod duration_histogram;
 pub mod icmp;
 pub mod kinds;
 mod omit_unset;

@@ -236,8 +236,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.links[link.0 as usize].occupancy(now.as_nanos())
     }
 
-    /// Returns a histogram of the time from joining the queue to the start of transmission, in nanoseconds, from 1 µs to
-    /// 1000 s with three significant digits. Dropped packets do not count. `None` without [`NetworkBuilder::record_waits`].
+    /// Returns a histogram of the time from joining the queue to the start of transmission, in nanoseconds
+    /// ([`duration_histogram`](foundation::duration_histogram)). Dropped packets do not count. `None` without [`NetworkBuilder::record_waits`].
     ///
     /// # Panics
     /// If the link does not exist.

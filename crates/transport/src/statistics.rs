@@ -1,6 +1,6 @@
 //! Counters of a connection, the same in every world.
 
-use foundation::{Duration, Instant};
+use foundation::{Duration, Instant, duration_histogram};
 use hdrhistogram::Histogram;
 
 /// Counters of one connection's sending direction, and its round-trip samples.
@@ -37,15 +37,11 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Returns statistics with a histogram of round-trip times: 1 µs to 1000 s, three digits.
-    ///
-    /// # Panics
-    /// Never: the bounds are constants that the histogram accepts.
+    /// Returns statistics with a histogram of round-trip times.
     #[must_use]
     pub fn with_rtt_histogram() -> Self {
-        let histogram = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 3).expect("constant bounds");
         Self {
-            rtt: Some(Box::new(histogram)),
+            rtt: Some(Box::new(duration_histogram::new())),
             ..Self::default()
         }
     }
@@ -53,7 +49,7 @@ impl Statistics {
     /// Adds a round-trip time to the histogram, if enabled.
     pub fn record_rtt(&mut self, rtt: Duration) {
         if let Some(histogram) = &mut self.rtt {
-            histogram.saturating_record(rtt.as_nanos());
+            duration_histogram::record(histogram, rtt);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Time integrals of a link's queue length and busy time, and queueing delays.
 
-use foundation::Duration;
+use foundation::{Duration, duration_histogram};
 use hdrhistogram::Histogram;
 
 /// Time integrals of a link's queue length and busy time. The difference of two yields the means between them.
@@ -38,11 +38,9 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Starts recording a histogram of queueing delays: 1 µs to 1000 s, three significant digits.
+    /// Starts recording a histogram of queueing delays.
     pub(crate) fn record_waits(&mut self) {
-        self.waits = Histogram::new_with_bounds(1_000, 1_000_000_000_000, 3)
-            .ok()
-            .map(Box::new);
+        self.waits = Some(Box::new(duration_histogram::new()));
     }
 
     pub(crate) fn waits(&self) -> Option<&Histogram<u64>> {
@@ -63,7 +61,7 @@ impl Meter {
     #[inline]
     pub(crate) fn waited(&mut self, wait: u64) {
         if let Some(waits) = &mut self.waits {
-            waits.saturating_record(wait);
+            duration_histogram::record(waits, Duration::from_nanos(wait));
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use experiment::Side;
 use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters, Transaction};
 use experiment::trace::Probe;
-use foundation::Instant;
+use foundation::{Duration, Instant, duration_histogram};
 use hdrhistogram::Histogram;
 
 use super::context::TrialClock;
@@ -138,13 +138,6 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Nanoseconds from 1 µs to 1000 s with three digits, as in simulation.
-fn histogram() -> Option<Box<Histogram<u64>>> {
-    Histogram::new_with_bounds(1_000, 1_000_000_000_000, 3)
-        .ok()
-        .map(Box::new)
-}
-
 impl Flow {
     pub(super) fn new(id: Identity, clock: TrialClock, recording: Recording) -> Self {
         Self {
@@ -164,7 +157,11 @@ impl Flow {
             unanswered: AtomicU64::new(0),
             packets: OnceLock::new(),
             ends: [Mutex::default(), Mutex::default()],
-            rtt: Mutex::new(if recording.round_trips { histogram() } else { None }),
+            rtt: Mutex::new(if recording.round_trips {
+                Some(Box::new(duration_histogram::new()))
+            } else {
+                None
+            }),
             baseline: Mutex::new(FlowCounters::default()),
             notes: recording.notes.then(Mutex::default),
         }
@@ -265,7 +262,7 @@ impl Flow {
         if let Some(rtt) = rtt {
             let mut kept = locked(&self.rtt);
             if let Some(histogram) = kept.as_mut() {
-                histogram.saturating_record((rtt * 1e9) as u64);
+                duration_histogram::record(histogram, Duration::from_nanos((rtt * 1e9) as u64));
             }
         }
     }
