@@ -34,9 +34,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The values are those of a histogram that covers the whole range from the start.
+        /// Up to 1000 s, the values are those of a histogram that covers the whole range from the start.
         #[test]
-        fn growth_does_not_change_values(nanos in prop::collection::vec(0_u64..40, 1..50), shift in 0_u32..38) {
+        fn growth_does_not_change_values(nanos in prop::collection::vec(0_u64..40, 1..50), shift in 0_u32..30) {
             let mut grown = new();
             let mut whole = Histogram::<u64>::new_with_bounds(LEAST_NANOS, MOST_NANOS, DIGITS).unwrap();
             for (place, nanos) in nanos.iter().enumerate() {
