@@ -56,9 +56,9 @@ pub use kernel::Error;
 pub use address::MOST_HOSTS;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Clock, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace, PacketEvent, Port, RouterState, Tap,
-    UserListener, UserStack, UserStream, check, clean, doctor, privileges, shell, testbed, trial,
-    user_namespace,
+    Clock, DevicePort, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace, PacketEvent, Port,
+    RouterState, Tap, UserListener, UserStack, UserStream, check, clean, doctor, privileges, shell, testbed,
+    trial, user_namespace,
 };
 #[cfg(target_os = "linux")]
 pub use options::EmulationOptions;

@@ -17,6 +17,10 @@ pub struct EmulationOptions {
     pub mtu: u32,
     /// Whether the emulator's thread requests real-time priority; default true. Delays are less exact without.
     pub real_time: bool,
+    /// Whether hosts may pass several segments of a flow as one packet (segmentation offload), up to what the slowest
+    /// link of the topology transmits in 100 µs; default true. The network handles single packets in any case. Without
+    /// it, hosts send segments one by one, as simulated hosts do.
+    pub offload: bool,
     /// Whether the last host is the emulated host of the calling thread, which then forwards packets between both
     /// emulations; default false.
     pub nested: bool,
@@ -31,6 +35,7 @@ impl EmulationOptions {
             streams,
             mtu: 1500,
             real_time: true,
+            offload: true,
             nested: false,
         }
     }

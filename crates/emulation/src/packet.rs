@@ -22,6 +22,8 @@ pub struct IpPacket {
     pub(crate) sent: Option<(HostId, Instant)>,
     /// The packet's way, from 0, set by the emulator.
     pub(crate) way: u8,
+    /// Whether the emulator computed the checksum of its payload and it is still correct.
+    pub(crate) has_valid_checksum: bool,
 }
 
 impl IpPacket {
@@ -32,12 +34,17 @@ impl IpPacket {
             bytes,
             sent: None,
             way: 0,
+            has_valid_checksum: false,
         })
     }
 
     /// A packet with other bytes and the same sender and way. The bytes start with a complete header.
     pub(crate) fn with_bytes(&self, bytes: Vec<u8>) -> Self {
-        Self { bytes, ..*self }
+        Self {
+            bytes,
+            has_valid_checksum: false,
+            ..*self
+        }
     }
 
     /// Its bytes.
@@ -122,6 +129,7 @@ impl IpPacket {
 impl Body for IpPacket {
     fn flip_bit(&mut self, choice: u64) {
         self.bytes.flip_bit(choice);
+        self.has_valid_checksum = false;
     }
 
     fn mark_congestion_experienced(&mut self) -> bool {

@@ -124,6 +124,18 @@ fn curl_downloads_over_the_projects_tcp() {
 }
 
 #[test]
+fn gateway_splits_large_packets_of_the_kernel() {
+    if !has("curl") || !has("python3") {
+        return;
+    }
+    let Some(emulation) = start(options(path(r#"{"delay": "2ms"}"#))) else {
+        return;
+    };
+    let _gateways = gateways(&emulation, THERE, "");
+    fetch(&emulation, &folder("large", 3_000_000));
+}
+
+#[test]
 fn gateway_relays_refusals() {
     if !has("curl") {
         return;

@@ -8,6 +8,7 @@ mod fast_open;
 mod gateway;
 mod multipath;
 mod multipath_trials;
+mod offload;
 mod packets;
 mod path;
 mod path_manager;

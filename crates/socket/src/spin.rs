@@ -16,7 +16,7 @@ pub struct SpinLimits {
     pub share: u64,
     /// Maximum saved-up budget.
     pub most: Duration,
-    /// Whether the thread spins continuously under load.
+    /// Whether the thread spins continuously under load; otherwise it does not spin at all then.
     pub awake_when_busy: bool,
 }
 
@@ -31,7 +31,8 @@ impl SpinLimits {
     };
 
     /// A real-time thread. It must not spin continuously: the system throttles such threads (`sched(7)`, "Limiting the
-    /// CPU usage of real-time and deadline processes"), and a real-time thread wakes without delay anyway.
+    /// CPU usage of real-time and deadline processes"), and a real-time thread wakes without delay anyway. Under load
+    /// the programs whose packets it moves need the processor.
     pub const REAL_TIME: Self = Self {
         lead: Duration::from_micros(60),
         share: 4,
@@ -83,11 +84,16 @@ impl SpinBudget {
         self.packets += packets;
         let elapsed = now - self.counting_since;
         if elapsed >= MILLISECOND {
-            let awake = self.limits.awake_when_busy;
-            self.busy = awake && self.packets >= BUSY && elapsed < MILLISECOND * 2;
+            self.busy = self.packets >= BUSY && elapsed < MILLISECOND * 2;
             self.packets = 0;
             self.counting_since = now;
         }
+    }
+
+    /// Whether the last whole millisecond had many packets.
+    #[must_use]
+    pub const fn is_busy(&self) -> bool {
+        self.busy
     }
 
     /// Returns how to wait from `now` until `due`, at most for `longest`.
@@ -98,14 +104,14 @@ impl SpinBudget {
         if let Some(since) = self.spinning_since.take() {
             self.credit -= now - since;
         }
-        if self.busy {
+        if self.busy && self.limits.awake_when_busy {
             return Pause::Spin;
         }
         let Some(due) = due else {
             return Pause::Sleep(longest);
         };
         let (left, lead) = (due - now, self.limits.lead);
-        if self.credit <= lead {
+        if self.busy || self.credit <= lead {
             return Pause::Sleep(left.min(longest));
         }
         if left <= lead {
@@ -170,8 +176,16 @@ mod tests {
         for micros in (0..=2000).step_by(5) {
             budget.count(Instant::ZERO + Duration::from_micros(micros), 1);
         }
-        let now = Instant::ZERO + Duration::from_micros(2000);
-        assert_eq!(budget.pause(now, None, longest), Pause::Sleep(longest));
+        let at = |micros| Instant::ZERO + Duration::from_micros(micros);
+        assert_eq!(budget.pause(at(2000), None, longest), Pause::Sleep(longest));
+        // Its credit is full.
+        let soon = Duration::from_micros(20);
+        assert_eq!(
+            budget.pause(at(2000), Some(at(2020)), longest),
+            Pause::Sleep(soon)
+        );
+        budget.count(at(6000), 0);
+        assert_eq!(budget.pause(at(6000), Some(at(6020)), longest), Pause::Spin);
     }
 
     #[test]

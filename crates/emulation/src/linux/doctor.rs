@@ -184,7 +184,7 @@ fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
 }
 
 fn tun_devices() -> Outcome {
-    match apart(|| tun::create("longfat0"))? {
+    match apart(|| tun::create("longfat0", false))? {
         Ok(_) => Ok("can be created".into()),
         Err(error) => Err(from_error(&error)),
     }

@@ -17,11 +17,13 @@ use rustix::io::write;
 use socket::clock::Clock;
 
 use super::command_environment::CommandEnvironment;
+use super::device_port::DevicePort;
 use super::drops::{self, HostDrops};
 use super::emulator::{ControlChannel, Emulator, EmulatorReport, Job};
-use super::host::Host;
+use super::host::{DeviceOptions, Host};
 use super::keeper::Keeper;
 use super::namespace::Namespace;
+use super::offload::burst;
 use super::port::Port;
 use super::routing::{RouterState, Routing};
 use super::tap::{PacketEvent, SegmentCounts, Tap};
@@ -71,13 +73,22 @@ impl Emulation {
         let keeper = Keeper::start(CommandEnvironment::new(names.zip(addresses).chain(others), count))?;
         let (mut hosts, mut devices, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         let count = count as u32;
+        let burst = if options.offload {
+            burst::most_bytes(&options.topology)
+        } else {
+            0
+        };
+        let device_options = DeviceOptions {
+            mtu: options.mtu,
+            burst,
+        };
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
             let loopback = options.topology.loopback();
             let made = Host::create(
                 block,
                 host,
                 (routing.ways(host), routing.longest()),
-                options.mtu,
+                device_options,
                 loopback,
             )?;
             hosts.push(made.namespace);
@@ -86,7 +97,7 @@ impl Emulation {
         }
         if let Some(outer) = outer {
             let address = block.host(HostId(count - 1));
-            let made = Host::join(outer.namespace, address, block, options.mtu)?;
+            let made = Host::join(outer.namespace, address, block, device_options)?;
             hosts.push(made.namespace);
             ways.push(1);
             devices.push(made.ports);
@@ -95,7 +106,7 @@ impl Emulation {
         let dropped_before = read_drops(&hosts).map_err(system)?;
         let backlog_before = drops::backlog().map_err(system)?;
         let clock = Clock::new();
-        let emulator = Emulator::new(network, routing, clock, devices).map_err(system)?;
+        let emulator = Emulator::new(network, routing, clock, devices, burst as usize).map_err(system)?;
         let (jobs, received) = channel();
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let wake = Arc::new(wake.map_err(|error| system(error.into()))?);
@@ -289,14 +300,15 @@ impl Emulation {
     ///
     /// # Panics
     /// If there is no such host.
-    pub fn interpose(&self, host: HostId) -> io::Result<(Port, Port)> {
+    pub fn interpose(&self, host: HostId) -> io::Result<(Port, DevicePort)> {
         let ways = self.ways(host);
         if ways > 1 {
             let message = format!("the host has {ways} devices: a gateway needs a host with one");
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         let network = self.attach(host, None)?;
-        let kernel = Port::of_device(self.run_in_emulator(move |emulator, _| emulator.copy_of_device(host))?);
+        let device = self.run_in_emulator(move |emulator, _| emulator.copy_of_device(host))?;
+        let kernel = DevicePort::new(device);
         Ok((network, kernel))
     }
 

@@ -1,5 +1,6 @@
 //! The thread that runs the network on wall time. Packets enter the network as soon as they are read from a host's
-//! port, and are written to the destination's port when they are due.
+//! port, and are written to the destination's port when they are due. Packets that hosts pass as one are single packets
+//! in the network.
 
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,6 +19,9 @@ use socket::rest::RestBudget;
 use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait;
 
+use super::device::{self, Device};
+use super::offload::merge::Run;
+use super::outbox::Outbox;
 use super::priority;
 use super::routing::{End, Routing};
 use super::tap::Tap;
@@ -26,11 +30,16 @@ use crate::packet::IpPacket;
 use crate::router;
 
 /// Packets read from one port before due packets move again. Small enough to add only tens of microseconds to a delay.
-const BATCH: usize = 16;
+const BATCH: u64 = 64;
+/// How long packets are written before others are read, unless one write takes longer.
+const SLICE: Duration = Duration::from_micros(100);
+/// How long packets gather under load, like in a network card with interrupt coalescing. Otherwise the thread takes the
+/// processor from the hosts' programs for every few packets.
+const GATHERING: std::time::Duration = std::time::Duration::from_micros(50);
+/// Packets that wait to be written, above which no packets are read: they wait at the hosts' devices instead.
+const MOST_WAITING: usize = 512;
 /// Ports per loop iteration.
 const EVENTS: usize = 64;
-/// Bytes of the largest IPv4 packet.
-const LARGEST: usize = 65_536;
 /// Buffers kept for reuse.
 const POOL: usize = 16_384;
 /// The longest sleep.
@@ -96,13 +105,18 @@ pub(crate) struct Emulator {
     clock: Clock,
     epoll: OwnedFd,
     /// The hosts' devices, host by host.
-    devices: Vec<OwnedFd>,
+    devices: Vec<Device>,
     /// Host and way of each device.
     owners: Vec<(HostId, u8)>,
     /// Index of each host's first device, then the number of devices.
     first_device: Vec<usize>,
     /// User-space ports by host.
     attached: Vec<Option<UserPort>>,
+    /// Packets for the devices.
+    outbox: Outbox,
+    /// The packets of the current write and their joined headers.
+    run: Run,
+    headers: Vec<u8>,
     buffer: Vec<u8>,
     pool: Vec<Vec<u8>>,
 }
@@ -139,11 +153,13 @@ pub(crate) struct ControlChannel {
 }
 
 impl Emulator {
+    /// `burst`: the most bytes that are written as one packet.
     pub(crate) fn new(
         network: Network<IpPacket, Tap>,
         routing: Routing,
         clock: Clock,
-        hosts: Vec<Vec<OwnedFd>>,
+        hosts: Vec<Vec<Device>>,
+        burst: usize,
     ) -> std::io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let count = hosts.len();
@@ -156,9 +172,13 @@ impl Emulator {
         for (place, device) in devices.iter().enumerate() {
             epoll::add(&epoll, device, EventData::new_u64(place as u64), EventFlags::IN)?;
         }
+        let limits = devices.iter().map(|device| device.merge_limits(burst));
         Ok(Self {
             network,
             report: EmulatorReport::new(count),
+            outbox: Outbox::new(limits.collect()),
+            run: Run::default(),
+            headers: Vec::new(),
             routing,
             clock,
             epoll,
@@ -166,7 +186,7 @@ impl Emulator {
             devices,
             owners,
             first_device,
-            buffer: vec![0; LARGEST],
+            buffer: vec![0; device::LARGEST],
             pool: Vec::new(),
         })
     }
@@ -215,6 +235,7 @@ impl Emulator {
             for event in &events {
                 match event.data.u64() {
                     WAKE => self.run_jobs(control),
+                    _ if self.outbox.len() > MOST_WAITING => {}
                     port if port & ATTACHED != 0 => self.read_user_port(HostId(port as u32)),
                     device => self.read_device(device as usize),
                 }
@@ -222,6 +243,7 @@ impl Emulator {
             let now = self.clock.now();
             budget.count(now, self.report.read - before);
             self.advance(now);
+            self.write_until(now + SLICE);
             let now = self.clock.now();
             match (
                 rest.as_mut().and_then(|rest| rest.awake_until(now)),
@@ -230,8 +252,11 @@ impl Emulator {
                 // Meanwhile, packets queue and applications run.
                 (Some(span), _) => std::thread::sleep(std::time::Duration::from_nanos(span.as_nanos())),
                 (None, Pause::Spin) => continue,
-                // More packets may have arrived.
-                (None, Pause::Sleep(_)) if !events.is_empty() => continue,
+                (None, _) if rest.is_some() && budget.is_busy() && self.outbox.len() == 0 => {
+                    std::thread::sleep(GATHERING);
+                }
+                // More packets may have arrived, or wait to be written.
+                (None, Pause::Sleep(_)) if !events.is_empty() || self.outbox.len() > 0 => continue,
                 (None, Pause::Sleep(span)) => {
                     wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span);
                 }
@@ -250,6 +275,7 @@ impl Emulator {
         while let Ok(job) = control.jobs.try_recv() {
             let now = self.clock.now();
             self.advance(now);
+            self.write_until(Instant::MAX);
             job(self, now);
         }
     }
@@ -264,12 +290,35 @@ impl Emulator {
         {
             return;
         }
-        for _ in 0..BATCH {
-            match read(&self.devices[device], &mut self.buffer[..]) {
-                Ok(0) | Err(_) => return,
-                Ok(length) => self.enter(host, Some(way), length),
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let until = self.report.read + BATCH;
+        while self.report.read < until {
+            let Ok(frame) = self.devices[device].read(&mut buffer) else {
+                break;
+            };
+            let Some(mut packets) = frame.packets() else {
+                self.report.read += 1;
+                self.report.ignored += 1;
+                continue;
+            };
+            let has_valid_checksum = packets.have_valid_checksums();
+            let now = self.clock.now();
+            loop {
+                let mut bytes = self.empty_buffer();
+                if !packets.next_into(&mut bytes) {
+                    self.pool.push(bytes);
+                    break;
+                }
+                self.enter(now, host, Some(way), bytes, has_valid_checksum);
             }
         }
+        self.buffer = buffer;
+    }
+
+    fn empty_buffer(&mut self) -> Vec<u8> {
+        let mut bytes = self.pool.pop().unwrap_or_default();
+        bytes.clear();
+        bytes
     }
 
     /// Reads packets from a user-space port.
@@ -281,28 +330,36 @@ impl Emulator {
             match read(port, &mut self.buffer[..]) {
                 // The stack closed its end.
                 Ok(0) | Err(Errno::CONNRESET) => return self.detach(host),
-                Ok(length) => self.enter(host, None, length),
+                Ok(length) => {
+                    let mut bytes = self.empty_buffer();
+                    bytes.extend_from_slice(&self.buffer[..length]);
+                    self.enter(self.clock.now(), host, None, bytes, false);
+                }
                 Err(_) => return,
             }
         }
     }
 
-    fn enter(&mut self, from: HostId, way: Option<u8>, length: usize) {
+    fn enter(
+        &mut self,
+        now: Instant,
+        from: HostId,
+        way: Option<u8>,
+        bytes: Vec<u8>,
+        has_valid_checksum: bool,
+    ) {
         self.report.read += 1;
-        let mut bytes = self.pool.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.extend_from_slice(&self.buffer[..length]);
+        let length = bytes.len();
         let Some(mut packet) = IpPacket::new(bytes) else {
             self.report.ignored += 1;
             return;
         };
-        let now = self.clock.now();
+        packet.has_valid_checksum = has_valid_checksum;
         packet.sent = Some((from, now));
         packet.way = way.unwrap_or_else(|| self.routing.way(&packet));
         match self.routing.route(&mut self.network, from, &packet) {
             Ok(route) => {
-                self.network
-                    .send(self.clock.now(), Packet::new(route, length as u32, packet));
+                self.network.send(now, Packet::new(route, length as u32, packet));
             }
             Err(fault) => {
                 self.report.unroutable += 1;
@@ -311,7 +368,7 @@ impl Emulator {
         }
     }
 
-    /// Moves due packets and writes those that reached a host. Routers reply at the exact time of arrival.
+    /// Moves due packets; those that reached a host wait to be written. Routers reply at the exact time of arrival.
     fn advance(&mut self, now: Instant) {
         if let Some(due) = self.network.poll_timeout().filter(|&due| due <= now) {
             self.report.late.saturating_record((now - due).as_nanos());
@@ -403,20 +460,50 @@ impl Emulator {
         }
     }
 
+    /// Passes a packet to a host: at once to a user-space port, else to the outbox.
     fn hand_over(&mut self, host: HostId, packet: IpPacket) {
         let place = host.0 as usize;
-        if let Some((_, sent)) = packet.sent {
-            let delay = self.clock.now() - sent;
-            self.report.delays[place].saturating_record(delay.as_nanos());
-        }
-        let device = self.device(host, packet.way);
         let attached = self.attached[place].as_ref();
-        let own = attached.filter(|attached| attached.is_for(&packet));
-        let port = own.map_or(&self.devices[device], |own| &own.port);
-        match write(port, packet.bytes()) {
-            Ok(_) => self.report.written += 1,
-            Err(_) => self.report.refused += 1,
+        let Some(own) = attached.filter(|attached| attached.is_for(&packet)) else {
+            self.outbox.push(self.device(host, packet.way), packet);
+            return;
+        };
+        let is_written = write(&own.port, packet.bytes()).is_ok();
+        self.count_written(self.clock.now(), host, &packet, is_written);
+        self.recycle(packet);
+    }
+
+    /// Writes waiting packets to the hosts' devices, until a time.
+    fn write_until(&mut self, end: Instant) {
+        let mut run = std::mem::take(&mut self.run);
+        while let Some(device) = self.outbox.take(&mut run) {
+            let now = self.clock.now();
+            let is_written = self.devices[device].write_run(&run, &mut self.headers).is_ok();
+            for packet in run.drain() {
+                self.count_written(now, self.owners[device].0, &packet, is_written);
+                self.recycle(packet);
+            }
+            if now >= end {
+                break;
+            }
         }
+        self.run = run;
+    }
+
+    /// Counts a packet for a host that was written at `now`, or that its port did not accept.
+    fn count_written(&mut self, now: Instant, host: HostId, packet: &IpPacket, is_written: bool) {
+        if let Some((_, sent)) = packet.sent {
+            let delay = now.saturating_since(sent);
+            self.report.delays[host.0 as usize].saturating_record(delay.as_nanos());
+        }
+        match is_written {
+            true => self.report.written += 1,
+            false => self.report.refused += 1,
+        }
+    }
+
+    /// Keeps a packet's buffer for reuse.
+    fn recycle(&mut self, packet: IpPacket) {
         if self.pool.len() < POOL {
             self.pool.push(packet.into_bytes());
         }
@@ -465,7 +552,7 @@ impl Emulator {
     }
 
     /// Duplicates the descriptor of a host's only device, for a gateway.
-    pub(crate) fn copy_of_device(&self, host: HostId) -> std::io::Result<OwnedFd> {
+    pub(crate) fn copy_of_device(&self, host: HostId) -> std::io::Result<Device> {
         self.devices[self.first_device[host.0 as usize]].try_clone()
     }
 
@@ -479,7 +566,7 @@ impl Emulator {
             }
             for device in self.first_device[place]..self.first_device[place + 1] {
                 // Discard packets that the kernel sent meanwhile.
-                while read(&self.devices[device], &mut self.buffer[..]).is_ok() {}
+                self.devices[device].discard(&mut self.buffer);
                 let data = EventData::new_u64(device as u64);
                 let _ = epoll::add(&self.epoll, &self.devices[device], data, EventFlags::IN);
             }
@@ -488,7 +575,7 @@ impl Emulator {
 }
 
 /// Closes descriptors in parallel: the kernel takes about 16 ms for each device, mostly waiting.
-fn close_all(mut devices: Vec<OwnedFd>) {
+fn close_all(mut devices: Vec<Device>) {
     const AT_ONCE: usize = 64;
     let share = devices.len().div_ceil(AT_ONCE).max(1);
     std::thread::scope(|scope| {

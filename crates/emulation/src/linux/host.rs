@@ -2,12 +2,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
 
 use network::HostId;
 
+use super::device::Device;
 use super::namespace::Namespace;
 use super::netlink::{self, DeviceConfig, Netlink, Route};
+use super::offload::burst;
 use super::tun;
 use crate::address::Block;
 use crate::error::{Error, system_error};
@@ -18,9 +19,26 @@ pub const DEVICE: &str = "longfat0";
 pub const DEVICE_PREFIX: &str = "longfat";
 /// Transmit queue of a device in packets: 50 ms at 200,000 packets a second.
 const QUEUE: u32 = 10_000;
-/// Segments that TCP hands over at a time. Larger bursts would enter the emulated link at once, while simulated (and
-/// paced) hosts send segments one by one.
-const SEGMENTS: u32 = 1;
+
+/// Properties of the devices of all hosts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceOptions {
+    /// The MTU in bytes.
+    pub(crate) mtu: u32,
+    /// The most bytes that a host passes as one packet; less than two packets: hosts send segments one by one.
+    pub(crate) burst: u32,
+}
+
+impl DeviceOptions {
+    /// Segments that a host passes as one packet.
+    fn segments(self) -> u32 {
+        burst::packets(self.burst, self.mtu)
+    }
+
+    fn create(self, name: &str) -> Result<Device, Error> {
+        tun::create(name, self.segments() > 1)
+    }
+}
 
 /// Sysctls of every namespace (Linux' `Documentation/networking/ip-sysctl.rst`). They do not affect other namespaces.
 const SYSCTLS: &[(&str, &str)] = &[
@@ -45,11 +63,11 @@ const USUAL_HOPS: u8 = 64;
 /// All groups may open ping sockets; in a user namespace only existing groups are valid.
 const PINGERS: (&str, [&str; 2]) = ("net/ipv4/ping_group_range", ["0 2147483647", "0 0"]);
 
-/// A host's namespace and the descriptors of its TUN devices, by way.
+/// A host's namespace and its TUN devices, by way.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) namespace: Namespace,
-    pub(crate) ports: Vec<OwnedFd>,
+    pub(crate) ports: Vec<Device>,
 }
 
 impl Host {
@@ -60,7 +78,7 @@ impl Host {
         block: Block,
         host: HostId,
         (ways, links): (u8, u8),
-        mtu: u32,
+        options: DeviceOptions,
         loopback: Option<u32>,
     ) -> Result<Self, Error> {
         let namespace = Namespace::create()?;
@@ -76,9 +94,10 @@ impl Host {
             let mut ports = Vec::new();
             for way in 0..ways {
                 let (name, source) = (device_name(way), block.on_way(host, way));
-                ports.push(tun::create(&name)?);
+                let port = options.create(&name)?;
                 let destination = (way > 0).then(|| block.way(way));
-                connect(&name, source, destination, mtu)?;
+                connect(&name, source, destination, &port, options)?;
+                ports.push(port);
                 if way > 0 {
                     choose_by_source(&name, source, way)?;
                 }
@@ -86,7 +105,7 @@ impl Host {
             let config = loopback.map(|mtu| DeviceConfig {
                 mtu,
                 queue: QUEUE,
-                segments: SEGMENTS,
+                segments: 1,
             });
             let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, config));
             up.map_err(|error| system_error("set up the loopback device", error))?;
@@ -101,7 +120,7 @@ impl Host {
         namespace: Namespace,
         address: Ipv4Addr,
         block: Block,
-        mtu: u32,
+        options: DeviceOptions,
     ) -> Result<Self, Error> {
         let ports = within(&namespace, || {
             set("net/ipv4/ip_forward", "1")?;
@@ -109,8 +128,8 @@ impl Host {
                 .map(device_name)
                 .find(|name| netlink::device(name).is_err())
                 .unwrap_or_else(|| DEVICE.into());
-            let port = tun::create(&name)?;
-            connect(&name, address, Some(block.whole()), mtu)?;
+            let port = options.create(&name)?;
+            connect(&name, address, Some(block.whole()), &port, options)?;
             Ok(vec![port])
         })?;
         Ok(Self { namespace, ports })
@@ -148,12 +167,14 @@ fn connect(
     name: &str,
     address: Ipv4Addr,
     destination: Option<(Ipv4Addr, u8)>,
-    mtu: u32,
+    port: &Device,
+    options: DeviceOptions,
 ) -> Result<(), Error> {
     let config = DeviceConfig {
-        mtu,
+        mtu: options.mtu,
         queue: QUEUE,
-        segments: SEGMENTS,
+        // Without offload the kernel would split segments itself, after passing them at once.
+        segments: if port.has_offload() { options.segments() } else { 1 },
     };
     let connected = || -> io::Result<()> {
         let (link, device) = (Netlink::open()?, netlink::device(name)?);

@@ -11,6 +11,8 @@ pub mod trial;
 pub mod user_namespace;
 
 mod command_environment;
+mod device;
+mod device_port;
 mod drops;
 mod emulation;
 mod emulator;
@@ -18,6 +20,8 @@ mod host;
 mod keeper;
 mod namespace;
 mod netlink;
+mod offload;
+mod outbox;
 mod port;
 mod priority;
 mod routing;
@@ -26,6 +30,7 @@ mod tap;
 mod terminal;
 mod tun;
 
+pub use device_port::DevicePort;
 pub use drops::HostDrops;
 pub use emulation::Emulation;
 pub use emulator::EmulatorReport;

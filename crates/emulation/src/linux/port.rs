@@ -30,11 +30,6 @@ impl Port {
         Ok((Self(ours), theirs))
     }
 
-    /// A port to a host's kernel, from a non-blocking descriptor of its device.
-    pub(crate) const fn of_device(device: OwnedFd) -> Self {
-        Self(device)
-    }
-
     /// Sends a packet into the network: an IPv4 header with its checksum, and a payload.
     ///
     /// # Errors

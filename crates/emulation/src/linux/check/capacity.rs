@@ -53,7 +53,11 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
         reverse: link,
     };
     let busy_before = crate::linux::doctor::is_busy();
-    let emulation = Emulation::start(EmulationOptions::new(Topology::path(&path), Streams::new(1, 0)))?;
+    // Trials run without offload.
+    let emulation = Emulation::start(EmulationOptions {
+        offload: false,
+        ..EmulationOptions::new(Topology::path(&path), Streams::new(1, 0))
+    })?;
     let mut found = Capacity {
         packets_per_second: 0.0,
         late_p99_s: SPAN.as_secs_f64(),

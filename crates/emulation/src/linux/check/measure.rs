@@ -150,7 +150,11 @@ fn build(specs: &[LinkSpec], streams: Streams) -> Result<Emulation, Error> {
         [] => vec![PathSpec::default()],
         some => some.iter().map(one).collect(),
     };
-    Emulation::start(EmulationOptions::new(Topology::chain(&paths), streams))
+    // Trials run without offload.
+    Emulation::start(EmulationOptions {
+        offload: false,
+        ..EmulationOptions::new(Topology::chain(&paths), streams)
+    })
 }
 
 fn offer(

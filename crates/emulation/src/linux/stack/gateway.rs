@@ -13,6 +13,7 @@ use socket::clock::Clock;
 use socket::wait;
 use transport::tcp::TcpConfig;
 
+use crate::linux::device_port::DevicePort;
 use crate::linux::emulation::Emulation;
 use crate::linux::port::Port;
 use stack::{Gateway, Side};
@@ -51,7 +52,8 @@ impl HostGateway {
         let stop = Arc::new((AtomicBool::new(false), wake));
         let mut driver = Driver {
             gateway: Gateway::new(config, secret),
-            ports: [kernel, network],
+            kernel,
+            network,
             clock: emulation.clock(),
             blocked: [None, None],
             spare: Vec::new(),
@@ -103,10 +105,10 @@ impl Drop for HostGateway {
 
 struct Driver {
     gateway: Gateway,
-    /// By side.
-    ports: [Port; 2],
+    kernel: DevicePort,
+    network: Port,
     clock: Clock,
-    /// The next packet of a side whose port was full.
+    /// The next packet of a side whose port was full, by side.
     blocked: [Option<Vec<u8>>; 2],
     spare: Vec<u8>,
     stop: Arc<(AtomicBool, OwnedFd)>,
@@ -136,10 +138,12 @@ impl Driver {
                 Some(_) => PollFlags::IN | PollFlags::OUT,
                 None => PollFlags::IN,
             };
-            let polled = Side::ALL.map(|side| PollFd::new(&self.ports[side as usize], interest(side)));
-            let [kernel, network] = polled;
             wait::wait_any(
-                &mut [kernel, network, PollFd::new(&self.stop.1, PollFlags::IN)],
+                &mut [
+                    PollFd::new(&self.kernel, interest(Side::Kernel)),
+                    PollFd::new(&self.network, interest(Side::Network)),
+                    PollFd::new(&self.stop.1, PollFlags::IN),
+                ],
                 span,
             );
         }
@@ -149,7 +153,11 @@ impl Driver {
     /// Reads up to [`BATCH`] packets from a side; returns whether there may be more.
     fn receive(&mut self, side: Side, buffer: &mut [u8]) -> io::Result<bool> {
         for _ in 0..BATCH {
-            let Some(length) = self.ports[side as usize].receive(buffer)? else {
+            let received = match side {
+                Side::Kernel => self.kernel.receive(buffer)?,
+                Side::Network => self.network.receive(buffer)?,
+            };
+            let Some(length) = received else {
                 return Ok(false);
             };
             self.gateway
@@ -171,7 +179,11 @@ impl Driver {
                     packet
                 }
             };
-            match self.ports[side as usize].send(&packet) {
+            let sent = match side {
+                Side::Kernel => self.kernel.send(&packet),
+                Side::Network => self.network.send(&packet),
+            };
+            match sent {
                 Ok(()) => {
                     packet.clear();
                     self.spare = packet;

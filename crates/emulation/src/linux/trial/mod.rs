@@ -120,6 +120,8 @@ fn run_with(
         refuse_stacks(&plan.groups)?;
     }
     let mut options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
+    // Hosts send segments one by one, as in simulation.
+    options.offload = false;
     // Datagrams above the path's MTU leave in fragments, as in simulation.
     let messages = plan.groups.iter().filter(|group| group.has_messages());
     if let Some(mtu) = messages.map(|group| group.mtu).min() {

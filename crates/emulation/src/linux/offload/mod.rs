@@ -1,0 +1,75 @@
+//! Segmentation offload: hosts pass several segments of one flow as one packet, in either direction. The network
+//! handles single packets: [`split`] makes them as a network card would, and [`merge`] joins them again at their
+//! destination.
+
+pub mod burst;
+pub mod header;
+pub mod merge;
+pub mod split;
+
+#[cfg(test)]
+pub mod sample;
+
+/// Byte offsets of the IPv4 header (RFC 791, section 3.1).
+mod ip {
+    pub const LENGTH: usize = 2;
+    pub const ID: usize = 4;
+    pub const FLAGS: usize = 6;
+    pub const PROTOCOL: usize = 9;
+    pub const CHECKSUM: usize = 10;
+    pub const SOURCE: usize = 12;
+    pub const DESTINATION: usize = 16;
+}
+
+/// Byte offsets and flags of the TCP header (RFC 9293, section 3.1).
+mod tcp {
+    pub const PROTOCOL: u8 = 6;
+    /// The shortest header.
+    pub const HEADER: usize = 20;
+    pub const SEQUENCE: usize = 4;
+    /// Length of the header in its upper half.
+    pub const OFFSET: usize = 12;
+    pub const FLAGS: usize = 13;
+    pub const CHECKSUM: usize = 16;
+    pub const FIN: u8 = 0x01;
+    pub const PSH: u8 = 0x08;
+    pub const ACK: u8 = 0x10;
+    pub const ECE: u8 = 0x40;
+    pub const CWR: u8 = 0x80;
+}
+
+/// Byte offsets of the UDP header (RFC 768).
+mod udp {
+    pub const PROTOCOL: u8 = 17;
+    pub const HEADER: usize = 8;
+    pub const LENGTH: usize = 4;
+    pub const CHECKSUM: usize = 6;
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// The sum of the pseudo-header of the packet with this IPv4 header, for `length` bytes of transport header and payload.
+fn pseudo_header(packet: &[u8], length: usize) -> foundation::checksum::Sum {
+    let address = |at: usize| [packet[at], packet[at + 1], packet[at + 2], packet[at + 3]];
+    let (source, destination) = (address(ip::SOURCE), address(ip::DESTINATION));
+    foundation::checksum::pseudo_header(source, destination, packet[ip::PROTOCOL], length as u16)
+}
+
+/// Sets the total length of an IPv4 header and its identification, and updates its checksum.
+fn set_length_and_id(header: &mut [u8], length: usize, id: u16) {
+    put_u16(header, ip::LENGTH, length as u16);
+    put_u16(header, ip::ID, id);
+    put_u16(header, ip::CHECKSUM, 0);
+    let sum = foundation::checksum::of(header);
+    put_u16(header, ip::CHECKSUM, sum);
+}
