@@ -53,6 +53,13 @@ def test_a_window_of_one_is_stop_and_wait() -> None:
         assert theory.selective_repeat(1, 0.0001, 0.01, loss, 0.05) == pytest.approx(alone)
 
 
+@pytest.mark.parametrize("loss", ["5%", "20%"])
+@pytest.mark.parametrize("kind", ["go-back-n", "selective-repeat"])
+def test_a_window_of_one_is_predicted_like_stop_and_wait(kind: str, loss: str) -> None:
+    alone, one = (predict(spec(*of, path={"loss": loss})) for of in (("stop-and-wait",), (kind, 1)))
+    assert one == alone
+
+
 def test_loss_to_zero_is_no_loss() -> None:
     for window in (4, 200):
         none = theory.lossless(window, 0.0001, 0.01)

@@ -90,6 +90,12 @@ def test_every_script_passes(cli: Cli) -> None:
     assert int(counts[0]) >= 50
 
 
+def test_an_empty_script_is_invalid(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "empty.pkt"
+    path.touch()
+    assert f"INVALID {path}:1 the script has no events" in cli("packetdrill", path, ok=False).stdout
+
+
 def test_snippets_read_tcp_info(cli: Cli, tmp_path: Path) -> None:
     snippets = (
         "   +0 %{ cwnd = tcpi_snd_cwnd; print(cwnd, 'packets') }%\n   +0 %{ assert cwnd == 11, 'cwnd' }%\n"

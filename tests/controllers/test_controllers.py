@@ -65,6 +65,16 @@ def test_a_fixed_window_in_python_is_the_built_in_one(tmp_path: Path, protocol: 
         assert ours.metrics == built_in.metrics
 
 
+@pytest.mark.parametrize("window", ["float('inf')", "1e19", "1e18"])
+@pytest.mark.parametrize("protocol", [ARQ, {"kind": "tcp"}])
+def test_an_unlimited_window_is_a_very_large_one(
+    tmp_path: Path, protocol: dict[str, Any], window: str
+) -> None:
+    mine = _write(tmp_path, MINE.replace("packets * self.segment", window))
+    built_in = _run({"kind": "fixed", "window": 1_000_000}, protocol)
+    assert _run(mine, protocol).goodput_bps == pytest.approx(built_in.goodput_bps, rel=0.05)
+
+
 def test_pacing_is_asked_for_with_a_rate(tmp_path: Path) -> None:
     mine = _write(
         tmp_path, MINE.replace("packets * self.segment", "packets * self.segment; self.pacing_rate = 4e6")

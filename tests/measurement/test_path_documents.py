@@ -128,6 +128,13 @@ def test_samples_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> 
     assert SampleFile(path, about).open() == [*probes, probes[0]]
     with pytest.raises(ValueError, match="host is example, expected other"):
         SampleFile(path, about | {"host": "other"}).open()
-    path.write_text("host,rtt\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="not a sample file of longfat path"):
-        SampleFile(path, about).open()
+    for other in (b"host,rtt\n", b"\xdd\x00\xff\n"):
+        path.write_bytes(other)
+        with pytest.raises(ValueError, match="not a sample file of longfat path"):
+            SampleFile(path, about).open()
+
+
+def test_a_latency_below_the_noise_is_zero() -> None:
+    instant = Truth([10e6, 10e6, 20e6], [2e-3, 0.0, 0.0])
+    latencies = [hop["link"]["latency_s"] for hop in _told(instant.samples(2, 16))["hops"] if hop["link"]]
+    assert min(bound for latency in latencies for bound in latency.values()) >= 0.0

@@ -71,6 +71,7 @@ def change(data: Data, key: str, value: Any) -> Data:
             "goodputt",
             r'claims\[sr-not-behind\].metric: "goodputt" is not a metric; .*"goodput"',
         ),
+        ("claims.0.by", "-5%", r'claims\[sr-not-behind\].by: "-5%" is negative'),
         ("claims.0.relation", "highr", r'relation: "highr" is not known; did you mean "higher"'),
         ("claims.0.relation", "rises-with", r'claims\[sr-not-behind\]: .* requires the key "along"'),
         ("claims.0.after", "5%", r"does not use the key \"after\""),
@@ -230,6 +231,13 @@ def test_a_study_can_be_loaded_from_itself(data: Data) -> None:
     again = load_study(study)
     assert again == study
     assert again.name == study.name
+
+
+def test_a_missing_relation_is_reported(data: Data) -> None:
+    data["claims"][0]["relatoin"] = data["claims"][0].pop("relation")
+    lines = complaint(data)
+    assert 'did you mean "relation"' in lines
+    assert "relation: is missing" in lines
 
 
 @pytest.mark.parametrize("name", sorted(builtin()))

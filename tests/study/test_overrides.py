@@ -30,6 +30,22 @@ def test_a_setting_removes_a_key_from_the_sweep(data: Data) -> None:
     assert len(cells(study)) == 2
 
 
+@pytest.mark.parametrize(
+    ("overrides", "line"),
+    [
+        (Overrides(repeats=0), "--repeats: repeats: "),
+        (Overrides(seed=-1), "--seed: seed: "),
+        (Overrides(worlds=("mars",)), "--world: worlds"),
+        (Overrides(repeats=0, label="settings"), "repeats: repeats: "),
+        (Overrides((("repeats", 0),)), "--set: repeats: "),
+    ],
+)
+def test_a_wrong_option_is_named_in_the_message(data: Data, overrides: Overrides, line: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        load_study(data, overrides)
+    assert str(caught.value).startswith(line)
+
+
 def test_a_list_becomes_a_sweep(data: Data) -> None:
     study = with_set(data, 'path.loss=["1%", "2%"]', "protocol.window=[2, 4]")
     assert study.sweep == {"path.loss": ["1%", "2%"], "protocol.window": [2, 4]}

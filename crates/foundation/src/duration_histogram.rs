@@ -66,6 +66,6 @@ mod tests {
         whole.saturating_record(MOST_NANOS);
         assert_eq!(histogram.max(), whole.max());
         assert_eq!(histogram.min(), 0);
-        assert!(new().len() == 0);
+        assert!(new().is_empty());
     }
 }

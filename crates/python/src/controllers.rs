@@ -22,6 +22,8 @@ use transport::congestion::{
 
 /// Segment size in bytes for checking settings before there is a connection.
 const TRIAL_SEGMENT: u64 = 1460;
+/// The window that represents no limit, in bytes: more than any network holds, and far from overflow.
+const UNLIMITED_WINDOW: f64 = (1_u64 << 50) as f64;
 
 fn seconds(at: Instant) -> f64 {
     (at - Instant::ZERO).as_secs_f64()
@@ -285,12 +287,11 @@ impl PythonController {
         let rate = self.number(py, pyo3::intern!(py, "pacing_rate"))?;
         let threshold = self.number(py, pyo3::intern!(py, "threshold"))?;
         self.attributes = Attributes {
-            // A cast from float saturates.
-            window: window as u64,
+            window: window.min(UNLIMITED_WINDOW) as u64,
             pacing_rate: rate
                 .filter(|rate| rate.is_finite())
                 .and_then(|rate| Rate::from_bits_per_second((rate as u64).max(1))),
-            threshold: threshold.map(|bytes| bytes as u64),
+            threshold: threshold.map(|bytes| bytes.min(UNLIMITED_WINDOW) as u64),
         };
         Ok(())
     }

@@ -39,7 +39,7 @@ def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:
         "ended_by": progress.ended_by,
         "largest_packet_bytes": max((size for router in routers for size in router.seconds()), default=None),
         "seconds_per_byte": path.seconds_per_byte,
-        "latency_s": math.fsum(link.latency.value for link in path.links),
+        "latency_s": math.fsum(max(link.latency.value, 0.0) for link in path.links),
         "hops": [
             _hop(router, by_last.get(router.ttl), path.slow, is_limited=router not in usable)
             for router in routers
@@ -109,7 +109,7 @@ def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
     occupied = None if link.rate is None else queues.queued_bytes(wait, link.rate.value)
     return {
         "ttls": list(link.ttls),
-        "latency_s": _interval(link.latency),
+        "latency_s": _at_least_zero(_interval(link.latency)),
         "rate_bps": None if link.rate is None else _interval(link.rate),
         "rate_at_least_bps": link.rate_at_least,
         "reverse_rate_bps": link.reverse_rate,
@@ -119,6 +119,11 @@ def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
         "longest_wait_s": wait,
         "queue_at_least_bytes": occupied,
     }
+
+
+def _at_least_zero(interval: dict[str, float]) -> dict[str, float]:
+    """Truncates an interval at zero: noise can make the estimate of a small latency negative."""
+    return {end: max(value, 0.0) for end, value in interval.items()}
 
 
 def _interval(interval: Interval) -> dict[str, float]:

@@ -24,13 +24,13 @@ class SampleFile:
         if not self._path.exists() or self._path.stat().st_size == 0:
             write_whole(self._path, (json.dumps(self._head) + "\n").encode())
             return []
-        head, *lines = self._path.read_text(encoding="utf-8").split("\n")
+        head, *lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
         try:
             found = json.loads(head)
         except json.JSONDecodeError:
             found = None
         if not isinstance(found, dict) or found.get("format") != _FORMAT:
-            raise ValueError(f"{self._path}: not a sample file of longfat path")
+            raise ValueError(f"--samples: {self._path}: not a sample file of longfat path: use another file")
         for key, value in self._head.items():
             if found.get(key) != value:
                 raise ValueError(f"{self._path}: {key} is {found.get(key)}, expected {value}")

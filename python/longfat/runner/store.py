@@ -177,6 +177,8 @@ def describe(folder: Path) -> dict[str, Any]:
     about = folder / RUN_FILE
     try:
         content = json.loads(about.read_text(encoding="utf-8"))
+    except NotADirectoryError:
+        raise FolderError(f"{folder}: is a file: give the folder of a run, or the name of a study") from None
     except FileNotFoundError:
         quick = folder.with_name(f"{folder.name}-quick")
         hint = f": did you mean {quick}?" if (quick / RUN_FILE).is_file() else ""

@@ -105,8 +105,8 @@ class Claim(BaseModel):
     @field_validator("by")
     @classmethod
     def _margin_is_a_percentage(cls, by: str | None) -> str | None:
-        if by is not None:
-            units.proportion(by)
+        if by is not None and units.proportion(by) < 0:
+            raise ValueError(f'"{by}" is negative: the relation gives the direction, e.g. "lower" by "5%"')
         return by
 
     @field_validator("value")

@@ -50,8 +50,8 @@ def load_study(
     overrides = overrides or Overrides()
     read = read_study(source)
     origin, text, data = read.origin, read.text, read.data
-    original = _parse(read, data, ())
-    touched: list[str] = []
+    original = _parse(read, data, {})
+    touched: dict[str, str] = {}
     study, changed = original, copy.deepcopy(data)
     if overrides.any:
         try:
@@ -59,7 +59,7 @@ def load_study(
             anchor_files(changed, Path.cwd())
         except ValueError as error:
             raise StudyError("", [Problem("", str(error))]) from None
-        study = _parse(read, changed, touched, overrides.label)
+        study = _parse(read, changed, touched)
         text = write_toml(changed)
     found: list[Problem] = []
     if not checked and not isinstance(source, Study):
@@ -68,13 +68,11 @@ def load_study(
     if not checked:
         found += _section_problems(study) or world_problems(study)
     if found:
-        raise StudyError(origin, found, touched, read.place_of, overrides.label)
+        raise StudyError(origin, found, touched, read.place_of)
     if overrides.quick:
         given = [key for key, _ in overrides.settings]
-        changed, cuts = quick.cut(
-            changed, lambda data: _parse(read, data, touched, overrides.label), given, overrides.repeats
-        )
-        study, text = _parse(read, changed, touched, overrides.label), write_toml(changed)
+        changed, cuts = quick.cut(changed, lambda data: _parse(read, data, touched), given, overrides.repeats)
+        study, text = _parse(read, changed, touched), write_toml(changed)
         study._cuts = cuts
     study._name = name or read.name
     study._text = text or write_toml(data)
@@ -82,10 +80,10 @@ def load_study(
     return study
 
 
-def _parse(read: Source, data: dict[str, Any], touched: Sequence[str], label: str = "") -> Study:
+def _parse(read: Source, data: dict[str, Any], touched: Mapping[str, str]) -> Study:
     found = _unwritable(data, "")
     if found:
-        raise StudyError(read.origin, found, touched, read.place_of, label)
+        raise StudyError(read.origin, found, touched, read.place_of)
     try:
         study = Study.model_validate(data)
     except ValidationError as error:
@@ -93,10 +91,10 @@ def _parse(read: Source, data: dict[str, Any], touched: Sequence[str], label: st
             {**entry, "known": _known(entry["loc"]), "meant": _meant(entry["loc"], data)}
             for entry in error.errors(include_url=False)
         ]
-        raise StudyError(read.origin, from_validation(errors, data), touched, read.place_of, label) from None
+        raise StudyError(read.origin, from_validation(errors, data), touched, read.place_of) from None
     found = [*_name_problems(study), *sweep.problems(study)]
     if found:
-        raise StudyError(read.origin, found, touched, read.place_of, label)
+        raise StudyError(read.origin, found, touched, read.place_of)
     return study
 
 
@@ -105,7 +103,7 @@ def _meant(location: tuple[str | int, ...], data: dict[str, Any]) -> str | None:
     match location:
         case ("claims", int(number), "relation"):
             claim = data["claims"][number]
-            return meant(claim["relation"], claim.get("metric"))
+            return meant(claim["relation"], claim.get("metric")) if "relation" in claim else None
     return None
 
 

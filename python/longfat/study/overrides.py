@@ -43,25 +43,26 @@ class Overrides:
             or self.seed is not None
         )
 
-    def apply(self, data: dict[str, Any]) -> list[str]:
-        """Changes the raw tables of a study file in place and returns the keys that `--set` changed.
+    def apply(self, data: dict[str, Any]) -> dict[str, str]:
+        """Changes the raw tables of a study file in place and returns the changed keys with their options.
 
         Raises:
             ValueError: for an unknown key.
         """
+        is_command = self.label.startswith("--")
+        touched = {}
         if self.worlds:
-            data["worlds"] = list(self.worlds)
+            data["worlds"], touched["worlds"] = list(self.worlds), "--world" if is_command else "worlds"
         if self.repeats is not None:
-            data["repeats"] = self.repeats
+            data["repeats"], touched["repeats"] = self.repeats, "--repeats" if is_command else "repeats"
             data.pop("repeats_in", None)
             # A limit below the new number would contradict it.
             data.pop("max_repeats", None)
         if self.seed is not None:
-            data["seed"] = self.seed
-        touched = []
+            data["seed"], touched["seed"] = self.seed, "--seed" if is_command else "seed"
         for key, value in self.settings:
             try:
-                touched += _set(data, key, copy.deepcopy(value))
+                touched |= dict.fromkeys(_set(data, key, copy.deepcopy(value)), self.label)
             except ValueError as error:
                 raise ValueError(f"{self.label}: {key}: {error}") from None
         return touched

@@ -29,12 +29,12 @@ class StudyError(ValueError):
         self,
         origin: str,
         problems: Sequence[Problem],
-        overridden: Sequence[str] = (),
+        overridden: Mapping[str, str] | None = None,
         place_of: Callable[[str], str | None] | None = None,
-        label: str = "--set",
     ) -> None:
         self.problems = tuple(grouped(problems))
-        shown = [_line(origin, problem, overridden, place_of, label) for problem in self.problems[:MAX_SHOWN]]
+        changed = overridden or {}
+        shown = [_line(origin, problem, changed, place_of) for problem in self.problems[:MAX_SHOWN]]
         if len(self.problems) > MAX_SHOWN:
             shown.append(f"{origin}: and {len(self.problems) - MAX_SHOWN} more problems")
         super().__init__("\n".join(shown))
@@ -72,14 +72,14 @@ def _together(before: str, values: Sequence[str], after: str) -> str:
 def _line(
     origin: str,
     problem: Problem,
-    overridden: Sequence[str],
+    overridden: Mapping[str, str],
     place_of: Callable[[str], str | None] | None,
-    label: str,
 ) -> str:
     where = (place_of(problem.key) if place_of is not None else None) or origin
     # The problem of a table can be caused by one of its keys, e.g. an unknown one.
-    if any(f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key) for key in overridden):
-        where = label
+    for key, option in overridden.items():
+        if f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key):
+            where = option
     return ": ".join(part for part in (where, problem.key, problem.message) if part)
 
 

@@ -35,6 +35,13 @@ pub fn run(text: &str, interpreter: &mut dyn Interpreter) -> Report {
             };
         }
     };
+    if script.events.is_empty() {
+        let message = "the script has no events".to_owned();
+        return Report {
+            outcome: Outcome::Invalid { line: 1, message },
+            printed: Vec::new(),
+        };
+    }
     let mut settings = HostSettings::default();
     for (name, value, line) in &script.options {
         if let Err(what) = settings.option(name, value.as_deref()) {

@@ -71,7 +71,8 @@ def predict(spec: Mapping[str, Any]) -> Prediction:
 
 
 def _predict(of: Setting) -> Prediction:
-    if of.kind == "stop-and-wait":
+    # A window of one packet is stop-and-wait.
+    if of.kind == "stop-and-wait" or of.window == 1:
         if of.timeout < of.round_trip:
             raise NoClosedFormError("the timeout is shorter than the RTT: it always fires")
         form = arq.stop_and_wait_backoff if of.backs_off else arq.stop_and_wait

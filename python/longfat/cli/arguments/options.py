@@ -42,7 +42,17 @@ IPv4Only = Annotated[bool, typer.Option("-4", help="IPv4 only.")]
 
 IPv6Only = Annotated[bool, typer.Option("-6", help="IPv6 only.")]
 
-ReportFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Output file for an HTML report.")]
+
+def _html(file: Path | None) -> Path | None:
+    """Rejects a name that another program would open as something else than HTML."""
+    if file is not None and file.suffix not in (".html", ".htm"):
+        raise typer.BadParameter(f'"{file}": a report is an HTML file: use a name that ends with .html')
+    return file
+
+
+ReportFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", callback=_html, help="Output file for an HTML report.")
+]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Output as one JSON document.")]
 
