@@ -100,6 +100,7 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
         ([], 2, ["Missing option '--to'"]),
         (["--to", "x"], 2, ['--to: "x" is not an address: write HOST:PORT']),
         (["--to", NOWHERE, "--listen", "192.0.2.1:0"], 1, ["cannot listen at 192.0.2.1:0: "]),
+        (["--to", NOWHERE, "--listen", NOWHERE], 2, ["--to: 127.0.0.1:9 is also --listen"]),
         (["--to", NOWHERE, "--rate", "10"], 2, ['--rate: "10" has no unit']),
         (["--to", NOWHERE, "--loss", "2"], 2, ['--loss: "2" is not a probability: write it in percent']),
         (["--to", NOWHERE, "--loss", "200%"], 2, ['--loss: "200%" is out of range: 0% to 100%']),

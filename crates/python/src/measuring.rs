@@ -35,7 +35,15 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> PyResult<T> {
 }
 
 fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
-    let wrong = |what: String| PyValueError::new_err(format!("\"{host}\" is not a known host: {what}"));
+    let wrong = |what: String| {
+        let hint = match host.rsplit_once(':') {
+            Some((name, port)) if !name.contains(':') && port.parse::<u16>().is_ok() => {
+                format!("give the port with --port {port}")
+            }
+            _ => what,
+        };
+        PyValueError::new_err(format!("\"{host}\" is not a known host: {hint}"))
+    };
     let suits = |address: &SocketAddr| version.is_none_or(|version| (version == 4) == address.is_ipv4());
     let mut found = (host, port)
         .to_socket_addrs()

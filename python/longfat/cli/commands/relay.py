@@ -48,6 +48,8 @@ def relay(
     from longfat.progress import display
 
     address, target = addresses.listening(listen, "--listen"), addresses.peer(to, "--to")
+    if address == target:
+        raise ValueError(f"--to: {target} is also --listen: the relay would send to itself")
     path = as_subscriber(_PATH.read(given, settings or ()))
     interrupt_on_sigterm()
     watched = Watched(display(), target)
