@@ -37,9 +37,10 @@ def measure() -> dict[str, int]:
         if not line.startswith("{"):
             continue
         summary = json.loads(line)
-        metrics = summary["profiles"][0]["summaries"]["total"]["summary"]["Callgrind"]["Ir"]["metrics"]
-        new = metrics.get("Left") or metrics["Both"][0]
-        counts[summary["id"]] = int(new.get("Int", 0) if isinstance(new, dict) else new)
+        parts = summary["profiles"][0]["data"]["parts"]
+        counts[summary["id"]] = sum(int(part["metrics"]["Ir"]["values"]["new"]) for part in parts)
+    if not counts:
+        sys.exit("instructions.py: the benchmark printed no counts")
     return counts
 
 
