@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::common::trials::{PATH, figure, record, refusal, spec};
 use crate::common::{FAR, NEAR, options, path, skip_without, start};
 use emulation::trial::{ControllerNames, Tracing, TrialError, run_traced};
-use emulation::{Emulation, Error, UserStack};
+use emulation::{Emulation, EmulationOptions, Error, UserStack};
 use foundation::Streams;
 use network::HostId;
 use rustix::net::{SendFlags, sendto};
@@ -20,9 +20,17 @@ const KIND: &str = r#"{"rate": "50Mbit/s", "delay": "5ms"}"#;
 const LOSSY: &str = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "8%"}"#;
 /// Transactions over a lossy path.
 const MANY: u8 = 25;
+/// Attempts with other losses. Losses at the start of an attempt disable Fast Open for the rest of it (RFC 7413, section
+/// 4.1.3).
+const TRIALS: u64 = 6;
 
 fn config(keys: &str) -> Arc<TcpConfig> {
     Arc::new(serde_json::from_str(&format!(r#"{{"kind": "tcp", {keys}}}"#)).unwrap())
+}
+
+/// Starts the emulation of a path with the losses of a trial.
+fn start_trial(keys: &str, trial: u64) -> Option<Emulation> {
+    start(EmulationOptions::new(path(keys), Streams::new(1, trial)))
 }
 
 fn attach(emulation: &Emulation, host: HostId) -> UserStack {
@@ -69,8 +77,8 @@ fn serve_by_kernel(listener: &TcpListener, count: u8) {
 }
 
 /// Runs transactions of the project's TCP with Linux's server; returns how many SYNs' data the server accepted.
-fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
-    let emulation = start(options(path(keys)))?;
+fn ask_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
+    let emulation = start_trial(keys, trial)?;
     allow(&emulation, FAR);
     let stack = attach(&emulation, NEAR);
     let address = emulation.host_address(FAR);
@@ -97,7 +105,7 @@ fn ask_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
 
 #[test]
 fn linux_accepts_data_on_our_syns() {
-    let Some((early, passive)) = ask_kernel(KIND, 5) else {
+    let Some((early, passive)) = ask_kernel(KIND, 5, 0) else {
         return;
     };
     assert_eq!(
@@ -109,10 +117,18 @@ fn linux_accepts_data_on_our_syns() {
 
 #[test]
 fn linux_delivers_syn_data_once_despite_losses() {
-    let Some((early, passive)) = ask_kernel(LOSSY, MANY) else {
-        return;
-    };
-    assert!(early > 0 && passive >= early as u64, "{early} of {passive}");
+    let mut early = 0;
+    for trial in 0..TRIALS {
+        let Some((used, passive)) = ask_kernel(LOSSY, MANY, trial) else {
+            return;
+        };
+        assert!(passive >= used as u64, "{used} of {passive}");
+        early += used;
+        if early > 0 {
+            return;
+        }
+    }
+    panic!("no SYN carried data");
 }
 
 /// Linux's client: opens a connection whose SYN carries the request.
@@ -132,8 +148,8 @@ fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, sent: &[u8]) -> Vec<u8> 
 }
 
 /// Runs transactions of Linux's client with the project's TCP; returns how many were early by either end's count.
-fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
-    let emulation = start(options(path(keys)))?;
+fn answer_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
+    let emulation = start_trial(keys, trial)?;
     allow(&emulation, FAR);
     let stack = attach(&emulation, NEAR);
     let listener = stack.listen(80, config(r#""fast_open": true"#)).unwrap();
@@ -167,7 +183,7 @@ fn answer_kernel(keys: &str, count: u8) -> Option<(usize, u64)> {
 
 #[test]
 fn accepts_data_on_linuxs_syns() {
-    let Some((early, active)) = answer_kernel(KIND, 5) else {
+    let Some((early, active)) = answer_kernel(KIND, 5, 0) else {
         return;
     };
     assert_eq!(
@@ -179,10 +195,15 @@ fn accepts_data_on_linuxs_syns() {
 
 #[test]
 fn delivers_syn_data_once_despite_losses() {
-    let Some((early, active)) = answer_kernel(LOSSY, MANY) else {
-        return;
-    };
-    assert!(early > 0 && active > 0, "{early}, {active}");
+    for trial in 0..TRIALS {
+        let Some((early, active)) = answer_kernel(LOSSY, MANY, trial) else {
+            return;
+        };
+        if early > 0 && active > 0 {
+            return;
+        }
+    }
+    panic!("no SYN carried data");
 }
 
 #[test]
