@@ -144,3 +144,16 @@ def test_file_sizes_shrink_before_trials_become_few() -> None:
     study = load_study("congestion/sharing", Overrides(quick=True))
     assert study.trials_in("sim") == 10
     assert "size" in " ".join(study.cuts)
+
+
+@pytest.mark.parametrize("loss", ["0%", "2%", "10%"])
+def test_the_time_of_set_timeouts_is_estimated(loss: str) -> None:
+    spec = {
+        "path": {"rate": "10Mbit/s", "loss": loss},
+        "protocol": {"kind": "stop-and-wait", "rto": "500ms"},
+        "workload": {"kind": "file", "size": "200kB"},
+        "seed": 1,
+        "trial": 0,
+    }
+    record = json.loads(_native.simulate(canonical(spec)))
+    assert work(spec).seconds == pytest.approx(record["metrics"]["completion_s"], rel=0.5)

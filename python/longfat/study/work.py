@@ -97,6 +97,14 @@ class _Flow:
         window = tcp.get("window_bytes") or self._window(protocol)
         if window and self.round_trip > 0:
             self.rate = min(self.rate, window * _BITS / self.round_trip)
+        timeout = units.number(protocol.get("rto"))
+        if timeout and tcp == {}:
+            # ARQ with a set timeout waits for it after each loss of a packet or its ACK.
+            both = math.fsum(
+                units.number(link["loss"]) or 0.0 for link in (*there, *back) if isinstance(link["loss"], str)
+            )
+            each = self.payload * _BITS / self.rate + timeout * both / max(1 - both, 0.1)
+            self.rate = self.payload * _BITS / each
 
     def _window(self, protocol: Mapping[str, Any]) -> float | None:
         if protocol.get("kind") == "stop-and-wait":
