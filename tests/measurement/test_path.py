@@ -23,14 +23,14 @@ class Model:
     """Whether the end answers with packets of the same size."""
 
     def __init__(
-        self, truth: Truth, *, silent: tuple[int, ...] = (), mtu: int = 1500, tells: bool = True
+        self, truth: Truth, *, silent: tuple[int, ...] = (), mtu: int = 1500, reports_mtu: bool = True
     ) -> None:
-        self.truth, self.silent, self.mtu, self.tells = truth, silent, mtu, tells
+        self.truth, self.silent, self.mtu, self.reports_mtu = truth, silent, mtu, reports_mtu
         self.random = np.random.default_rng(1)
         self.asked: Counter[int] = Counter()
         self.sizes: Counter[int] = Counter()
 
-    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+    def run(self, probes: Sequence[tuple[int, int]], report: Callable[[int], bool | None]) -> str:
         reported: list[dict[str, Any]] = []
         last = len(self.truth.rates)
         for ttl, size in probes:
@@ -45,14 +45,14 @@ class Model:
                     "application_s": None,
                 }
             elif ttl >= last and size > self.mtu:
-                mtu = self.mtu if self.tells else None
+                mtu = self.mtu if self.reports_mtu else None
                 answer: Any = {"kind": "too-big", "from": "10.0.0.1", "size": 576, "mtu": mtu}
                 one = {"ttl": ttl, "size": size, "answer": answer, "kernel_s": 1e-3, "application_s": 1e-3}
             else:
                 sample = self.truth.sample(self.random, min(ttl, last), size, echo=self.echo and ttl >= last)
                 one = sample | {"ttl": ttl}
             reported.append(one)
-        tell(len(reported))
+        report(len(reported))
         return json.dumps(reported)
 
 
@@ -88,13 +88,13 @@ def test_what_cannot_be_known_ends_with_the_budget() -> None:
     assert _measure(Model(truth), Budget(seconds=0.0)).ended_by == "time"
 
 
-@pytest.mark.parametrize("tells", [True, False], ids=["the MTU is reported", "it is not"])
-def test_sizes_fit_the_path(tells: bool) -> None:
-    model = Model(TRUTH, mtu=1400, tells=tells)
+@pytest.mark.parametrize("reports_mtu", [True, False], ids=["the MTU is reported", "it is not"])
+def test_sizes_fit_the_path(reports_mtu: bool) -> None:
+    model = Model(TRUTH, mtu=1400, reports_mtu=reports_mtu)
     progress = _measure(model, Budget(rounds=8, seconds=1e9))
     last = progress.samples.routers[3].seconds()
     assert max(last) <= 1400
-    assert max(last) >= (1400 if tells else 1300)
+    assert max(last) >= (1400 if reports_mtu else 1300)
     assert len(last) >= 10
 
 
@@ -117,7 +117,7 @@ class Limited(Model):
     def sleep(self, seconds: float) -> None:
         self.time += seconds
 
-    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+    def run(self, probes: Sequence[tuple[int, int]], report: Callable[[int], bool | None]) -> str:
         reported = []
         for ttl, size in probes:
             self.time += 0.02
@@ -128,7 +128,7 @@ class Limited(Model):
                 self.silent = (ttl,)
             elif ttl == self.limited:
                 self.tokens -= 1
-            reported += json.loads(super().run([(ttl, size)], tell))
+            reported += json.loads(super().run([(ttl, size)], report))
         return json.dumps(reported)
 
 
@@ -156,12 +156,12 @@ class Slow(Model):
     def sleep(self, seconds: float) -> None:
         self.time += seconds
 
-    def run(self, probes: Sequence[tuple[int, int]], tell: Callable[[int], bool | None]) -> str:
+    def run(self, probes: Sequence[tuple[int, int]], report: Callable[[int], bool | None]) -> str:
         reported: list[Any] = []
         for probe in probes:
             reported += json.loads(super().run([probe], lambda _: None))
             self.time += 0.1 if reported[-1]["answer"] else 1.0
-            if tell(1) is False:
+            if report(1) is False:
                 break
         return json.dumps(reported)
 
