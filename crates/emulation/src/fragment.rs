@@ -2,10 +2,9 @@
 
 use foundation::checksum;
 
-use crate::packet::{HEADER, IpPacket};
+use crate::packet::{HEADER, IpPacket, ip, put_u16, u16_at};
 
-/// Flags and offset (RFC 791, section 3.1).
-const FLAGS: std::ops::Range<usize> = 6..8;
+/// Flags, and the bits of the offset (RFC 791, section 3.1).
 const DONT: u16 = 0x4000;
 const MORE: u16 = 0x2000;
 const OFFSET: u16 = 0x1fff;
@@ -16,9 +15,8 @@ impl IpPacket {
     /// Returns fragments of at most `mtu` bytes, in order; `None` if the packet has DF set or the MTU is too small.
     pub(crate) fn fragments(&self, mtu: usize) -> Option<Vec<Self>> {
         let bytes = self.bytes();
-        let u16_at = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
-        let (length, start) = (usize::from(u16_at(2)), self.header_len());
-        let flags = u16_at(FLAGS.start);
+        let (length, start) = (usize::from(u16_at(bytes, ip::LENGTH)), self.header_len());
+        let flags = u16_at(bytes, ip::FLAGS);
         if flags & DONT != 0 || start < HEADER || !(start..=bytes.len()).contains(&length) {
             return None;
         }
@@ -40,11 +38,16 @@ impl IpPacket {
             let more = if is_last { flags & MORE } else { MORE };
             let offset = (flags & OFFSET).checked_add(((at - start) / UNIT) as u16)?;
             let mut part = header.to_vec();
-            part[2..4].copy_from_slice(&((header.len() + size) as u16).to_be_bytes());
-            part[FLAGS].copy_from_slice(&(more | offset).to_be_bytes());
-            part[10..12].fill(0);
+            let length = (header.len() + size) as u16;
+            for (at, value) in [
+                (ip::LENGTH, length),
+                (ip::FLAGS, more | offset),
+                (ip::CHECKSUM, 0),
+            ] {
+                put_u16(&mut part, at, value);
+            }
             let sum = checksum::of(&part);
-            part[10..12].copy_from_slice(&sum.to_be_bytes());
+            put_u16(&mut part, ip::CHECKSUM, sum);
             part.extend_from_slice(&bytes[at..at + size]);
             parts.push(self.with_bytes(part));
             at += size;
@@ -96,10 +99,6 @@ mod tests {
         IpPacket::new(bytes).unwrap()
     }
 
-    fn u16_at(packet: &IpPacket, at: usize) -> u16 {
-        u16::from_be_bytes([packet.bytes()[at], packet.bytes()[at + 1]])
-    }
-
     #[test]
     fn packets_with_df_are_not_fragmented() {
         assert_eq!(packet(&[], DONT, 1000).fragments(576), None);
@@ -127,10 +126,10 @@ mod tests {
             let mut joined = Vec::new();
             for (number, part) in parts.iter().enumerate() {
                 prop_assert!(part.bytes().len() <= mtu && part.has_right_header());
-                prop_assert_eq!(usize::from(u16_at(part, 2)), part.bytes().len());
-                prop_assert_eq!(usize::from(u16_at(part, 6) & OFFSET), usize::from(flags & OFFSET) + joined.len() / 8);
+                prop_assert_eq!(usize::from(u16_at(part.bytes(), 2)), part.bytes().len());
+                prop_assert_eq!(usize::from(u16_at(part.bytes(), 6) & OFFSET), usize::from(flags & OFFSET) + joined.len() / 8);
                 let is_last = number + 1 == parts.len();
-                prop_assert_eq!(u16_at(part, 6) & MORE != 0, !is_last || flags & MORE != 0);
+                prop_assert_eq!(u16_at(part.bytes(), 6) & MORE != 0, !is_last || flags & MORE != 0);
                 joined.extend_from_slice(&part.bytes()[HEADER..]);
             }
             prop_assert_eq!(&joined[..], &whole.bytes()[HEADER..]);

@@ -7,12 +7,30 @@ use network::{Body, HostId};
 
 /// The shortest IPv4 header (RFC 791, section 3.1).
 pub(crate) const HEADER: usize = 20;
-/// Offset of the time to live.
-const TIME_TO_LIVE: usize = 8;
-/// Range of the header checksum.
-const CHECKSUM: std::ops::Range<usize> = 10..12;
+/// Byte offsets of the IPv4 header (RFC 791, section 3.1).
+pub(crate) mod ip {
+    pub const LENGTH: usize = 2;
+    pub const ID: usize = 4;
+    /// Flags and fragment offset.
+    pub const FLAGS: usize = 6;
+    pub const TIME_TO_LIVE: usize = 8;
+    pub const PROTOCOL: usize = 9;
+    pub const CHECKSUM: usize = 10;
+    pub const SOURCE: usize = 12;
+    pub const DESTINATION: usize = 16;
+}
 /// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
 const CE: u8 = 0b11;
+
+/// Returns the big-endian number at an offset.
+pub(crate) const fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// Writes a big-endian number at an offset.
+pub(crate) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
 
 /// An IPv4 packet, from the first byte of its header to the last of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,34 +80,39 @@ impl IpPacket {
     /// Its source address.
     #[must_use]
     pub fn source(&self) -> Ipv4Addr {
-        Ipv4Addr::new(self.bytes[12], self.bytes[13], self.bytes[14], self.bytes[15])
+        self.address(ip::SOURCE)
     }
 
     /// Its destination address.
     #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::new(self.bytes[16], self.bytes[17], self.bytes[18], self.bytes[19])
+        self.address(ip::DESTINATION)
+    }
+
+    fn address(&self, at: usize) -> Ipv4Addr {
+        let bytes = &self.bytes;
+        Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3])
     }
 
     /// The protocol of its payload: 1 for ICMP, 6 for TCP, 17 for UDP.
     #[must_use]
     pub fn protocol(&self) -> u8 {
-        self.bytes[9]
+        self.bytes[ip::PROTOCOL]
     }
 
     /// Its time to live: the hops left, including the last one (RFC 791, section 3.1).
     #[must_use]
     pub fn time_to_live(&self) -> u8 {
-        self.bytes[TIME_TO_LIVE]
+        self.bytes[ip::TIME_TO_LIVE]
     }
 
     /// Changes the header as `routers` forwarding routers do (RFC 1812, section 5.3.1): decrements the time to live and
     /// updates the checksum, so that a wrong checksum stays wrong.
     pub(crate) fn pass_routers(&mut self, routers: u8) {
-        let protocol = self.bytes[TIME_TO_LIVE + 1];
+        let protocol = self.bytes[ip::PROTOCOL];
         let field = |live: u8| u16::from_be_bytes([live, protocol]);
         let (old, new) = (self.time_to_live(), self.time_to_live().saturating_sub(routers));
-        self.bytes[TIME_TO_LIVE] = new;
+        self.bytes[ip::TIME_TO_LIVE] = new;
         self.replace_sum(field(old), field(new));
     }
 
@@ -101,8 +124,8 @@ impl IpPacket {
 
     /// Updates the header checksum for one changed 16-bit field.
     fn replace_sum(&mut self, old: u16, new: u16) {
-        let sum = u16::from_be_bytes([self.bytes[CHECKSUM.start], self.bytes[CHECKSUM.start + 1]]);
-        self.bytes[CHECKSUM].copy_from_slice(&checksum::update(sum, old, new).to_be_bytes());
+        let sum = u16_at(&self.bytes, ip::CHECKSUM);
+        put_u16(&mut self.bytes, ip::CHECKSUM, checksum::update(sum, old, new));
     }
 
     /// Source and destination port of a TCP segment.
@@ -110,8 +133,7 @@ impl IpPacket {
         let start = self.header_len();
         let has_ports = self.protocol() == 6 && !self.is_later_fragment();
         let ports = self.bytes.get(start..start + 4).filter(|_| has_ports)?;
-        let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
-        Some((port(0), port(2)))
+        Some((u16_at(ports, 0), u16_at(ports, 2)))
     }
 
     /// Length of its header in bytes, from the header.
@@ -121,7 +143,7 @@ impl IpPacket {
 
     /// Whether it is a fragment other than the first, which has no ports (RFC 791, section 3.1).
     pub(crate) fn is_later_fragment(&self) -> bool {
-        u16::from_be_bytes([self.bytes[6], self.bytes[7]]) & 0x1fff != 0
+        u16_at(&self.bytes, ip::FLAGS) & 0x1fff != 0
     }
 }
 
@@ -178,7 +200,7 @@ mod tests {
             0x45, service, 0, 28, 0, 1, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
         ];
         let sum = checksum::of(&bytes);
-        bytes[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+        put_u16(&mut bytes, ip::CHECKSUM, sum);
         bytes.extend(ports);
         bytes.extend([0, 8, 0, 0]);
         IpPacket::new(bytes).unwrap()

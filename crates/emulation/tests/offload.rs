@@ -2,8 +2,7 @@
 
 #![cfg(target_os = "linux")]
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::{Duration, Instant};
 
 use emulation::{Emulation, EmulationOptions, IpPacket};
@@ -11,34 +10,15 @@ use foundation::checksum;
 use network::{HostId, LinkId};
 use socket::datagrams::{Datagrams, Peer};
 
-use crate::common::{FAR, NEAR, options, path, start};
+use crate::common::{FAR, NEAR, data, options, path, start, transfer};
 
 const MTU: usize = 1500;
 const UNLIMITED: &str = r#"{"delay": "2ms"}"#;
 
-fn data(length: usize) -> Vec<u8> {
-    (0..length).map(|at| ((at * at) >> 7) as u8).collect()
-}
-
 /// Sends data over TCP from one host to the other; returns whether it arrived intact.
 fn transfers(emulation: &Emulation, length: usize) -> bool {
     let data = data(length);
-    let listener = emulation
-        .in_host(FAR, || TcpListener::bind("0.0.0.0:80"))
-        .unwrap();
-    let to = (emulation.host_address(FAR), 80);
-    let mut client = emulation.in_host(NEAR, || TcpStream::connect(to)).unwrap();
-    let (mut server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let mut arrived = Vec::new();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            client.write_all(&data).unwrap();
-            client.shutdown(std::net::Shutdown::Write).unwrap();
-        });
-        server.read_to_end(&mut arrived).unwrap();
-    });
-    arrived == data
+    transfer(emulation, &data) == data
 }
 
 /// A column of the line of a host's device in `/proc/net/dev`.

@@ -3,15 +3,13 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use emulation::Emulation;
 use experiment::trace::TraceEventKind;
 use network::{LinkId, Network, Packet, RouteId};
 
-use crate::common::{FAR, NEAR, options, path, start};
+use crate::common::{FAR, NEAR, data, options, path, start, transfer};
 
 #[test]
 fn host_drops_are_counted() {
@@ -88,27 +86,6 @@ fn datagram_delay_is_propagation_plus_transmission() {
             .collect::<Vec<_>>()
     });
     assert_eq!(delivered, [10, 10]);
-}
-
-/// Sends data over TCP from one host to the other and returns what arrived.
-fn transfer(emulation: &Emulation, data: &[u8]) -> Vec<u8> {
-    let listener = emulation
-        .in_host(FAR, || TcpListener::bind("0.0.0.0:80"))
-        .unwrap();
-    let to = (emulation.host_address(FAR), 80);
-    let mut client = emulation.in_host(NEAR, || TcpStream::connect(to)).unwrap();
-    let (mut server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(move || client.write_all(data).unwrap());
-        let mut arrived = Vec::new();
-        server.read_to_end(&mut arrived).unwrap();
-        arrived
-    })
-}
-
-fn data(length: usize) -> Vec<u8> {
-    (0..length).map(|at| ((at * at) >> 7) as u8).collect()
 }
 
 #[test]

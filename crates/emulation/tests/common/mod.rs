@@ -5,6 +5,10 @@ pub mod multihomed;
 #[cfg(target_os = "linux")]
 pub mod trials;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
 use emulation::{Emulation, EmulationOptions, Error};
 use foundation::Streams;
 use network::{HostId, PathConfig, Topology, TopologyConfig};
@@ -65,4 +69,26 @@ pub fn processes_with(variable: &str) -> Vec<u32> {
             .any(|entry| entry == variable.as_bytes())
     };
     numbers.filter(has).collect()
+}
+
+/// Returns bytes without a short period.
+pub fn data(length: usize) -> Vec<u8> {
+    (0..length).map(|at| ((at * at) >> 7) as u8).collect()
+}
+
+/// Sends data over TCP from one host to the other and returns what arrived.
+pub fn transfer(emulation: &Emulation, data: &[u8]) -> Vec<u8> {
+    let listener = emulation
+        .in_host(FAR, || TcpListener::bind("0.0.0.0:80"))
+        .unwrap();
+    let to = (emulation.host_address(FAR), 80);
+    let mut client = emulation.in_host(NEAR, || TcpStream::connect(to)).unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    server.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || client.write_all(data).unwrap());
+        let mut arrived = Vec::new();
+        server.read_to_end(&mut arrived).unwrap();
+        arrived
+    })
 }

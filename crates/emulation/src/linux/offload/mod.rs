@@ -10,16 +10,7 @@ pub mod split;
 #[cfg(test)]
 pub mod sample;
 
-/// Byte offsets of the IPv4 header (RFC 791, section 3.1).
-mod ip {
-    pub const LENGTH: usize = 2;
-    pub const ID: usize = 4;
-    pub const FLAGS: usize = 6;
-    pub const PROTOCOL: usize = 9;
-    pub const CHECKSUM: usize = 10;
-    pub const SOURCE: usize = 12;
-    pub const DESTINATION: usize = 16;
-}
+use crate::packet::{ip, put_u16, u16_at};
 
 /// Byte offsets and flags of the TCP header (RFC 9293, section 3.1).
 mod tcp {
@@ -44,14 +35,6 @@ mod udp {
     pub const HEADER: usize = 8;
     pub const LENGTH: usize = 4;
     pub const CHECKSUM: usize = 6;
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use foundation::{Instant, Streams};
 use rustix::event::{EventfdFlags, eventfd};
 use socket::clock::Clock;
-use transport::tcp::{HostMemory, TcpConfig};
+use transport::tcp::TcpConfig;
 
 pub use self::gateway::HostGateway;
 pub(crate) use self::shared::StreamState;
@@ -133,11 +133,6 @@ impl UserStack {
             }
         })?;
         Ok((stream, written))
-    }
-
-    /// Calls `change` with the stack's memory of other hosts, for `fast_open` and `ttcp`.
-    pub fn with_memory<T>(&self, change: impl FnOnce(&mut HostMemory) -> T) -> T {
-        change(self.shared.lock().stack.memory())
     }
 
     /// Opens a connection without waiting; `prepare` gets its stream before the first packet leaves.

@@ -75,7 +75,7 @@ pub(super) fn changed(
         _ => {}
     }
     keys[key] = value.clone();
-    let config: LinkConfig = foundation::kinds::read_value(keys)?;
+    let config: LinkConfig = foundation::reading::read_value(keys)?;
     let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
     let resolved = config.resolve(&mut load);
     let mut spec = resolved.map_err(|mut problems| problems.swap_remove(0))?;
