@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use foundation::kinds::{self, KIND, Written, read_value};
+use foundation::kinds::{self, KIND, Written};
 use foundation::quantity::nearest;
+use foundation::reading::read_value;
 use foundation::{Problem, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};

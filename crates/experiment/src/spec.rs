@@ -1,6 +1,6 @@
 //! The specification of one trial.
 
-use foundation::kinds::read;
+use foundation::reading::read;
 use foundation::{Problem, Streams};
 use network::topology::{Topology, TopologyConfig};
 use network::{PathConfig, PathSpec};

@@ -1,7 +1,7 @@
 //! JSON Schemas of the sections of a study file that Rust defines, and their validation.
 
 use foundation::Problem;
-use foundation::kinds::read;
+use foundation::reading::read;
 use network::topology::TopologyConfig;
 use network::{PathConfig, Preset};
 use schemars::generate::SchemaSettings;

@@ -11,6 +11,7 @@ mod omit_unset;
 pub mod problem;
 pub mod quantity;
 pub mod random;
+pub mod reading;
 pub mod time;
 pub mod wrong_value;
 

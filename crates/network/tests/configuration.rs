@@ -173,7 +173,7 @@ fn errors_list_the_allowed_forms() {
 fn errors_name_the_key_of_a_wrong_value() {
     fn key<T: serde::de::DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
         let value = serde_json::from_str(json).unwrap();
-        foundation::kinds::read_value::<T>(value).unwrap_err().key
+        foundation::reading::read_value::<T>(value).unwrap_err().key
     }
     for (json, expected) in [
         (r#"{"loss": {"every": -1}}"#, "loss.every"),

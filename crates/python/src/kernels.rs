@@ -8,7 +8,7 @@ use std::sync::Arc;
 use emulation::shell::{ShellOptions, default_command};
 use emulation::{trial, user_namespace};
 use experiment::TrialRecord;
-use foundation::{Duration, Streams, kinds};
+use foundation::{Duration, Streams, reading};
 use network::{LinkConfig, PathConfig};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -112,7 +112,7 @@ pub fn shell(
     tcp: TcpKeys,
 ) -> PyResult<String> {
     let config: PathConfig =
-        kinds::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        reading::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
     let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
     let path = config.links(&mut load).map_err(|problems| {
         let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -131,7 +131,7 @@ pub fn shell(
     for (end, keys) in options.tcp.iter_mut().zip([tcp.0, tcp.1]) {
         if let Some(keys) = keys {
             let config: TcpConfig =
-                kinds::read(&keys).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+                reading::read(&keys).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
             *end = Some(Arc::new(config));
         }
     }

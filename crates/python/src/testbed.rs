@@ -7,7 +7,7 @@ use std::time::Duration;
 use emulation::Error;
 use emulation::testbed::Testbed as Inner;
 use emulation::user_namespace;
-use foundation::kinds;
+use foundation::reading;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -95,7 +95,7 @@ impl Testbed {
         streams: (RawFd, RawFd, RawFd),
     ) -> PyResult<u32> {
         let options =
-            kinds::read(command_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+            reading::read(command_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         // SAFETY: the caller keeps them open during the call.
         let copy = |fd: RawFd| unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
         let streams = [copy(streams.0)?, copy(streams.1)?, copy(streams.2)?];

@@ -81,7 +81,7 @@ pub fn vocabulary() -> String {
 #[pyo3(signature = (path_json, /))]
 pub fn path_links(path_json: &str) -> PyResult<String> {
     let path: PathConfig =
-        foundation::kinds::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        foundation::reading::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
     json(&path.directions_of_links())
 }
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use experiment::TrialRecord;
-use foundation::{Streams, kinds};
+use foundation::{Streams, reading};
 use network::{LinkCounters, PathConfig};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -185,7 +185,7 @@ fn replace(settings: &mut Value, changes: &Value) {
 fn protocol(overrides: &str) -> PyResult<ArqConfig> {
     let wrong = |error: String| PyValueError::new_err(error);
     let config: ArqConfig =
-        kinds::read(&settings(overrides)?.to_string()).map_err(|problem| wrong(problem.to_string()))?;
+        reading::read(&settings(overrides)?.to_string()).map_err(|problem| wrong(problem.to_string()))?;
     match config.validate().into_iter().next() {
         Some(problem) => Err(wrong(problem.to_string())),
         None => Ok(config),
@@ -350,7 +350,7 @@ pub fn relay(
     on_report: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let wrong = |error: String| PyValueError::new_err(error);
-    let path: PathConfig = kinds::read(path_json).map_err(|problem| wrong(problem.to_string()))?;
+    let path: PathConfig = reading::read(path_json).map_err(|problem| wrong(problem.to_string()))?;
     let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| without_number(&error));
     let links = path.resolve(&mut load).map_err(|problems| {
         wrong(

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use foundation::kinds::{self, Written};
+use foundation::reading;
 use foundation::{Duration, Generator, Problem, Streams};
 use rand::Rng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -96,7 +97,7 @@ impl Written for JitterConfig {
     }
 
     fn from_table(table: Map<String, Value>) -> Result<Self, Problem> {
-        let table: Table = kinds::read_value(Value::Object(table))?;
+        let table: Table = reading::read_value(Value::Object(table))?;
         Ok(Self {
             spread: table.spread,
             distribution: table.distribution,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use foundation::kinds::{self, Written};
+use foundation::reading;
 use foundation::{Duration, Problem, Size, omit_unset};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -253,11 +254,11 @@ impl Written for MptcpConfig {
             .iter()
             .filter_map(|&key| Some((key.to_owned(), table.remove(key)?)))
             .collect();
-        let tcp = kinds::read_value(Value::Object(table)).map_err(|problem| {
+        let tcp = reading::read_value(Value::Object(table)).map_err(|problem| {
             let allowed = format!("allowed: {}, ", KEYS.join(", "));
             Problem::new(problem.key, problem.message.replacen("allowed: ", &allowed, 1))
         })?;
-        let own = kinds::read_value(Value::Object(own))?;
+        let own = reading::read_value(Value::Object(own))?;
         Ok(Self { tcp, own })
     }
 }
