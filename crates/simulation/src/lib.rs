@@ -6,7 +6,9 @@
 
 pub mod body;
 pub mod endpoint;
+mod flow;
 pub mod sampling;
+mod schedule;
 mod timers;
 pub mod trace;
 pub mod trial;

@@ -11,7 +11,7 @@ use network::topology::Topology;
 use network::{Network, Observer};
 
 use crate::body::Parcel;
-use crate::world::Flow;
+use crate::flow::Flow;
 
 /// Takes periodic samples of a world.
 pub(crate) struct Sampler {

@@ -1,6 +1,5 @@
 //! The event loop on virtual time: a clock, the ends of all flows, and the network between them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,14 +12,16 @@ use experiment::trace::Series;
 use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
-use network::{HostId, Network, TooBig};
+use network::{Network, TooBig};
 use rand::Rng as _;
 use transport::mptcp::HostPaths;
 use transport::tcp::HostMemory;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
+use crate::flow::Flow;
 use crate::sampling::Sampler;
+use crate::schedule::{Schedule, WorldEvent};
 use crate::timers::Timers;
 use crate::watch::WorldObserver;
 
@@ -33,52 +34,6 @@ pub enum RunError {
     /// No events are left and the transfer is incomplete.
     #[error("the transfer stalled")]
     Stalled,
-}
-
-/// An active flow.
-pub(crate) struct Flow {
-    pub number: u32,
-    pub group: u32,
-    pub pair: u32,
-    /// Bytes to send, if known.
-    pub size: Option<u64>,
-    pub opened_at: Instant,
-    /// Time at which the receiver had read `size` bytes.
-    pub received_at: Option<Instant>,
-    /// Number of flows that follow this one (`reconnect`).
-    pub successors: u32,
-    /// Index of the sender's path estimates.
-    pub account: u32,
-    /// The hosts of its ends.
-    pub hosts: [HostId; 2],
-    /// Whether its completion has been counted.
-    pub counted: bool,
-    pub ends: [Endpoint; 2],
-    pub baseline: FlowCounters,
-}
-
-/// A scheduled event of the world itself; ties follow the order of scheduling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum WorldEvent {
-    /// Start of the measured time.
-    Mark,
-    /// Goodput sample.
-    Window,
-    /// Sample of machines and queues.
-    Series,
-    /// Start of a flow.
-    Begin { group: u32, pair: u32, successors: u32 },
-    /// Start of a flow of a Poisson process; the next one is drawn.
-    Arrive { group: u32, pair: u32 },
-    /// End of the trial.
-    End,
-}
-
-impl WorldEvent {
-    /// Returns whether the event only takes a sample.
-    const fn is_sample(self) -> bool {
-        matches!(self, Self::Window | Self::Series)
-    }
 }
 
 /// Hosts, flows and a network.
@@ -98,9 +53,7 @@ pub struct World<W: WorldObserver = ()> {
     account_of: Vec<Vec<u32>>,
     /// Caches of the hosts for TCP Fast Open and T/TCP, by host; a single empty one if no group uses them.
     memories: Vec<HostMemory>,
-    /// Ordered by time, then order of scheduling.
-    controls: BTreeSet<(Instant, u64, WorldEvent)>,
-    planned: u64,
+    schedule: Schedule,
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
     measured_from: Instant,
@@ -151,8 +104,7 @@ impl<W: WorldObserver> World<W> {
             accounts,
             account_of,
             memories,
-            controls: BTreeSet::new(),
-            planned: 0,
+            schedule: Schedule::default(),
             outcomes: Vec::new(),
             sampler,
             measured_from: Instant::ZERO + spec.workload.warm_up.unwrap_or_default(),
@@ -173,7 +125,7 @@ impl<W: WorldObserver> World<W> {
 
     fn prepare(&mut self, spec: &TrialSpec) {
         if spec.workload.kind.is_timed() {
-            self.plan(self.measured_from, WorldEvent::Mark);
+            self.schedule.add(self.measured_from, WorldEvent::Mark);
         }
         for number in 0..self.groups.len() {
             let group = &mut self.groups[number];
@@ -194,7 +146,7 @@ impl<W: WorldObserver> World<W> {
                 )
             });
             for (at, begin) in begins.collect::<Vec<_>>() {
-                self.plan(at, begin);
+                self.schedule.add(at, begin);
             }
             if self.groups[number].workload.kind == WorkloadKind::Arrivals {
                 self.arriving |= self.groups[number].is_measured();
@@ -209,28 +161,23 @@ impl<W: WorldObserver> World<W> {
             } else {
                 1
             };
-            self.plan(Instant::ZERO + duration * factor, WorldEvent::End);
+            self.schedule
+                .add(Instant::ZERO + duration * factor, WorldEvent::End);
         }
         self.plan_after(self.sampler.window(), WorldEvent::Window);
         self.plan_after(self.sampler.interval(), WorldEvent::Series);
     }
 
-    fn plan(&mut self, at: Instant, control: WorldEvent) {
-        self.planned += 1;
-        self.controls.insert((at, self.planned, control));
-    }
-
     fn plan_after(&mut self, after: Option<Duration>, control: WorldEvent) {
         if let Some(after) = after {
-            self.plan(self.now + after, control);
+            self.schedule.add(self.now + after, control);
         }
     }
 
     /// Schedules the next sample, unless no other event is left: samples alone must not keep a world running.
     fn plan_sample(&mut self, after: Option<Duration>, control: WorldEvent) {
-        let is_planned = || self.controls.iter().any(|(_, _, control)| !control.is_sample());
         let is_awake = self.timers.first() < Instant::MAX || self.network.poll_timeout().is_some();
-        if is_awake || is_planned() {
+        if is_awake || !self.schedule.has_samples_only() {
             self.plan_after(after, control);
         }
     }
@@ -239,7 +186,7 @@ impl<W: WorldObserver> World<W> {
         let (gap, pair) = self.groups[group].next_arrival();
         let at = after + gap;
         if at < self.groups[group].stop_at() {
-            self.plan(
+            self.schedule.add(
                 at,
                 WorldEvent::Arrive {
                     group: group as u32,
@@ -273,7 +220,7 @@ impl<W: WorldObserver> World<W> {
     #[inline]
     fn step(&mut self) -> bool {
         let timer_at = self.timers.first();
-        let control_at = self.controls.first().map_or(Instant::MAX, |first| first.0);
+        let control_at = self.schedule.first();
         let limit = timer_at.min(control_at);
         // Packets before timers: an ACK that arrives in the same nanosecond still counts.
         if let Some(at) = self.network.handle_timeouts_until_delivery(limit) {
@@ -413,7 +360,7 @@ impl<W: WorldObserver> World<W> {
             if successors > 0 && !failed {
                 let think = self.groups[group as usize].workload.think.unwrap_or_default();
                 let successors = successors - 1;
-                self.plan(
+                self.schedule.add(
                     self.now + think,
                     WorldEvent::Begin {
                         group,
@@ -453,11 +400,7 @@ impl<W: WorldObserver> World<W> {
     }
 
     fn control(&mut self) {
-        while let Some(&(at, _, control)) = self.controls.first() {
-            if at > self.now {
-                return;
-            }
-            self.controls.pop_first();
+        while let Some((at, control)) = self.schedule.pop(self.now) {
             match control {
                 WorldEvent::Mark => self.mark(),
                 WorldEvent::Window => {

@@ -14,7 +14,7 @@ use transport::mptcp::HostPaths;
 
 use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 use crate::body::Side;
-use crate::world::Flow;
+use crate::flow::Flow;
 
 /// Returns both ends of flow `number` between the hosts of `pair`; `size` is its size in bytes if known, `host` the path
 /// estimates of the opener.
