@@ -66,7 +66,7 @@ def test_summary_counts_agreeing_cells_and_names_the_largest_difference(made: An
     assert {one.cell.params["path.loss"] for one in found if one.misses} == {"10%"}
     assert all(bool(one.causes) == bool(one.misses) for one in found)
     agreed, furthest = agreement_text.summary(found)
-    assert agreed == "sim and relay agree: goodput within 10 % in 15 of 18 cells"
+    assert agreed == "sim and relay: goodput within 10 % in 15 of 18 cells"
     assert re.search(r"at path.loss = 10%, goodput -\d\d\.\d % \[-\d\d\.\d, -\d\d\.\d\] %", furthest)
     assert len(agreement.missed(found)) == 3
 
@@ -76,7 +76,7 @@ def test_the_summary_counts_undecided_cells(made: Any) -> None:
     for cell in run.cells:
         cell.samples["goodput_bps"] = cell.samples["goodput_bps"][:1]
     agreed, _ = agreement_text.summary(agreement.agreements(run.cells))
-    assert agreed.endswith("of 18 cells (18 too uncertain to decide; add repeats)")
+    assert agreed.endswith("of 18 cells (uncertain in 18; add repeats)")
 
 
 def test_a_short_path_is_a_cause(made: Any) -> None:

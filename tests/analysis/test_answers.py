@@ -182,7 +182,7 @@ def test_report_contains_study_verdicts_and_environment(whole_run: RunResult) ->
         "arq-comparison, tables 1 and 4",
         "The window of 8 packets",
         "12 of 120 trials failed",
-        "sim and relay agree",
+        "sim and relay: goodput within",
         "Bonferroni",
         "Bandwidth-delay product: 116 packets",
         "longfat run arq/loss",

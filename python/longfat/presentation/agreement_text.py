@@ -73,7 +73,7 @@ def summary(found: Sequence[Agreement]) -> list[str]:
     lines = []
     for cells in agreement.by_world(found):
         counts = "; ".join(_count(cells, one) for one in agreement.measured(cells) if one.is_limited)
-        lines.append(f"{cells[0].cell.world} and {cells[0].other_world} agree: {counts}")
+        lines.append(f"{cells[0].cell.world} and {cells[0].other_world}: {counts}")
         lines.append(f"largest difference: {_named(*agreement.furthest(cells))}")
     return lines
 
@@ -83,7 +83,7 @@ def _count(cells: Sequence[Agreement], measure: Measure) -> str:
     close = sum(not one.misses for one in all_of)
     unsure = sum(one.unsure for one in all_of)
     phrase = names.metric_phrase(measure.metric)
-    open_ = f" ({unsure} too uncertain to decide; add repeats)" if unsure else ""
+    open_ = f" (uncertain in {unsure}; add repeats)" if unsure else ""
     return f"{phrase} within {limit(measure)} in {close} of {len(all_of)} cells{open_}"
 
 
