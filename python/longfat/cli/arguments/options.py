@@ -57,5 +57,5 @@ ReportFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Output as one JSON document.")]
 
 SamplesFile = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")
+    Path | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")
 ]

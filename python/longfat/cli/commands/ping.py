@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments.options import AsJson, IPv4Only, IPv6Only, ReportFile
+from longfat.cli.arguments.options import AsJson, IPv4Only, IPv6Only, ReportFile, SamplesFile
 from longfat.cli.measuring import ECHO_PORT
 
 if TYPE_CHECKING:
@@ -69,9 +68,7 @@ def ping(
     four: IPv4Only = False,
     six: IPv6Only = False,
     out: ReportFile = None,
-    samples: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")
-    ] = None,
+    samples: SamplesFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure round-trip times by packet size (Linux).
