@@ -20,7 +20,7 @@ from longfat.study.specification import Study
 from longfat.study.vocabulary import canonical
 from longfat.study.work import work
 
-SECONDS = 14.0
+SECONDS = 20.0
 """The budget: estimated seconds of all trials. A report takes a few seconds more."""
 SPARE = 0.5
 """Extra seconds for simulated trials if real-time trials use up the budget."""

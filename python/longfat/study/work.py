@@ -98,7 +98,7 @@ class _Flow:
         if window and self.round_trip > 0:
             self.rate = min(self.rate, window * _BITS / self.round_trip)
         timeout = units.number(protocol.get("rto"))
-        if timeout and tcp == {}:
+        if timeout:
             # ARQ with a set timeout waits for it after each loss of a packet or its ACK.
             both = math.fsum(
                 units.number(link["loss"]) or 0.0 for link in (*there, *back) if isinstance(link["loss"], str)
