@@ -1,5 +1,5 @@
 //! Histograms of durations. They cover 1 µs to 1000 s with three significant digits and grow with their largest value, so
-//! that the histogram of a short trial takes 16 kB instead of 240.
+//! that an empty histogram has 16 kB, and one of delays up to 67 ms 66 kB, instead of 180 kB for the whole range.
 
 use hdrhistogram::Histogram;
 
