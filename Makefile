@@ -11,14 +11,15 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # Without the crate of benchmarks, whose dependencies take long to compile.
 CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
-.PHONY: help setup demo test test-rust test-python lint format reference bench clean
+.PHONY: help setup demo test test-rust test-python lint format reference bench bench-instructions clean
 
 help:
 	@echo "make demo       set up, build, answer one question in 15 seconds"
 	@echo "make test       set up, run all Rust and Python tests"
 	@echo "make lint       rustfmt, clippy, ruff, mypy"
 	@echo "make bench      measure speed (benchmarks/)"
-	@echo "make bench-instructions   count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
+	@echo "make bench-instructions"
+	@echo "                count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make reference  rewrite the generated tables of docs/reference"
 	@echo "make clean      remove .venv, build products and caches (runs/ stays)"
