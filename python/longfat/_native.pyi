@@ -241,16 +241,36 @@ def endpoint(role: str, spec_json: str, addr: str | None) -> str:
 def file_protocol(overrides: str) -> str:
     """The settings of file transfer as JSON, those in the JSON object `overrides` in place of its own."""
 
+def new_code() -> str:
+    """Returns a new random code for a transfer."""
+
+def check_code(text: str) -> None:
+    """Raises ValueError unless a text is a code."""
+
+def new_identity() -> str:
+    """Returns a new random secret key, as the text of an identity file."""
+
+def public_key(text: str) -> str:
+    """Returns the public key of an identity file's text. Raises ValueError if the text is not valid."""
+
+def check_public_key(text: str) -> None:
+    """Raises ValueError unless a text is a public key."""
+
+def count_trusted(text: str) -> int:
+    """Returns the number of keys in a list of trusted keys. Raises ValueError with an invalid line."""
+
 def send_files(
     files: Sequence[str],
     to: str,
+    protection_json: str,
     protocol_json: str = "{}",
     progress: Callable[[str], bool | None] | None = None,
 ) -> str:
     """Sends files to the receiver at `to` ("host:port"); releases the GIL, gives a report as JSON.
 
-    `progress` gets a JSON object about 20 times a second (`name`, `file`, `files`, `done`, `total`,
-    `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The
+    `protection_json` has a `kind`: `none`, `code` (with `code`), or `keys` (with `identity` and `trusted`,
+    the texts of these files). `progress` gets a JSON object about 20 times a second (`name`, `file`,
+    `files`, `done`, `total`, `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The
     report has `files` (each with `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`),
     `bytes`, `seconds`, `goodput_bps`,
     `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`, `timeouts`.
@@ -259,6 +279,7 @@ def send_files(
 def receive_files(
     listen: str,
     directory: str,
+    protection_json: str,
     once: bool = False,
     max_connections: int = 32,
     on_event: Callable[[str], bool | None] | None = None,

@@ -17,7 +17,11 @@ import pytest
 from tests.conftest import command, only_lines
 from tests.waiting import PATIENCE_S, wait_until
 
+from longfat import _native
 from longfat.cli import main
+
+CODE = _native.new_code()
+"""The code of all transfers that choose nothing else."""
 
 
 class Running:
@@ -102,6 +106,12 @@ def at_rate(rate: str) -> tuple[str, str]:
 
 SLOW = at_rate("8Mbit/s")
 """A file of that size takes 8 s: as long as other processes need to start on a machine that is busy."""
+
+
+@pytest.fixture(autouse=True)
+def code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets the code, so that tests need no option for it."""
+    monkeypatch.setenv("LONGFAT_CODE", CODE)
 
 
 @pytest.fixture

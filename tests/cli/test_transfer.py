@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
 
+from longfat.cli.arguments.protection import INSECURE
 from longfat.cli.commands.recv import Received
 from longfat.cli.display.transfers import Transfers
 from longfat.progress import Lines
@@ -146,13 +147,13 @@ def test_ctrl_c_where_nothing_goes_on(receive: Receive) -> None:
     receiver, _ = receive()
     assert receiver.ends(signal.SIGINT) == 0
     assert receiver.out == "0 files received, 0 B\n"
-    assert len(receiver.err.splitlines()) == 1
+    assert len(receiver.err.splitlines()) == 2
     once, _ = receive("--once")
     assert once.ends(signal.SIGINT) == 130
 
 
-def test_an_open_address_is_said_to_be_open(receive: Receive) -> None:
-    receiver, _ = receive("--listen", "0.0.0.0:0")
+def test_an_open_address_without_protection_is_said_to_be_open(receive: Receive) -> None:
+    receiver, _ = receive("--listen", "0.0.0.0:0", "--insecure")
     receiver.sees("Every host that reaches this address may send files")
     assert receiver.ends(signal.SIGINT) == 0
 
@@ -176,7 +177,7 @@ def test_several_at_once(start: Start, receive: Receive, place: Path, make: Make
 
 
 def test_a_renamed_file_is_known_by_its_offer(capsys: pytest.CaptureFixture[str]) -> None:
-    received = Received(Path("in"), Transfers(Lines()))
+    received = Received(Path("in"), Transfers(Lines()), INSECURE)
     for file, name in enumerate(("a.bin", "b.bin")):
         event = {"event": "started", "peer": "p", "file": file, "name": name, "size": 1000, "resumed": 0}
         received.handle(json.dumps(event))

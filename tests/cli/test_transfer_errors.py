@@ -80,7 +80,7 @@ def test_bad_words_to_send(words: list[str], reported: str, refused: Refused, ma
 @pytest.mark.parametrize(
     ("options", "code", "reported"),
     [
-        (["--dir", "missing"], 2, "--dir missing: no such folder"),
+        (["--dir", "missing/in"], 2, "--dir missing/in: cannot be created: No such file"),
         (["--dir", "file"], 2, "--dir file: is a file, not a folder"),
         (["--listen", "9000"], 2, '--listen: "9000" is not an address: write HOST:PORT'),
         (["--listen", "192.0.2.1:0"], 1, "cannot listen at 192.0.2.1:0: "),

@@ -6,6 +6,7 @@
 #[cfg(target_os = "linux")]
 mod check;
 mod controllers;
+mod credentials;
 #[cfg(target_os = "linux")]
 mod hops;
 #[cfg(target_os = "linux")]
@@ -32,6 +33,10 @@ mod _native {
     use super::check::{capacity, check_path, checked_paths};
     #[pymodule_export]
     use super::controllers::{Acknowledgement, Loss};
+    #[pymodule_export]
+    use super::credentials::{
+        check_code, check_public_key, count_trusted, new_code, new_identity, public_key,
+    };
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::hops::HopProber;
@@ -62,6 +67,7 @@ mod _native {
         emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support, ping,
         shell, transact,
     };
+    #[pymodule_export]
     #[pymodule_export]
     use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
 

@@ -20,6 +20,7 @@ use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
 
 use crate::controllers::guarded;
+use crate::credentials::protection;
 use crate::trials::{json as text_of, spec};
 
 /// Any free loopback port.
@@ -226,18 +227,18 @@ fn sent_json(report: &SendReport) -> Value {
 
 /// Sends files; returns a report as JSON.
 #[pyfunction]
-#[pyo3(signature = (files, to, protocol_json="{}", progress=None))]
+#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None))]
 pub fn send_files(
     py: Python<'_>,
     files: Vec<PathBuf>,
     to: &str,
+    protection_json: &str,
     protocol_json: &str,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let options = SendOptions {
-        files,
-        to: address(to)?,
         protocol: protocol(protocol_json)?,
+        ..SendOptions::new(files, address(to)?, protection(protection_json)?)
     };
     let mut callback = Callback::new(progress.as_ref());
     let result = py
@@ -250,7 +251,9 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
     Some(match event {
         ReceiveEvent::Tick => return None,
         ReceiveEvent::Listening(at) => json!({"event": "listening", "address": at.to_string()}),
-        ReceiveEvent::Connected(peer) => json!({"event": "connected", "peer": peer.to_string()}),
+        ReceiveEvent::Connected(peer, name) => {
+            json!({"event": "connected", "peer": peer.to_string(), "name": name})
+        }
         ReceiveEvent::Progress {
             peer,
             file,
@@ -297,11 +300,12 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
 
 /// Receives files until the callback or Ctrl-C stops it; returns a report as JSON.
 #[pyfunction]
-#[pyo3(signature = (listen, directory, once=false, max_connections=32, on_event=None))]
+#[pyo3(signature = (listen, directory, protection_json, once=false, max_connections=32, on_event=None))]
 pub fn receive_files(
     py: Python<'_>,
     listen: &str,
     directory: PathBuf,
+    protection_json: &str,
     once: bool,
     max_connections: usize,
     on_event: Option<Py<PyAny>>,
@@ -309,7 +313,7 @@ pub fn receive_files(
     let options = ReceiveOptions {
         once,
         max_connections,
-        ..ReceiveOptions::new(address(listen)?, directory)
+        ..ReceiveOptions::new(address(listen)?, directory, protection(protection_json)?)
     };
     let mut callback = Callback::new(on_event.as_ref());
     let result = py.detach(|| receive(&options, &mut |event| callback.call(event_json(event).as_ref())));

@@ -1,11 +1,14 @@
 //! Sends a file over loopback and prints the rate, and the CPU time of each end.
 //!
-//! `loopback [MIB] [DIR]`: DIR holds the file and the copy; default 1024 MiB, the system's temporary directory.
+//! `loopback [MIB] [DIR] [insecure]`: DIR holds the file and the copy; default 1024 MiB, the system's temporary
+//! directory. The transfer is encrypted unless `insecure` is given.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use security::{Code, Credentials};
+use socket::Protection;
 use socket::transfer::{ReceiveEvent, ReceiveOptions, SendOptions, receive, send_files};
 
 fn cpu() -> f64 {
@@ -14,8 +17,16 @@ fn cpu() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-fn receiver(directory: PathBuf) {
-    let mut options = ReceiveOptions::new(([127, 0, 0, 1], 0).into(), directory);
+fn protection(word: Option<&str>) -> Protection {
+    match word {
+        None => Protection::Secure(Credentials::Code(Code::new([7; 12]))),
+        Some("insecure") => Protection::None,
+        Some(other) => panic!("{other}: only `insecure` is known"),
+    }
+}
+
+fn receiver(directory: PathBuf, protection: Protection) {
+    let mut options = ReceiveOptions::new(([127, 0, 0, 1], 0).into(), directory, protection);
     options.once = true;
     receive(&options, &mut |event| {
         if let ReceiveEvent::Listening(address) = event {
@@ -31,16 +42,19 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let first = arguments.next();
     if first.as_deref() == Some("receive") {
-        return receiver(arguments.next().expect("a directory").into());
+        let directory = arguments.next().expect("a directory");
+        return receiver(directory.into(), protection(arguments.next().as_deref()));
     }
     let mib: usize = first.map_or(1024, |text| text.parse().expect("a number of MiB"));
     let base = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
+    let word = arguments.next();
     let place = base.join(format!("longfat-loopback-{}", std::process::id()));
     std::fs::create_dir_all(place.join("to")).expect("a directory");
     let file = place.join("file");
     std::fs::write(&file, vec![0x5a; mib << 20]).expect("a file");
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["receive".into(), place.join("to")])
+        .args(word.as_deref())
         .stdout(Stdio::piped())
         .spawn()
         .expect("a receiver");
@@ -53,9 +67,8 @@ fn main() {
         .parse()
         .expect("an address");
     let before = cpu();
-    let report = send_files(&SendOptions::new(vec![file], to), &mut |_| {
-        ControlFlow::Continue(())
-    });
+    let options = SendOptions::new(vec![file], to, protection(word.as_deref()));
+    let report = send_files(&options, &mut |_| ControlFlow::Continue(()));
     let sender = cpu() - before;
     let receiver: f64 = lines
         .next()

@@ -5,13 +5,15 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use foundation::{Duration, Instant};
-use transport::arq::{ArqConfig, Connection, codec};
+use security::{Credentials, Guest, HandshakeError, Proposal, Reason, Refusal};
+use transport::arq::{ArqConfig, Connection};
 
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
 use crate::session::{Application, End, PumpOutcome, Session};
 use crate::wait;
+use crate::wire::{self, Protection, Wire};
 
 /// How often the caller can end the connection, at least.
 pub const TICK: Duration = Duration::from_millis(50);
@@ -30,6 +32,7 @@ const SLOTS: usize = 16;
 /// [`Error`] if the connection cannot be opened, fails, or is ended by its application or by `tick`.
 pub fn run<A: Application>(
     to: SocketAddr,
+    protection: &Protection,
     config: &ArqConfig,
     application: A,
     record_round_trips: bool,
@@ -41,19 +44,38 @@ pub fn run<A: Application>(
     let numbers = random::<8>()?;
     let id = u32::from_ne_bytes([numbers[0], numbers[1], numbers[2], numbers[3]]);
     let first = u32::from_ne_bytes([numbers[4], numbers[5], numbers[6], numbers[7]]);
-    let now = clock.now();
-    let mut connection = Connection::open(now, id, first, config);
+    let mut inbox = Inbox::new(SLOTS);
+    let (mut connection, wire, guest) = match protection {
+        Protection::None => (
+            Connection::open(clock.now(), id, first, config),
+            Wire::Plain,
+            None,
+        ),
+        Protection::Secure(credentials) => {
+            let opening = Opening {
+                to,
+                socket: &socket,
+                clock,
+                id,
+                first,
+                config,
+            };
+            let (connection, wire, guest) = opening.run(credentials, &mut inbox)?;
+            (connection, wire, Some(guest))
+        }
+    };
     if record_round_trips {
         connection.record_round_trips();
     }
-    let session = Session::new(now, Peer::new(to), connection, first, application);
+    let session = Session::new(clock.now(), Peer::new(to), connection, wire, first, application);
     let mut client = Client {
         to,
         socket,
         clock,
-        inbox: Inbox::new(SLOTS),
+        inbox,
         session,
-        peer_responded: false,
+        guest,
+        peer_responded: protection.is_secure(),
         refused: false,
     };
     let result = client.drive(tick);
@@ -71,12 +93,93 @@ pub fn run<A: Application>(
     }
 }
 
+/// A protected connection before its first frame.
+struct Opening<'a> {
+    to: SocketAddr,
+    socket: &'a Datagrams,
+    clock: Clock,
+    id: u32,
+    first: u32,
+    config: &'a ArqConfig,
+}
+
+impl Opening<'_> {
+    /// Runs the handshake until this end has the keys.
+    fn run(
+        &self,
+        credentials: &Credentials,
+        inbox: &mut Inbox,
+    ) -> Result<(Connection<crate::payload::ReceivedPayload>, Wire, Guest), Error> {
+        let address = self.to;
+        let failed = |source| Error::Handshake { address, source };
+        let proposal = Proposal {
+            parameters: self.config.parameters(),
+            first: self.first,
+            room: self.config.receive_buffer,
+        };
+        let mut guest = Guest::new(
+            self.clock.now(),
+            self.id,
+            credentials,
+            proposal,
+            wire::has_aes(),
+            random()?,
+            self.config.give_up,
+        );
+        loop {
+            let now = self.clock.now();
+            guest.check(now).map_err(failed)?;
+            if let Some(datagram) = guest.poll_transmit(now) {
+                self.socket
+                    .send(Peer::new(address), &datagram, datagram.len())
+                    .or_else(|error| self.tolerate(error))?;
+            }
+            let timeout = guest.poll_timeout() - self.clock.now();
+            wait::wait(self.socket.socket(), false, timeout);
+            match self.socket.receive(inbox) {
+                Ok(_) => {}
+                Err(error) => {
+                    self.tolerate(error)?;
+                    continue;
+                }
+            }
+            let now = self.clock.now();
+            for train in inbox.trains().filter(|train| train.from.address == address) {
+                for datagram in train.datagrams() {
+                    let Some(welcomed) = guest.handle(now, datagram).map_err(failed)? else {
+                        continue;
+                    };
+                    let numbers = (self.id, self.first);
+                    let room = welcomed.welcome.room;
+                    let connection = Connection::established(now, numbers, self.config, room, welcomed.rtt);
+                    return Ok((connection, Wire::Protected(Box::new(welcomed.channel)), guest));
+                }
+            }
+        }
+    }
+
+    /// Errors of the socket before the first reply: a full queue counts as a loss.
+    fn tolerate(&self, error: std::io::Error) -> Result<(), Error> {
+        let address = self.to;
+        match error.kind() {
+            ErrorKind::WouldBlock => Ok(()),
+            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Err(Error::Refused(address)),
+            _ => Err(Error::Send {
+                address,
+                source: error,
+            }),
+        }
+    }
+}
+
 struct Client<A> {
     to: SocketAddr,
     socket: Datagrams,
     clock: Clock,
     inbox: Inbox,
     session: Session<A>,
+    /// Repeats the last message of the handshake until the listener's first frame arrives.
+    guest: Option<Guest>,
     peer_responded: bool,
     refused: bool,
 }
@@ -88,6 +191,7 @@ impl<A: Application> Client<A> {
         loop {
             let arrived = self.receive()?;
             let now = self.clock.now();
+            self.finish_handshake(now)?;
             self.session.handle_timeout(now);
             let again_at = self.session.work(now);
             let mut pumped = self.pump(now)?;
@@ -120,6 +224,7 @@ impl<A: Application> Client<A> {
             }
             let mut until = next_tick.min(self.session.poll_timeout().unwrap_or(Instant::MAX));
             until = until.min(again_at.unwrap_or(Instant::MAX));
+            until = until.min(self.guest.as_ref().map_or(Instant::MAX, Guest::poll_timeout));
             wait::wait(
                 self.socket.socket(),
                 pumped == PumpOutcome::Full,
@@ -138,29 +243,60 @@ impl<A: Application> Client<A> {
             }
         }
         let now = self.clock.now();
-        let inbox = std::mem::replace(&mut self.inbox, Inbox::none());
-        let result = self.handle_arrivals(now, &inbox);
+        let mut inbox = std::mem::replace(&mut self.inbox, Inbox::none());
+        let result = self.handle_arrivals(now, &mut inbox);
         self.inbox = inbox;
         result.map(|()| true)
     }
 
-    fn handle_arrivals(&mut self, now: Instant, inbox: &Inbox) -> Result<(), Error> {
+    fn handle_arrivals(&mut self, now: Instant, inbox: &mut Inbox) -> Result<(), Error> {
         let to = self.to;
-        for train in inbox.trains().filter(|train| train.from.address == to) {
+        for train in inbox.trains_mut().filter(|train| train.from.address == to) {
             for datagram in train.datagrams() {
-                let Ok(frame) = codec::decode(datagram) else {
-                    continue;
-                };
-                if frame.connection != self.session.connection().id() {
+                if wire::connection(datagram) != Some(self.session.connection().id()) {
                     continue;
                 }
-                self.peer_responded = true;
-                self.refused = false;
-                self.session.handle_frame(now, frame, datagram);
-                self.pump(now)?;
+                if self.session.handle_datagram(now, datagram) {
+                    self.peer_responded = true;
+                    self.refused = false;
+                    self.guest = None;
+                    self.pump(now)?;
+                } else if let Some(refusal) = Refusal::decode(datagram) {
+                    self.handle_refusal(now, datagram, refusal.reason)?;
+                }
             }
         }
         Ok(())
+    }
+
+    /// Sends the last message of the handshake when it is due.
+    fn finish_handshake(&mut self, now: Instant) -> Result<(), Error> {
+        while let Some(datagram) = self.guest.as_mut().and_then(|guest| guest.poll_transmit(now)) {
+            let sent = self.socket.send(self.session.peer(), &datagram, datagram.len());
+            if let Err(error) = sent {
+                self.note_error(error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Handles a refusal, which is not authenticated: it ends a handshake, but a running connection only after a time
+    /// without authentic frames.
+    fn handle_refusal(&mut self, now: Instant, datagram: &[u8], reason: Reason) -> Result<(), Error> {
+        let address = self.to;
+        if let Some(guest) = &mut self.guest {
+            let handled = guest.handle(now, datagram);
+            return handled
+                .map(drop)
+                .map_err(|source: HandshakeError| Error::Handshake { address, source });
+        }
+        let silence = now - self.session.last_arrival();
+        match reason {
+            _ if !self.session.is_protected() || silence < PATIENCE => Ok(()),
+            Reason::Unknown => Err(Error::Restarted { address }),
+            Reason::Closed => Err(Error::Gone { address, silence }),
+            _ => Ok(()),
+        }
     }
 
     fn pump(&mut self, now: Instant) -> Result<PumpOutcome, Error> {

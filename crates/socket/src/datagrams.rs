@@ -207,6 +207,35 @@ impl Inbox {
             stride: meta.stride.max(1),
         })
     }
+
+    /// Returns the received trains in order.
+    pub fn trains_mut(&mut self) -> impl Iterator<Item = TrainMut<'_>> {
+        let slots = self.bytes.chunks_exact_mut(SLOT).zip(&self.meta);
+        slots.take(self.filled).map(|(bytes, meta)| TrainMut {
+            from: Peer {
+                address: meta.addr,
+                local: meta.dst_ip,
+            },
+            bytes: &mut bytes[..meta.len],
+            stride: meta.stride.max(1),
+        })
+    }
+}
+
+/// Datagrams that arrived together from one peer, which may be decrypted in place.
+#[derive(Debug)]
+pub struct TrainMut<'a> {
+    /// Where they came from.
+    pub from: Peer,
+    bytes: &'a mut [u8],
+    stride: usize,
+}
+
+impl<'a> TrainMut<'a> {
+    /// Returns the datagrams in order, without empty ones.
+    pub fn datagrams(self) -> impl Iterator<Item = &'a mut [u8]> {
+        self.bytes.chunks_mut(self.stride)
+    }
 }
 
 /// Datagrams that arrived together from one peer.

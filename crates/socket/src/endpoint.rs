@@ -8,11 +8,11 @@ use transport::Statistics;
 use transport::arq::{ArqConfig, StreamRange};
 
 use crate::client;
-use crate::datagrams::Peer;
 use crate::error::Error;
 use crate::pattern;
-use crate::server::{Server, Service, Sessions};
+use crate::server::{Server, Service, Sessions, Visitor};
 use crate::session::{Application, End, Session, Work};
+use crate::wire::Protection;
 
 /// Writes `size` bytes of the pattern.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ pub fn send_pattern(
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
-    let session = client::run(to, config, sender, true, &mut tick)?;
+    let session = client::run(to, &Protection::None, config, sender, true, &mut tick)?;
     Ok(session.connection().statistics().clone())
 }
 
@@ -131,7 +131,7 @@ struct PatternServer<'a> {
 impl Service for PatternServer<'_> {
     type Application = PatternReceiver;
 
-    fn accept(&mut self, _: Instant, _: Peer, _: u64) -> Result<PatternReceiver, String> {
+    fn accept(&mut self, _: Instant, _: &Visitor, _: u64) -> Result<PatternReceiver, String> {
         Ok(PatternReceiver::default())
     }
 
@@ -175,7 +175,7 @@ pub fn receive_pattern(
     listening: impl FnOnce(SocketAddr),
     go_on: &mut dyn FnMut() -> bool,
 ) -> Result<PatternReport, Error> {
-    let server = Server::bind(address, 8)?;
+    let server = Server::bind(address, 8, &Protection::None, ArqConfig::for_files())?;
     listening(server.address());
     let mut service = PatternServer {
         received: PatternReport::default(),

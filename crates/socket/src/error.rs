@@ -55,6 +55,20 @@ pub enum Error {
         /// The reason.
         source: transport::arq::Error,
     },
+    /// The peer answers that it does not know the connection.
+    #[error("the receiver at {address} does not know this connection: it was restarted")]
+    Restarted {
+        /// The peer.
+        address: SocketAddr,
+    },
+    /// The peers did not authenticate each other.
+    #[error("{address}: {source}")]
+    Handshake {
+        /// The peer.
+        address: SocketAddr,
+        /// The reason.
+        source: security::HandshakeError,
+    },
     /// The application gave up, for this reason.
     #[error("{0}")]
     Abandoned(String),

@@ -1,8 +1,8 @@
 //! Protocol machines and networks on wall time over UDP sockets: file transfer, a relay that behaves like a network,
 //! and the endpoints of a study.
 //!
-//! The crate drives `transport` and `network` and may depend on them and on `foundation`. It contains no protocol
-//! logic of its own: it owns sockets, threads and clocks. Each socket has one thread and no lock, and each system call
+//! The crate drives `transport`, `security` and `network` and may depend on them and on `foundation`. It contains no
+//! protocol logic of its own: it owns sockets, threads and clocks. Each socket has one thread and no lock, and each system call
 //! moves a train of datagrams.
 
 #![forbid(unsafe_code)]
@@ -22,5 +22,7 @@ pub mod session;
 pub mod spin;
 pub mod transfer;
 pub mod wait;
+pub mod wire;
 
 pub use error::Error;
+pub use wire::Protection;

@@ -5,16 +5,20 @@ use std::net::SocketAddr;
 use std::ops::{ControlFlow, Range};
 
 use foundation::{Duration, Instant};
+use security::{Admitted, Gate, Reason, Refusal};
+use transport::arq::codec::{self, Layout};
 use transport::arq::frame::{FrameType, Parameters, ResetReason};
-use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange, codec};
+use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange};
 
 use crate::client::TICK;
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
 use crate::outbox::Outbox;
+use crate::payload::ReceivedPayload;
 use crate::session::{Application, PumpOutcome, Session};
 use crate::wait;
+use crate::wire::{self, Protection, Wire};
 
 /// Payload bytes that one connection may have in its receive buffer: 2.6 Gbit/s at 100 ms.
 const RECEIVE_BYTES: u32 = 32 << 20;
@@ -27,16 +31,25 @@ const REMEMBERED: usize = 256;
 /// Receive slots.
 const SLOTS: usize = 16;
 
+/// A peer that has proved its address, and in a protected connection its code or key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Visitor {
+    /// Its address.
+    pub peer: Peer,
+    /// The name of its key, if it has one.
+    pub name: Option<String>,
+}
+
 /// The owner of a server's connections.
 pub trait Service {
     /// The application of each connection.
     type Application: Application;
 
-    /// Accepts connection `number` of a peer that has proved its address.
+    /// Accepts connection `number` of a peer.
     ///
     /// # Errors
     /// Why the connection is refused; the peer then learns that the server is busy.
-    fn accept(&mut self, now: Instant, peer: Peer, number: u64) -> Result<Self::Application, String>;
+    fn accept(&mut self, now: Instant, visitor: &Visitor, number: u64) -> Result<Self::Application, String>;
     /// Runs in every turn of the loop, at least every 50 ms, after arrivals are handled. `Break` stops the server.
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Self::Application>) -> ControlFlow<()>;
     /// Takes a session that is over. `Break` stops the server.
@@ -72,39 +85,53 @@ pub struct Server {
     socket: Datagrams,
     address: SocketAddr,
     clock: Clock,
-    listener: Listener,
+    entrance: Entrance,
     config: ArqConfig,
     most: usize,
 }
 
+/// How strangers become connections. Each kind refuses those of the other.
+#[derive(Debug)]
+enum Entrance {
+    /// By a proof of their address.
+    Plain(Listener),
+    /// By a handshake.
+    Protected(Box<Gate>),
+}
+
+impl Entrance {
+    fn new(protection: &Protection, window: u32) -> Result<Self, Error> {
+        Ok(match protection {
+            Protection::None => Self::Plain(Listener::new(random()?, window)),
+            Protection::Secure(credentials) => {
+                let gate = Gate::new(credentials.clone(), random()?, window, wire::has_aes());
+                Self::Protected(Box::new(gate))
+            }
+        })
+    }
+}
+
 impl Server {
-    /// Listens at `address` for at most `most` connections at a time.
+    /// Listens at `address` for at most `most` connections at a time. `config` applies as far as it concerns the
+    /// listener: its receive buffer and everything that it sends.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address is not available.
-    pub fn bind(address: SocketAddr, most: usize) -> Result<Self, Error> {
+    /// [`Error::Listen`] if the address is not available, and if the system has no randomness.
+    pub fn bind(
+        address: SocketAddr,
+        most: usize,
+        protection: &Protection,
+        config: ArqConfig,
+    ) -> Result<Self, Error> {
         let listen = |source| Error::Listen { address, source };
         let socket = Datagrams::bind(address).map_err(listen)?;
         Ok(Self {
             address: socket.local_address().map_err(listen)?,
             socket,
             clock: Clock::new(),
-            listener: Listener::new(random()?, FIRST_WINDOW),
-            config: ArqConfig::for_files(),
-            most: most.max(1),
-        })
-    }
-
-    /// Sets the configuration of future connections, as far as it concerns the listener: its receive buffer and
-    /// everything that it sends.
-    ///
-    /// # Errors
-    /// As [`bind`](Self::bind), and if the system has no randomness.
-    pub fn with_config(self, config: ArqConfig) -> Result<Self, Error> {
-        Ok(Self {
-            listener: Listener::new(random()?, config.receive_buffer.min(FIRST_WINDOW)),
+            entrance: Entrance::new(protection, config.receive_buffer.min(FIRST_WINDOW))?,
             config,
-            ..self
+            most: most.max(1),
         })
     }
 
@@ -160,7 +187,7 @@ impl<S: Service> ServerLoop<'_, S> {
                 }
             };
             if arrived {
-                self.handle_arrivals(&inbox);
+                self.handle_arrivals(&mut inbox);
             }
             let now = self.server.clock.now();
             let turn = self.service.turn(now, &mut self.sessions);
@@ -178,35 +205,75 @@ impl<S: Service> ServerLoop<'_, S> {
         }
     }
 
-    fn handle_arrivals(&mut self, inbox: &Inbox) {
+    fn handle_arrivals(&mut self, inbox: &mut Inbox) {
         let now = self.server.clock.now();
-        for train in inbox.trains() {
+        for train in inbox.trains_mut() {
+            let from = train.from;
             // A train comes from one peer and mostly belongs to one connection: look it up once.
             let mut last: Option<(u32, usize)> = None;
             for datagram in train.datagrams() {
-                let Ok(frame) = codec::decode(datagram) else {
+                let Some(connection) = wire::connection(datagram) else {
                     continue;
                 };
                 let slot = match last {
-                    Some((id, slot)) if id == frame.connection => Some(slot),
-                    _ => self.by_key.get(&(train.from.address, frame.connection)).copied(),
+                    Some((id, slot)) if id == connection => Some(slot),
+                    _ => self.by_key.get(&(from.address, connection)).copied(),
                 };
-                match slot {
-                    Some(slot) => {
-                        last = Some((frame.connection, slot));
-                        if let Some((_, session)) = &mut self.sessions.slots[slot] {
-                            session.handle_frame(now, frame, datagram);
-                            // What does not leave is lost, as at a router whose queue is full.
-                            let _ = session.pump(now, &self.server.socket);
-                        }
-                    }
-                    None => self.handle_stranger(now, train.from, &frame),
+                let Some(slot) = slot else {
+                    self.handle_stranger(now, from, datagram);
+                    continue;
+                };
+                last = Some((connection, slot));
+                if let Some((_, session)) = &mut self.sessions.slots[slot]
+                    && session.handle_datagram(now, datagram)
+                {
+                    // What does not leave is lost, as at a router whose queue is full.
+                    let _ = session.pump(now, &self.server.socket);
                 }
             }
         }
     }
 
-    fn handle_stranger(&mut self, now: Instant, from: Peer, frame: &Frame<Range<usize>>) {
+    fn handle_stranger(&mut self, now: Instant, from: Peer, datagram: &[u8]) {
+        let full = self.by_key.len() >= self.server.most;
+        let is_protected = Layout::of(datagram) == Some(Layout::PROTECTED);
+        match &mut self.server.entrance {
+            Entrance::Plain(_) if is_protected => {
+                let refusal = Refusal::of(datagram, Reason::Unprotected);
+                self.answer(from, refusal.as_deref());
+            }
+            Entrance::Plain(_) => {
+                if let Ok(frame) = codec::decode(datagram) {
+                    self.handle_plain_stranger(now, from, &frame, full);
+                }
+            }
+            Entrance::Protected(gate) if is_protected => {
+                match gate.handle(now, from.address, datagram, full) {
+                    security::Admission::Reply(reply) => self.answer(from, Some(&reply)),
+                    security::Admission::Admit(admitted) => self.admit(now, from, datagram, *admitted),
+                    security::Admission::Ignore => {
+                        let unknown = Refusal::of(datagram, Reason::Unknown);
+                        self.answer(
+                            from,
+                            unknown.filter(|_| !Refusal::is_handshake(datagram)).as_deref(),
+                        );
+                    }
+                }
+            }
+            Entrance::Protected(_) => {
+                if let Ok(frame) = codec::decode(datagram)
+                    && frame.kind == FrameType::Open
+                {
+                    self.reset(from, &frame, ResetReason::Protected);
+                }
+            }
+        }
+    }
+
+    fn handle_plain_stranger(&mut self, now: Instant, from: Peer, frame: &Frame<Range<usize>>, full: bool) {
+        let Entrance::Plain(listener) = &self.server.entrance else {
+            return;
+        };
         let key = (from.address, frame.connection);
         let address = from.address.to_string();
         // The listener looks at headers only.
@@ -214,13 +281,9 @@ impl<S: Service> ServerLoop<'_, S> {
             offset: 0,
             length: range.len() as u32,
         });
-        match self
-            .server
-            .listener
-            .handle_frame(now, address.as_bytes(), &header)
-        {
+        match listener.handle_frame(now, address.as_bytes(), &header) {
             Admission::Ignore => {}
-            Admission::Reply(reply) => self.answer(from, &reply),
+            Admission::Reply(reply) => self.answer_frame(from, &reply),
             Admission::Accept(parameters) => {
                 while self.past.front().is_some_and(|&(_, at)| at + MEMORY < now) {
                     self.past.pop_front();
@@ -228,37 +291,79 @@ impl<S: Service> ServerLoop<'_, S> {
                 if self.past.iter().any(|(past, _)| *past == key) {
                     return;
                 }
-                if self.by_key.len() >= self.server.most || !self.accept(now, from, frame, parameters) {
-                    let mut busy = Frame::new(FrameType::Reset, frame.connection);
-                    busy.sequence = ResetReason::Busy.code();
-                    busy.echo = frame.timestamp;
-                    self.answer(from, &busy);
+                let accepted = !full
+                    && self.accept(
+                        now,
+                        from,
+                        None,
+                        frame.connection,
+                        frame.sequence,
+                        parameters,
+                        |config| (Connection::accept(now, frame, parameters, config), Wire::Plain),
+                    );
+                if !accepted {
+                    self.reset(from, frame, ResetReason::Busy);
                 }
             }
         }
     }
 
-    fn answer(&mut self, to: Peer, frame: &Frame<StreamRange>) {
-        self.reply.push(|bytes| {
-            let written: Result<(), std::convert::Infallible> = codec::encode(frame, bytes, |_, _| Ok(()));
-            match written {
-                Ok(()) => {}
-            }
-        });
+    /// Creates the connection of an opener that has authenticated itself with `datagram`.
+    fn admit(&mut self, now: Instant, from: Peer, datagram: &[u8], admitted: Admitted) {
+        let Admitted {
+            connection,
+            channel,
+            proposal,
+            name,
+        } = admitted;
+        let (parameters, first, room) = (proposal.parameters, proposal.first, proposal.room);
+        let create = |config: &ArqConfig| {
+            let config = config.adopting(parameters);
+            let connection = Connection::established(now, (connection, first), &config, room, None);
+            (connection, Wire::Protected(Box::new(channel)))
+        };
+        if !self.accept(now, from, name, connection, first, parameters, create) {
+            let busy = Refusal::of(datagram, Reason::Busy);
+            self.answer(from, busy.as_deref());
+        }
+    }
+
+    fn reset<P>(&mut self, to: Peer, frame: &Frame<P>, reason: ResetReason) {
+        let mut reset = Frame::new(FrameType::Reset, frame.connection);
+        reset.sequence = reason.code();
+        reset.echo = frame.timestamp;
+        self.answer_frame(to, &reset);
+    }
+
+    fn answer_frame(&mut self, to: Peer, frame: &Frame<StreamRange>) {
+        let mut bytes = Vec::new();
+        wire::plain(frame, &mut bytes, |_, _| {});
+        self.answer(to, Some(&bytes));
+    }
+
+    fn answer(&mut self, to: Peer, datagram: Option<&[u8]>) {
+        let Some(datagram) = datagram else { return };
+        self.reply.push(|bytes| bytes.extend_from_slice(datagram));
         // Without room for a reply, the peer repeats its request.
         let _ = self.reply.send_to(to, &self.server.socket);
         self.reply.clear();
     }
 
+    /// Creates a session; `create` gets its configuration. Returns whether the service accepts it.
+    #[allow(clippy::too_many_arguments, reason = "one caller per format")]
     fn accept(
         &mut self,
         now: Instant,
         from: Peer,
-        open: &Frame<Range<usize>>,
+        name: Option<String>,
+        connection: u32,
+        first: u32,
         parameters: Parameters,
+        create: impl FnOnce(&ArqConfig) -> (Connection<ReceivedPayload>, Wire),
     ) -> bool {
         let number = self.next_number;
-        let Ok(application) = self.service.accept(now, from, number) else {
+        let visitor = Visitor { peer: from, name };
+        let Ok(application) = self.service.accept(now, &visitor, number) else {
             return false;
         };
         self.next_number += 1;
@@ -267,15 +372,15 @@ impl<S: Service> ServerLoop<'_, S> {
             receive_buffer: room.max(FIRST_WINDOW).min(self.server.config.receive_buffer),
             ..self.server.config.clone()
         };
-        let connection = Connection::accept(now, open, parameters, &config);
-        let session = Session::new(now, from, connection, open.sequence, application);
+        let (created, wire) = create(&config);
+        let session = Session::new(now, from, created, wire, first, application);
         let slots = &mut self.sessions.slots;
         let slot = slots.iter().position(Option::is_none).unwrap_or(slots.len());
         if slot == slots.len() {
             slots.push(None);
         }
         slots[slot] = Some((number, session));
-        self.by_key.insert((from.address, open.connection), slot);
+        self.by_key.insert((from.address, connection), slot);
         true
     }
 

@@ -6,11 +6,12 @@ use std::ops::Range;
 use foundation::{Duration, Instant};
 use transport::Machine;
 use transport::arq::frame::FrameType;
-use transport::arq::{Connection, Event, Frame, StreamRange, codec};
+use transport::arq::{Connection, Event, Frame, StreamRange};
 
 use crate::datagrams::{Datagrams, Peer};
 use crate::outbox::Outbox;
 use crate::payload::ReceivedPayload;
+use crate::wire::Wire;
 
 /// What an application requests at the end of its turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +86,7 @@ const FAIR_SHARE: usize = 512;
 pub struct Session<A> {
     connection: Connection<ReceivedPayload>,
     application: A,
+    wire: Wire,
     outbox: Outbox,
     /// Sequence number of the next packet in order.
     expected: u32,
@@ -105,12 +107,14 @@ impl<A: Application> Session<A> {
         now: Instant,
         peer: Peer,
         connection: Connection<ReceivedPayload>,
+        wire: Wire,
         first: u32,
         application: A,
     ) -> Self {
         Self {
             connection,
             application,
+            wire,
             outbox: Outbox::new(peer),
             expected: first,
             holds_payload: false,
@@ -150,6 +154,12 @@ impl<A: Application> Session<A> {
         self.outbox.peer()
     }
 
+    /// Whether frames are encrypted and authenticated.
+    #[must_use]
+    pub const fn is_protected(&self) -> bool {
+        matches!(self.wire, Wire::Protected(_))
+    }
+
     /// Returns when the peer's last frame arrived.
     #[must_use]
     pub const fn last_arrival(&self) -> Instant {
@@ -168,8 +178,19 @@ impl<A: Application> Session<A> {
         self.connection.is_closed() && self.outbox.is_empty() && self.postponed.is_none()
     }
 
+    /// Handles a datagram of this connection. Returns whether it was valid; others are ignored.
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8]) -> bool {
+        match self.wire.decode(datagram) {
+            Some(frame) => {
+                self.handle_frame(now, frame, datagram);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Handles a frame of this connection; its payload is a range of `datagram`.
-    pub fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
+    fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
         self.last_arrival = now;
         let in_order = frame.kind == FrameType::Data
             && frame.sequence == self.expected
@@ -280,7 +301,7 @@ impl<A: Application> Session<A> {
             else {
                 return Ok(PumpOutcome::Dry);
             };
-            if !self.outbox.fits(frame.length()) {
+            if !self.outbox.fits(frame.length() + self.wire.overhead()) {
                 match self.flush(socket) {
                     Ok(PumpOutcome::Dry) => {}
                     stuck => {
@@ -289,17 +310,9 @@ impl<A: Application> Session<A> {
                     }
                 }
             }
-            let application = &mut self.application;
-            self.outbox.push(|bytes| {
-                let filled: Result<(), std::convert::Infallible> =
-                    codec::encode(&frame, bytes, |range, out| {
-                        application.fill(*range, out);
-                        Ok(())
-                    });
-                match filled {
-                    Ok(()) => {}
-                }
-            });
+            let (application, wire) = (&mut self.application, &mut self.wire);
+            self.outbox
+                .push(|bytes| wire.encode(&frame, bytes, |range, out| application.fill(*range, out)));
         }
         Ok(PumpOutcome::More)
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{Receiver, bytes, send, send_to};
+use crate::common::{Receiver, bytes, protection, send, send_to};
 use foundation::Instant as Moment;
 use socket::Error;
 use socket::session::{Application, Work};
@@ -64,9 +64,14 @@ fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error)
     };
     let mut config = ArqConfig::for_files();
     (config.keep_alive, config.give_up) = ("200ms".parse().unwrap(), "3s".parse().unwrap());
-    let end = socket::client::run(receiver.address, &config, script, false, &mut |_, _| {
-        ControlFlow::Continue(())
-    });
+    let end = socket::client::run(
+        receiver.address,
+        &protection(),
+        &config,
+        script,
+        false,
+        &mut |_, _| ControlFlow::Continue(()),
+    );
     let received = replies.lock().unwrap().clone();
     (received, end.map(|_| ()).unwrap_err())
 }
@@ -211,6 +216,10 @@ fn a_transfer_survives_random_datagrams() {
                     })
                     .unwrap();
                     let _ = socket.send_to(&out, to);
+                    // As a protected frame, which is not authentic.
+                    out[0] = 0x20 | out[0] & 0x0f;
+                    let _ = socket.send_to(&[&out[..], &[0; 16]].concat(), to);
+                    out[0] = 0x10 | out[0] & 0x0f;
                     // The same with a flipped bit.
                     let bit = (seed as usize * 7) % (out.len() * 8);
                     out[bit / 8] ^= 1 << (bit % 8);
@@ -316,7 +325,8 @@ fn refuses_connections_beyond_the_limit_as_busy() {
             replies: Arc::clone(&replies),
             enough: usize::MAX,
         };
-        let _ = socket::client::run(address, &ArqConfig::for_files(), script, false, &mut |_, _| {
+        let config = ArqConfig::for_files();
+        let _ = socket::client::run(address, &protection(), &config, script, false, &mut |_, _| {
             if !replies.lock().unwrap().is_empty() {
                 let _ = connected.send(());
             }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{bytes, send_to};
+use crate::common::{bytes, protection, send_to};
 use foundation::Streams;
 use network::PathConfig;
 use socket::relay::{Relay, RelayOptions};
@@ -24,7 +24,8 @@ fn process() {
     let variable = |name: &str| std::env::var(name).unwrap();
     if let Ok(directory) = std::env::var("LONGFAT_RECEIVE") {
         let listen = variable("LONGFAT_LISTEN").parse().unwrap();
-        let end = receive(&ReceiveOptions::new(listen, directory.into()), &mut |event| {
+        let options = ReceiveOptions::new(listen, directory.into(), protection());
+        let end = receive(&options, &mut |event| {
             match event {
                 ReceiveEvent::Listening(address) => println!("\nlistening {address}"),
                 ReceiveEvent::File(_, happened) => println!("\n{happened:?}"),
@@ -37,6 +38,7 @@ fn process() {
         let options = SendOptions::new(
             vec![variable("LONGFAT_SEND").into()],
             variable("LONGFAT_TO").parse().unwrap(),
+            protection(),
         );
         let mut most = 0;
         let end = send_files(&options, &mut |progress| {

@@ -4,4 +4,5 @@ mod common;
 mod hostile;
 mod kill;
 mod relay;
+mod security;
 mod transfer;

@@ -243,7 +243,8 @@ fn files_arrive_complete_over_a_lossy_path_with_every_protocol() {
         let content = common::bytes(150_000, number as u64);
         let file = source.path().join(format!("{number}.bin"));
         std::fs::write(&file, &content).unwrap();
-        let mut options = socket::transfer::SendOptions::new(vec![file], relay.address);
+        let mut options =
+            socket::transfer::SendOptions::new(vec![file], relay.address, crate::common::protection());
         options.protocol = serde_json::from_str::<ArqConfig>(protocol).unwrap();
         let report = socket::transfer::send_files(&options, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(report.failures().count(), 0, "{protocol}: {report:?}");

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 
-use crate::common::{Receiver, bytes, send};
+use crate::common::{Receiver, bytes, protection, send};
 use socket::transfer::{Outcome, ReceiveEvent, SendOptions, send_files};
 
 #[test]
@@ -91,7 +91,7 @@ fn a_stopped_transfer_can_be_resumed() {
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("file");
     fs::write(&path, bytes(200_000_000, 1)).unwrap();
-    let options = SendOptions::new(vec![path.clone()], receiver.address);
+    let options = SendOptions::new(vec![path.clone()], receiver.address, protection());
     let stopped = send_files(&options, &mut |progress| match progress.done {
         0 => ControlFlow::Continue(()),
         _ => ControlFlow::Break(()),
@@ -110,20 +110,20 @@ fn a_stopped_transfer_can_be_resumed() {
 fn packets_of_every_size_work() {
     let receiver = Receiver::start();
     let source = tempfile::tempdir().unwrap();
-    for (size, mss) in [(3_000, 1), (300_000, 9000), (3_000_000, 65_475)] {
+    for (size, mss) in [(3_000, 1), (300_000, 9000), (3_000_000, 65_459)] {
         let path = source.path().join(format!("{mss}"));
         fs::write(&path, bytes(size, mss)).unwrap();
-        let mut options = SendOptions::new(vec![path], receiver.address);
+        let mut options = SendOptions::new(vec![path], receiver.address, protection());
         options.protocol.mss = foundation::Size::from_bytes(mss);
         let report = send_files(&options, &mut |_| ControlFlow::Continue(())).unwrap();
         assert_eq!(report.failures().count(), 0, "{report:?}");
         assert!(fs::read(receiver.path().join(format!("{mss}"))).unwrap() == bytes(size, mss));
     }
-    let mut options = SendOptions::new(vec![source.path().join("1")], receiver.address);
-    options.protocol.mss = foundation::Size::from_bytes(65_476);
+    let mut options = SendOptions::new(vec![source.path().join("1")], receiver.address, protection());
+    options.protocol.mss = foundation::Size::from_bytes(65_460);
     let error = send_files(&options, &mut |_| ControlFlow::Continue(()))
         .unwrap_err()
         .to_string();
-    assert!(error.starts_with("mss: ") && error.contains("65475"), "{error}");
+    assert!(error.starts_with("mss: ") && error.contains("65459"), "{error}");
     receiver.stop();
 }

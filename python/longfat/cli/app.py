@@ -15,6 +15,7 @@ from longfat.cli.commands import (
     demo,
     doctor,
     echo,
+    key,
     mptcp,
     net,
     packetdrill,
@@ -46,6 +47,7 @@ _GROUPS: dict[str, Sequence[Callable[..., None]]] = {
     "Real paths": (
         send.send,
         recv.recv,
+        key.key,
         ping.ping,
         transact.transact,
         echo.echo,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat import _native
+from longfat.cli.arguments.protection import INSECURE
 
 _PATIENCE_S = 60
 
@@ -30,6 +31,8 @@ class Moved:
 def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: int = 1) -> Moved:
     """Sends `size` random bytes through a relay with this path, and compares what arrives.
 
+    The frames are not encrypted, so that they are those of the simulated study.
+
     Args:
         size: Bytes of the file.
         protocol: Keys of a study's protocol, of an ARQ kind.
@@ -45,13 +48,17 @@ def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: 
         sent = folder / "demo.bin"
         sent.write_bytes(random.Random(seed).randbytes(size))  # noqa: S311 - content, not a secret
         receiver = _Server(
-            lambda handle: _native.receive_files("127.0.0.1:0", str(folder / "received"), True, 1, handle)
+            lambda handle: _native.receive_files(
+                "127.0.0.1:0", str(folder / "received"), INSECURE.document, True, 1, handle
+            )
         )
         relay = _Server(
             lambda handle: _native.relay("127.0.0.1:0", receiver.address, json.dumps(path), seed, handle)
         )
         try:
-            report = json.loads(_native.send_files([str(sent)], relay.address, json.dumps(protocol)))
+            report = json.loads(
+                _native.send_files([str(sent)], relay.address, INSECURE.document, json.dumps(protocol))
+            )
         finally:
             relay.stop()
             receiver.stop()

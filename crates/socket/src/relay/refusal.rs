@@ -1,11 +1,17 @@
 //! Resets for clients whose server's port is closed.
 
+use security::{Reason, Refusal};
 use transport::arq::frame::{FrameType, ResetReason, StreamRange};
 use transport::arq::{Frame, codec};
 
-/// Returns a datagram that resets the ARQ connection of a refused `datagram`. Returns `None` for other protocols,
+use crate::wire;
+
+/// Returns a datagram that resets or refuses the connection of a refused `datagram`. Returns `None` for other protocols,
 /// because a relay without privileges cannot send an ICMP error, and for a reset, which is never answered by a reset.
 pub fn notice(datagram: &[u8]) -> Option<Vec<u8>> {
+    if let Some(refusal) = Refusal::of(datagram, Reason::Closed) {
+        return Some(refusal);
+    }
     let refused = codec::decode(datagram).ok()?;
     if refused.kind == FrameType::Reset {
         return None;
@@ -14,10 +20,8 @@ pub fn notice(datagram: &[u8]) -> Option<Vec<u8>> {
     reset.sequence = ResetReason::Refused.code();
     reset.echo = refused.timestamp;
     let mut bytes = Vec::new();
-    let written: Result<(), std::convert::Infallible> = codec::encode(&reset, &mut bytes, |_, _| Ok(()));
-    match written {
-        Ok(()) => Some(bytes),
-    }
+    wire::plain(&reset, &mut bytes, |_, _| {});
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -28,8 +32,7 @@ mod tests {
         let mut frame: Frame<StreamRange> = Frame::new(kind, 7);
         frame.timestamp = 99;
         let mut bytes = Vec::new();
-        let written: Result<(), std::convert::Infallible> = codec::encode(&frame, &mut bytes, |_, _| Ok(()));
-        assert!(written.is_ok());
+        wire::plain(&frame, &mut bytes, |_, _| {});
         bytes
     }
 
@@ -42,6 +45,14 @@ mod tests {
             (FrameType::Reset, 7, 99)
         );
         assert_eq!(ResetReason::from_code(reset.sequence), ResetReason::Refused);
+    }
+
+    #[test]
+    fn refuses_protected_datagrams() {
+        let answer = notice(&[0x24, 0, 0, 0, 0, 0, 0, 7, 1, 2, 3]).unwrap();
+        let refusal = Refusal::decode(&answer).unwrap();
+        assert_eq!((refusal.connection, refusal.reason), (7, Reason::Closed));
+        assert_eq!(notice(&answer), None);
     }
 
     #[test]

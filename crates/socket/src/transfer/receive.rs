@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use foundation::{Duration, Instant};
+use transport::arq::ArqConfig;
 
 use super::claims::Claims;
 use super::directory::{Directory, plain};
 use super::incoming::{ContendedOffer, FileEvent, Incoming};
 use super::writer::Writer;
 use crate::client::TICK;
-use crate::datagrams::Peer;
 use crate::error::Error;
-use crate::server::{Server, Service, Sessions};
+use crate::server::{Server, Service, Sessions, Visitor};
 use crate::session::{End, Session};
+use crate::wire::Protection;
 
 /// How long a connection that receives a file may be silent before another one that offers the same name replaces it:
 /// most likely its sender was killed and restarted.
@@ -37,6 +38,8 @@ pub struct ReceiveOptions {
     pub listen: SocketAddr,
     /// Target directory. It must exist.
     pub directory: PathBuf,
+    /// Whether connections are encrypted and authenticated.
+    pub protection: Protection,
     /// Stop after the first connection.
     pub once: bool,
     /// Connections at a time, default 32. Further ones are refused as busy.
@@ -46,10 +49,11 @@ pub struct ReceiveOptions {
 impl ReceiveOptions {
     /// Receives files at `listen` into `directory` until stopped.
     #[must_use]
-    pub const fn new(listen: SocketAddr, directory: PathBuf) -> Self {
+    pub const fn new(listen: SocketAddr, directory: PathBuf, protection: Protection) -> Self {
         Self {
             listen,
             directory,
+            protection,
             once: false,
             max_connections: 32,
         }
@@ -61,8 +65,8 @@ impl ReceiveOptions {
 pub enum ReceiveEvent {
     /// The receiver listens at this address.
     Listening(SocketAddr),
-    /// A sender has connected.
-    Connected(SocketAddr),
+    /// A sender has connected; with the name of its key, if it has one.
+    Connected(SocketAddr, Option<String>),
     /// Progress of a file.
     File(SocketAddr, FileEvent),
     /// Bytes received of a file; at most 20 times a second.
@@ -113,7 +117,12 @@ pub fn receive(
         path: options.directory.clone(),
         reason: plain(&error),
     })?;
-    let server = Server::bind(options.listen, options.max_connections)?;
+    let server = Server::bind(
+        options.listen,
+        options.max_connections,
+        &options.protection,
+        ArqConfig::for_files(),
+    )?;
     let listening = on_event(ReceiveEvent::Listening(server.address()));
     let mut receiver = FileReceiver {
         directory: Arc::new(directory),
@@ -141,7 +150,7 @@ struct FileReceiver<'a> {
     claims: Claims,
     once: bool,
     threads: Vec<JoinHandle<()>>,
-    arrivals: Vec<SocketAddr>,
+    arrivals: Vec<(SocketAddr, Option<String>)>,
     next_tick: Instant,
     report: ReceiveReport,
     on_event: &'a mut dyn FnMut(ReceiveEvent) -> ControlFlow<()>,
@@ -219,19 +228,19 @@ impl FileReceiver<'_> {
 impl Service for FileReceiver<'_> {
     type Application = Incoming;
 
-    fn accept(&mut self, now: Instant, peer: Peer, number: u64) -> Result<Incoming, String> {
+    fn accept(&mut self, now: Instant, visitor: &Visitor, number: u64) -> Result<Incoming, String> {
         let started = Writer::start(Arc::clone(&self.directory), self.claims.clone(), number);
         let (writer, thread) =
             started.map_err(|error| format!("cannot start a thread: {}", plain(&error)))?;
         self.threads.retain(|thread| !thread.is_finished());
         self.threads.push(thread);
-        self.arrivals.push(peer.address);
+        self.arrivals.push((visitor.peer.address, visitor.name.clone()));
         Ok(Incoming::new(writer, now))
     }
 
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Incoming>) -> ControlFlow<()> {
-        for peer in std::mem::take(&mut self.arrivals) {
-            (self.on_event)(ReceiveEvent::Connected(peer))?;
+        for (peer, name) in std::mem::take(&mut self.arrivals) {
+            (self.on_event)(ReceiveEvent::Connected(peer, name))?;
         }
         self.resolve_conflicts(now, sessions);
         for (_, session) in sessions.iter_mut() {

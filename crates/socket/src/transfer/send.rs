@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use foundation::{Duration, Instant};
+use foundation::{Duration, Instant, Problem};
 use transport::Statistics;
 use transport::arq::ArqConfig;
 
@@ -14,6 +14,7 @@ use super::reader::{FileReader, Source};
 use crate::client;
 use crate::error::Error;
 use crate::session::Session;
+use crate::wire::Protection;
 
 /// Options of a sender.
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub struct SendOptions {
     pub files: Vec<PathBuf>,
     /// The receiver.
     pub to: SocketAddr,
+    /// Whether the connection is encrypted and authenticated.
+    pub protection: Protection,
     /// The protocol, by default [`ArqConfig::for_files`].
     pub protocol: ArqConfig,
 }
@@ -29,9 +32,13 @@ pub struct SendOptions {
 impl SendOptions {
     /// Sends `files` to `to` with the protocol that suits files.
     #[must_use]
-    pub fn new(files: Vec<PathBuf>, to: SocketAddr) -> Self {
-        let protocol = ArqConfig::for_files();
-        Self { files, to, protocol }
+    pub fn new(files: Vec<PathBuf>, to: SocketAddr, protection: Protection) -> Self {
+        Self {
+            files,
+            to,
+            protection,
+            protocol: ArqConfig::for_files(),
+        }
     }
 }
 
@@ -132,6 +139,11 @@ pub fn send_files(
     if let Some(problem) = options.protocol.validate().into_iter().next() {
         return Err(Error::Settings(problem));
     }
+    let (mss, most) = (options.protocol.mss, options.protection.max_payload());
+    if mss.bytes() > u64::from(most) {
+        let message = format!("{mss} is out of range: 1B to {most}B with encryption");
+        return Err(Error::Settings(Problem::new("mss", message)));
+    }
     let mut sources = Vec::new();
     let mut names = Vec::new();
     for path in &options.files {
@@ -167,7 +179,14 @@ pub fn send_files(
             left: (rate > 0.0).then(|| Duration::from_secs_f64((total - done) as f64 / rate)),
         })
     };
-    let session = client::run(options.to, &options.protocol, outgoing, false, &mut tick)?;
+    let session = client::run(
+        options.to,
+        &options.protection,
+        &options.protocol,
+        outgoing,
+        false,
+        &mut tick,
+    )?;
     let seconds = start.elapsed().as_secs_f64();
     let outgoing = session.application();
     let missing = || Outcome::Failed("the connection ended before it was transferred".to_owned());

@@ -6,10 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
-use socket::Error;
+use security::{Code, Credentials};
 use socket::transfer::{
     ReceiveEvent, ReceiveOptions, ReceiveReport, SendOptions, SendReport, receive, send_files,
 };
+use socket::{Error, Protection};
+
+/// The protection under which the tests transfer.
+pub fn protection() -> Protection {
+    Protection::Secure(Credentials::Code(Code::new([7; 12])))
+}
 
 pub struct Receiver {
     directory: tempfile::TempDir,
@@ -26,7 +32,11 @@ impl Receiver {
 
     pub fn start_with(change: impl FnOnce(&mut ReceiveOptions)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut options = ReceiveOptions::new(([127, 0, 0, 1], 0).into(), directory.path().to_owned());
+        let mut options = ReceiveOptions::new(
+            ([127, 0, 0, 1], 0).into(),
+            directory.path().to_owned(),
+            protection(),
+        );
         change(&mut options);
         let stop = Arc::new(AtomicBool::new(false));
         let events = Arc::new(Mutex::new(Vec::new()));
@@ -85,7 +95,7 @@ pub fn send(receiver: &Receiver, files: Vec<PathBuf>) -> Result<SendReport, Erro
 }
 
 pub fn send_to(address: SocketAddr, files: Vec<PathBuf>) -> Result<SendReport, Error> {
-    send_files(&SendOptions::new(files, address), &mut |_| {
+    send_files(&SendOptions::new(files, address, protection()), &mut |_| {
         ControlFlow::Continue(())
     })
 }

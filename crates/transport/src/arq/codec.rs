@@ -18,14 +18,63 @@
 //! |   ACK every, ACK delay (2 each)                               |
 //! | payload                                                       |
 //! ```
+//!
+//! A protected frame ([`Layout::PROTECTED`]) has the same header. It carries the low half of a record number instead of
+//! the checksum, an encrypted payload, and an authentication tag after it. So captures and relays read packet numbers
+//! and ACKs of both.
 
 use super::frame::{
     Frame, FrameType, HANDSHAKE_LENGTH, HEADER_LENGTH, Handshake, MAX_SACK_RANGES, Parameters, Payload,
     SACK_LENGTH,
 };
 
-const VERSION: u8 = 1;
 const CHECKSUM: std::ops::Range<usize> = 28..32;
+
+/// A variant of the format: version number, and bytes after the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    version: u8,
+    trailer: usize,
+}
+
+impl Layout {
+    /// Frames with a checksum.
+    pub const PLAIN: Self = Self {
+        version: 1,
+        trailer: 0,
+    };
+    /// Frames with an encrypted payload, a record number and an authentication tag.
+    pub const PROTECTED: Self = Self {
+        version: 2,
+        trailer: 16,
+    };
+
+    /// Returns the number of bytes after the payload.
+    #[must_use]
+    pub const fn trailer(self) -> usize {
+        self.trailer
+    }
+
+    /// Returns the layout of a datagram, by its first byte; `None` for other protocols.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let version = bytes.first()? >> 4;
+        [Self::PLAIN, Self::PROTECTED]
+            .into_iter()
+            .find(|layout| layout.version == version)
+    }
+}
+
+/// A frame that was split into its fields, but not verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unverified {
+    /// The fields; the payload is a range of the bytes.
+    pub frame: Frame<std::ops::Range<usize>>,
+    /// The checksum, or the low half of the record number.
+    pub check: u32,
+    /// Where the payload starts.
+    pub payload_at: usize,
+}
 
 /// Why bytes are not a valid frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -93,10 +142,32 @@ pub fn encode<P: Payload, E>(
     fill: impl FnOnce(&P, &mut [u8]) -> Result<(), E>,
 ) -> Result<(), E> {
     let start = out.len();
+    write(Layout::PLAIN, 0, frame, out, fill)?;
+    let checksum = crc32c::crc32c(&out[start..]);
+    out[start + CHECKSUM.start..start + CHECKSUM.end].copy_from_slice(&checksum.to_be_bytes());
+    Ok(())
+}
+
+/// Appends the header with `check` and the payload of `frame` to `out`, without a trailer. Returns where the payload
+/// starts.
+///
+/// # Errors
+/// Errors of `fill`; `out` is unchanged then.
+///
+/// # Panics
+/// If the payload is longer than [`super::frame::MAX_PAYLOAD`], which no connection generates.
+pub fn write<P: Payload, E>(
+    layout: Layout,
+    check: u32,
+    frame: &Frame<P>,
+    out: &mut Vec<u8>,
+    fill: impl FnOnce(&P, &mut [u8]) -> Result<(), E>,
+) -> Result<usize, E> {
+    let start = out.len();
     let payload_length = frame.payload.as_ref().map_or(0, Payload::length);
     let sack = frame.sack.as_slice();
     let mut header = [0_u8; HEADER_LENGTH];
-    header[0] = VERSION << 4 | type_code(frame.kind);
+    header[0] = layout.version << 4 | type_code(frame.kind);
     header[1] = sack.len() as u8;
     header[2..4].copy_from_slice(
         &u16::try_from(payload_length)
@@ -110,8 +181,9 @@ pub fn encode<P: Payload, E>(
         frame.window,
         frame.timestamp,
         frame.echo,
+        check,
     ];
-    for (target, field) in header[4..28].chunks_exact_mut(4).zip(fields) {
+    for (target, field) in header[4..].chunks_exact_mut(4).zip(fields) {
         target.copy_from_slice(&field.to_be_bytes());
     }
     out.extend_from_slice(&header);
@@ -127,17 +199,15 @@ pub fn encode<P: Payload, E>(
             out.extend_from_slice(&number.to_be_bytes());
         }
     }
+    let payload_at = out.len();
     if let Some(payload) = &frame.payload {
-        let at = out.len();
-        out.resize(at + payload_length as usize, 0);
-        if let Err(error) = fill(payload, &mut out[at..]) {
+        out.resize(payload_at + payload_length as usize, 0);
+        if let Err(error) = fill(payload, &mut out[payload_at..]) {
             out.truncate(start);
             return Err(error);
         }
     }
-    let checksum = crc32c::crc32c(&out[start..]);
-    out[start + CHECKSUM.start..start + CHECKSUM.end].copy_from_slice(&checksum.to_be_bytes());
-    Ok(())
+    Ok(payload_at)
 }
 
 /// Parses the frame in `bytes`; the payload is returned as a range of `bytes`.
@@ -145,8 +215,23 @@ pub fn encode<P: Payload, E>(
 /// # Errors
 /// [`DecodeError`] unless `bytes` is exactly one complete frame.
 pub fn decode(bytes: &[u8]) -> Result<Frame<std::ops::Range<usize>>, DecodeError> {
+    let Unverified { frame, check, .. } = read(Layout::PLAIN, bytes)?;
+    let checksum = crc32c::crc32c(&bytes[..CHECKSUM.start]);
+    let checksum = crc32c::crc32c_append(checksum, &[0; 4]);
+    if crc32c::crc32c_append(checksum, &bytes[HEADER_LENGTH..]) != check {
+        return Err(DecodeError::Checksum);
+    }
+    Ok(frame)
+}
+
+/// Splits `bytes` into fields without verifying its checksum or tag. Use it to read packet numbers and ACKs of frames
+/// of others, or before the verification.
+///
+/// # Errors
+/// [`DecodeError`] unless the lengths fit.
+pub fn read(layout: Layout, bytes: &[u8]) -> Result<Unverified, DecodeError> {
     let header: &[u8; HEADER_LENGTH] = bytes.first_chunk().ok_or(DecodeError::Length)?;
-    if header[0] >> 4 != VERSION {
+    if header[0] >> 4 != layout.version {
         return Err(DecodeError::Version);
     }
     let kind = type_of(header[0] & 0x0f).ok_or(DecodeError::Type)?;
@@ -162,17 +247,11 @@ pub fn decode(bytes: &[u8]) -> Result<Frame<std::ops::Range<usize>>, DecodeError
         } else {
             0
         };
-    if bytes.len() != payload_at + payload_length {
+    if bytes.len() != payload_at + payload_length + layout.trailer {
         return Err(DecodeError::Length);
     }
     if (payload_length > 0) != (kind == FrameType::Data) {
         return Err(DecodeError::Malformed);
-    }
-    let expected = u32::from_be_bytes([header[28], header[29], header[30], header[31]]);
-    let checksum = crc32c::crc32c(&header[..CHECKSUM.start]);
-    let checksum = crc32c::crc32c_append(checksum, &[0; 4]);
-    if crc32c::crc32c_append(checksum, &bytes[HEADER_LENGTH..]) != expected {
-        return Err(DecodeError::Checksum);
     }
     let u32_at = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     let half = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -198,7 +277,11 @@ pub fn decode(bytes: &[u8]) -> Result<Frame<std::ops::Range<usize>>, DecodeError
         frame.handshake = Some(Box::new(Handshake { token, parameters }));
     }
     if payload_length > 0 {
-        frame.payload = Some(payload_at..bytes.len());
+        frame.payload = Some(payload_at..payload_at + payload_length);
     }
-    Ok(frame)
+    Ok(Unverified {
+        frame,
+        check: u32_at(CHECKSUM.start),
+        payload_at,
+    })
 }

@@ -58,6 +58,9 @@ pub enum Error {
     /// A relay on the path reports that the peer's port is closed.
     #[error("a relay reports that nothing listens at its target")]
     Refused,
+    /// The peer accepts protected connections only.
+    #[error("the peer requires encryption")]
+    Protected,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +136,26 @@ impl<P: Payload> Connection<P> {
         let mut connection = Self::new(now, open.connection, open.sequence, &config, phase);
         connection.sender.set_room(open.window);
         connection.owes_accept = true;
+        connection.events.connected = true;
+        connection
+    }
+
+    /// Creates either end of a connection whose set-up frames a different exchange replaced: both ends have agreed on
+    /// `id`, `first` and the parameters. The peer has room for `room` packets; the exchange took `rtt`, if measured.
+    #[must_use]
+    pub fn established(
+        now: Instant,
+        (id, first): (u32, u32),
+        config: &ArqConfig,
+        room: u32,
+        rtt: Option<Duration>,
+    ) -> Self {
+        let phase = Phase::Open { confirmed: Some(now) };
+        let mut connection = Self::new(now, id, first, config, phase);
+        connection.sender.set_room(room);
+        if let Some(rtt) = rtt {
+            connection.sender.sample_rtt(now, rtt);
+        }
         connection.events.connected = true;
         connection
     }
@@ -307,6 +330,7 @@ impl<P: Payload> Connection<P> {
             (_, ResetReason::Aborted) => self.fail(Error::Aborted),
             (_, ResetReason::Busy) => self.fail(Error::Busy),
             (_, ResetReason::Refused) => self.fail(Error::Refused),
+            (_, ResetReason::Protected) => self.fail(Error::Protected),
         }
     }
 

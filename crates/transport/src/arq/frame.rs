@@ -48,6 +48,8 @@ pub enum ResetReason {
     Busy,
     /// A relay on the path reports that the peer's port is closed.
     Refused,
+    /// The peer accepts protected connections only.
+    Protected,
 }
 
 impl ResetReason {
@@ -59,6 +61,7 @@ impl ResetReason {
             Self::Aborted => 1,
             Self::Busy => 2,
             Self::Refused => 3,
+            Self::Protected => 4,
         }
     }
 
@@ -69,6 +72,7 @@ impl ResetReason {
             0 => Self::Unknown,
             2 => Self::Busy,
             3 => Self::Refused,
+            4 => Self::Protected,
             _ => Self::Aborted,
         }
     }

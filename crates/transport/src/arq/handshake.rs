@@ -22,23 +22,18 @@ pub enum Admission<P> {
 }
 
 /// The listening side. It has a secret and stores nothing about peers.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Listener {
-    secret: [u8; 32],
+    tokens: Tokens,
     window: u32,
-}
-
-impl std::fmt::Debug for Listener {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listener").finish_non_exhaustive()
-    }
 }
 
 impl Listener {
     /// Creates a listener whose connections have room for `window` packets.
     #[must_use]
     pub const fn new(secret: [u8; 32], window: u32) -> Self {
-        Self { secret, window }
+        let tokens = Tokens::new(secret);
+        Self { tokens, window }
     }
 
     /// Handles a frame without a known connection from `peer` (its address in any fixed form).
@@ -58,27 +53,58 @@ impl Listener {
                 Admission::Reply(reset)
             };
         };
-        let sane = ArqProtocol::from_code(handshake.parameters.protocol).is_some()
-            && handshake.parameters.segment_size > 0
-            && handshake.parameters.acknowledge_every > 0;
-        if !sane {
+        if !is_valid(handshake.parameters) {
             return Admission::Ignore;
         }
-        if self.is_valid(now, peer, frame.connection, &handshake.token) {
+        if self
+            .tokens
+            .is_valid(now, peer, frame.connection, &handshake.token)
+        {
             return Admission::Accept(handshake.parameters);
         }
         let mut challenge = Frame::new(FrameType::Challenge, frame.connection);
         challenge.echo = frame.timestamp;
         challenge.window = self.window;
-        let token = self.token(now, peer, frame.connection);
+        let token = self.tokens.token(now, peer, frame.connection);
         challenge.handshake = Some(Box::new(Handshake {
             token,
             parameters: handshake.parameters,
         }));
         Admission::Reply(challenge)
     }
+}
 
-    fn token(&self, made_at: Instant, peer: &[u8], connection: u32) -> [u8; 24] {
+/// Whether a connection can have these parameters.
+#[must_use]
+pub fn is_valid(parameters: Parameters) -> bool {
+    ArqProtocol::from_code(parameters.protocol).is_some()
+        && parameters.segment_size > 0
+        && parameters.acknowledge_every > 0
+}
+
+/// Proofs of address: bytes that only the owner of the secret can generate, and that a peer can repeat only if it
+/// receives at its address.
+#[derive(Clone)]
+pub struct Tokens {
+    secret: [u8; 32],
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tokens").finish_non_exhaustive()
+    }
+}
+
+impl Tokens {
+    /// Creates tokens of a random `secret`.
+    #[must_use]
+    pub const fn new(secret: [u8; 32]) -> Self {
+        Self { secret }
+    }
+
+    /// Returns the token of a connection of `peer` (its address in any fixed form).
+    #[must_use]
+    pub fn token(&self, made_at: Instant, peer: &[u8], connection: u32) -> [u8; 24] {
         let mut hasher = blake3::Hasher::new_keyed(&self.secret);
         hasher.update(&made_at.as_nanos().to_be_bytes());
         hasher.update(&connection.to_be_bytes());
@@ -89,7 +115,9 @@ impl Listener {
         token
     }
 
-    fn is_valid(&self, now: Instant, peer: &[u8], connection: u32, token: &[u8; 24]) -> bool {
+    /// Whether `token` belongs to this connection of `peer` and is fresh.
+    #[must_use]
+    pub fn is_valid(&self, now: Instant, peer: &[u8], connection: u32, token: &[u8; 24]) -> bool {
         let mut made_at = [0; 8];
         made_at.copy_from_slice(&token[..8]);
         let made_at = Instant::from_nanos(u64::from_be_bytes(made_at));

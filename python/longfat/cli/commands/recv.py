@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
+import itertools
 import json
 import os
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments import addresses
+from longfat.cli.arguments import addresses, protection
 from longfat.cli.arguments.options import AsJson
 
 if TYPE_CHECKING:
@@ -26,8 +29,19 @@ def recv(
         ),
     ] = addresses.LISTEN,
     directory: Annotated[
-        Path, typer.Option("--dir", metavar="DIR", help="Existing folder for the files.")
-    ] = Path(),
+        Path | None,
+        typer.Option(
+            "--dir",
+            metavar="DIR",
+            help="Folder for the files, created if missing; default: a new folder.",
+            show_default=False,
+        ),
+    ] = None,
+    code: protection.Code = None,
+    keys: protection.Keys = False,
+    identity: protection.Identity = None,
+    trusted: protection.Trusted = None,
+    insecure: protection.Insecure = False,
     once: Annotated[
         bool, typer.Option("--once", help="Exit after one sender, with code 1 if it failed.")
     ] = False,
@@ -36,12 +50,12 @@ def recv(
     ] = 32,
     as_json: AsJson = False,
 ) -> None:
-    """Receive files from longfat send until Ctrl-C.
+    """Receive files from longfat send until Ctrl-C; print the command that sends.
 
     \b
     Examples:
-      longfat recv
-      longfat recv --listen 0.0.0.0:9000 --once
+      longfat recv --dir inbox
+      longfat recv --dir inbox --listen 0.0.0.0:9000 --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli.display.transfers import Transfers
@@ -49,12 +63,15 @@ def recv(
     from longfat.progress import display
 
     address = addresses.listening(listen, "--listen")
-    check_folder(directory)
+    secured = protection.chosen(code, keys, identity, trusted, insecure) or _new_code()
+    directory = prepare_folder(directory)
     interrupt_on_sigterm()
-    received = Received(directory, Transfers(display()))
+    received = Received(directory, Transfers(display()), secured)
     stopped = False
     try:
-        _native.receive_files(address, str(directory), once, max_connections, received.handle)
+        _native.receive_files(
+            address, str(directory), secured.document, once, max_connections, received.handle
+        )
     except KeyboardInterrupt:
         stopped = True
     finally:
@@ -70,14 +87,30 @@ def recv(
         raise typer.Exit(1)
 
 
-def check_folder(directory: Path) -> None:
-    """Raises ValueError, before any sender connects, if files cannot be stored in a folder."""
-    if not directory.exists():
-        raise ValueError(f"--dir {directory}: no such folder (create it with mkdir -p)")
+def _new_code() -> protection.Protection:
+    from longfat import _native
+
+    return protection.by_code(_native.new_code())
+
+
+def prepare_folder(directory: Path | None) -> Path:
+    """Returns the folder for the files; creates it if it is missing, or a new one if none is given.
+
+    Raises ValueError, before any sender connects, if files cannot be stored in it.
+    """
+    if directory is None:
+        names = (Path(f"received-{number}" if number else "received") for number in itertools.count())
+        directory = next(name for name in names if not os.path.lexists(name))
+    if not directory.exists() and not directory.is_symlink():
+        try:
+            directory.mkdir()
+        except OSError as error:
+            raise ValueError(f"--dir {directory}: cannot be created: {error.strerror}") from None
     if not directory.is_dir():
         raise ValueError(f"--dir {directory}: is a file, not a folder")
     if not os.access(directory, os.W_OK | os.X_OK):
         raise ValueError(f"--dir {directory}: not writable for this user")
+    return directory
 
 
 @dataclass
@@ -86,6 +119,7 @@ class Received:
 
     directory: Path
     transfers: Transfers
+    secured: protection.Protection
     files: list[dict[str, Any]] = field(default_factory=list)
     failures: list[dict[str, Any]] = field(default_factory=list)
     active: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -101,8 +135,19 @@ class Received:
     def _listening(self, event: dict[str, Any]) -> None:
         address = event["address"]
         self.transfers.note(f"Listening on {address} for files into {self.directory} (Ctrl-C stops)")
-        if addresses.is_open(address):
+        host, _, port = address.rpartition(":")
+        if ipaddress.ip_address(host.strip("[]").partition("%")[0]).is_unspecified:
+            host = socket.gethostname()
+        if self.secured.code:
+            self.transfers.note(f"To send: longfat send FILE {host}:{port} --code {self.secured.code}")
+        elif self.secured.insecure and addresses.is_open(address):
             self.transfers.note("Every host that reaches this address may send files, without encryption.")
+
+    def _connected(self, event: dict[str, Any]) -> None:
+        from longfat.cli.display.transfers import printable
+
+        if event["name"] is not None:
+            self.transfers.note(f"{event['peer']}: connected with the key of {printable(event['name'])}")
 
     def _started(self, event: dict[str, Any]) -> None:
         from longfat.cli.display.transfers import size

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from longfat import _native
-from longfat.cli.arguments import addresses
+from longfat.cli.arguments import addresses, protection
 from longfat.cli.arguments.options import AsJson
 from longfat.cli.arguments.sections import Given, SectionOptions
 
 _KEY = "all"
 _EXAMPLE = "write longfat send FILE... ADDR, e.g. longfat send notes.txt 127.0.0.1:9000"
+_AUTHENTICATE = "no code: longfat recv prints it for --code CODE; --keys and --insecure need none"
 
 _PROTOCOL = SectionOptions("protocol", names={"kind": "protocol"}, whole=_native.file_protocol)
 
@@ -32,6 +34,11 @@ def send(
         ),
     ],
     given: Given,
+    code: protection.Code = None,
+    keys: protection.Keys = False,
+    identity: protection.Identity = None,
+    trusted: protection.Trusted = None,
+    insecure: protection.Insecure = False,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -42,12 +49,12 @@ def send(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Send files, unencrypted, to longfat recv; resume interrupted transfers.
+    """Send files, encrypted, to longfat recv; resume interrupted transfers.
 
     \b
     Examples:
-      longfat send notes.pdf 127.0.0.1:9000
-      longfat send big.bin 127.0.0.1:9000 --protocol go-back-n --window 64 --rto 200ms
+      longfat send notes.pdf 127.0.0.1:9000 --code 0123ab-cdefgh-jkmnpq-rstvwx
+      longfat send big.bin 127.0.0.1:9000 --insecure --protocol go-back-n --window 64
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.display.transfers import printable
     from longfat.cli.signals import interrupt_on_sigterm
@@ -58,8 +65,9 @@ def send(
     if not files:
         raise ValueError(f"no file to send: {_EXAMPLE}")
     protocol = _PROTOCOL.read(given, settings or ())
+    secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed()
     interrupt_on_sigterm()
-    report = _send(files, address, protocol)
+    report = _send(files, address, secured.document, protocol)
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     failed = [file for file in report["files"] if file["outcome"] == "failed"]
@@ -74,7 +82,18 @@ def send(
         raise typer.Exit(1)
 
 
-def _send(files: list[str], address: str, protocol: dict[str, Any]) -> dict[str, Any]:
+def _typed() -> protection.Protection:
+    """Returns the protection by a code that the user types."""
+    if not sys.stdin.isatty():
+        raise ValueError(_AUTHENTICATE)
+    typer.echo("Code: ", nl=False, err=True)
+    typed = protection.chosen(sys.stdin.readline().strip(), False, None, None, False)
+    if typed is None:
+        raise ValueError(_AUTHENTICATE)
+    return typed
+
+
+def _send(files: list[str], address: str, secured: str, protocol: dict[str, Any]) -> dict[str, Any]:
     """Sends the files and returns the report. Errors include the bytes that arrived before."""
     from longfat.cli.display.transfers import Transfers, printable, size
     from longfat.progress import display
@@ -98,7 +117,9 @@ def _send(files: list[str], address: str, protocol: dict[str, Any]) -> dict[str,
         return f"; {size(state['done'])} of {size(state['total'])} arrived; send again to resume"
 
     try:
-        report: dict[str, Any] = json.loads(_native.send_files(files, address, json.dumps(protocol), show))
+        report: dict[str, Any] = json.loads(
+            _native.send_files(files, address, secured, json.dumps(protocol), show)
+        )
     except KeyboardInterrupt:
         transfers.close()
         typer.echo(f"longfat: stopped{arrived()}", err=True)

@@ -11,11 +11,10 @@ use experiment::outcome::SendCounters;
 use experiment::plan::Group;
 use experiment::trace::Probe;
 use foundation::Instant;
-use socket::datagrams::Peer;
 use socket::payload::ReceivedPayload;
-use socket::server::{Server, Service, Sessions};
+use socket::server::{Server, Service, Sessions, Visitor};
 use socket::session::{Session, Work};
-use socket::{Error, client, pattern};
+use socket::{Error, Protection, client, pattern};
 use transport::arq::{ArqConfig, Connection, StreamRange};
 
 use super::application::{ApplicationRunner, WRONG_BYTES};
@@ -121,7 +120,7 @@ pub(super) fn open(
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
-    match client::run(to, config, end, group.records_rtt, &mut tick) {
+    match client::run(to, &Protection::None, config, end, group.records_rtt, &mut tick) {
         Ok(session) => {
             if let Some(rtt) = &session.connection().statistics().rtt {
                 flow.set_round_trips(rtt);
@@ -144,7 +143,7 @@ struct Listening<'a> {
 impl<'a> Service for Listening<'a> {
     type Application = End<'a>;
 
-    fn accept(&mut self, _: Instant, _: Peer, _: u64) -> Result<End<'a>, String> {
+    fn accept(&mut self, _: Instant, _: &Visitor, _: u64) -> Result<End<'a>, String> {
         let application = self.application.take().ok_or("a server of one flow")?;
         Ok(End::new(self.context, self.flow, Side::Receiver, application))
     }
@@ -163,7 +162,7 @@ impl<'a> Service for Listening<'a> {
 
 /// Listens at any port of an address, in the calling thread's namespace.
 pub(super) fn listen(address: std::net::Ipv4Addr, config: &ArqConfig) -> Result<Server, Error> {
-    Server::bind((address, 0).into(), 1)?.with_config(config.clone())
+    Server::bind((address, 0).into(), 1, &Protection::None, config.clone())
 }
 
 /// Serves the flow until it finishes or the trial ends.

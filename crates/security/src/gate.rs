@@ -1,0 +1,256 @@
+//! The listening end: admits openers that authenticate themselves.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+
+use foundation::{Duration, Instant};
+use snow::HandshakeState;
+use transport::arq::handshake::Tokens;
+
+use crate::channel::Channel;
+use crate::credentials::Credentials;
+use crate::noise::{self, Role};
+use crate::packet::{Method, Packet, Reason};
+use crate::terms::{Proposal, Welcome};
+use crate::traffic::Cipher;
+
+/// Handshakes without their last message at a time, in all about 100 kB.
+const MAX_HALF_OPEN: usize = 64;
+/// Of these, from one host: an IPv4 address, or an IPv6 network of 64 bits.
+const MAX_PER_HOST: usize = 16;
+/// Above this number, openers prove their address first.
+const FREE: usize = 16;
+/// How long an opener may take for its last message.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reaction to a handshake datagram.
+#[derive(Debug)]
+pub enum Admission {
+    /// Send this datagram, which is shorter than the one that it answers.
+    Reply(Vec<u8>),
+    /// The opener is authentic: create its connection.
+    Admit(Box<Admitted>),
+    /// Nothing to do.
+    Ignore,
+}
+
+/// An authentic opener.
+#[derive(Debug)]
+pub struct Admitted {
+    /// The connection's number.
+    pub connection: u32,
+    /// Protects its frames.
+    pub channel: Channel,
+    /// Its terms.
+    pub proposal: Proposal,
+    /// The name of its key, under keys.
+    pub name: Option<String>,
+}
+
+struct HalfOpen {
+    from: SocketAddr,
+    connection: u32,
+    since: Instant,
+    seed: [u8; 32],
+    /// The opener's first message.
+    hello: Vec<u8>,
+    reply: Vec<u8>,
+    state: HandshakeState,
+    cipher: Cipher,
+}
+
+/// The listening end.
+pub struct Gate {
+    credentials: Credentials,
+    tokens: Tokens,
+    seed: [u8; 32],
+    drawn: u64,
+    room: u32,
+    aes: bool,
+    /// Oldest first.
+    half_open: VecDeque<HalfOpen>,
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").finish_non_exhaustive()
+    }
+}
+
+/// Returns the part of an address that one host chooses freely.
+fn host(address: SocketAddr) -> [u8; 8] {
+    let mut host = [0; 8];
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => host[..4].copy_from_slice(&ip.octets()),
+        IpAddr::V6(ip) => host.copy_from_slice(&ip.octets()[..8]),
+    }
+    host
+}
+
+impl Gate {
+    /// Creates a gate. `seed` is random; `room` is the number of packets that a connection has room for; `aes` is
+    /// whether this processor has AES instructions.
+    #[must_use]
+    pub fn new(credentials: Credentials, seed: [u8; 32], room: u32, aes: bool) -> Self {
+        Self {
+            credentials,
+            tokens: Tokens::new(blake3::derive_key("longfat transfer 1: tokens", &seed)),
+            seed: blake3::derive_key("longfat transfer 1: handshakes", &seed),
+            drawn: 0,
+            room,
+            aes,
+            half_open: VecDeque::new(),
+        }
+    }
+
+    /// Returns the number of handshakes without their last message.
+    #[must_use]
+    pub fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Returns a seed that is used once.
+    fn draw(&mut self) -> [u8; 32] {
+        self.drawn += 1;
+        *blake3::keyed_hash(&self.seed, &self.drawn.to_be_bytes()).as_bytes()
+    }
+
+    /// Handles a datagram that is no frame of a known connection. `full` is whether the caller accepts no more
+    /// connections.
+    pub fn handle(&mut self, now: Instant, from: SocketAddr, datagram: &[u8], full: bool) -> Admission {
+        while self
+            .half_open
+            .front()
+            .is_some_and(|oldest| oldest.since + PATIENCE < now)
+        {
+            self.half_open.pop_front();
+        }
+        let Some((connection, packet)) = Packet::decode(datagram) else {
+            return Admission::Ignore;
+        };
+        let refuse = |reason| Admission::Reply(Packet::Refusal(reason).encode(connection));
+        let known = self
+            .half_open
+            .iter()
+            .position(|known| known.from == from && known.connection == connection);
+        match (packet, known) {
+            (Packet::Hello { message, .. }, Some(known)) => {
+                let known = &self.half_open[known];
+                // A repetition: the reply was lost.
+                if known.hello == message {
+                    return Admission::Reply(known.reply.clone());
+                }
+                Admission::Ignore
+            }
+            (Packet::Hello { .. } | Packet::Finish(_), _) if full => refuse(Reason::Busy),
+            (Packet::Hello { method, .. }, None) if method != self.credentials.method() => {
+                refuse(match method {
+                    Method::Code => Reason::NeedsKey,
+                    Method::Keys => Reason::NeedsCode,
+                })
+            }
+            (
+                Packet::Hello {
+                    token,
+                    message,
+                    method,
+                },
+                None,
+            ) => {
+                let peer = from.to_string();
+                if self.half_open.len() >= FREE
+                    && !self.tokens.is_valid(now, peer.as_bytes(), connection, &token)
+                {
+                    let token = self.tokens.token(now, peer.as_bytes(), connection);
+                    return Admission::Reply(Packet::Retry { token }.encode(connection));
+                }
+                match (self.open(now, from, connection, message), method) {
+                    (Some(reply), _) => Admission::Reply(reply),
+                    (None, Method::Code) => refuse(Reason::WrongCode),
+                    (None, Method::Keys) => Admission::Ignore,
+                }
+            }
+            (Packet::Finish(message), Some(known)) => {
+                let Some(proposal) = noise::read(&mut self.half_open[known].state, message) else {
+                    let (seed, hello) = (self.half_open[known].seed, &self.half_open[known].hello);
+                    if let Some((fresh, ..)) = self.answer(connection, seed, hello) {
+                        self.half_open[known].state = fresh;
+                    }
+                    return Admission::Ignore;
+                };
+                // From here on the handshake is complete, and the opener has the code or the key.
+                let Some(mut opener) = self.half_open.remove(known) else {
+                    return Admission::Ignore;
+                };
+                let (Some(proposal), Some(key)) =
+                    (Proposal::decode(&proposal), noise::peer_key(&opener.state))
+                else {
+                    return Admission::Ignore;
+                };
+                if !self.credentials.trusts(&key) {
+                    return refuse(Reason::UntrustedKey);
+                }
+                Admission::Admit(Box::new(Admitted {
+                    connection,
+                    channel: noise::channel(&mut opener.state, Role::Listener, opener.cipher),
+                    proposal,
+                    name: self.credentials.name(&key),
+                }))
+            }
+            (Packet::Finish(_) | Packet::Retry { .. } | Packet::Reply(_) | Packet::Refusal(_), _) => {
+                Admission::Ignore
+            }
+        }
+    }
+
+    /// Answers a first message. Returns the state, the cipher and the second message, always the same ones for the same
+    /// arguments; `None` if the opener does not have the code.
+    fn answer(
+        &self,
+        connection: u32,
+        seed: [u8; 32],
+        hello: &[u8],
+    ) -> Option<(HandshakeState, Cipher, Vec<u8>)> {
+        let mut state = noise::start(Role::Listener, &self.credentials, connection, seed);
+        let aes = noise::read(&mut state, hello)?;
+        let cipher = if self.aes && aes == [1] {
+            Cipher::Aes128Gcm
+        } else {
+            Cipher::ChaCha20Poly1305
+        };
+        let room = self.room;
+        let message = noise::write(&mut state, &Welcome { cipher, room }.encode());
+        Some((state, cipher, message))
+    }
+
+    /// Stores a handshake that starts with `hello`. Returns the reply; `None` if the opener does not have the code.
+    fn open(&mut self, now: Instant, from: SocketAddr, connection: u32, hello: &[u8]) -> Option<Vec<u8>> {
+        let seed = self.draw();
+        let (state, cipher, message) = self.answer(connection, seed, hello)?;
+        let reply = Packet::Reply(&message).encode(connection);
+        self.make_room(from);
+        self.half_open.push_back(HalfOpen {
+            from,
+            connection,
+            since: now,
+            seed,
+            hello: hello.to_vec(),
+            reply: reply.clone(),
+            state,
+            cipher,
+        });
+        Some(reply)
+    }
+
+    /// Drops the oldest handshake of a host that has too many, or of all.
+    fn make_room(&mut self, from: SocketAddr) {
+        let of_host = |other: &HalfOpen| host(other.from) == host(from);
+        let from_host = self.half_open.iter().filter(|other| of_host(other)).count();
+        if from_host >= MAX_PER_HOST {
+            let oldest = self.half_open.iter().position(of_host);
+            let _ = oldest.and_then(|at| self.half_open.remove(at));
+        } else if self.half_open.len() >= MAX_HALF_OPEN {
+            self.half_open.pop_front();
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Authenticated key exchange and protected frames of file transfers.
+//!
+//! A [`Guest`] opens a connection and a [`Gate`] admits it: a Noise handshake (`XX`, with `psk0` under a code) in
+//! datagrams of their own. Both end with a [`Channel`], which protects the frames of `transport::arq`: their header
+//! stays readable, their payload is encrypted, and both are authenticated.
+//!
+//! Like `transport`, the crate uses neither sockets nor clocks nor a global source of randomness: the caller passes time
+//! and random bytes in, so every run can be repeated.
+
+#![forbid(unsafe_code)]
+
+mod channel;
+mod code;
+mod credentials;
+mod gate;
+mod guest;
+mod key;
+mod noise;
+mod packet;
+mod replay;
+mod terms;
+mod text;
+mod traffic;
+
+pub use channel::{Channel, OpenError};
+pub use code::Code;
+pub use credentials::Credentials;
+pub use gate::{Admission, Admitted, Gate};
+pub use guest::{Guest, HandshakeError, Welcomed};
+pub use key::{PublicKey, SecretKey, TrustedKeys};
+pub use packet::{HELLO_LENGTH, Reason, Refusal};
+pub use terms::{Proposal, Welcome};
+pub use traffic::Cipher;

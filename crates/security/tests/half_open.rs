@@ -1,0 +1,140 @@
+//! Handshakes without their last message: bounded, timed out, and no amplifier.
+
+use foundation::Duration;
+use proptest::prelude::*;
+use security::{Admission, Gate, Guest, HELLO_LENGTH};
+
+use crate::ends::*;
+
+fn hello(connection: u32, seed: u8) -> Vec<u8> {
+    let mut guest = Guest::new(
+        NOW,
+        connection,
+        &keys(1, &[2]),
+        PROPOSAL,
+        true,
+        [seed; 32],
+        Duration::from_secs(9),
+    );
+    guest.poll_transmit(NOW).unwrap()
+}
+
+fn flood(gate: &mut Gate, count: u32, host: impl Fn(u32) -> [u8; 4]) -> usize {
+    let mut replied = 0;
+    for number in 0..count {
+        let hello = hello(number, number as u8);
+        let from = (host(number), 1000).into();
+        if let Admission::Reply(reply) = gate.handle(NOW, from, &hello, false) {
+            assert!(reply.len() <= hello.len());
+            replied += reply.len();
+        }
+    }
+    assert!(replied <= count as usize * HELLO_LENGTH);
+    replied
+}
+
+#[test]
+fn openers_prove_their_address_when_many_are_half_open() {
+    let mut gate = gate(keys(2, &[1]));
+    flood(&mut gate, 1000, |number| {
+        [198, 51, (number >> 8) as u8, number as u8]
+    });
+    assert_eq!(gate.half_open(), 16, "spoofed addresses occupy no further place");
+    // An honest opener gets in with one more round trip.
+    let mut guest = guest(&keys(1, &[2]));
+    let retry = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+    assert!(guest.handle(NOW, &retry).unwrap().is_none());
+    assert!(complete(&mut guest, &mut gate).is_ok());
+}
+
+#[test]
+fn a_token_is_valid_for_its_address_only() {
+    let mut gate = gate(keys(2, &[1]));
+    flood(&mut gate, 16, |number| [198, 51, 100, number as u8]);
+    let mut guest = guest(&keys(1, &[2]));
+    let retry = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+    guest.handle(NOW, &retry).unwrap();
+    let hello = guest.poll_transmit(NOW).unwrap();
+    let elsewhere = gate.handle(NOW, address(2), &hello, false);
+    assert!(matches!(elsewhere, Admission::Reply(reply) if reply.len() == 32));
+    assert_eq!(gate.half_open(), 16);
+}
+
+#[test]
+fn one_host_occupies_a_part_of_the_places() {
+    let mut gate = gate(keys(2, &[1]));
+    let mut admitted = 0;
+    for number in 0..100_u32 {
+        let from = ([203, 0, 113, if number < 20 { 1 } else { number as u8 }], 1000).into();
+        let mut datagram = hello(number, number as u8);
+        if let Admission::Reply(reply) = gate.handle(NOW, from, &datagram, false)
+            && reply.len() == 32
+        {
+            // Repeats its request with the token, as an opener at this address can.
+            datagram[8..32].copy_from_slice(&reply[8..]);
+            gate.handle(NOW, from, &datagram, false);
+        }
+        admitted = gate.half_open();
+        assert!(number >= 20 || admitted <= 16, "{admitted}");
+        assert!(admitted <= 64);
+    }
+    assert_eq!(admitted, 64);
+}
+
+#[test]
+fn half_open_handshakes_time_out() {
+    let mut gate = gate(keys(2, &[1]));
+    let mut guest = guest(&keys(1, &[2]));
+    let answer = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+    guest.handle(NOW, &answer).unwrap().unwrap();
+    let finish = guest.poll_transmit(NOW).unwrap();
+    let late = NOW + Duration::from_secs(11);
+    assert!(matches!(
+        gate.handle(late, address(1), &finish, false),
+        Admission::Ignore
+    ));
+    assert_eq!(gate.half_open(), 0);
+}
+
+#[test]
+fn a_full_listener_is_busy() {
+    let (mut guest, mut gate) = (guest(&code(1)), gate(code(1)));
+    let hello = guest.poll_transmit(NOW).unwrap();
+    let Admission::Reply(refusal) = gate.handle(NOW, address(1), &hello, true) else {
+        panic!()
+    };
+    let error = guest.handle(NOW, &refusal).unwrap_err().to_string();
+    assert!(error.contains("busy"), "{error}");
+    assert_eq!(gate.half_open(), 0);
+}
+
+proptest! {
+    #[test]
+    fn any_datagram_is_harmless(
+        mut datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..HELLO_LENGTH + 1), 1..20),
+        kinds in prop::collection::vec(0_u8..16, 20), under_keys: bool,
+    ) {
+        let credentials = if under_keys { keys(2, &[1]) } else { code(1) };
+        let (mut gate, mut guest) = (gate(credentials.clone()), guest(&credentials));
+        for (datagram, kind) in datagrams.iter_mut().zip(kinds) {
+            if datagram.len() >= 8 {
+                datagram[0] = 0x20 | kind;
+                let length = if kind == 10 { 49 } else { datagram.len() - 8 };
+                datagram[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+                datagram[4..8].copy_from_slice(&CONNECTION.to_be_bytes());
+                if kind == 10 {
+                    datagram.resize(HELLO_LENGTH, 0);
+                    datagram[8 + 24 + 49..].fill(0);
+                }
+            }
+            match gate.handle(NOW, address(1), datagram, false) {
+                Admission::Reply(reply) => prop_assert!(reply.len() <= datagram.len()),
+                Admission::Admit(_) => prop_assert!(false, "admitted"),
+                Admission::Ignore => {}
+            }
+            prop_assert!(!matches!(guest.handle(NOW, datagram), Ok(Some(_))));
+            while guest.poll_transmit(NOW).is_some() {}
+        }
+        prop_assert!(gate.half_open() <= 16);
+    }
+}

@@ -1,0 +1,134 @@
+//! Handshakes of honest ends.
+
+use foundation::Duration;
+use security::{Cipher, Gate, HandshakeError, Reason};
+
+use crate::ends::*;
+
+#[test]
+fn both_ends_agree_on_keys_and_terms() {
+    for (opener, listener, name) in [
+        (code(1), code(1), None),
+        (keys(1, &[2]), keys(2, &[3, 1]), Some("number 1".to_owned())),
+    ] {
+        let mut done = complete(&mut guest(&opener), &mut gate(listener)).unwrap();
+        assert_eq!(done.listener.proposal, PROPOSAL);
+        assert_eq!(done.listener.connection, CONNECTION);
+        assert_eq!(done.listener.name, name);
+        assert_eq!(done.opener.welcome.room, 512);
+        assert_eq!(done.opener.rtt, Some(Duration::ZERO));
+        for _ in 0..3 {
+            assert!(passes(&mut done.opener.channel, &mut done.listener.channel));
+            assert!(passes(&mut done.listener.channel, &mut done.opener.channel));
+        }
+    }
+}
+
+#[test]
+fn aes_requires_both_processors() {
+    for (opener, listener, expected) in [
+        (true, true, Cipher::Aes128Gcm),
+        (true, false, Cipher::ChaCha20Poly1305),
+        (false, true, Cipher::ChaCha20Poly1305),
+    ] {
+        let mut gate = Gate::new(code(1), [9; 32], 512, listener);
+        let mut done = complete(&mut guest_with(&code(1), opener, 8), &mut gate).unwrap();
+        assert_eq!(done.opener.channel.cipher(), expected);
+        assert_eq!(done.listener.channel.cipher(), expected);
+        assert!(passes(&mut done.opener.channel, &mut done.listener.channel));
+    }
+}
+
+#[test]
+fn the_same_randomness_gives_the_same_bytes() {
+    let run = |seed| {
+        let done = complete(&mut guest_with(&code(1), true, seed), &mut gate(code(1))).unwrap();
+        (done.hello, done.reply, done.finish)
+    };
+    assert_eq!(run(8), run(8));
+    let (one, other) = (run(8), run(7));
+    assert!(one.0 != other.0 && one.1 != other.1 && one.2 != other.2);
+}
+
+#[test]
+fn a_wrong_code_is_refused_without_state() {
+    let (mut guest, mut gate) = (guest(&code(1)), gate(code(2)));
+    let refusal = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+    assert_eq!(
+        guest.handle(NOW, &refusal).unwrap_err(),
+        HandshakeError::Refused(Reason::WrongCode)
+    );
+    assert_eq!(gate.half_open(), 0);
+}
+
+#[test]
+fn keys_that_are_not_trusted_are_refused_by_either_end() {
+    // The opener reveals its key only to a trusted listener.
+    let (mut first, mut listener) = (guest(&keys(1, &[3])), gate(keys(2, &[1])));
+    let answer = reply(&mut listener, &first.poll_transmit(NOW).unwrap()).unwrap();
+    assert_eq!(
+        first.handle(NOW, &answer).unwrap_err(),
+        HandshakeError::Untrusted(secret(2).public())
+    );
+    assert_eq!(first.poll_transmit(NOW), None);
+
+    let error = complete(&mut guest(&keys(1, &[2])), &mut gate(keys(2, &[3]))).err();
+    assert_eq!(error, Some(HandshakeError::Refused(Reason::UntrustedKey)));
+}
+
+#[test]
+fn a_different_method_is_refused() {
+    for (opener, listener, reason) in [
+        (code(1), keys(2, &[1]), Reason::NeedsKey),
+        (keys(1, &[2]), code(1), Reason::NeedsCode),
+    ] {
+        let (mut guest, mut gate) = (guest(&opener), gate(listener));
+        let refusal = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+        assert_eq!(
+            guest.handle(NOW, &refusal).unwrap_err(),
+            HandshakeError::Refused(reason)
+        );
+    }
+}
+
+#[test]
+fn lost_datagrams_are_repeated() {
+    let (mut guest, mut gate) = (guest(&code(1)), gate(code(1)));
+    let lost = guest.poll_transmit(NOW).unwrap();
+    assert_eq!(guest.poll_transmit(NOW), None);
+    let later = guest.poll_timeout();
+    assert_eq!(later, NOW + Duration::from_secs(1));
+    let hello = guest.poll_transmit(later).unwrap();
+    assert_eq!(hello, lost);
+    let answer = reply(&mut gate, &hello).unwrap();
+    // The reply was lost: the same one again, without a second handshake.
+    assert_eq!(reply(&mut gate, &hello).unwrap(), answer);
+    assert_eq!(gate.half_open(), 1);
+    let welcomed = guest.handle(later, &answer).unwrap().unwrap();
+    assert_eq!(welcomed.rtt, None, "ambiguous after a retransmission");
+    assert!(guest.handle(later, &answer).unwrap().is_none());
+    let finish = guest.poll_transmit(later).unwrap();
+    let again = guest.poll_timeout();
+    assert_eq!(guest.poll_transmit(again).unwrap(), finish);
+    assert!(admit(&mut gate, &finish).is_some());
+    assert!(admit(&mut gate, &finish).is_none(), "admitted twice");
+    guest.confirm();
+    assert_eq!(guest.poll_transmit(again + Duration::from_secs(9)), None);
+}
+
+#[test]
+fn silence_is_an_error() {
+    let mut guest = guest(&code(1));
+    let mut now = NOW;
+    let mut sent = 0;
+    while guest.check(now).is_ok() {
+        sent += u32::from(guest.poll_transmit(now).is_some());
+        now = guest.poll_timeout();
+    }
+    assert_eq!(now, NOW + Duration::from_secs(30));
+    assert!((14..18).contains(&sent), "{sent}");
+    assert_eq!(
+        guest.check(now),
+        Err(HandshakeError::Silent(Duration::from_secs(30)))
+    );
+}

@@ -1,0 +1,6 @@
+//! Every integration test of the crate, linked once: each file here is a module.
+
+mod attacks;
+mod ends;
+mod half_open;
+mod handshake;

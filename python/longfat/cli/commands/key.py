@@ -1,0 +1,72 @@
+"""`longfat key`: the user's key, and the keys that the user trusts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longfat.cli.arguments import protection
+
+
+def key(
+    trust: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Public key to trust from now on.", show_default=False),
+    ] = None,
+    name: Annotated[
+        str, typer.Option(metavar="NAME", help="Name of the key to trust, for messages.", show_default=False)
+    ] = "",
+    identity: protection.Identity = None,
+    trusted: protection.Trusted = None,
+) -> None:
+    """Print this user's public key for send and recv --keys; create it if there is none.
+
+    \b
+    Examples:
+      longfat key
+      longfat key --trust KEY --name laptop
+    """  # noqa: D301 - this backslash keeps the lines of the examples
+    from longfat import _native
+
+    if trust is None:
+        if name:
+            raise ValueError("--name is the name of a key to trust: it needs --trust KEY")
+        path = identity or protection.folder() / "identity"
+        if not path.exists():
+            _create(path)
+            typer.echo(f"longfat: created {path}", err=True)
+        typer.echo(_native.public_key(protection.read_identity(path)))
+        return
+    _trust(trusted or protection.folder() / "trusted", trust, name)
+
+
+def _create(path: Path) -> None:
+    from longfat import _native
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(f"{_native.new_identity()}\n")
+
+
+def _trust(path: Path, key: str, name: str) -> None:
+    from longfat import _native
+
+    key = key.strip()
+    try:
+        _native.check_public_key(key)
+    except ValueError as error:
+        raise ValueError(f"--trust: {error}") from None
+    if not name.isprintable():
+        raise ValueError("--name: the name contains characters that cannot be seen")
+    present = path.read_text(encoding="utf-8") if path.exists() else ""
+    if any(line.split()[:1] == [key] for line in present.splitlines()):
+        typer.echo(f"{path}: this key is trusted already")
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("" if present.endswith("\n") or not present else "\n")
+        file.write(f"{key} {name}".rstrip() + "\n")
+    typer.echo(f"{path}: added {name or key}")
