@@ -28,6 +28,79 @@ pub fn record(histogram: &mut Histogram<u64>, duration: Duration) {
     let _ = histogram.record(duration.as_nanos().min(MOST_NANOS));
 }
 
+/// Buckets of equal width per doubling, and the bits below their resolution: the layout of [`new`].
+const HALF_BITS: u32 = 10;
+const UNIT_BITS: u32 = 9;
+
+/// Counts of durations in the buckets of a [histogram](Self::histogram), for frequent updates.
+#[derive(Clone, Debug, Default)]
+pub struct DurationTally {
+    counts: Vec<u64>,
+    /// Nanoseconds of the smallest and the largest value.
+    least: Option<u64>,
+    most: u64,
+}
+
+impl DurationTally {
+    /// Adds a duration; more than 1000 s count as 1000 s.
+    #[inline]
+    pub fn record(&mut self, duration: Duration) {
+        let nanos = duration.as_nanos().min(MOST_NANOS);
+        let index = Self::index(nanos);
+        if let Some(count) = self.counts.get_mut(index) {
+            *count += 1;
+        } else {
+            self.grow(index);
+        }
+        self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
+        self.most = self.most.max(nanos);
+    }
+
+    /// Returns the bucket of a value.
+    #[inline]
+    const fn index(nanos: u64) -> usize {
+        let doublings = (nanos | ((2 << (HALF_BITS + UNIT_BITS)) - 1)).ilog2() - HALF_BITS - UNIT_BITS;
+        let within = (nanos >> (UNIT_BITS + doublings)) as usize;
+        ((doublings as usize) << HALF_BITS) + within
+    }
+
+    /// Returns the smallest value of a bucket.
+    const fn value(index: usize) -> u64 {
+        let doublings = (index >> HALF_BITS).saturating_sub(1);
+        ((index - (doublings << HALF_BITS)) as u64) << (UNIT_BITS as usize + doublings)
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        // Whole doublings, so that it grows rarely.
+        self.counts.resize((index | ((1 << HALF_BITS) - 1)) + 1, 0);
+        self.counts[index] = 1;
+    }
+
+    /// Returns the histogram of the durations.
+    #[must_use]
+    pub fn histogram(&self) -> Histogram<u64> {
+        let mut histogram = new();
+        let Some(least) = self.least else {
+            return histogram;
+        };
+        // Never an error, as in `record`.
+        let mut add = |value, count| {
+            let _ = histogram.record_n(value, count);
+        };
+        // The extremes keep their values; the largest one comes first, so that the histogram grows once.
+        add(self.most, 1);
+        let (first, last) = (Self::index(least), Self::index(self.most));
+        for index in first..=last {
+            let count = self.counts[index] - u64::from(index == last);
+            if count > 0 {
+                add(Self::value(index).max(least), count);
+            }
+        }
+        histogram
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,6 +127,23 @@ mod tests {
             sum.add(&grown).unwrap();
             sum.subtract(&grown).unwrap();
             prop_assert_eq!(sum.value_at_quantile(0.5), whole.value_at_quantile(0.5));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_tally_is_the_same_histogram(nanos in prop::collection::vec((0_u64..1 << 20, 0_u32..24), 0..50)) {
+            let mut histogram = new();
+            let mut tally = DurationTally::default();
+            for (nanos, shift) in nanos {
+                let duration = Duration::from_nanos(nanos << shift);
+                record(&mut histogram, duration);
+                tally.record(duration);
+            }
+            let converted = tally.histogram();
+            prop_assert_eq!(&converted, &histogram);
+            prop_assert_eq!((converted.min(), converted.max()), (histogram.min(), histogram.max()));
+            prop_assert_eq!(converted.min_nz(), histogram.min_nz());
         }
     }
 

@@ -37,6 +37,8 @@ pub struct RttEstimator {
     minimum: Duration,
     latest: Duration,
     sampled_at: Option<Instant>,
+    /// The timeout after the last sample.
+    timeout: Duration,
     rule: Rule,
     floor: Duration,
     initial: Duration,
@@ -65,6 +67,7 @@ impl RttEstimator {
             minimum: Duration::MAX,
             latest: Duration::ZERO,
             sampled_at: None,
+            timeout: Duration::ZERO,
             rule,
             floor,
             initial,
@@ -82,20 +85,30 @@ impl RttEstimator {
     pub fn sample_in_round(&mut self, now: Instant, rtt: Duration, round_ended: bool) {
         self.latest = rtt;
         self.minimum = self.minimum.min(rtt);
-        if self.rule == Rule::VarianceFloor {
-            self.sample_deviation(rtt, round_ended);
-            self.sampled_at = Some(now);
-            return;
-        }
+        let timeout = match self.rule {
+            Rule::VarianceFloor => {
+                self.sample_deviation(rtt, round_ended);
+                self.smoothed + self.variation
+            }
+            Rule::Rfc6298 { granularity } => {
+                self.sample_variation(rtt);
+                let margin = (self.variation * 4).max(granularity);
+                (self.smoothed + margin).max(self.floor)
+            }
+        };
+        self.timeout = timeout.min(self.ceiling);
+        self.sampled_at = Some(now);
+    }
+
+    fn sample_variation(&mut self, rtt: Duration) {
         if self.sampled_at.is_none() {
             self.smoothed = rtt;
             self.variation = rtt / 2;
-        } else {
-            let deviation = rtt.saturating_sub(self.smoothed) + self.smoothed.saturating_sub(rtt);
-            self.variation = (self.variation * 3 + deviation) / 4;
-            self.smoothed = (self.smoothed * 7 + rtt) / 8;
+            return;
         }
-        self.sampled_at = Some(now);
+        let deviation = rtt.saturating_sub(self.smoothed) + self.smoothed.saturating_sub(rtt);
+        self.variation = (self.variation * 3 + deviation) / 4;
+        self.smoothed = (self.smoothed * 7 + rtt) / 8;
     }
 
     fn sample_deviation(&mut self, rtt: Duration, round_ended: bool) {
@@ -177,18 +190,12 @@ impl RttEstimator {
 
     /// Returns the retransmission timeout without back-off (RFC 6298, sections 2.1 to 2.5).
     #[must_use]
+    #[inline]
     pub fn timeout(&self) -> Duration {
         if self.sampled_at.is_none() {
             return self.initial.max(self.floor);
         }
-        let timeout = match self.rule {
-            Rule::Rfc6298 { granularity } => {
-                let margin = (self.variation * 4).max(granularity);
-                (self.smoothed + margin).max(self.floor)
-            }
-            Rule::VarianceFloor => self.smoothed + self.variation,
-        };
-        timeout.min(self.ceiling)
+        self.timeout
     }
 }
 

@@ -1,6 +1,7 @@
 //! Counters of a connection, the same in every world.
 
-use foundation::{Duration, Instant, duration_histogram};
+use foundation::duration_histogram::DurationTally;
+use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 
 /// Counters of one connection's sending direction, and its round-trip samples.
@@ -32,8 +33,8 @@ pub struct Statistics {
     pub packets_received: u64,
     /// Duplicate data frames received.
     pub duplicates_received: u64,
-    /// Histogram of round-trip samples in nanoseconds, if enabled.
-    pub rtt: Option<Box<Histogram<u64>>>,
+    /// Round-trip samples, if enabled.
+    pub rtt: Option<Box<DurationTally>>,
 }
 
 impl Statistics {
@@ -41,22 +42,36 @@ impl Statistics {
     #[must_use]
     pub fn with_rtt_histogram() -> Self {
         Self {
-            rtt: Some(Box::new(duration_histogram::new())),
+            rtt: Some(Box::default()),
             ..Self::default()
         }
     }
 
     /// Adds a round-trip time to the histogram, if enabled.
+    #[inline]
     pub fn record_rtt(&mut self, rtt: Duration) {
-        if let Some(histogram) = &mut self.rtt {
-            duration_histogram::record(histogram, rtt);
+        if let Some(tally) = &mut self.rtt {
+            tally.record(rtt);
         }
+    }
+
+    /// Returns the histogram of round-trip times in nanoseconds, if enabled.
+    #[must_use]
+    pub fn round_trips(&self) -> Option<Box<Histogram<u64>>> {
+        self.rtt.as_ref().map(|tally| Box::new(tally.histogram()))
+    }
+
+    /// As [`round_trips`](Self::round_trips), and stops recording.
+    pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
+        let histogram = self.round_trips();
+        self.rtt = None;
+        histogram
     }
 
     /// Returns the round-trip time at quantile `q` (0 to 1); `None` without samples.
     #[must_use]
     pub fn rtt_quantile(&self, q: f64) -> Option<Duration> {
-        let histogram = self.rtt.as_ref().filter(|h| !h.is_empty())?;
-        Some(Duration::from_nanos(histogram.value_at_quantile(q)))
+        let histogram = self.round_trips()?;
+        (!histogram.is_empty()).then(|| Duration::from_nanos(histogram.value_at_quantile(q)))
     }
 }

@@ -100,7 +100,9 @@ fn messages(protocol: MessageProtocol, group: &Group) -> (Machine, Machine) {
 /// Returns the current counters of both ends.
 pub(crate) fn baseline(ends: &[Endpoint; 2]) -> FlowCounters {
     FlowCounters {
-        rtt: ends[0].statistics().and_then(|statistics| statistics.rtt.clone()),
+        rtt: ends[0]
+            .statistics()
+            .and_then(|statistics| statistics.round_trips()),
         ..counters(ends)
     }
 }

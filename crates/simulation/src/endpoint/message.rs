@@ -139,7 +139,7 @@ impl End for MessageEnd {
     }
 
     fn take_round_trips(&mut self) -> RttHistogram {
-        self.statistics.rtt.take()
+        self.statistics.take_round_trips()
     }
 
     fn probe(&self, _: Instant) -> Probe {

@@ -255,7 +255,7 @@ impl<P: Payload> Connection<P> {
 
     /// Returns the histogram of round-trip times, if enabled; later samples are not recorded.
     pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
-        self.statistics.rtt.take()
+        self.statistics.take_round_trips()
     }
 
     /// Returns the number of bytes written and not yet sent.

@@ -99,6 +99,17 @@ pub struct Loss {
     pub in_recovery: bool,
 }
 
+/// What a controller allows at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// Congestion window in bytes.
+    pub window: u64,
+    /// Pacing rate, or `None` if bursts up to the window are allowed.
+    pub pacing_rate: Option<Rate>,
+    /// Whether the controller is in slow start.
+    pub in_slow_start: bool,
+}
+
 /// A congestion controller.
 ///
 /// The sender calls `on_sent` for each transmitted data packet. For each ACK it calls `on_lost` if the ACK revealed
@@ -128,7 +139,8 @@ pub trait Controller: std::fmt::Debug + Send {
     fn is_coupled(&self) -> bool {
         false
     }
-    /// Receives the current state of all subflows of the connection, this one included.
+    /// Receives the current state of all subflows of the connection, this one included. The outputs change only with the
+    /// ACK or loss that follows.
     fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
     /// Returns whether the controller is in slow start.
     fn in_slow_start(&self) -> bool {
@@ -142,6 +154,18 @@ pub trait Controller: std::fmt::Debug + Send {
     fn window(&self) -> u64;
     /// Returns the pacing rate, or `None` if bursts up to the window are allowed.
     fn pacing_rate(&self) -> Option<Rate>;
+    /// Returns whether [`on_sent`](Self::on_sent) may change the window, the pacing rate or slow start.
+    fn changes_on_sent(&self) -> bool {
+        true
+    }
+    /// Returns the window, the pacing rate and slow start together. They change only in the methods that handle an event.
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            window: self.window(),
+            pacing_rate: self.pacing_rate(),
+            in_slow_start: self.in_slow_start(),
+        }
+    }
     /// Reports names and values of the internal state, for traces ("ssthresh_bytes", …).
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
 }

@@ -56,6 +56,10 @@ impl Controller for Fixed {
     fn on_timeout(&mut self, _now: Instant, _bytes_in_flight: u64) {}
     fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
 
+    fn changes_on_sent(&self) -> bool {
+        false
+    }
+
     fn window(&self) -> u64 {
         self.window
     }

@@ -400,6 +400,10 @@ impl<A: Avoidance> Controller for LossBased<A> {
         self.avoidance.on_siblings(siblings);
     }
 
+    fn changes_on_sent(&self) -> bool {
+        false
+    }
+
     fn in_slow_start(&self) -> bool {
         self.window < self.ssthresh
     }

@@ -22,12 +22,12 @@ mod rules;
 mod settings;
 mod siblings;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod weighting;
 
 pub use balia::Balia;
 pub use config::CongestionConfig;
-pub use controller::{Acknowledgement, Controller, Loss, RateSample};
+pub use controller::{Acknowledgement, Controller, Loss, Outputs, RateSample};
 pub use coupled::{CoupledGains, CoupledSettings, Coupling};
 pub use delivery_rate::{Estimator, Snapshot};
 pub use hystart::HyStartKind;

@@ -5,7 +5,7 @@ use foundation::{Duration, Instant, Rate};
 use super::{Acknowledgement, Loss, RateSample};
 
 /// Returns an ACK of `bytes` that used the whole window, for a packet sent just now.
-pub(super) fn ack(now: Instant, bytes: u64) -> Acknowledgement {
+pub(crate) fn ack(now: Instant, bytes: u64) -> Acknowledgement {
     Acknowledgement {
         now,
         bytes,
@@ -21,7 +21,7 @@ pub(super) fn ack(now: Instant, bytes: u64) -> Acknowledgement {
 }
 
 /// Returns the loss of one packet of 1000 bytes sent at `sent_at`.
-pub(super) fn loss(now: Instant, sent_at: Instant, in_flight: u64) -> Loss {
+pub(crate) fn loss(now: Instant, sent_at: Instant, in_flight: u64) -> Loss {
     Loss {
         now,
         bytes: 1000,

@@ -42,6 +42,13 @@ impl Flags {
         self.0
     }
 
+    /// Returns these flags if `is_set`, else none.
+    #[inline]
+    #[must_use]
+    pub const fn when(self, is_set: bool) -> Self {
+        Self(self.0 * is_set as u8)
+    }
+
     /// Whether all bits of `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {

@@ -136,8 +136,12 @@ impl<'a> ApplicationRunner<'a> {
             self.flow.last_acknowledged_at.move_to(at(time));
         }
         // Histograms are large, so they are copied only at the start and end of the measurement.
-        if let Some(rtt) = &statistics.rtt {
-            if self.flow.marked.load(Ordering::Relaxed) && !std::mem::replace(&mut self.has_marked, true) {
+        let marks = self.flow.marked.load(Ordering::Relaxed) && !self.has_marked;
+        if (marks || is_last)
+            && let Some(rtt) = &statistics.round_trips()
+        {
+            if marks {
+                self.has_marked = true;
                 self.flow.set_earlier_round_trips(rtt);
             }
             if is_last {

@@ -122,7 +122,7 @@ pub(super) fn open(
     };
     match client::run(to, &Protection::None, config, end, group.records_rtt, &mut tick) {
         Ok(session) => {
-            if let Some(rtt) = &session.connection().statistics().rtt {
+            if let Some(rtt) = &session.connection().statistics().round_trips() {
                 flow.set_round_trips(rtt);
             }
             flow.finished.store(true, Ordering::Relaxed);

@@ -204,7 +204,7 @@ impl Connection {
 
     /// Removes and returns the histogram of round-trip times, which stops its recording.
     pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
-        self.statistics.rtt.take()
+        self.statistics.take_round_trips()
     }
 
     /// Starts recording a histogram of round-trip times.

@@ -2,8 +2,8 @@
 
 use foundation::Instant;
 
-use super::{Connection, Error};
-use crate::tcp::segment::{Flags, Segment};
+use super::{Connection, Error, Events};
+use crate::tcp::segment::{Flags, Segment, reset_for};
 use crate::tcp::state::State;
 
 impl Connection {
@@ -47,11 +47,16 @@ impl Connection {
                 Flags::RST | Flags::ACK,
             );
             reset.options.timestamps = self.timestamps_option(now);
-            self.reset = Some(reset);
+            self.reset = Some(Box::new(reset));
         }
         if self.state != State::Closed {
             self.become_closed();
         }
+    }
+
+    /// Answers a segment with a reset.
+    pub(super) fn answer_with_reset(&mut self, segment: &Segment) {
+        self.reset = reset_for(segment).map(Box::new);
     }
 
     /// Handles the acknowledgement of this end's FIN.
@@ -63,7 +68,7 @@ impl Connection {
             }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => {
-                self.emit(|events| events.finished = true);
+                self.emit(Events::FINISHED);
                 self.become_closed();
             }
             _ => {}
@@ -72,7 +77,7 @@ impl Connection {
 
     /// Handles the in-order arrival of the peer's FIN.
     pub(super) fn on_peer_finished(&mut self, now: Instant) {
-        self.emit(|events| events.peer_finished = true);
+        self.emit(Events::PEER_FINISHED);
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
@@ -96,13 +101,14 @@ impl Connection {
         self.state = State::TimeWait;
         self.lingers_until = now + self.time_wait(now);
         self.keep_alive = None;
-        self.emit(|events| events.finished = true);
+        self.emit(Events::FINISHED);
     }
 
     pub(super) fn fail(&mut self, error: Error) {
-        self.emit(|events| events.failed = Some(error));
+        self.events.error = Some(error);
+        self.emit(Events::FAILED);
         self.become_closed();
-        self.events.closed = false;
+        self.events.pending &= !Events::CLOSED;
     }
 
     pub(super) fn become_closed(&mut self) {
@@ -113,6 +119,6 @@ impl Connection {
         self.keep_alive = None;
         self.sender.stop();
         self.receiver.acks.cancel();
-        self.emit(|events| events.closed = true);
+        self.emit(Events::CLOSED);
     }
 }

@@ -7,7 +7,7 @@
 
 use foundation::{Duration, Instant};
 
-use super::Connection;
+use super::{Connection, Events};
 use crate::tcp::fast_open::FastOpen;
 use crate::tcp::opening::{Discovery, Opening, OpeningMode, PeerUpdate};
 use crate::tcp::options::{COUNT_LENGTH, DEFAULT_MSS, OpeningOptions, Options};
@@ -101,7 +101,7 @@ impl Connection {
     /// Closes the connection: the peer's next connection acknowledges its end (RFC 1644, section 3.4).
     pub fn handle_successor(&mut self) {
         if !matches!(self.state, State::Closed | State::TimeWait) {
-            self.emit(|events| events.finished = true);
+            self.emit(Events::FINISHED);
         }
         self.become_closed();
     }
@@ -152,7 +152,7 @@ impl Connection {
     fn open_early(&mut self, now: Instant, syn: &Segment) {
         self.start_sender(now, u64::from(syn.window), 0);
         self.state = State::Established;
-        self.emit(|events| events.connected = true);
+        self.emit(Events::CONNECTED);
         let (length, fin) = (syn.length, syn.has(Flags::FIN));
         if let Some(early) = &mut self.early {
             early.was_used = length > 0 || fin;

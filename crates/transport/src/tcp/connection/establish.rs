@@ -3,9 +3,9 @@
 use foundation::{Duration, Instant};
 
 use super::handshake::build;
-use super::{Connection, Error};
+use super::{Connection, Error, Events};
 use crate::tcp::config::TcpConfig;
-use crate::tcp::segment::{Flags, Segment, reset_for};
+use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::HandshakeResult;
 use crate::tcp::state::State;
 
@@ -22,7 +22,7 @@ impl Connection {
             .flatten()
             .filter(|&it| self.covers_syn(it) && self.has_sent_syn());
         if segment.has(Flags::ACK) && acknowledged.is_none() {
-            self.reset = reset_for(segment);
+            self.answer_with_reset(segment);
             return;
         }
         if segment.has(Flags::RST) {
@@ -37,7 +37,7 @@ impl Connection {
         if acknowledged.is_some()
             && ((self.timestamps && !self.echoes_this_handshake(now, segment)) || !self.echoes_count(segment))
         {
-            self.reset = reset_for(segment);
+            self.answer_with_reset(segment);
             return;
         }
         self.on_syn_options(now, segment);
@@ -129,7 +129,7 @@ impl Connection {
         if self.sender.is_finishing() {
             self.state = State::FinWait1;
         }
-        self.emit(|events| events.connected = true);
+        self.emit(Events::CONNECTED);
     }
 
     /// Starts the sender with the negotiated options and the peer's window from the segment at `window_from`.

@@ -11,7 +11,7 @@ use crate::tcp::opening::Opening;
 use crate::tcp::options::{DEFAULT_MSS, Options, Timestamps};
 use crate::tcp::parameters::{Parameters, ReservedOptions};
 use crate::tcp::receiver::Receiver;
-use crate::tcp::segment::{Flags, Outgoing, Segment, reset_for};
+use crate::tcp::segment::{Flags, Outgoing, Segment};
 use crate::tcp::sender::{HandshakeResult, Sender};
 use crate::tcp::sequence::SequenceNumber;
 use crate::tcp::state::State;
@@ -141,7 +141,7 @@ impl Connection {
         let mss = syn.options.mss.map_or(DEFAULT_MSS, u32::from);
         let mut connection = Self::new(now, config, initial_sequence, Some(mss), reserved);
         if !syn.has(Flags::SYN) || syn.has(Flags::RST | Flags::ACK) {
-            connection.reset = reset_for(syn);
+            connection.answer_with_reset(syn);
             connection.state = State::Closed;
             return connection;
         }

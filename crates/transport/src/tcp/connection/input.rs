@@ -2,9 +2,9 @@
 
 use foundation::{Duration, Instant};
 
-use super::{Connection, Error};
+use super::{Connection, Error, Events};
 use crate::tcp::receiver::TimestampEcho;
-use crate::tcp::segment::{Ecn, Flags, Segment, reset_for};
+use crate::tcp::segment::{Ecn, Flags, Segment};
 use crate::tcp::sender::{AckInfo, AckValidity};
 use crate::tcp::state::State;
 
@@ -22,7 +22,7 @@ impl Connection {
             keep_alive.on_received(now);
         }
         match self.state {
-            State::Closed => self.reset = reset_for(segment),
+            State::Closed => self.answer_with_reset(segment),
             State::SynSent => self.on_segment_in_syn_sent(now, segment),
             _ => self.on_segment_in_connection(now, segment),
         }
@@ -88,20 +88,35 @@ impl Connection {
         if self.handshake.is_some() {
             // RFC 9293, section 3.10.7.4: answer with a reset unless SND.UNA < SEG.ACK =< SND.NXT.
             let Some(acknowledged) = acknowledged.filter(|&it| self.covers_syn(it)) else {
-                self.reset = reset_for(segment);
+                self.answer_with_reset(segment);
                 return;
             };
             self.establish(now, segment, acknowledged);
             self.deliver_buffered_syn_data(now, segment);
         }
         let Some(acknowledged) = acknowledged else { return };
-        if !self.on_acknowledgement(now, segment, start, acknowledged) {
+        if self.repeats_acknowledgement(segment, acknowledged) {
+            self.sender.on_repeated_ack(start);
+        } else if !self.on_acknowledgement(now, segment, start, acknowledged) {
             return;
         }
         self.note_timestamp(now, segment, start);
         if segment.length > 0 || segment.has(Flags::FIN) {
             self.on_data(now, segment, start, end);
         }
+    }
+
+    /// Whether a segment with data repeats the last acknowledgement while nothing is in flight, as all segments of a one-way
+    /// transfer do.
+    #[inline]
+    fn repeats_acknowledgement(&self, segment: &Segment, acknowledged: u64) -> bool {
+        segment.length > 0
+            && !segment.has(Flags::ECE)
+            && segment.options.sack.is_empty()
+            && !self.write_blocked
+            && self
+                .sender
+                .is_unaffected_by_ack(acknowledged, self.window_of(segment))
     }
 
     /// Whether the segment overlaps the receive window (RFC 9293, section 3.4).
@@ -185,18 +200,6 @@ impl Connection {
         start: u64,
         acknowledged: u64,
     ) -> bool {
-        let mut blocks = [(0, 0); 4];
-        let mut count = 0;
-        if !segment.options.sack.is_empty() {
-            let una = self.sender.una();
-            for &(low, high) in segment.options.sack.as_slice() {
-                let positions = (low.expand(self.initial, una), high.expand(self.initial, una));
-                if let (Some(low), Some(high)) = positions {
-                    blocks[count] = (low, high);
-                    count += 1;
-                }
-            }
-        }
         let echo = segment
             .options
             .timestamps
@@ -206,16 +209,21 @@ impl Connection {
             acknowledgement: acknowledged,
             sequence: start,
             window: self.window_of(segment),
-            sack: &blocks[..count],
+            sack: &[],
             ece: segment.has(Flags::ECE),
             echo,
             carries: segment.length > 0 || segment.has(Flags::FIN),
         };
-        match self.sender.on_ack(now, &info, &mut self.statistics) {
+        let validity = if segment.options.sack.is_empty() {
+            self.sender.on_ack(now, &info, &mut self.statistics)
+        } else {
+            self.on_selective_acknowledgement(now, segment, &info)
+        };
+        match validity {
             AckValidity::Valid { advanced } => {
                 if self.write_blocked && self.sender.should_wake_writer() {
                     self.write_blocked = false;
-                    self.emit(|events| events.writable = true);
+                    self.emit(Events::WRITABLE);
                 }
                 if advanced && self.sender.is_finishing() && self.sender.fin_acknowledged() {
                     self.on_fin_acknowledged(now);
@@ -235,6 +243,30 @@ impl Connection {
                 false
             }
         }
+    }
+
+    /// Processes an acknowledgement with SACK blocks.
+    fn on_selective_acknowledgement(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        info: &AckInfo<'_>,
+    ) -> AckValidity {
+        let una = self.sender.una();
+        let mut blocks = [(0, 0); 4];
+        let mut count = 0;
+        for &(low, high) in segment.options.sack.as_slice() {
+            let positions = (low.expand(self.initial, una), high.expand(self.initial, una));
+            if let (Some(low), Some(high)) = positions {
+                blocks[count] = (low, high);
+                count += 1;
+            }
+        }
+        let info = AckInfo {
+            sack: &blocks[..count],
+            ..*info
+        };
+        self.sender.on_ack(now, &info, &mut self.statistics)
     }
 
     /// Processes the payload and the FIN of a segment at positions `start..end`.
@@ -268,7 +300,7 @@ impl Connection {
         let data_end = end - u64::from(fin);
         if self.closed && segment.length > 0 && data_end > self.receiver.next() {
             // RFC 9293, section 3.6.1 and RFC 2525, section 2.17: answer data for a closed reader with a reset.
-            self.reset = reset_for(segment);
+            self.answer_with_reset(segment);
             self.become_closed();
             return;
         }
@@ -277,6 +309,7 @@ impl Connection {
             .timestamps
             .then_some(segment.options.timestamps)
             .flatten()
+            .filter(|_| self.receiver.is_autotuning())
             .map(|t| TimestampEcho {
                 value: t.echo,
                 clock: self.sender.clock(now),
@@ -287,7 +320,7 @@ impl Connection {
             self.statistics.duplicates_received += u64::from(segment.length > 0);
         }
         if arrival.readable {
-            self.emit(|events| events.readable = true);
+            self.emit(Events::READABLE);
         }
         if arrival.finished {
             self.on_peer_finished(now);

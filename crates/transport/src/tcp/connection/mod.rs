@@ -86,7 +86,7 @@ pub struct Connection {
     /// A segment was marked Congestion Experienced: ACKs carry ECE until the peer sends CWR.
     echo_congestion: bool,
     /// Reset to send.
-    reset: Option<Segment>,
+    reset: Option<Box<Segment>>,
     /// End of TIME-WAIT or of a closed FIN-WAIT-2.
     lingers_until: Instant,
     /// The payload of the last segment was accepted.
@@ -104,43 +104,39 @@ pub struct Connection {
     statistics: Statistics,
 }
 
-/// Pending events. Each is reported once, in the order of a connection's life.
+/// Pending events, one bit each. Each is reported once, in the order of a connection's life.
 #[derive(Debug, Default)]
 struct Events {
-    connected: bool,
-    readable: bool,
-    writable: bool,
-    peer_finished: bool,
-    finished: bool,
-    closed: bool,
-    failed: Option<Error>,
-    any: bool,
+    pending: u8,
+    /// Reason of a pending [`Events::FAILED`].
+    error: Option<Error>,
 }
 
 impl Events {
+    const CONNECTED: u8 = 1;
+    const READABLE: u8 = 1 << 1;
+    const WRITABLE: u8 = 1 << 2;
+    const PEER_FINISHED: u8 = 1 << 3;
+    const FINISHED: u8 = 1 << 4;
+    const FAILED: u8 = 1 << 5;
+    const CLOSED: u8 = 1 << 6;
+
+    #[inline]
     fn next(&mut self) -> Option<Event> {
-        if !self.any {
+        if self.pending == 0 {
             return None;
         }
-        for (flag, event) in [
-            (&mut self.connected, Event::Connected),
-            (&mut self.readable, Event::Readable),
-            (&mut self.writable, Event::Writable),
-            (&mut self.peer_finished, Event::PeerFinished),
-            (&mut self.finished, Event::Finished),
-        ] {
-            if std::mem::take(flag) {
-                return Some(event);
-            }
-        }
-        if let Some(error) = self.failed.take() {
-            return Some(Event::Failed(error));
-        }
-        if std::mem::take(&mut self.closed) {
-            return Some(Event::Closed);
-        }
-        self.any = false;
-        None
+        let first = self.pending & self.pending.wrapping_neg();
+        self.pending ^= first;
+        Some(match first {
+            Self::CONNECTED => Event::Connected,
+            Self::READABLE => Event::Readable,
+            Self::WRITABLE => Event::Writable,
+            Self::PEER_FINISHED => Event::PeerFinished,
+            Self::FINISHED => Event::Finished,
+            Self::FAILED => Event::Failed(self.error?),
+            _ => Event::Closed,
+        })
     }
 }
 
@@ -257,7 +253,7 @@ impl Connection {
 
     /// Takes the histogram of round-trip times, if there is one, and stops recording.
     pub fn take_round_trips(&mut self) -> Option<Box<Histogram<u64>>> {
-        self.statistics.rtt.take()
+        self.statistics.take_round_trips()
     }
 
     /// Starts recording a histogram of round-trip times in the statistics.
@@ -379,9 +375,10 @@ impl Machine for Connection {
 }
 
 impl Connection {
-    fn emit(&mut self, set: impl FnOnce(&mut Events)) {
-        set(&mut self.events);
-        self.events.any = true;
+    /// Makes an event of [`Events`] pending.
+    #[inline]
+    fn emit(&mut self, event: u8) {
+        self.events.pending |= event;
     }
 
     fn on_timeout(&mut self, now: Instant) {

@@ -12,8 +12,25 @@ use crate::tcp::wire::MAX_OPTIONS;
 impl Connection {
     #[inline]
     pub(super) fn next_segment(&mut self, now: Instant) -> Option<Outgoing> {
+        if self.has_nothing_to_send() {
+            return None;
+        }
+        self.select_segment(now)
+    }
+
+    /// Whether nothing is due.
+    #[inline]
+    fn has_nothing_to_send(&self) -> bool {
+        self.sender.has_nothing_to_send()
+            && !self.receiver.acks.is_due()
+            && self.reset.is_none()
+            && self.handshake.is_none()
+            && self.keep_alive.is_none()
+    }
+
+    fn select_segment(&mut self, now: Instant) -> Option<Outgoing> {
         if let Some(reset) = self.reset.take() {
-            return Some(Outgoing::without_payload(reset));
+            return Some(Outgoing::without_payload(*reset));
         }
         if self.handshake.is_some() {
             let syn = self.poll_handshake(now);
@@ -81,10 +98,7 @@ impl Connection {
     /// Returns the header of a segment after the handshake.
     #[inline]
     fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
-        let mut flags = Flags::ACK;
-        if self.echo_congestion {
-            flags |= Flags::ECE;
-        }
+        let flags = Flags::ACK | Flags::ECE.when(self.echo_congestion);
         let mut segment = Segment::bare(
             self.initial.at(position),
             self.peer_initial.at(self.receiver.next()),
@@ -128,15 +142,9 @@ impl Connection {
         }
         let mut segment = self.header(now, data.start, data.length);
         segment.length = data.length;
-        for (set, flag) in [
-            (data.fin, Flags::FIN),
-            (data.push && data.length > 0, Flags::PSH),
-            (data.reduced, Flags::CWR),
-        ] {
-            if set {
-                segment.flags |= flag;
-            }
-        }
+        segment.flags |= Flags::FIN.when(data.fin)
+            | Flags::PSH.when(data.push && data.length > 0)
+            | Flags::CWR.when(data.reduced);
         if data.ecn_capable {
             segment.ecn = Ecn::Ect0;
         }

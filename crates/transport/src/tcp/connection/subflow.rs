@@ -56,7 +56,7 @@ impl Connection {
     #[inline]
     #[must_use]
     pub fn window_bytes(&self) -> u64 {
-        self.sender.controller().window()
+        self.sender.window_bytes()
     }
 
     /// Returns the estimated payload bytes in flight.

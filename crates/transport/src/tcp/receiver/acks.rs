@@ -150,13 +150,16 @@ impl AckScheduler {
         self.due
     }
 
-    /// Records a sent ACK of `packets` segments. `data`: the segment carried data.
+    /// Records a sent ACK of `bytes` in segments of `segment` bytes. `data`: the segment carried data.
     #[inline]
-    pub fn on_ack_sent(&mut self, now: Instant, data: bool, packets: u64) {
+    pub fn on_ack_sent(&mut self, now: Instant, data: bool, bytes: u64, segment: u32) {
         self.due = false;
         self.at = Instant::MAX;
-        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
-        self.quick = self.quick.saturating_sub(packets);
+        if self.quick > 0 {
+            let packets = bytes.div_ceil(u64::from(segment.max(1)));
+            let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+            self.quick = self.quick.saturating_sub(packets);
+        }
         // Data soon after received data: the exchange is interactive.
         if data && self.adaptive && self.received_at.is_some_and(|at| now - at < self.delay) {
             self.interactive = true;

@@ -32,8 +32,8 @@ pub struct Receiver {
     reassembly: Reassembly,
     /// Position after the last byte read.
     read: u64,
-    /// Position of the peer's FIN, after its arrival.
-    fin: Option<u64>,
+    /// Position of the peer's FIN, after its arrival; `u64::MAX` before.
+    fin: u64,
     window: Window,
     /// Autotuning of the window's memory, while it is below `max_memory`.
     autotuning: Option<Autotuning>,
@@ -55,7 +55,7 @@ impl Receiver {
         Self {
             reassembly: Reassembly::new(1),
             read: 1,
-            fin: None,
+            fin: u64::MAX,
             window: Window::new(parameters, scale),
             autotuning: parameters.receive_autotuning.then(Autotuning::default),
             max_memory: parameters.receive_buffer,
@@ -92,21 +92,20 @@ impl Receiver {
 
     /// Returns the ranges received above a gap as offsets of the stream, the lowest first.
     pub fn early(&self) -> impl Iterator<Item = (u64, u64)> {
-        let limit = self.fin.unwrap_or(u64::MAX);
+        let fin = self.fin;
         let ranges = self.reassembly.above();
-        ranges.map(move |(start, end)| (start - 1, end.min(limit) - 1))
+        ranges.map(move |(start, end)| (start - 1, end.min(fin) - 1))
     }
 
     /// Returns the position after the last byte in order, without the FIN.
     fn data_end(&self) -> u64 {
-        let next = self.next();
-        next.min(self.fin.unwrap_or(next))
+        self.next().min(self.fin)
     }
 
     /// Whether the peer's stream is complete, FIN included.
     #[inline]
     pub fn is_finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.next() > fin)
+        self.next() > self.fin
     }
 
     /// Reads up to `bytes` and returns how many. Schedules a window update if the window opened enough.
@@ -144,6 +143,12 @@ impl Receiver {
         self.autotuning.as_ref().and_then(Autotuning::round_trip)
     }
 
+    /// Whether autotuning is active.
+    #[inline]
+    pub const fn is_autotuning(&self) -> bool {
+        self.autotuning.is_some()
+    }
+
     /// Samples the round trip and the size of full segments from a data segment.
     #[inline]
     fn measure(&mut self, now: Instant, length: u32, echo: Option<TimestampEcho>) {
@@ -163,6 +168,7 @@ impl Receiver {
     }
 
     /// Processes an acceptable segment with `length` bytes from `start`; `echo`: its echoed timestamp.
+    #[inline]
     pub fn on_data(
         &mut self,
         now: Instant,
@@ -172,25 +178,50 @@ impl Receiver {
         rto: Duration,
         echo: Option<TimestampEcho>,
     ) -> Arrival {
-        let mut arrival = Arrival::default();
-        let before = self.next();
         if length > 0 {
             self.measure(now, length, echo);
-            self.acks
-                .on_data(now, rto, self.window.size(before), self.segment);
+            let window = self.window.size(self.next());
+            self.acks.on_data(now, rto, window, self.segment);
         }
+        let end = start + u64::from(length);
+        let is_next = start == self.next() && length > 0 && !fin && end <= self.window.edge().min(self.fin);
+        if is_next && self.reassembly.append(end) {
+            // The common case: in order, without gaps, within the window.
+            self.open_window(length);
+            self.acks.schedule(now, end - self.acknowledged, self.segment);
+            return Arrival {
+                readable: true,
+                ..Arrival::default()
+            };
+        }
+        self.reassemble(now, start, length, fin)
+    }
+
+    /// Raises the limit of the window for new data.
+    #[inline]
+    fn open_window(&mut self, length: u32) {
+        if self.window.on_progress(self.readable(), length) {
+            self.acks.on_window_growth();
+        }
+    }
+
+    /// Processes a segment that may overlap gaps, earlier data or the end of the window, or carries the FIN.
+    fn reassemble(&mut self, now: Instant, start: u64, length: u32, fin: bool) -> Arrival {
+        let before = self.next();
         let whole = start + u64::from(length) + u64::from(fin);
         // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
         let end = whole.min(self.edge().max(start));
-        if fin && end == whole && self.fin.is_none() {
-            self.fin = Some(whole - 1);
+        if fin && end == whole && self.fin == u64::MAX {
+            self.fin = whole - 1;
         }
         let had_gap = self.reassembly.has_gap();
         let new = self.reassembly.insert(start, end, self.dsack);
         let next = self.next();
-        arrival.duplicate = new == 0;
-        arrival.readable = self.data_end() > before;
-        arrival.finished = self.is_finished() && next > before;
+        let arrival = Arrival {
+            duplicate: new == 0,
+            readable: self.data_end() > before,
+            finished: self.is_finished() && next > before,
+        };
         if next > before || (new > 0 && self.grows_beyond_gaps) {
             let beyond = self.reassembly.beyond_gap();
             if beyond > 0
@@ -199,9 +230,7 @@ impl Receiver {
                 let window = autotuning.on_gap(beyond);
                 self.grow_memory(window);
             }
-            if self.window.on_progress(self.readable(), length) {
-                self.acks.on_window_growth();
-            }
+            self.open_window(length);
         }
         // RFC 5681, section 4.2: acknowledge duplicates, out-of-order data and data that fills a gap at once.
         if arrival.duplicate || had_gap || self.reassembly.has_gap() || arrival.finished {
@@ -227,8 +256,8 @@ impl Receiver {
     /// Records a sent ACK and returns its window field, scaled. `data`: the segment carries data.
     #[inline]
     pub fn on_ack_sent(&mut self, now: Instant, data: bool) -> u16 {
-        let packets = (self.next() - self.acknowledged).div_ceil(u64::from(self.segment.max(1)));
-        self.acks.on_ack_sent(now, data, packets);
+        let bytes = self.next() - self.acknowledged;
+        self.acks.on_ack_sent(now, data, bytes, self.segment);
         self.acknowledged = self.next();
         self.window.offer(self.next(), self.readable(), self.segment)
     }

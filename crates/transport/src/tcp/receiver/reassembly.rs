@@ -49,28 +49,28 @@ impl Reassembly {
         self.above.iter()
     }
 
+    /// Adds the data from the next expected position up to `end`, unless there is data above a gap. Returns whether it did.
+    #[inline]
+    pub fn append(&mut self, end: u64) -> bool {
+        let appends = self.above.is_empty();
+        if appends {
+            self.next = end;
+        }
+        appends
+    }
+
     /// Adds `start..end` and returns how much of it is new. `report`: report duplicates with a DSACK.
     #[inline]
     pub fn insert(&mut self, start: u64, end: u64, report: bool) -> u64 {
-        if start <= self.next && end > self.next && self.above.is_empty() {
-            // The common case: in order, without gaps.
-            let new = end - self.next;
-            if report && start < self.next {
-                self.report_duplicate(start, self.next);
-            }
-            self.next = end;
-            return new;
-        }
-        self.insert_slowly(start, end, report)
-    }
-
-    fn insert_slowly(&mut self, start: u64, end: u64, report: bool) -> u64 {
         if report && start < self.next && end > start {
             self.report_duplicate(start, end.min(self.next));
         }
         let start = start.max(self.next);
         if start >= end {
             return 0;
+        }
+        if start == self.next && self.append(end) {
+            return end - start;
         }
         if report && self.duplicate.is_none() {
             // RFC 2883, section 4.2: report the first duplicate part.

@@ -158,7 +158,7 @@ impl Window {
             window = window.max(self.size(next));
         }
         // Rounding down would take back part of the advertised window.
-        let field = window.div_ceil(1 << self.scale).min(MAX_FIELD);
+        let field = ((window + (1 << self.scale) - 1) >> self.scale).min(MAX_FIELD);
         self.edge = self.edge.max(next + (field << self.scale));
         field as u16
     }

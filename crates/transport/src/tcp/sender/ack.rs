@@ -3,6 +3,7 @@
 use foundation::{Duration, Instant};
 
 use super::Sender;
+use super::scoreboard::{Amount, Run};
 use super::sent_segment::{Marks, SentSegment};
 use crate::congestion::{Acknowledgement, Loss, Snapshot};
 use crate::statistics::Statistics;
@@ -104,9 +105,7 @@ impl Sender {
         if acknowledged + self.largest_window < self.una {
             return AckValidity::TooOld;
         }
-        self.burst = 0;
-        self.zero_window_probes = 0;
-        self.more_to_come = false;
+        self.start_external_event();
         let mut summary = AckSummary {
             prior_una: self.una,
             advanced: acknowledged > self.una,
@@ -158,6 +157,33 @@ impl Sender {
         }
     }
 
+    /// Whether an acknowledgement without SACK blocks and congestion echo, in a segment with data, changes nothing but the
+    /// position of the window's advertisement: nothing is in flight, and the window is the same.
+    #[inline]
+    pub fn is_unaffected_by_ack(&self, acknowledged: u64, window: u64) -> bool {
+        acknowledged == self.una
+            && window == self.window
+            && self.scoreboard.is_empty()
+            && self.timer.is_none()
+            && self.tail_probe.is_none()
+    }
+
+    /// Processes an acknowledgement by which the sender [is unaffected](Self::is_unaffected_by_ack), in a segment at
+    /// position `sequence`.
+    #[inline]
+    pub fn on_repeated_ack(&mut self, sequence: u64) {
+        self.start_external_event();
+        self.window_from = self.window_from.max(sequence);
+    }
+
+    /// Ends the burst and the state that lasts until the next acknowledgement.
+    #[inline]
+    const fn start_external_event(&mut self) {
+        self.burst = 0;
+        self.zero_window_probes = 0;
+        self.more_to_come = false;
+    }
+
     /// RFC 9293, section 3.10.7.4: the newest segment sets the window.
     fn update_window(&mut self, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let newer = info.acknowledgement > self.una
@@ -175,6 +201,7 @@ impl Sender {
     }
 
     /// Processes the SACK blocks (RFC 2018, section 5; RFC 2883, section 4).
+    #[inline(never)]
     fn process_sack(&mut self, now: Instant, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let mut blocks = info.sack;
         if let Some(duplicate) = duplicate_block(blocks, info.acknowledgement) {
@@ -206,7 +233,7 @@ impl Sender {
                 end,
                 |record, before, highest| {
                     summary.newly_sacked = true;
-                    deliver(now, record, summary, estimator);
+                    deliver(now, record, Amount::of(record), summary, estimator);
                     if !before.has(Marks::EVER_RETRANSMITTED) {
                         if record.start < highest {
                             lowest_reordered = lowest_reordered.min(record.start);
@@ -255,15 +282,29 @@ impl Sender {
         let recovery_point = self.recovery_point;
         let mut lowest = u64::MAX;
         let mut acked = 0;
-        while let Some(record) = self.scoreboard.pop_acknowledged(acknowledged) {
+        loop {
+            if let Some(run) = self.scoreboard.pop_run(acknowledged) {
+                let Run { first, last, amount } = run;
+                acked += amount.packets;
+                deliver(now, &last, amount, summary, &mut self.estimator);
+                summary.first_acked.get_or_insert(first.sent_at);
+                summary.last_acked = Some(last.sent_at);
+                lowest = lowest.min(first.start);
+                summary.original_acked |= first.end() <= recovery_point;
+                if self.use_sack {
+                    self.rack.on_delivered(now, &last, last.marks, least);
+                }
+            }
+            let Some(record) = self.scoreboard.pop_acknowledged(acknowledged) else {
+                break;
+            };
             acked += 1;
-            summary.data_acked = true;
             let retransmitted = record.marks.has(Marks::EVER_RETRANSMITTED);
             summary.retransmitted_acked |= retransmitted;
             if record.marks.has(Marks::SACKED) {
                 continue;
             }
-            deliver(now, &record, summary, &mut self.estimator);
+            deliver(now, &record, Amount::of(&record), summary, &mut self.estimator);
             if !retransmitted {
                 summary.first_acked.get_or_insert(record.sent_at);
                 summary.last_acked = Some(record.sent_at);
@@ -274,6 +315,7 @@ impl Sender {
                 self.rack.on_delivered(now, &record, record.marks, least);
             }
         }
+        summary.data_acked = acked > 0;
         let partly = self.scoreboard.front().is_some_and(|r| r.start < acknowledged);
         self.scoreboard.trim_front(acknowledged);
         summary.set_timer |= summary.data_acked || partly;
@@ -368,7 +410,7 @@ impl Sender {
         };
         self.controller.on_acknowledged(&ack);
         if reducing && let Some(prr) = &mut self.prr {
-            let target = (self.controller.window() / self.control_segment).max(1);
+            let target = self.controller.packets();
             let safe =
                 self.state == CongestionState::Recovery && summary.advanced && summary.losses.packets == 0;
             prr.on_acknowledged(summary.delivered, in_flight, target, safe);
@@ -419,18 +461,18 @@ impl Sender {
     }
 }
 
-/// Records the delivery of a segment.
+/// Records the delivery of `amount`, whose newest segment is `record`.
 #[inline]
 fn deliver(
     now: Instant,
     record: &SentSegment,
+    amount: Amount,
     summary: &mut AckSummary,
     estimator: &mut crate::congestion::Estimator,
 ) {
-    let bytes = u64::from(record.length);
-    estimator.on_packet_acknowledged(now, &record.snapshot, bytes, record.sent_at);
-    summary.delivered += 1;
-    summary.delivered_bytes += bytes;
+    estimator.on_packet_acknowledged(now, &record.snapshot, amount.bytes, record.sent_at);
+    summary.delivered += amount.packets;
+    summary.delivered_bytes += amount.bytes;
     if record.sent_at >= summary.newest_sent {
         summary.newest_sent = record.sent_at;
         summary.prior_delivered = Some(record.snapshot.delivered());

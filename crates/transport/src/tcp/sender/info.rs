@@ -8,12 +8,12 @@ impl Sender {
     /// Returns a snapshot with the sender's fields; the other fields are zero.
     pub fn info(&self, state: State) -> Info {
         let scoreboard = &self.scoreboard;
-        let in_packets = |bytes: u64| bytes / self.control_segment;
+        let in_packets = |bytes: u64| bytes / self.controller.segment();
         Info {
             state,
             congestion_state: self.state,
             window_packets: self.window_packets(),
-            window_bytes: self.window_packets() * self.control_segment,
+            window_bytes: self.window_packets() * self.controller.segment(),
             ssthresh_packets: self
                 .controller
                 .ssthresh()

@@ -3,6 +3,7 @@
 
 mod ack;
 mod buffer;
+mod cached_controller;
 mod info;
 mod prr;
 mod rack;
@@ -21,6 +22,7 @@ pub use transmit::DataSegment;
 use foundation::{Duration, Instant};
 
 use self::buffer::SendBuffer;
+use self::cached_controller::CachedController;
 use self::prr::Prr;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
@@ -40,9 +42,7 @@ const DUPLICATE_THRESHOLD: u64 = 3;
 #[derive(Debug)]
 pub struct Sender {
     parameters: Parameters,
-    controller: Box<dyn Controller>,
-    /// Segment size of the controller.
-    control_segment: u64,
+    controller: CachedController,
     estimator: Estimator,
     pacer: Pacer,
     scoreboard: Scoreboard,
@@ -163,8 +163,7 @@ impl Sender {
             parameters.max_rto,
         );
         Self {
-            controller,
-            control_segment: u64::from(start.segment),
+            controller: CachedController::new(controller, start.segment),
             estimator: Estimator::new(),
             pacer: Pacer::new(),
             scoreboard: Scoreboard::default(),
@@ -234,8 +233,7 @@ impl Sender {
         controller: Option<Box<dyn Controller>>,
     ) {
         if let Some(controller) = controller {
-            self.controller = controller;
-            self.control_segment = u64::from(start.segment);
+            self.controller = CachedController::new(controller, start.segment);
         }
         self.segment = start.segment;
         self.buffer.set_segment(start.segment);
@@ -374,6 +372,12 @@ impl Sender {
         self.controller.on_siblings(siblings);
     }
 
+    /// Returns the congestion window in bytes.
+    #[inline]
+    pub const fn window_bytes(&self) -> u64 {
+        self.controller.window()
+    }
+
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller
     }
@@ -435,7 +439,7 @@ impl Sender {
     pub fn window_packets(&self) -> u64 {
         match &self.prr {
             Some(prr) => prr.window(),
-            None => (self.controller.window() / self.control_segment).max(1),
+            None => self.controller.packets(),
         }
     }
 

@@ -220,7 +220,7 @@ impl Sender {
             && let Some(prr) = &mut self.prr
         {
             // After a timer there is no delivery, but the first retransmission must leave.
-            let target = (self.controller.window() / self.control_segment).max(1);
+            let target = self.controller.packets();
             prr.on_acknowledged(1, in_flight, target, false);
         }
     }

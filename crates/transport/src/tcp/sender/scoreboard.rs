@@ -25,6 +25,16 @@ pub struct Amount {
 }
 
 impl Amount {
+    /// Returns the amount of one segment.
+    #[inline]
+    #[must_use]
+    pub fn of(record: &SentSegment) -> Self {
+        Self {
+            packets: 1,
+            bytes: u64::from(record.length),
+        }
+    }
+
     #[inline]
     pub fn add(&mut self, record: &SentSegment) {
         self.packets += 1;
@@ -36,6 +46,15 @@ impl Amount {
         self.packets -= 1;
         self.bytes -= u64::from(record.length);
     }
+}
+
+/// Segments at the front of the window that the peer acknowledged together. Each was sent once, in stream order, and
+/// neither selectively acknowledged nor considered lost, so that the first and the last one represent all.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    pub first: SentSegment,
+    pub last: SentSegment,
+    pub amount: Amount,
 }
 
 /// The segments in flight.
@@ -174,6 +193,30 @@ impl Scoreboard {
     pub fn push(&mut self, record: SentSegment) {
         self.out.add(&record);
         self.records.push_back(record);
+    }
+
+    /// Removes and returns the run of segments at the front that end at or below `acknowledged`.
+    #[inline]
+    pub fn pop_run(&mut self, acknowledged: u64) -> Option<Run> {
+        let is_next =
+            |record: &&SentSegment| record.end() <= acknowledged && !record.marks.has(Marks::RECOVERY);
+        let first = *self.records.front().filter(is_next)?;
+        let mut run = Run {
+            first,
+            last: first,
+            amount: Amount::default(),
+        };
+        while let Some(record) = self.records.front().filter(is_next) {
+            run.amount.add(record);
+            run.last = *record;
+            self.records.pop_front();
+        }
+        self.out.packets -= run.amount.packets;
+        self.out.bytes -= run.amount.bytes;
+        self.base += run.amount.packets;
+        self.counted = self.counted.max(self.base);
+        self.undecided = self.undecided.max(self.base);
+        Some(run)
     }
 
     /// Removes and returns the first segment if it ends at or below `acknowledged`.

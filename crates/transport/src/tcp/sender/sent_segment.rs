@@ -36,6 +36,9 @@ impl Marks {
     /// Carries PSH.
     pub const PUSH: Self = Self(32);
 
+    /// Any of the marks of loss detection and recovery.
+    pub const RECOVERY: Self = Self(1 | 2 | 4 | 8);
+
     /// Whether any bit of `other` is set.
     #[inline]
     #[must_use]

@@ -159,6 +159,12 @@ impl Sender {
         (front.sent_at + self.rto()) - now
     }
 
+    /// Sets the timer for a new segment, the last one in flight.
+    pub(super) fn arm_for_new(&mut self, now: Instant) {
+        let first = self.scoreboard.out().packets == 1;
+        self.arm_for_sent(now, first, false);
+    }
+
     /// Sets the timer for a sent segment. `first`: it is the first segment in flight; `again`: it is a retransmission.
     #[inline]
     pub(super) fn arm_for_sent(&mut self, now: Instant, first: bool, again: bool) {

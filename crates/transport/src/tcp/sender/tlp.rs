@@ -26,6 +26,12 @@ impl Sender {
             && !self.scoreboard.is_empty()
     }
 
+    /// Whether the end of the burst sets the timer of a probe, which replaces any other.
+    #[inline]
+    pub(super) fn is_probe_due_after_burst(&self) -> bool {
+        self.may_probe() && self.scoreboard.sacked().packets == 0 && !self.is_reordering_timer()
+    }
+
     /// Sets the timer of a probe and returns whether a probe is possible (RFC 8985, section 7.2).
     pub(super) fn schedule_tail_probe(&mut self, now: Instant) -> bool {
         if !self.may_probe() || self.scoreboard.sacked().packets > 0 {

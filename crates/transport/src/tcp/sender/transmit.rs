@@ -31,6 +31,24 @@ const MAX_TRAIN: u32 = 65_535;
 impl Sender {
     /// Returns the next segment to send; `sack_bytes`: bytes of its SACK option.
     pub fn poll(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
+        let is_due = self.send_first | self.send_tail_probe | self.send_window_probe;
+        if (is_due || self.scoreboard.lost().packets > 0)
+            && let Some(segment) = self.poll_due(now, sack_bytes)
+        {
+            return segment;
+        }
+        self.poll_new(now, sack_bytes)
+    }
+
+    /// Whether nothing waits to be sent and no burst is to end, as at the receiving end of a one-way transfer.
+    #[inline]
+    pub const fn has_nothing_to_send(&self) -> bool {
+        let is_due = self.send_first | self.send_tail_probe | self.send_window_probe | self.sent_new;
+        !is_due && self.burst == 0 && !self.has_unsent() && self.scoreboard.lost().packets == 0
+    }
+
+    /// Returns the segment due before new data; `None` if new data is next.
+    fn poll_due(&mut self, now: Instant, sack_bytes: u32) -> Option<Option<DataSegment>> {
         if self.send_first {
             self.send_first = false;
             let first = self.scoreboard.first_number();
@@ -39,23 +57,20 @@ impl Sender {
                 .front()
                 .is_some_and(SentSegment::awaits_retransmission)
             {
-                return self.retransmit(now, first);
+                return Some(self.retransmit(now, first));
             }
         }
         if self.send_tail_probe {
-            return self.poll_tail_probe(now, sack_bytes);
+            return Some(self.poll_tail_probe(now, sack_bytes));
         }
         if self.send_window_probe {
             self.send_window_probe = false;
-            return Some(self.window_probe(now, sack_bytes));
+            return Some(Some(self.window_probe(now, sack_bytes)));
         }
-        if self.scoreboard.lost().packets > 0
-            && !self.new_data_first
-            && let Some(segment) = self.poll_lost(now)
-        {
-            return Some(segment);
+        if self.new_data_first {
+            return None;
         }
-        self.poll_new(now, sack_bytes)
+        self.poll_lost(now).map(Some)
     }
 
     fn poll_lost(&mut self, now: Instant) -> Option<DataSegment> {
@@ -99,6 +114,7 @@ impl Sender {
         let length = self.next_length(sack_bytes);
         if self.has_unsent() && self.fits_window(length) {
             let segment = self.send_new(now, length);
+            self.arm_for_new(now);
             self.tail_probe_sent(now, false);
             return Some(segment);
         }
@@ -119,6 +135,7 @@ impl Sender {
             self.timer = None;
             (self.backoff, self.zero_window_probes) = (0, 0);
             let mut segment = self.send_new(now, self.next_length(sack_bytes).min(fitting));
+            self.arm_for_new(now);
             segment.push = true;
             return segment;
         }
@@ -159,6 +176,9 @@ impl Sender {
         }
         let mut segment = self.send_new(now, length);
         self.sent_new = true;
+        if !self.is_probe_due_after_burst() {
+            self.arm_for_new(now);
+        }
         if !segment.push && self.parameters.is_linux() && self.burst > 1 && !self.would_follow(sack_bytes) {
             // Linux sets PSH at the end of each train.
             segment.push = true;
@@ -176,6 +196,7 @@ impl Sender {
         self.fits_congestion_window(length) && self.fits_window(length) && !self.is_withheld(length)
     }
 
+    /// Sends a new segment of `length` bytes. The caller sets the timer.
     pub(super) fn send_new(&mut self, now: Instant, length: u32) -> DataSegment {
         let start = self.next;
         let bytes = u64::from(length);
@@ -184,7 +205,6 @@ impl Sender {
             self.restart_after_idle(now);
             self.stalled_since = now;
         }
-        let first = self.scoreboard.is_empty();
         let fin = self.finishing && end == self.written && end < self.una + self.window.max(bytes + 1);
         // PSH where a write ends, and at least each half of the largest window (RFC 9293, section 3.9.1).
         let push = (start < self.push_at && self.push_at <= end)
@@ -214,7 +234,6 @@ impl Sender {
         }
         self.burst += 1;
         self.sent_at = now;
-        self.arm_for_sent(now, first, false);
         DataSegment {
             start,
             length,
@@ -250,7 +269,7 @@ impl Sender {
 
     /// Whether data or the FIN is unsent.
     #[inline]
-    pub fn has_unsent(&self) -> bool {
+    pub const fn has_unsent(&self) -> bool {
         self.next < self.written || (self.finishing && self.next == self.written)
     }
 
@@ -305,9 +324,12 @@ impl Sender {
     /// Whether a partial segment waits for more data (RFC 9293, sections 3.7.4, Nagle, and 3.8.6.2.1).
     #[inline]
     fn is_withheld(&self, length: u32) -> bool {
+        if length >= self.segment {
+            return false;
+        }
         let rest = u64::from(length) == self.written - self.next;
         let must_leave = self.finishing || self.next < self.flush_to || self.new_data_first;
-        if length >= self.segment || !rest || must_leave {
+        if !rest || must_leave {
             return false;
         }
         self.cork || self.more_to_come || (!self.nodelay && self.is_small_out())
