@@ -21,7 +21,7 @@ pub(crate) const MAX_LINKS: usize = (1 << LINK_BITS) - 1;
 
 /// The time of an event: nanoseconds, then the sequence number that breaks ties in order of scheduling. The bits below
 /// are left free for the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DueTime(u128);
 
 impl DueTime {

@@ -1,7 +1,5 @@
 //! The network: links, and the routes that packets take over them.
 
-use std::collections::VecDeque;
-
 use foundation::{Instant, Streams};
 use hdrhistogram::Histogram;
 
@@ -12,7 +10,16 @@ use crate::link::{Count, Link, LinkCounters, Occupancy, QueueInUse};
 use crate::observer::Observer;
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::packet_store::{PacketStore, Ticket, TooBig};
+use crate::ring::Ring;
 use crate::routes::{Next, Routes};
+
+/// A packet that has reached a host and is still stored in the network.
+#[derive(Debug)]
+pub struct Arrival {
+    /// The host at the end of the route.
+    pub host: HostId,
+    ticket: Ticket,
+}
 
 /// Links joined by routes, as a state machine. The [crate documentation](crate) describes how to drive it.
 ///
@@ -25,7 +32,7 @@ pub struct Network<B, O = ()> {
     calendar: Calendar,
     now: u64,
     sent: u64,
-    deliveries: VecDeque<(HostId, Ticket)>,
+    deliveries: Ring<(HostId, Ticket)>,
     store: PacketStore<B, O>,
 }
 
@@ -54,7 +61,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             hosts,
             now: 0,
             sent: 0,
-            deliveries: VecDeque::new(),
+            deliveries: Ring::new(),
             store: PacketStore::new(observer),
         }
     }
@@ -98,7 +105,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             }
             self.now = self.now.max(at);
             self.step(at, link);
-            let has_output = !self.deliveries.is_empty() || !self.store.too_big.is_empty();
+            let has_output = self.deliveries.front().is_some() || !self.store.too_big.is_empty();
             if has_output && self.calendar.first().0 > at {
                 return Some(Instant::from_nanos(self.now));
             }
@@ -116,8 +123,32 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// Returns the next packet that has reached the host at the end of its route, in order of arrival.
     #[inline]
     pub fn poll_delivery(&mut self) -> Option<(HostId, Packet<B>)> {
-        let (host, ticket) = self.deliveries.pop_front()?;
-        Some((host, self.store.remove(ticket)?))
+        let arrival = self.poll_arrival()?;
+        Some((arrival.host, self.store.remove(arrival.ticket)?))
+    }
+
+    /// Returns the next packet that has reached a host, like [`Network::poll_delivery`], but leaves its body in place: the
+    /// caller reads it with [`Network::arrived`], then calls [`Network::release`].
+    #[inline]
+    pub fn poll_arrival(&mut self) -> Option<Arrival> {
+        let (host, ticket) = self.deliveries.pop()?;
+        Some(Arrival { host, ticket })
+    }
+
+    /// Returns the body of a packet that has reached a host.
+    ///
+    /// # Panics
+    /// If it is not a packet of this network.
+    #[inline]
+    #[must_use]
+    pub fn arrived(&self, arrival: &Arrival) -> &B {
+        self.store.body(arrival.ticket)
+    }
+
+    /// Removes a packet that has reached a host.
+    #[inline]
+    pub fn release(&mut self, arrival: Arrival) {
+        self.store.release(arrival.ticket);
     }
 
     /// Returns the next packet that was larger than the MTU of a link. The caller reports it to the sender if the protocol
@@ -155,7 +186,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     #[inline]
     fn forward(&mut self, at: u64, ticket: Ticket) {
         match self.routes.next(ticket.step) {
-            Next::Host(host) => self.deliveries.push_back((host, ticket)),
+            Next::Host(host) => self.deliveries.push((host, ticket)),
             Next::Link(LinkId(index)) => {
                 let link = &mut self.links[index as usize];
                 let before = link.due();

@@ -5,7 +5,7 @@
 pub const UDP_IPV4_OVERHEAD: u32 = 28;
 
 /// A host, which sends and receives packets. An index into the network's table of hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(pub u32);
 
 /// A link in one direction. An index into the network's table of links.

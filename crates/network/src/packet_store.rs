@@ -9,7 +9,7 @@ use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId, Packet, PacketRef, RouteId};
 
 /// A handle to a stored packet with the fields that links read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ticket {
     slot: u32,
     pub(crate) size: u32,
@@ -92,6 +92,22 @@ impl<B, O> PacketStore<B, O> {
         self.free.push(ticket.slot);
         packet.hop = ticket.hop;
         Some(packet)
+    }
+}
+
+impl<B, O> PacketStore<B, O> {
+    /// Returns the body of a packet. Panics if it has been removed.
+    #[inline]
+    pub(crate) fn body(&self, ticket: Ticket) -> &B {
+        let stored = self.slots[ticket.slot as usize].as_ref();
+        &stored.expect("an arrived packet is stored").body
+    }
+
+    /// Removes a packet without a copy.
+    #[inline]
+    pub(crate) fn release(&mut self, ticket: Ticket) {
+        self.slots[ticket.slot as usize] = None;
+        self.free.push(ticket.slot);
     }
 }
 

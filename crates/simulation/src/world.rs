@@ -244,16 +244,16 @@ impl<W: WorldObserver> World<W> {
 
     #[inline]
     fn deliver(&mut self) {
-        while let Some((_, packet)) = self.network.poll_delivery() {
-            let parcel = packet.body;
-            let place = self.places[parcel.flow as usize];
-            // Late packets of a retired flow are ignored.
-            if place != GONE {
-                let side = parcel.to;
+        while let Some(arrival) = self.network.poll_arrival() {
+            let parcel = self.network.arrived(&arrival);
+            let (place, side) = (self.places[parcel.flow as usize], parcel.to);
+            // Late packets of a retired flow are ignored, and corrupt ones fail their checksum.
+            if place != GONE && !parcel.corrupt {
                 self.with_end(place, side, |end, now, network, host| {
-                    end.handle_packet(now, network, host, &parcel)
+                    end.handle_packet(now, network, host, &arrival)
                 });
             }
+            self.network.release(arrival);
         }
         while let Some(TooBig { mtu, packet }) = self.network.poll_too_big() {
             self.send_too_big(&packet.body, mtu);

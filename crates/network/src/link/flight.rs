@@ -1,13 +1,14 @@
 //! Packets between the end of transmission and the far end of the link.
 
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::BinaryHeap;
 
 use crate::calendar::{DueTime, precedes};
 use crate::packet_store::Ticket;
+use crate::ring::Ring;
 
 /// A packet and its arrival time at the far end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct InFlight {
     due: DueTime,
     ticket: Ticket,
@@ -35,7 +36,7 @@ impl Eq for InFlight {}
 /// link reorders go into a separate heap.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight {
-    in_order: VecDeque<InFlight>,
+    in_order: Ring<InFlight>,
     stragglers: BinaryHeap<InFlight>,
     /// Next arrival of both.
     first: DueTime,
@@ -48,7 +49,7 @@ pub(crate) struct Flight {
 impl Flight {
     pub(crate) fn new() -> Self {
         Self {
-            in_order: VecDeque::new(),
+            in_order: Ring::new(),
             stragglers: BinaryHeap::new(),
             first: DueTime::NEVER,
             last: 0,
@@ -70,7 +71,7 @@ impl Flight {
         self.last = nanos.max(self.last);
         let due = DueTime::new(self.last, sequence);
         self.first = self.first.min(due);
-        self.in_order.push_back(InFlight { due, ticket });
+        self.in_order.push(InFlight { due, ticket });
     }
 
     /// Adds a packet that arrives at `nanos` and may overtake earlier ones.
@@ -93,7 +94,7 @@ impl Flight {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(Ticket, bool)> {
         let flying = if self.stragglers.is_empty() {
-            let flying = self.in_order.pop_front()?;
+            let flying = self.in_order.pop()?;
             self.first = self.first_in_order();
             flying
         } else {
@@ -116,7 +117,7 @@ impl Flight {
     fn pop_either(&mut self) -> Option<InFlight> {
         let flying = match self.stragglers.peek() {
             Some(straggler) if straggler.due < self.first_in_order() => self.stragglers.pop(),
-            _ => self.in_order.pop_front(),
+            _ => self.in_order.pop(),
         };
         let straggler = self
             .stragglers

@@ -32,7 +32,10 @@ impl LinkRate {
         let mut rate = Self::new(capacity);
         match &mut rate {
             Self::Unlimited => {}
-            Self::Constant(serializer) => serializer.busy = busy,
+            Self::Constant(serializer) => {
+                serializer.busy = busy;
+                serializer.end = busy;
+            }
             // A packet of 0 bytes moves the cursor to that time.
             Self::Traced(cursor) => {
                 cursor.departure(busy, 0);
@@ -57,9 +60,11 @@ impl LinkRate {
 #[derive(Clone, Debug)]
 pub(crate) struct Serializer {
     bits_per_second: u64,
-    /// End of transmission of all packets so far: `busy` whole nanoseconds and `fraction / bits_per_second` of one.
+    /// End of transmission of all packets so far: `busy` whole nanoseconds and `fraction / bits_per_second` of one, and
+    /// the same rounded up to the nanosecond.
     busy: u64,
     fraction: u64,
+    end: u64,
     /// The last packet size and its transmission time. Most packets of a link have one size, and divisions are slow.
     size: u32,
     whole: u64,
@@ -72,6 +77,7 @@ impl Serializer {
             bits_per_second: rate.bits_per_second(),
             busy: 0,
             fraction: 0,
+            end: 0,
             size: 0,
             whole: 0,
             rest: 0,
@@ -82,21 +88,9 @@ impl Serializer {
     fn departure(&mut self, now: u64, size: u32) -> u64 {
         if size != self.size {
             // 2^32 bytes times 8e9 is above u64 by a factor of two.
-            let scaled = u128::from(size) * 8_000_000_000;
-            let rate = u128::from(self.bits_per_second);
-            self.size = size;
-            match u64::try_from(scaled) {
-                Ok(scaled) => {
-                    self.whole = scaled / self.bits_per_second;
-                    self.rest = scaled % self.bits_per_second;
-                }
-                Err(_) => {
-                    self.whole = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
-                    self.rest = (scaled % rate) as u64;
-                }
-            }
+            self.change_size(size);
         }
-        if now >= self.end() {
+        if now >= self.end {
             self.busy = now;
             self.fraction = 0;
         }
@@ -106,13 +100,26 @@ impl Serializer {
             self.fraction -= self.bits_per_second;
             self.busy = self.busy.saturating_add(1);
         }
-        self.end()
+        self.end = self.busy.saturating_add((self.fraction > 0) as u64);
+        self.end
     }
 
-    /// Returns the end of transmission of all packets so far, rounded up to the nanosecond.
-    #[inline]
-    const fn end(&self) -> u64 {
-        self.busy.saturating_add((self.fraction > 0) as u64)
+    /// Computes the transmission time of packets of another size.
+    fn change_size(&mut self, size: u32) {
+        // 2^32 bytes times 8e9 is above u64 by a factor of two.
+        let scaled = u128::from(size) * 8_000_000_000;
+        let rate = u128::from(self.bits_per_second);
+        self.size = size;
+        match u64::try_from(scaled) {
+            Ok(scaled) => {
+                self.whole = scaled / self.bits_per_second;
+                self.rest = scaled % self.bits_per_second;
+            }
+            Err(_) => {
+                self.whole = u64::try_from(scaled / rate).unwrap_or(u64::MAX);
+                self.rest = (scaled % rate) as u64;
+            }
+        }
     }
 }
 

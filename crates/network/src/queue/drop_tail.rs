@@ -4,14 +4,13 @@
 //! wire with that time; the queue length is the number of departure times in the future. This saves an event and a move
 //! per packet.
 
-use std::collections::VecDeque;
-
 use foundation::Duration;
 
 use crate::link::link_rate::LinkRate;
 use crate::link::meter::{Meter, Occupancy};
 use crate::link::{Count, LinkCounters};
 use crate::queue::QueueLimit;
+use crate::ring::Ring;
 
 /// A drop-tail queue in front of a link.
 #[derive(Clone, Debug)]
@@ -19,7 +18,7 @@ pub(crate) struct DropTail {
     max_packets: u64,
     max_bytes: u64,
     /// Departure time and size of each packet that waits or is in transmission.
-    departures: VecDeque<(u64, u32)>,
+    departures: Ring<(u64, u32)>,
     bytes: u64,
     /// Departure time of the last packet that joined.
     last: u64,
@@ -31,7 +30,7 @@ impl DropTail {
         Self {
             max_packets,
             max_bytes,
-            departures: VecDeque::new(),
+            departures: Ring::new(),
             bytes: 0,
             last: 0,
         }
@@ -68,7 +67,7 @@ impl DropTail {
             return None;
         }
         let departure = rate.departure(now, size);
-        self.departures.push_back((departure, size));
+        self.departures.push((departure, size));
         self.bytes = bytes;
         counters.record_queue(packets, bytes);
         meter.add_packet(now, self.last.max(now), departure);
@@ -82,7 +81,7 @@ impl DropTail {
             if departure > now {
                 return;
             }
-            self.departures.pop_front();
+            self.departures.pop();
             self.bytes -= u64::from(size);
         }
     }
@@ -92,7 +91,7 @@ impl DropTail {
         let sent = self
             .departures
             .partition_point(|&(departure, _)| departure <= now);
-        self.departures.range(sent..).copied()
+        self.departures.iter_from(sent)
     }
 
     /// Returns the queue length, the packet in transmission included.

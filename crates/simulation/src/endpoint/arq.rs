@@ -44,13 +44,13 @@ impl Arq {
         &mut self,
         now: Instant,
         frame: &Frame<StreamRange>,
-        reply: &mut dyn FnMut(Content),
-    ) -> Option<Connection<StreamRange>> {
+        connection: &mut Option<Connection<StreamRange>>,
+    ) -> Option<Content> {
         // The simulated network cannot forge addresses, but the handshake runs in full.
         match self.listener.as_mut()?.handle_frame(now, b"host 0", frame) {
-            Admission::Reply(answer) => reply(Content::Arq(answer)),
+            Admission::Reply(answer) => return Some(Content::Arq(answer)),
             Admission::Accept(parameters) => {
-                return Some(Connection::accept(now, frame, parameters, &self.config));
+                *connection = Some(Connection::accept(now, frame, parameters, &self.config));
             }
             Admission::Ignore => {}
         }
@@ -123,15 +123,15 @@ impl Family for Arq {
         content: &Content,
         connection: &mut Option<Self::Connection>,
         _: &mut Host<'_>,
-        reply: &mut dyn FnMut(Content),
-    ) {
+    ) -> Option<Content> {
         let Content::Arq(frame) = content else {
-            return;
+            return None;
         };
-        match connection {
-            Some(connection) => connection.handle_frame(now, frame.clone()),
-            None => *connection = self.admit(now, frame, reply),
-        }
+        let Some(connection) = connection else {
+            return self.admit(now, frame, connection);
+        };
+        connection.handle_frame(now, frame.clone());
+        None
     }
 
     #[inline]

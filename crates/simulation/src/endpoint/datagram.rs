@@ -50,18 +50,12 @@ impl End for DatagramEnd {
         Probe::default()
     }
 
-    fn receive(
-        &mut self,
-        _: Instant,
-        _: u8,
-        content: &Content,
-        _: &mut Host<'_>,
-        _: &mut dyn FnMut(Content),
-    ) {
+    fn receive(&mut self, _: Instant, _: u8, content: &Content, _: &mut Host<'_>) -> Option<Content> {
         if let &Content::Datagram(bytes) = content {
             self.unread += u64::from(bytes);
             self.statistics.packets_received += 1;
         }
+        None
     }
 
     fn expire(&mut self, _: Instant) -> bool {

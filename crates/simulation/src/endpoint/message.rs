@@ -146,23 +146,16 @@ impl End for MessageEnd {
         Probe::default()
     }
 
-    fn receive(
-        &mut self,
-        now: Instant,
-        _: u8,
-        content: &Content,
-        _: &mut Host<'_>,
-        _: &mut dyn FnMut(Content),
-    ) {
-        let &Content::Message(part) = content else { return };
+    fn receive(&mut self, now: Instant, _: u8, content: &Content, _: &mut Host<'_>) -> Option<Content> {
+        let &Content::Message(part) = content else {
+            return None;
+        };
         self.statistics.packets_received += 1;
         if self.is_client && (part.number != self.number || self.deadline.is_none()) {
             self.statistics.duplicates_received += 1;
-            return;
+            return None;
         }
-        let Some(payload) = self.assemble(part) else {
-            return;
-        };
+        let payload = self.assemble(part)?;
         if self.is_client {
             self.deadline = None;
             self.statistics.record_rtt(now - self.requested_at);
@@ -171,6 +164,7 @@ impl End for MessageEnd {
             self.number = part.number;
         }
         self.notices.push_back(Notice::Read(payload));
+        None
     }
 
     fn expire(&mut self, now: Instant) -> bool {

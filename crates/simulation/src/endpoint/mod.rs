@@ -14,7 +14,7 @@ use experiment::application::{Notice, Stream};
 use experiment::outcome::{PathBytes, RttHistogram};
 use experiment::trace::Probe;
 use foundation::Instant;
-use network::Network;
+use network::{Arrival, Network};
 use transport::Statistics;
 
 use crate::body::{Content, Parcel};
@@ -74,15 +74,14 @@ pub(crate) trait End: Stream {
         0
     }
     fn probe(&self, now: Instant) -> Probe;
-    /// Handles a packet that arrived on a path.
+    /// Handles a packet that arrived on a path. Returns the answer to a packet of no connection.
     fn receive(
         &mut self,
         now: Instant,
         way: u8,
         content: &Content,
         host: &mut Host<'_>,
-        reply: &mut dyn FnMut(Content),
-    );
+    ) -> Option<Content>;
     /// Handles expired timers. Returns whether a retransmission timer expired.
     fn expire(&mut self, now: Instant) -> bool;
     /// Returns the next event for the application.
@@ -109,18 +108,16 @@ impl Endpoint {
         each_machine!(&mut self.machine, end => self.port.open(now, &mut **end, network, host));
     }
 
-    /// Handles a packet. A corrupt one fails its checksum and is ignored.
+    /// Handles a packet that arrived.
     #[inline]
     pub(crate) fn handle_packet<W: WorldObserver>(
         &mut self,
         now: Instant,
         network: &mut Network<Parcel, W>,
         host: &mut Host<'_>,
-        parcel: &Parcel,
+        arrival: &Arrival,
     ) {
-        if !parcel.corrupt {
-            each_machine!(&mut self.machine, end => self.port.handle_packet(now, &mut **end, network, host, parcel));
-        }
+        each_machine!(&mut self.machine, end => self.port.handle_packet(now, &mut **end, network, host, arrival));
     }
 
     /// Handles the expiry of `timeout`.

@@ -128,8 +128,7 @@ impl Family for Mptcp {
         content: &Content,
         connection: &mut Option<Connection>,
         _: &mut Host<'_>,
-        reply: &mut dyn FnMut(Content),
-    ) {
+    ) -> Option<Content> {
         let path = PathIndex(way);
         let segment = match content {
             Content::Mptcp(segment) => segment,
@@ -137,23 +136,24 @@ impl Family for Mptcp {
                 if let Some(connection) = connection {
                     connection.handle_path_mtu(now, path, mtu);
                 }
-                return;
+                return None;
             }
-            _ => return,
+            _ => return None,
         };
         if let Some(connection) = connection
             && !connection.is_replaced_by(segment)
         {
             connection.handle_segment(now, path, segment);
-            return;
+            return None;
         }
         let opens = segment.tcp.flags.contains(Flags::SYN) && !segment.tcp.flags.contains(Flags::ACK);
         let joins = matches!(segment.option, MptcpOption::JoinSyn { .. });
         if self.listens && opens && !joins {
             let random = self.random.clone();
             *connection = Some(Connection::accept(now, &self.setup, random, path, segment));
-        } else if let Some(reset) = Connection::refuse(segment) {
-            reply(Content::Mptcp(reset));
+            None
+        } else {
+            Connection::refuse(segment).map(Content::Mptcp)
         }
     }
 

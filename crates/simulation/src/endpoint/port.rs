@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use experiment::application::{Application, Notice, Progress};
 use foundation::Instant;
-use network::{Network, RouteId};
+use network::{Arrival, Network, RouteId};
 
 use super::{End, Host};
 use crate::body::{Content, Parcel, Side, packet};
@@ -59,17 +59,14 @@ impl Port {
         machine: &mut impl End,
         network: &mut Network<Parcel, W>,
         host: &mut Host<'_>,
-        parcel: &Parcel,
+        arrival: &Arrival,
     ) {
-        let (way, flow, to) = (parcel.way, self.flow, self.side.other());
+        let parcel = network.arrived(arrival);
+        let way = parcel.way;
         self.way = way;
-        let route = self.route(way);
-        let packets = &mut self.packets;
-        let mut reply = |content| {
-            *packets += 1;
-            network.send(now, packet(route, flow, to, way, content));
-        };
-        machine.receive(now, way, &parcel.content, host, &mut reply);
+        if let Some(answer) = machine.receive(now, way, &parcel.content, host) {
+            self.send(now, way, self.side.other(), answer, network);
+        }
         self.drain(now, machine, network, host);
     }
 

@@ -45,7 +45,8 @@ pub(crate) trait Family {
 
     /// Opens a connection.
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Self::Connection;
-    /// Handles a packet that arrived on a path, for the connection or the listener.
+    /// Handles a packet that arrived on a path, for the connection or the listener. Returns the answer to a packet of no
+    /// connection.
     fn receive(
         &mut self,
         now: Instant,
@@ -53,8 +54,7 @@ pub(crate) trait Family {
         content: &Content,
         connection: &mut Option<Self::Connection>,
         host: &mut Host<'_>,
-        reply: &mut dyn FnMut(Content),
-    );
+    ) -> Option<Content>;
     /// Returns the next packet to send; sets `way` if its path changes.
     fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Content>;
     fn probe(connection: &Self::Connection) -> Probe;
@@ -160,10 +160,9 @@ impl<F: Family> End for StreamEnd<F> {
         way: u8,
         content: &Content,
         host: &mut Host<'_>,
-        reply: &mut dyn FnMut(Content),
-    ) {
+    ) -> Option<Content> {
         self.family
-            .receive(now, way, content, &mut self.connection, host, reply);
+            .receive(now, way, content, &mut self.connection, host)
     }
 
     fn expire(&mut self, now: Instant) -> bool {

@@ -116,17 +116,16 @@ impl Family for Tcp {
         content: &Content,
         connection: &mut Option<Connection>,
         host: &mut Host<'_>,
-        reply: &mut dyn FnMut(Content),
-    ) {
+    ) -> Option<Content> {
         let segment = match content {
             Content::Tcp(segment) => segment,
             &Content::TooBig { mtu } => {
                 if let Some(connection) = connection {
                     connection.handle_path_mtu(now, mtu);
                 }
-                return;
+                return None;
             }
-            _ => return,
+            _ => return None,
         };
         if let Some(connection) = connection {
             connection.handle_segment(now, segment);
@@ -141,9 +140,10 @@ impl Family for Tcp {
                 segment,
                 opening,
             ));
-        } else if let Some(reset) = reset_for(segment) {
-            reply(Content::Tcp(reset));
+        } else {
+            return reset_for(segment).map(Content::Tcp);
         }
+        None
     }
 
     #[inline]

@@ -1,0 +1,115 @@
+//! A first-in, first-out ring of small values.
+
+/// A growing ring. Its capacity is a power of two, so that a position is one bit mask; a link pushes and pops per packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<T> {
+    values: Box<[T]>,
+    /// Numbers of the first value and of the next one, counted from the start of the ring; they wrap.
+    head: u32,
+    tail: u32,
+}
+
+impl<T: Copy + Default> Ring<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            values: Box::default(),
+            head: 0,
+            tail: 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn len(&self) -> usize {
+        self.tail.wrapping_sub(self.head) as usize
+    }
+
+    #[inline]
+    fn position(&self, number: u32) -> usize {
+        number as usize & self.values.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, value: T) {
+        if self.len() == self.values.len() {
+            self.grow();
+        }
+        let position = self.position(self.tail);
+        self.values[position] = value;
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// Doubles the capacity.
+    #[cold]
+    fn grow(&mut self) {
+        let capacity = (self.values.len() * 2).max(4);
+        let mut values = Vec::with_capacity(capacity);
+        values.extend(self.iter_from(0));
+        self.tail = values.len() as u32;
+        self.head = 0;
+        values.resize(capacity, T::default());
+        self.values = values.into_boxed_slice();
+    }
+
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.head == self.tail {
+            return None;
+        }
+        self.values.get(self.position(self.head))
+    }
+
+    /// Removes the first value, if there is one.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let value = *self.front()?;
+        self.head = self.head.wrapping_add(1);
+        Some(value)
+    }
+
+    /// Returns the values in order, without the first `skipped`.
+    pub(crate) fn iter_from(&self, skipped: usize) -> impl Iterator<Item = T> + '_ {
+        (skipped..self.len()).map(|number| self.values[self.position(self.head.wrapping_add(number as u32))])
+    }
+
+    /// Returns the number of values at the front for which `is_before` is true; it is false for all later ones.
+    pub(crate) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if is_before(&self.values[self.position(self.head.wrapping_add(middle as u32))]) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_queue(actions in prop::collection::vec(any::<bool>(), 0..300), start in any::<u32>()) {
+            // Any start covers numbers that wrap.
+            let mut ring = Ring { values: Box::default(), head: start, tail: start };
+            let mut model = VecDeque::new();
+            for (number, is_push) in actions.into_iter().enumerate() {
+                if is_push {
+                    ring.push(number);
+                    model.push_back(number);
+                } else {
+                    prop_assert_eq!(ring.pop(), model.pop_front());
+                }
+                prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!(ring.iter_from(0).collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
+                let limit = number / 2;
+                prop_assert_eq!(ring.partition_point(|&value| value < limit), model.partition_point(|&value| value < limit));
+            }
+        }
+    }
+}
