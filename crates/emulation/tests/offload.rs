@@ -98,7 +98,7 @@ fn without_offload_hosts_pass_single_packets() {
         assert!(transfers(&emulation, 1_000_000));
         // The last packets of the connection may still be under way.
         let counts = || {
-            let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+            let counters = emulation.with_network(|network, _| network.counters(LinkId(0)));
             let (received, sent) = (
                 device_packets(&emulation, FAR).0,
                 device_packets(&emulation, NEAR).1,
@@ -127,7 +127,7 @@ fn corrupted_packets_arrive_with_a_wrong_checksum() {
         return;
     };
     assert!(transfers(&emulation, 3_000_000));
-    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    let counters = emulation.with_network(|network, _| network.counters(LinkId(0)));
     assert!(
         counters.corrupted.packets > 10 && counters.duplicated.packets > 0,
         "{counters:?}"

@@ -97,7 +97,7 @@ fn the_kernels_tcp_crosses_a_lossy_path() {
     };
     let data = data(3_000_000);
     assert!(transfer(&emulation, &data) == data);
-    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    let counters = emulation.with_network(|network, _| network.counters(LinkId(0)));
     for count in [
         counters.lost,
         counters.duplicated,
@@ -156,7 +156,7 @@ fn tcp_follows_the_path_mtu() {
     };
     let data = data(200_000);
     assert!(transfer(&emulation, &data) == data);
-    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    let counters = emulation.with_network(|network, _| network.counters(LinkId(0)));
     assert!(counters.mtu_dropped.packets >= 1, "{counters:?}");
     assert!(emulation.report().router_packets >= 1);
 }
@@ -174,7 +174,7 @@ fn queues_mark_the_kernels_ecn_packets_instead_of_dropping_them() {
     }
     let data = data(2_000_000);
     assert!(transfer(&emulation, &data) == data);
-    let counters = emulation.with_network(|network, _| *network.counters(LinkId(0)));
+    let counters = emulation.with_network(|network, _| network.counters(LinkId(0)));
     assert!(
         counters.marked.packets > 0 && counters.queue_dropped.packets == 0,
         "{counters:?}"

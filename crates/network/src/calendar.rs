@@ -9,9 +9,6 @@ use std::hint::select_unpredictable;
 
 /// Bits of the link in an [`Entry`].
 const LINK_BITS: u32 = 22;
-/// Bits of the sequence number. Numbers wrap; only the order within one nanosecond depends on them.
-const SEQUENCE_BITS: u32 = 64 - LINK_BITS;
-const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
 /// Time of the next event of an empty calendar. Events at this time, after 584 years, never happen.
 pub(crate) const IDLE: u64 = u64::MAX;
@@ -19,8 +16,12 @@ pub(crate) const IDLE: u64 = u64::MAX;
 /// Maximum number of links in a network.
 pub(crate) const MAX_LINKS: usize = (1 << LINK_BITS) - 1;
 
-/// The time of an event: nanoseconds, then the sequence number that breaks ties in order of scheduling. The bits below
-/// are left free for the link.
+/// The time of an event in nanoseconds, then the time at which it was scheduled, which breaks ties. The bits below are left
+/// free for the link, which breaks the remaining ties. The time of scheduling wraps after 73 minutes; only the order within one
+/// nanosecond depends on it.
+///
+/// This order depends only on the times of the packet itself, not on the order in which the caller or the network computes
+/// them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DueTime(u128);
 
@@ -28,26 +29,14 @@ impl DueTime {
     pub(crate) const NEVER: Self = Self(u128::MAX);
 
     #[inline]
-    pub(crate) const fn new(nanos: u64, sequence: u64) -> Self {
-        Self((nanos as u128) << 64 | (sequence << LINK_BITS) as u128)
+    pub(crate) const fn new(nanos: u64, cause: u64) -> Self {
+        Self((nanos as u128) << 64 | (cause << LINK_BITS) as u128)
     }
 
     #[inline]
     pub(crate) const fn nanos(self) -> u64 {
         (self.0 >> 64) as u64
     }
-
-    #[inline]
-    pub(crate) const fn sequence(self) -> u64 {
-        self.0 as u64 >> LINK_BITS
-    }
-}
-
-/// Returns whether sequence number `a` was assigned before `b`, less than half of all numbers ago.
-#[inline]
-pub(crate) const fn precedes(a: u64, b: u64) -> bool {
-    let ahead = b.wrapping_sub(a) & SEQUENCE_MASK;
-    ahead != 0 && ahead <= SEQUENCE_MASK / 2
 }
 
 /// The next event of a link: the bits of its [`DueTime`], then those of the link, so that one comparison of 16 bytes
@@ -65,7 +54,7 @@ impl Entry {
 
     #[inline]
     const fn nanos(self) -> u64 {
-        (self.0 >> 64) as u64
+        DueTime(self.0).nanos()
     }
 
     /// Returns the earlier of two events, without a branch: no processor predicts the outcome.
@@ -129,10 +118,10 @@ mod tests {
         fn first_returns_the_minimum(links in 1_usize..40, updates in proptest::collection::vec((0_usize..40, 0_u64..50), 1..200)) {
             let mut calendar = Calendar::new(links);
             let mut model = vec![DueTime::NEVER; links];
-            for (sequence, (link, nanos)) in updates.into_iter().enumerate() {
+            for (cause, (link, nanos)) in updates.into_iter().enumerate() {
                 let link = link % links;
                 // 49 represents a link that becomes idle.
-                let due = if nanos == 49 { DueTime::NEVER } else { DueTime::new(nanos, sequence as u64) };
+                let due = if nanos == 49 { DueTime::NEVER } else { DueTime::new(nanos, cause as u64) };
                 calendar.set(link as u32, due);
                 model[link] = due;
                 let least = *model.iter().min().unwrap();
@@ -146,18 +135,18 @@ mod tests {
     }
 
     #[test]
-    fn breaks_ties_by_sequence() {
+    fn breaks_ties_by_cause_then_link() {
         let mut calendar = Calendar::new(3);
-        calendar.set(0, DueTime::new(7, 2));
+        calendar.set(1, DueTime::new(7, 2));
         calendar.set(2, DueTime::new(7, 1));
         assert_eq!(calendar.first(), (7, 2));
+        calendar.set(1, DueTime::new(7, 1));
+        assert_eq!(calendar.first(), (7, 1));
     }
 
     #[test]
-    fn sequence_numbers_wrap() {
-        let last = SEQUENCE_MASK;
-        assert!(precedes(1, 2) && !precedes(2, 1) && !precedes(2, 2));
-        assert!(precedes(last, last + 1) && !precedes(last + 1, last));
-        assert_eq!(DueTime::new(3, last + 1), DueTime::new(3, 0));
+    fn the_cause_wraps() {
+        assert_eq!(DueTime::new(3, 5), DueTime::new(3, 5 + (1 << (64 - LINK_BITS))));
+        assert!(DueTime::new(IDLE, 5).nanos() == IDLE);
     }
 }

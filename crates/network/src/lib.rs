@@ -66,10 +66,10 @@
 //! # Time, order and speed
 //!
 //! Times are whole nanoseconds, but a busy link carries the fraction from packet to packet, so its rate is
-//! exact. Events at the same nanosecond happen in the order in which they were scheduled.
+//! exact. Events at the same nanosecond happen in the order of the times at which they were scheduled, then of their links.
 //! A packet-hop costs one event: the departure time is computed when the packet joins the queue, and the queue length
 //! is the number of departures still in the future. Packets leave a link in order, so the event queue contains only the
-//! head of each link. Per packet, the code allocates nothing and dispatches nothing dynamically, except in
+//! head of each link. With [`NetworkBuilder::cut_through`], packets cross many links without an event. Per packet, the code allocates nothing and dispatches nothing dynamically, except in
 //! queue disciplines other than drop-tail; a link without impairments has no impairment cost.
 
 #![forbid(unsafe_code)]
@@ -77,6 +77,7 @@
 mod builder;
 mod calendar;
 mod config;
+mod cut_through;
 mod impairment;
 mod link;
 mod network;

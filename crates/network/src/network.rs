@@ -34,6 +34,8 @@ pub struct Network<B, O = ()> {
     sent: u64,
     deliveries: Ring<(HostId, Ticket)>,
     store: PacketStore<B, O>,
+    /// Whether links and routes may not change, because packets cross them ahead of time.
+    is_fixed: bool,
 }
 
 impl<B: Body> Network<B> {
@@ -61,9 +63,21 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             hosts,
             now: 0,
             sent: 0,
-            deliveries: Ring::new(),
+            deliveries: Ring::default(),
             store: PacketStore::new(observer),
+            is_fixed: false,
         }
+    }
+
+    /// Lets packets join the links of `is_ahead` as soon as they join the link before.
+    pub(crate) fn look_ahead(&mut self, is_ahead: &[bool]) {
+        self.routes.look_ahead(is_ahead);
+        self.is_fixed = true;
+    }
+
+    /// Counts the packets that have crossed a link by the time of reading, not ahead of time.
+    pub(crate) fn count_exactly(&mut self, link: LinkId) {
+        self.links[link.0 as usize].count_exactly();
     }
 
     /// Sends a packet on its route from its current `hop` (0 for a new packet). Returns the id that the packet keeps.
@@ -176,7 +190,6 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         let landed = link.advance(at, &mut self.store);
         self.calendar.set(index, link.due());
         if let Some(mut ticket) = landed {
-            ticket.hop += 1;
             ticket.step += 1;
             self.forward(at, ticket);
         }
@@ -184,16 +197,26 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
 
     /// Passes a packet to the next link of its route, or to the host at its end.
     #[inline]
-    fn forward(&mut self, at: u64, ticket: Ticket) {
-        match self.routes.next(ticket.step) {
-            Next::Host(host) => self.deliveries.push((host, ticket)),
-            Next::Link(LinkId(index)) => {
-                let link = &mut self.links[index as usize];
-                let before = link.due();
-                link.enter(at, ticket, &mut self.store);
-                let due = link.due();
-                if due != before {
-                    self.calendar.set(index, due);
+    fn forward(&mut self, mut at: u64, mut ticket: Ticket) {
+        loop {
+            match self.routes.next(ticket.step) {
+                Next::Host(host) => return self.deliveries.push((host, ticket)),
+                Next::Link(LinkId(index)) => {
+                    let link = &mut self.links[index as usize];
+                    let before = link.due();
+                    link.enter(at, ticket, &mut self.store);
+                    let due = link.due();
+                    if due != before {
+                        self.calendar.set(index, due);
+                    }
+                    return;
+                }
+                Next::LinkAhead(LinkId(index)) => {
+                    match self.links[index as usize].cross(at, ticket, &mut self.store) {
+                        Some(arrival) => at = arrival,
+                        None => return,
+                    }
+                    ticket.step += 1;
                 }
             }
         }
@@ -232,19 +255,20 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// time. The link stays as it was.
     ///
     /// # Panics
-    /// If the link does not exist.
+    /// If the link does not exist, or with [`NetworkBuilder::cut_through`].
     pub fn change_link(&mut self, now: Instant, link: LinkId, spec: &LinkSpec) -> Result<(), QueueInUse> {
+        assert!(!self.is_fixed, "cut-through requires links that do not change");
         self.advance(now.as_nanos());
         self.links[link.0 as usize].change(self.now, spec)
     }
 
-    /// Returns the counters of a link.
+    /// Returns the counters of a link. With [`NetworkBuilder::cut_through`], they are exact for the links named there.
     ///
     /// # Panics
     /// If the link does not exist.
     #[must_use]
-    pub fn counters(&self, link: LinkId) -> &LinkCounters {
-        self.links[link.0 as usize].counters()
+    pub fn counters(&self, link: LinkId) -> LinkCounters {
+        self.links[link.0 as usize].counters(self.now)
     }
 
     /// Returns the queue length of a link at `now`, the packet in transmission included. The caller has called
@@ -306,8 +330,9 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// Adds a route over `links` that ends at `to`, like [`NetworkBuilder::route`].
     ///
     /// # Panics
-    /// If a host or link does not exist, or for more than 255 links.
+    /// If a host or link does not exist, for more than 255 links, or with [`NetworkBuilder::cut_through`].
     pub fn add_route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
+        assert!(!self.is_fixed, "cut-through requires that all routes are known");
         self.routes.add_checked(links, to, self.links.len(), self.hosts)
     }
 

@@ -1,5 +1,5 @@
 //! Storage for the packets inside a network. A body is written once when its packet is sent and read once when it is
-//! delivered; links move tickets of 16 bytes, whatever the size of the body.
+//! delivered; links move tickets of 12 bytes, whatever the size of the body.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,20 @@ pub(crate) struct Ticket {
     pub(crate) size: u32,
     /// Index of the next step in the route table.
     pub(crate) step: u32,
-    pub(crate) hop: u8,
+}
+
+/// A packet, and the step in the route table that corresponds to hop 0 of its route.
+#[derive(Clone, Debug)]
+struct Stored<B> {
+    packet: Packet<B>,
+    route_start: u32,
+}
+
+impl<B> Stored<B> {
+    #[inline]
+    const fn hop(&self, ticket: Ticket) -> u8 {
+        (ticket.step - self.route_start) as u8
+    }
 }
 
 /// A packet larger than a link's MTU, which a router reports to the sender (RFC 1191; RFC 8201).
@@ -33,9 +46,8 @@ const MAX_TOO_BIG: usize = 64;
 
 /// All packets inside a network, and the observer.
 pub(crate) struct PacketStore<B, O> {
-    slots: Vec<Option<Packet<B>>>,
+    slots: Vec<Option<Stored<B>>>,
     free: Vec<u32>,
-    sequence: u64,
     pub(crate) too_big: VecDeque<TooBig<B>>,
     pub(crate) observer: O,
 }
@@ -45,17 +57,9 @@ impl<B, O> PacketStore<B, O> {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
-            sequence: 0,
             too_big: VecDeque::new(),
             observer,
         }
-    }
-
-    /// Returns the next sequence number, which breaks ties in time.
-    #[inline]
-    pub(crate) const fn sequence(&mut self) -> u64 {
-        self.sequence += 1;
-        self.sequence
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -65,33 +69,28 @@ impl<B, O> PacketStore<B, O> {
     /// Stores a packet; `step` is the index of its first step in the route table.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet<B>, step: u32) -> Ticket {
-        let (size, hop) = (packet.size, packet.hop);
-        let slot = self.store(packet);
-        Ticket {
-            slot,
-            size,
-            step,
-            hop,
-        }
+        let (size, route_start) = (packet.size, step - u32::from(packet.hop));
+        let slot = self.store(Stored { packet, route_start });
+        Ticket { slot, size, step }
     }
 
     #[inline]
-    fn store(&mut self, packet: Packet<B>) -> u32 {
+    fn store(&mut self, stored: Stored<B>) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(packet);
+            self.slots[slot as usize] = Some(stored);
             return slot;
         }
-        self.slots.push(Some(packet));
+        self.slots.push(Some(stored));
         self.slots.len() as u32 - 1
     }
 
     /// Removes a packet. Returns `Some` for every ticket that is used once.
     #[inline]
     pub(crate) fn remove(&mut self, ticket: Ticket) -> Option<Packet<B>> {
-        let mut packet = self.slots[ticket.slot as usize].take()?;
+        let mut stored = self.slots[ticket.slot as usize].take()?;
         self.free.push(ticket.slot);
-        packet.hop = ticket.hop;
-        Some(packet)
+        stored.packet.hop = stored.hop(ticket);
+        Some(stored.packet)
     }
 }
 
@@ -100,7 +99,7 @@ impl<B, O> PacketStore<B, O> {
     #[inline]
     pub(crate) fn body(&self, ticket: Ticket) -> &B {
         let stored = self.slots[ticket.slot as usize].as_ref();
-        &stored.expect("an arrived packet is stored").body
+        &stored.expect("an arrived packet is stored").packet.body
     }
 
     /// Removes a packet without a copy.
@@ -123,7 +122,7 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
     pub(crate) fn route_and_flow(&self, ticket: Ticket) -> (RouteId, u64) {
         let stored = &self.slots[ticket.slot as usize];
         stored.as_ref().map_or((RouteId(u32::MAX), 0), |stored| {
-            (stored.route, stored.body.flow())
+            (stored.packet.route, stored.packet.body.flow())
         })
     }
 
@@ -132,12 +131,12 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         let stored = &mut self.slots[ticket.slot as usize];
         stored
             .as_mut()
-            .is_some_and(|stored| stored.body.mark_congestion_experienced())
+            .is_some_and(|stored| stored.packet.body.mark_congestion_experienced())
     }
 
     pub(crate) fn flip_bit(&mut self, ticket: Ticket, choice: u64) {
         if let Some(stored) = &mut self.slots[ticket.slot as usize] {
-            stored.body.flip_bit(choice);
+            stored.packet.body.flip_bit(choice);
         }
     }
 
@@ -149,11 +148,11 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         }
         if let Some(stored) = &self.slots[ticket.slot as usize] {
             let packet = PacketRef {
-                id: stored.id,
+                id: stored.packet.id,
                 size: ticket.size,
-                route: stored.route,
-                hop: ticket.hop,
-                body: &stored.body,
+                route: stored.packet.route,
+                hop: stored.hop(ticket),
+                body: &stored.packet.body,
             };
             notify(&mut self.observer, packet);
         }

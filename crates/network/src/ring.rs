@@ -9,15 +9,17 @@ pub(crate) struct Ring<T> {
     tail: u32,
 }
 
-impl<T: Copy + Default> Ring<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
         Self {
             values: Box::default(),
             head: 0,
             tail: 0,
         }
     }
+}
 
+impl<T: Copy + Default> Ring<T> {
     #[inline]
     pub(crate) const fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head) as usize

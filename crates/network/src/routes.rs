@@ -6,6 +6,8 @@ use crate::packet::{HostId, LinkId, RouteId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Link(LinkId),
+    /// A link, and at once the one after it.
+    LinkAhead(LinkId),
     Host(HostId),
 }
 
@@ -61,8 +63,27 @@ impl Routes {
     pub(crate) fn links(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
         let start = self.starts[route.0 as usize] as usize;
         self.steps[start..].iter().map_while(|step| match step {
-            Next::Link(link) => Some(*link),
+            Next::Link(link) | Next::LinkAhead(link) => Some(*link),
             Next::Host(_) => None,
         })
+    }
+
+    /// Returns all routes.
+    pub(crate) fn all(&self) -> impl Iterator<Item = RouteId> + use<> {
+        (0..self.starts.len() as u32).map(RouteId)
+    }
+
+    /// Lets packets join a link as soon as they join the link before it, if `is_ahead` is set for it.
+    pub(crate) fn look_ahead(&mut self, is_ahead: &[bool]) {
+        for index in 1..self.steps.len() {
+            let (Next::Link(before) | Next::LinkAhead(before)) = self.steps[index - 1] else {
+                continue;
+            };
+            if let Next::Link(link) = self.steps[index]
+                && is_ahead[link.0 as usize]
+            {
+                self.steps[index - 1] = Next::LinkAhead(before);
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod changes;
 mod common;
 mod configuration;
+mod cut_through;
 mod disciplines;
 mod goodput;
 mod impairments;

@@ -256,7 +256,7 @@ proptest! {
         let arrivals = drive(&mut network, schedule(&packets));
         let mut entered = packets.len() as u64;
         for link in network.route_links(FORWARD) {
-            let counters = *network.counters(link);
+            let counters = network.counters(link);
             prop_assert_eq!(counters.entered.packets, entered);
             prop_assert_eq!(
                 counters.entered.packets + counters.duplicated.packets,

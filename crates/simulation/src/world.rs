@@ -94,7 +94,10 @@ impl<W: WorldObserver> World<W> {
         let memories = memories(&plan.groups, plan.topology.hosts().len());
         let mut world = Self {
             now: Instant::ZERO,
-            network: plan.builder.build_observed(watch),
+            network: plan
+                .builder
+                .cut_through(plan.topology.bottlenecks())
+                .build_observed(watch),
             topology: plan.topology,
             groups: plan.groups,
             flows: Vec::new(),

@@ -19,7 +19,7 @@ pub(crate) struct ActiveQueue {
     discipline: Box<dyn Discipline + Send>,
     /// Packets waiting in the discipline, cached because it is read more often than it changes.
     waiting: Count,
-    /// End of the current or last transmission, with its sequence number.
+    /// End of the current or last transmission, and its start.
     free: DueTime,
     /// Size of that packet.
     sending: u32,
@@ -99,12 +99,11 @@ impl ActiveQueue {
             // As of the time of joining: the link has been busy since then, so transmission continues without a gap.
             let joined = next.since.as_nanos();
             let departure = rate.departure(joined, next.size()).max(now);
-            let sequence = actions.store.sequence();
-            self.free = DueTime::new(departure, sequence);
+            self.free = DueTime::new(departure, now);
             self.sending = next.size();
             meter.waited(now - joined);
             meter.add_transmission(now, departure);
-            wire.take_off_with(departure, sequence, next.ticket, next.lag);
+            wire.take_off_with(now, departure, next.ticket, next.lag);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::calendar::{DueTime, precedes};
+use crate::calendar::DueTime;
 use crate::packet_store::Ticket;
 use crate::ring::Ring;
 
@@ -12,12 +12,15 @@ use crate::ring::Ring;
 struct InFlight {
     due: DueTime,
     ticket: Ticket,
+    /// Number of the packet on this link; it wraps.
+    number: u32,
 }
 
 /// Reversed, so that a binary heap, a max-heap, returns the earliest arrival first.
 impl Ord for InFlight {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.due.cmp(&self.due)
+        let age = || self.number.wrapping_sub(other.number) as i32;
+        other.due.cmp(&self.due).then_with(|| 0.cmp(&age()))
     }
 }
 impl PartialOrd for InFlight {
@@ -27,7 +30,7 @@ impl PartialOrd for InFlight {
 }
 impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
-        self.due == other.due
+        self.cmp(other).is_eq()
     }
 }
 impl Eq for InFlight {}
@@ -42,17 +45,19 @@ pub(crate) struct Flight {
     first: DueTime,
     /// Arrival time of the last packet of `in_order`, in nanoseconds.
     last: u64,
-    /// The highest sequence number that has arrived.
-    highest: u64,
+    /// Number of the next packet, and the highest that has arrived.
+    next: u32,
+    highest: u32,
 }
 
 impl Flight {
     pub(crate) fn new() -> Self {
         Self {
-            in_order: Ring::new(),
+            in_order: Ring::default(),
             stragglers: BinaryHeap::new(),
             first: DueTime::NEVER,
             last: 0,
+            next: 1,
             highest: 0,
         }
     }
@@ -63,31 +68,39 @@ impl Flight {
         self.first
     }
 
-    /// Adds a packet that arrives at `nanos`, or together with the packet before it if that arrives later.
-    ///
-    /// Sequence numbers increase from packet to packet.
+    /// Adds a packet that arrives at `nanos`, or together with the packet before it if that arrives later. `cause` is the
+    /// time at which its arrival was determined.
     #[inline]
-    pub(crate) fn push_in_order(&mut self, nanos: u64, sequence: u64, ticket: Ticket) {
+    pub(crate) fn push_in_order(&mut self, nanos: u64, cause: u64, ticket: Ticket) {
         self.last = nanos.max(self.last);
-        let due = DueTime::new(self.last, sequence);
+        let due = DueTime::new(self.last, cause);
         self.first = self.first.min(due);
-        self.in_order.push(InFlight { due, ticket });
+        let number = self.take_number();
+        self.in_order.push(InFlight { due, ticket, number });
+    }
+
+    #[inline]
+    const fn take_number(&mut self) -> u32 {
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        number
     }
 
     /// Adds a packet that arrives at `nanos` and may overtake earlier ones.
-    pub(crate) fn push_free(&mut self, nanos: u64, sequence: u64, ticket: Ticket) {
+    pub(crate) fn push_free(&mut self, nanos: u64, cause: u64, ticket: Ticket) {
         if nanos >= self.last {
-            self.push_in_order(nanos, sequence, ticket);
+            self.push_in_order(nanos, cause, ticket);
         } else {
-            self.push_aside(nanos, sequence, ticket);
+            self.push_aside(nanos, cause, ticket);
         }
     }
 
     /// Adds a packet that arrives at `nanos` and that later packets may overtake.
-    pub(crate) fn push_aside(&mut self, nanos: u64, sequence: u64, ticket: Ticket) {
-        let due = DueTime::new(nanos, sequence);
+    pub(crate) fn push_aside(&mut self, nanos: u64, cause: u64, ticket: Ticket) {
+        let due = DueTime::new(nanos, cause);
         self.first = self.first.min(due);
-        self.stragglers.push(InFlight { due, ticket });
+        let number = self.take_number();
+        self.stragglers.push(InFlight { due, ticket, number });
     }
 
     /// Returns the next packet to arrive, and whether a later packet has overtaken it.
@@ -100,10 +113,9 @@ impl Flight {
         } else {
             self.pop_either()?
         };
-        let sequence = flying.due.sequence();
-        let overtaken = precedes(sequence, self.highest);
+        let overtaken = (flying.number.wrapping_sub(self.highest) as i32) < 0;
         if !overtaken {
-            self.highest = sequence;
+            self.highest = flying.number;
         }
         Some((flying.ticket, overtaken))
     }

@@ -4,6 +4,7 @@ mod actions;
 mod active_queue;
 mod change;
 mod counters;
+mod crossing;
 mod flight;
 pub(crate) mod link_rate;
 pub(crate) mod meter;
@@ -22,6 +23,7 @@ use crate::queue::{QueueContext, QueuedPacket};
 use actions::Executor;
 use active_queue::ActiveQueue;
 use change::Origin;
+use crossing::Crossing;
 use flight::Flight;
 use link_rate::LinkRate;
 use meter::Meter;
@@ -40,6 +42,8 @@ pub(crate) struct Link {
     impairments: Option<Box<Impairments>>,
     counters: LinkCounters,
     meter: Meter,
+    /// Packets that have been counted as delivered ahead of time, if counters must be exact.
+    crossing: Option<Crossing>,
     origin: Box<Origin>,
 }
 
@@ -59,20 +63,20 @@ struct Wire {
 
 impl Wire {
     #[inline]
-    fn take_off(&mut self, departure: u64, sequence: u64, ticket: Ticket) {
+    fn take_off(&mut self, now: u64, departure: u64, ticket: Ticket) {
         let landing = departure.saturating_add(self.delay);
-        self.flight.push_in_order(landing, sequence, ticket);
+        self.flight.push_in_order(landing, now, ticket);
     }
 
-    fn take_off_with(&mut self, departure: u64, sequence: u64, ticket: Ticket, lag: Lag) {
+    fn take_off_with(&mut self, now: u64, departure: u64, ticket: Ticket, lag: Lag) {
         let delay = self.delay.saturating_add_signed(lag.jitter);
         let landing = departure.saturating_add(delay);
         match lag.reorder_delay {
             Some(longer) => self
                 .flight
-                .push_aside(landing.saturating_add(longer.get()), sequence, ticket),
-            None if lag.may_overtake => self.flight.push_free(landing, sequence, ticket),
-            None => self.flight.push_in_order(landing, sequence, ticket),
+                .push_aside(landing.saturating_add(longer.get()), now, ticket),
+            None if lag.may_overtake => self.flight.push_free(landing, now, ticket),
+            None => self.flight.push_in_order(landing, now, ticket),
         }
     }
 }
@@ -95,6 +99,7 @@ impl Link {
             impairments: Impairments::new(spec, streams),
             counters: LinkCounters::default(),
             meter: Meter::default(),
+            crossing: None,
             origin: Box::new(Origin::new(spec.clone(), streams)),
         }
     }
@@ -104,8 +109,18 @@ impl Link {
         self.origin.spec()
     }
 
-    pub(crate) const fn counters(&self) -> &LinkCounters {
-        &self.counters
+    /// Returns the counters at `now`.
+    pub(crate) fn counters(&self, now: u64) -> LinkCounters {
+        let mut counters = self.counters;
+        if let Some(crossing) = &self.crossing {
+            counters.delivered = counters.delivered - crossing.after(now);
+        }
+        counters
+    }
+
+    /// Makes [`counters`](Self::counters) exact for packets that [`cross`](Self::cross) the link.
+    pub(crate) fn count_exactly(&mut self) {
+        self.crossing = Some(Crossing::default());
     }
 
     /// Returns the queue length at `now`, the packet in transmission included.
@@ -168,12 +183,48 @@ impl Link {
                 &mut self.meter,
                 &mut self.counters,
             ) {
-                Some(departure) => self.wire.take_off(departure, store.sequence(), ticket),
+                Some(departure) => self.wire.take_off(now, departure, ticket),
                 None => self.drop(now, DropReason::Queue, ticket, store),
             }
         } else {
             self.join(now, ticket, Lag::default(), store);
         }
+    }
+
+    /// Accepts a packet that joins at `now`, possibly in the future, and returns its arrival time at the far end; `None` if the
+    /// link drops it. The link has a drop-tail queue and no impairments, and it has no other way to deliver this packet.
+    #[inline]
+    pub(crate) fn cross<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        ticket: Ticket,
+        store: &mut PacketStore<B, O>,
+    ) -> Option<u64> {
+        self.counters.entered.add(ticket.size);
+        if ticket.size > self.mtu {
+            self.drop_too_big(now, ticket, store);
+            return None;
+        }
+        let Queue::DropTail(queue) = &mut self.queue else {
+            unreachable!("packets cross links with drop-tail queues only");
+        };
+        let departure = queue.join(
+            now,
+            ticket.size,
+            &mut self.rate,
+            &mut self.meter,
+            &mut self.counters,
+        );
+        let Some(departure) = departure else {
+            self.drop(now, DropReason::Queue, ticket, store);
+            return None;
+        };
+        let arrival = departure.saturating_add(self.wire.delay);
+        self.counters.delivered.add(ticket.size);
+        if let Some(crossing) = &mut self.crossing {
+            crossing.add(now, arrival, ticket.size);
+        }
+        Some(arrival)
     }
 
     fn enter_impaired<B: Body, O: Observer<B>>(
@@ -245,7 +296,7 @@ impl Link {
                     &mut self.meter,
                     &mut self.counters,
                 ) {
-                    Some(departure) => self.wire.take_off_with(departure, store.sequence(), ticket, lag),
+                    Some(departure) => self.wire.take_off_with(now, departure, ticket, lag),
                     None => self.drop(now, DropReason::Queue, ticket, store),
                 }
             }

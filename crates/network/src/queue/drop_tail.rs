@@ -30,7 +30,7 @@ impl DropTail {
         Self {
             max_packets,
             max_bytes,
-            departures: Ring::new(),
+            departures: Ring::default(),
             bytes: 0,
             last: 0,
         }
@@ -47,7 +47,7 @@ impl DropTail {
     }
 
     /// Returns the departure time of a packet that joins at `now`; `None` if the queue is full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn join(
         &mut self,
         now: u64,

@@ -12,7 +12,7 @@ fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
             network.handle_timeout(Instant::from_nanos(at));
             begun = Some((
                 network.occupancy(LINK, Instant::from_nanos(at)),
-                *network.counters(LINK),
+                network.counters(LINK),
             ));
         }
         network.send(Instant::from_nanos(at), packet);

@@ -45,7 +45,7 @@ fn marks_up_to_the_upper_threshold_then_drops() {
         let queue = format!("{{{RED}, \"weight\": {weight}, \"ecn\": true}}");
         let mut network = network(&queue);
         drive(&mut network, capable(steady(0, 20_000 * MILLI, load)));
-        *network.counters(LINK)
+        network.counters(LINK)
     };
     // The present queue takes the place of the average: at 0.99 it never reaches the threshold, at twice the rate it passes it.
     let light = run(0.99, 1.0);

@@ -154,15 +154,8 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn receive(
-        &mut self,
-        now: Instant,
-        way: u8,
-        content: &Content,
-        host: &mut Host<'_>,
-    ) -> Option<Content> {
-        self.family
-            .receive(now, way, content, &mut self.connection, host)
+    fn receive(&mut self, now: Instant, way: u8, content: &Content, host: &mut Host<'_>) -> Option<Content> {
+        self.family.receive(now, way, content, &mut self.connection, host)
     }
 
     fn expire(&mut self, now: Instant) -> bool {

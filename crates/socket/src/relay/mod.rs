@@ -370,8 +370,8 @@ impl RelayLoop {
     fn report(&self) -> RelayReport {
         let late = |q| self.late.as_ref().map_or(0, |late| late.value_at_quantile(q));
         RelayReport {
-            forward: *self.network.counters(LinkId(0)),
-            reverse: *self.network.counters(LinkId(1)),
+            forward: self.network.counters(LinkId(0)),
+            reverse: self.network.counters(LinkId(1)),
             clients: self.clients.seen(),
             dropped: self.dropped,
             refused: self.refused,

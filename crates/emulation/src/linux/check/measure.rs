@@ -174,6 +174,6 @@ fn host_dropped(emulation: &Emulation) -> Result<u64, Error> {
 fn counters(emulation: &Emulation) -> Vec<LinkCounters> {
     emulation.with_network(|network, _| {
         let links = network.links().filter(|&LinkId(number)| number % 2 == 0);
-        links.map(|link| *network.counters(link)).collect()
+        links.map(|link| network.counters(link)).collect()
     })
 }

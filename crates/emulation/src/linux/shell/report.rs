@@ -100,7 +100,7 @@ pub(super) fn report(
     let drops = emulation.host_drops()?;
     let snapshots: Vec<LinkSnapshot> = emulation.with_network(|network, now| {
         let look = |link| {
-            let counters = *network.counters(link);
+            let counters = network.counters(link);
             // Packets in flight were sent; queued packets were not.
             let sent = (counters.entered.bytes + counters.duplicated.bytes)
                 .saturating_sub(

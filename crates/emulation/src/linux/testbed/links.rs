@@ -87,7 +87,7 @@ pub(super) fn changed(
 
 pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkState> {
     let snapshots = emulation.with_network(|network, now| {
-        let one = |link| (*network.counters(link), network.queue(link, now).packets);
+        let one = |link| (network.counters(link), network.queue(link, now).packets);
         network.links().map(one).collect::<Vec<_>>()
     });
     let nodes: Vec<&str> = topology.nodes().collect();
