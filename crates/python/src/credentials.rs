@@ -45,7 +45,8 @@ pub fn protection(text: &str) -> PyResult<Protection> {
             trusted,
         } => Protection::Secure(Credentials::Keys {
             identity: identity(&own)?,
-            trusted: TrustedKeys::parse(&trusted).map_err(|(line, error)| wrong(&format!("{line}: {error}")))?,
+            trusted: TrustedKeys::parse(&trusted)
+                .map_err(|(line, error)| wrong(&format!("{line}: {error}")))?,
         }),
     })
 }

@@ -117,7 +117,7 @@ pub(super) struct LossBased<A> {
     smoothed_rtt: Duration,
     /// Time of the last reduction: losses of packets sent before belong to the same episode.
     reduced_at: Option<Instant>,
-    undo: Option<Undo<A>>,
+    undo: Option<Box<Undo<A>>>,
     /// The losses of the last reduction are being repaired.
     recovering: bool,
     /// No packet sent after the last timeout has been acknowledged.
@@ -208,11 +208,11 @@ impl<A: Avoidance> LossBased<A> {
     }
 
     fn save_state(&mut self) {
-        self.undo = Some(Undo {
+        self.undo = Some(Box::new(Undo {
             window: self.window,
             ssthresh: self.ssthresh,
             avoidance: self.avoidance.clone(),
-        });
+        }));
     }
 
     fn is_window_limited(&self) -> bool {

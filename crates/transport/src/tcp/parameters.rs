@@ -1,11 +1,14 @@
 //! Settings of a connection with the defaults of its profile.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use foundation::{Duration, Size};
 
 use super::config::{Profile, Recovery, TcpConfig};
 
 /// Settings of a connection with every default filled in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     pub(super) profile: Profile,
     /// Value of the MSS option.
@@ -59,7 +62,29 @@ pub struct ReservedOptions {
     pub bare: u32,
 }
 
+/// Number of different settings that [`Parameters::shared`] remembers.
+const SHARED: usize = 4;
+
+thread_local! {
+    /// The last different settings, so that connections with the same ones share a copy.
+    static RECENT: RefCell<[Option<Arc<Parameters>>; SHARED]> = const { RefCell::new([const { None }; SHARED]) };
+}
+
 impl Parameters {
+    /// Returns a copy that connections with the same settings share.
+    pub(super) fn shared(self) -> Arc<Self> {
+        RECENT.with_borrow_mut(|recent| {
+            let known = recent.iter().flatten().find(|known| ***known == self);
+            if let Some(known) = known {
+                return Arc::clone(known);
+            }
+            let new = Arc::new(self);
+            recent.rotate_right(1);
+            recent[0] = Some(Arc::clone(&new));
+            new
+        })
+    }
+
     /// Returns the minimum RTO and the initial RTO.
     #[must_use]
     pub const fn timeouts(&self) -> (Duration, Duration) {

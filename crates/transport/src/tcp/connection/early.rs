@@ -5,6 +5,8 @@
 //!
 //! All state is in [`EarlyData`], which only connections with one of the two extensions have.
 
+use std::sync::Arc;
+
 use foundation::{Duration, Instant};
 
 use super::{Connection, Events};
@@ -197,8 +199,9 @@ impl Connection {
         if let Some(early) = &mut self.early {
             early.counts = Some((own, peer));
         }
-        self.parameters.reserved.data += COUNT_LENGTH;
-        self.parameters.reserved.bare += COUNT_LENGTH;
+        let reserved = &mut Arc::make_mut(&mut self.parameters).reserved;
+        reserved.data += COUNT_LENGTH;
+        reserved.bare += COUNT_LENGTH;
     }
 
     /// Adds the Fast Open option and the counts of a SYN or SYN-ACK. `again`: it is a retransmission.

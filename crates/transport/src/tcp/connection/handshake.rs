@@ -1,5 +1,7 @@
 //! Opening: the SYNs and option negotiation (RFC 9293, sections 3.5 and 3.10.7.3; RFC 7323; RFC 3168, section 6.1.1).
 
+use std::sync::Arc;
+
 use foundation::Instant;
 
 use super::keepalive::KeepAlive;
@@ -162,6 +164,7 @@ impl Connection {
             reserved,
             ..config.parameters()
         };
+        let parameters = parameters.shared();
         let active = peer_mss.is_none();
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS.max(parameters.mss));
         let scale = scale_for(parameters.receive_buffer);
@@ -193,10 +196,9 @@ impl Connection {
         };
         Self {
             state: State::Closed,
-            parameters,
             initial: SequenceNumber(initial_sequence),
             peer_initial: SequenceNumber(0),
-            sender: Sender::new(now, parameters, controller, start),
+            sender: Sender::new(now, Arc::clone(&parameters), controller, start),
             receiver: Receiver::new(&parameters, scale),
             handshake: Some(Box::new(handshake)),
             sack: parameters.sack,
@@ -223,6 +225,7 @@ impl Connection {
                 opened_at: Some(now),
                 ..Statistics::default()
             },
+            parameters,
         }
     }
 

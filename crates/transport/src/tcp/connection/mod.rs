@@ -11,6 +11,8 @@ mod subflow;
 
 pub use handshake::MIN_SEGMENT;
 
+use std::sync::Arc;
+
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 
@@ -65,7 +67,7 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Connection {
     state: State,
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
     /// Initial sequence numbers: this end's and the peer's.
     initial: SequenceNumber,
     peer_initial: SequenceNumber,
@@ -213,7 +215,7 @@ impl Connection {
     /// Sets how long data may stay unacknowledged before the connection fails (RFC 9293, section 3.9.1;
     /// `TCP_USER_TIMEOUT`).
     pub fn set_user_timeout(&mut self, timeout: Duration) {
-        self.parameters.user_timeout = timeout;
+        Arc::make_mut(&mut self.parameters).user_timeout = timeout;
         self.sender.set_user_timeout(timeout);
     }
 
@@ -396,5 +398,32 @@ impl Connection {
         }
         self.receiver.acks.on_timeout(now, self.sender.rtt().timeout());
         self.on_keep_alive_timeout(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::TcpConfig;
+
+    #[test]
+    fn a_connection_is_small() {
+        // A large simulation has millions of ends.
+        assert!(size_of::<Connection>() <= 1400, "{}", size_of::<Connection>());
+    }
+
+    #[test]
+    fn connections_with_the_same_settings_share_them() {
+        let config = TcpConfig::default();
+        let open = |config: &TcpConfig| Connection::open(Instant::ZERO, config, 0);
+        let (mut first, second) = (open(&config), open(&config));
+        assert!(Arc::ptr_eq(&first.parameters, &second.parameters));
+        first.set_user_timeout(Duration::from_secs(1));
+        assert_ne!(first.parameters, second.parameters);
+        let other = TcpConfig {
+            sack: Some(false),
+            ..config
+        };
+        assert_ne!(open(&other).parameters, second.parameters);
     }
 }

@@ -6,8 +6,15 @@ use crate::ranges::RangeSet;
 #[derive(Debug)]
 pub struct Reassembly {
     next: u64,
+    /// State of gaps and duplicates; `None` before the first one.
+    gaps: Option<Box<Gaps>>,
+}
+
+/// Data above gaps, and the blocks to report.
+#[derive(Debug, Default)]
+struct Gaps {
     above: RangeSet,
-    /// Ranges above `next`, the most recently grown first (RFC 2018, section 4).
+    /// Ranges above the next position, the most recently grown first (RFC 2018, section 4).
     recent: [(u64, u64); 4],
     recent_count: usize,
     /// Duplicate range to report (RFC 2883, section 4).
@@ -16,14 +23,8 @@ pub struct Reassembly {
 
 impl Reassembly {
     /// Returns an empty reassembly whose first expected position is `next`.
-    pub fn new(next: u64) -> Self {
-        Self {
-            next,
-            above: RangeSet::default(),
-            recent: [(0, 0); 4],
-            recent_count: 0,
-            duplicate: None,
-        }
+    pub const fn new(next: u64) -> Self {
+        Self { next, gaps: None }
     }
 
     /// Returns the next expected position.
@@ -35,24 +36,25 @@ impl Reassembly {
     /// Whether there is data above a gap.
     #[inline]
     pub fn has_gap(&self) -> bool {
-        !self.above.is_empty()
+        self.gaps.as_ref().is_some_and(|gaps| !gaps.above.is_empty())
     }
 
     /// Returns the bytes from the next expected position to the end of all received data; 0 without a gap.
     #[inline]
     pub fn beyond_gap(&self) -> u64 {
-        self.above.last().map_or(0, |(_, end)| end - self.next)
+        let last = self.gaps.as_ref().and_then(|gaps| gaps.above.last());
+        last.map_or(0, |(_, end)| end - self.next)
     }
 
     /// Returns the ranges received above a gap, the lowest first.
     pub fn above(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.above.iter()
+        self.gaps.iter().flat_map(|gaps| gaps.above.iter())
     }
 
     /// Adds the data from the next expected position up to `end`, unless there is data above a gap. Returns whether it did.
     #[inline]
     pub fn append(&mut self, end: u64) -> bool {
-        let appends = self.above.is_empty();
+        let appends = !self.has_gap();
         if appends {
             self.next = end;
         }
@@ -60,7 +62,6 @@ impl Reassembly {
     }
 
     /// Adds `start..end` and returns how much of it is new. `report`: report duplicates with a DSACK.
-    #[inline]
     pub fn insert(&mut self, start: u64, end: u64, report: bool) -> u64 {
         if report && start < self.next && end > start {
             self.report_duplicate(start, end.min(self.next));
@@ -72,21 +73,59 @@ impl Reassembly {
         if start == self.next && self.append(end) {
             return end - start;
         }
+        self.gaps
+            .get_or_insert_default()
+            .insert(start, end, report, &mut self.next)
+    }
+
+    /// Schedules a DSACK for `start..end`.
+    pub fn report_duplicate(&mut self, start: u64, end: u64) {
+        if start < end {
+            self.gaps.get_or_insert_default().duplicate = Some((start, end));
+        }
+    }
+
+    /// Clears the reported DSACK.
+    #[inline]
+    pub fn clear_duplicate(&mut self) {
+        if let Some(gaps) = &mut self.gaps {
+            gaps.duplicate = None;
+        }
+    }
+
+    /// Returns the number of blocks to report.
+    #[inline]
+    pub fn block_count(&self) -> usize {
+        self.gaps.as_ref().map_or(0, |gaps| gaps.block_count())
+    }
+
+    /// Reports at most `room` blocks: the DSACK, then the ranges, the most recent first.
+    #[inline]
+    pub fn blocks(&self, room: usize, mut report: impl FnMut(u64, u64)) {
+        let Some(gaps) = &self.gaps else { return };
+        let ranges = gaps.recent[..gaps.recent_count].iter().copied();
+        for (start, end) in gaps.duplicate.into_iter().chain(ranges).take(room) {
+            report(start, end);
+        }
+    }
+}
+
+impl Gaps {
+    /// Adds `start..end` at or above the next expected position `next`, which it may advance.
+    fn insert(&mut self, start: u64, end: u64, report: bool, next: &mut u64) -> u64 {
         if report && self.duplicate.is_none() {
             // RFC 2883, section 4.2: report the first duplicate part.
-            if let Some((from, to)) = self.above.first_overlap(start, end) {
-                self.report_duplicate(from, to);
-            }
+            self.duplicate = self.above.first_overlap(start, end);
         }
         let mut new = 0;
         self.above.insert(start, end, |from, to| new += to - from);
         self.note_recent(start);
         if let Some((low, high)) = self.above.first()
-            && low <= self.next
+            && low <= *next
         {
-            self.next = high;
+            *next = high;
             self.above.remove_below(high);
-            self.drop_old();
+            self.drop_old(high);
         }
         new
     }
@@ -108,10 +147,11 @@ impl Reassembly {
         (self.recent, self.recent_count) = (kept, count);
     }
 
-    fn drop_old(&mut self) {
+    /// Removes the ranges up to the next expected position `next`.
+    fn drop_old(&mut self, next: u64) {
         let mut count = 0;
         for index in 0..self.recent_count {
-            if self.recent[index].1 > self.next {
+            if self.recent[index].1 > next {
                 self.recent[count] = self.recent[index];
                 count += 1;
             }
@@ -124,32 +164,8 @@ impl Reassembly {
         self.recent_count = count;
     }
 
-    /// Schedules a DSACK for `start..end`.
-    pub fn report_duplicate(&mut self, start: u64, end: u64) {
-        if start < end {
-            self.duplicate = Some((start, end));
-        }
-    }
-
-    /// Clears the reported DSACK.
-    #[inline]
-    pub fn clear_duplicate(&mut self) {
-        self.duplicate = None;
-    }
-
-    /// Returns the number of blocks to report.
-    #[inline]
-    pub const fn block_count(&self) -> usize {
+    const fn block_count(&self) -> usize {
         self.recent_count + self.duplicate.is_some() as usize
-    }
-
-    /// Reports at most `room` blocks: the DSACK, then the ranges, the most recent first.
-    #[inline]
-    pub fn blocks(&self, room: usize, mut report: impl FnMut(u64, u64)) {
-        let ranges = self.recent[..self.recent_count].iter().copied();
-        for (start, end) in self.duplicate.into_iter().chain(ranges).take(room) {
-            report(start, end);
-        }
     }
 }
 
@@ -223,13 +239,13 @@ mod tests {
                 if (fresh as u64) < length {
                     let (s, e) = blocks(&r)[0];
                     prop_assert!(start <= s && e <= start + length, "the duplicate {}..{} of {}+{}", s, e, start, length);
-                    prop_assert!(s < below || r.above.is_empty() || received[s as usize]);
+                    prop_assert!(s < below || !r.has_gap() || received[s as usize]);
                 }
                 r.clear_duplicate();
                 for (s, e) in blocks(&r) {
                     prop_assert!((s..e).all(|i| received[i as usize]) && !received[e as usize] && s > r.next());
                 }
-                prop_assert_eq!(blocks(&r).is_empty(), r.above.is_empty());
+                prop_assert_eq!(blocks(&r).is_empty(), !r.has_gap());
             }
         }
     }

@@ -19,6 +19,8 @@ mod undo;
 pub use ack::{AckInfo, AckValidity};
 pub use transmit::DataSegment;
 
+use std::sync::Arc;
+
 use foundation::{Duration, Instant};
 
 use self::buffer::SendBuffer;
@@ -41,7 +43,7 @@ const DUPLICATE_THRESHOLD: u64 = 3;
 /// The sending direction of a connection.
 #[derive(Debug)]
 pub struct Sender {
-    parameters: Parameters,
+    parameters: Arc<Parameters>,
     controller: CachedController,
     estimator: Estimator,
     pacer: Pacer,
@@ -73,7 +75,7 @@ pub struct Sender {
     state: CongestionState,
     /// Position whose acknowledgement ends the current recovery (RecoveryPoint of RFC 6675).
     recovery_point: u64,
-    prr: Option<Prr>,
+    prr: Option<Box<Prr>>,
     undo: Option<Undo>,
     /// Timestamp clock at the first retransmission of the current recovery.
     first_retransmission_clock: Option<u32>,
@@ -86,7 +88,7 @@ pub struct Sender {
     clock_offset: u32,
     /// Without SACK: number of duplicate ACKs, each for the arrival of one segment (RFC 6582).
     duplicates: u64,
-    tail_probe: Option<TailLossProbe>,
+    tail_probe: Option<Box<TailLossProbe>>,
     /// F-RTO checks whether the last timeout was spurious (RFC 5682), and sends new data before retransmissions.
     frto: bool,
     new_data_first: bool,
@@ -144,7 +146,7 @@ impl Sender {
     /// Returns a sender before the handshake, whose stream starts at position 1.
     pub fn new(
         now: Instant,
-        parameters: Parameters,
+        parameters: Arc<Parameters>,
         controller: Box<dyn Controller>,
         start: HandshakeResult,
     ) -> Self {
@@ -409,7 +411,7 @@ impl Sender {
     }
 
     pub fn set_user_timeout(&mut self, timeout: Duration) {
-        self.parameters.user_timeout = timeout;
+        Arc::make_mut(&mut self.parameters).user_timeout = timeout;
     }
 
     pub fn set_send_buffer(&mut self, bytes: u64) {

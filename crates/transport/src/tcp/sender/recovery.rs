@@ -229,7 +229,7 @@ impl Sender {
     fn begin_reduction(&mut self, before: u64, target: u64) {
         self.tail_probe = None;
         let reduced = self.controller.window() < target;
-        self.prr = (self.parameters.prr && reduced).then(|| Prr::new(before));
+        self.prr = (self.parameters.prr && reduced).then(|| Box::new(Prr::new(before)));
     }
 
     /// Reduces the window for a congestion mark, at most once per round trip (RFC 3168, section 6.1.2).

@@ -57,6 +57,17 @@ pub struct Run {
     pub amount: Amount,
 }
 
+/// State that exists once a segment was selectively acknowledged or lost.
+#[derive(Debug, Default)]
+struct Repair {
+    /// Ranges that the peer has selectively acknowledged.
+    blocks: RangeSet,
+    /// Numbers of lost segments to retransmit, lowest first; may contain obsolete entries.
+    waiting: BinaryHeap<Reverse<u64>>,
+    /// Retransmissions in send order: number and time; may contain obsolete entries.
+    retransmissions: VecDeque<(u64, Instant)>,
+}
+
 /// The segments in flight.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
@@ -68,12 +79,8 @@ pub struct Scoreboard {
     sacked: Amount,
     lost: Amount,
     retransmitted: Amount,
-    /// Ranges that the peer has selectively acknowledged.
-    blocks: RangeSet,
-    /// Numbers of lost segments to retransmit, lowest first; may contain obsolete entries.
-    waiting: BinaryHeap<Reverse<u64>>,
-    /// Retransmissions in send order: number and time; may contain obsolete entries.
-    retransmissions: VecDeque<(u64, Instant)>,
+    /// State of losses; `None` before the first one.
+    repair: Option<Box<Repair>>,
     /// Lowest number that may be in its first transmission and neither delivered nor lost (for RACK).
     undecided: u64,
     /// Lowest number that counting has found neither lost nor delivered, and the selectively acknowledged segments from
@@ -82,6 +89,28 @@ pub struct Scoreboard {
     sacked_from_counted: u64,
     /// Highest selectively acknowledged position; 0 for none.
     highest_sacked: u64,
+}
+
+impl Repair {
+    /// Removes the state of segments below position `acknowledged` and number `base`.
+    fn trim(&mut self, acknowledged: u64, base: u64) {
+        if !self.blocks.is_empty() {
+            self.blocks.remove_below(acknowledged);
+        }
+        while self
+            .retransmissions
+            .front()
+            .is_some_and(|&(number, _)| number < base)
+        {
+            self.retransmissions.pop_front();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.blocks.clear();
+        self.waiting.clear();
+        self.retransmissions.clear();
+    }
 }
 
 impl Scoreboard {
@@ -265,20 +294,12 @@ impl Scoreboard {
                 }
             }
         }
-        if !self.blocks.is_empty() {
-            self.blocks.remove_below(acknowledged);
-        }
-        while self
-            .retransmissions
-            .front()
-            .is_some_and(|&(number, _)| number < self.base)
-        {
-            self.retransmissions.pop_front();
-        }
-        if self.records.is_empty() {
-            self.blocks.clear();
-            self.waiting.clear();
-            self.retransmissions.clear();
+        if let Some(repair) = &mut self.repair {
+            if self.records.is_empty() {
+                repair.clear();
+            } else {
+                repair.trim(acknowledged, self.base);
+            }
         }
         if self.highest_sacked <= acknowledged {
             self.highest_sacked = 0;
@@ -291,7 +312,8 @@ impl Scoreboard {
         let mut parts = [(0, 0); 4];
         let mut count = 0;
         let mut rest = None;
-        self.blocks.insert(start, end, |from, to| {
+        let repair = self.repair.get_or_insert_default();
+        repair.blocks.insert(start, end, |from, to| {
             if count < parts.len() {
                 parts[count] = (from, to);
                 count += 1;
@@ -312,12 +334,17 @@ impl Scoreboard {
         let mut number = self.number_at(from);
         while let Some(record) = self.get(number).copied().filter(|r| r.start < to) {
             // A partly delivered segment is not delivered.
-            if !record.marks.has(Marks::SACKED) && self.blocks.covering(record.start, record.end()).is_some()
-            {
+            if !record.marks.has(Marks::SACKED) && self.covers(&record) {
                 self.mark_sacked(number, sacked);
             }
             number += 1;
         }
+    }
+
+    /// Whether the peer has selectively acknowledged all of a segment.
+    fn covers(&self, record: &SentSegment) -> bool {
+        let blocks = self.repair.as_ref().map(|repair| &repair.blocks);
+        blocks.is_some_and(|blocks| blocks.covering(record.start, record.end()).is_some())
     }
 
     fn mark_sacked(&mut self, number: u64, sacked: &mut impl FnMut(&SentSegment, Marks, u64)) {
@@ -362,17 +389,30 @@ impl Scoreboard {
         if !before.has(Marks::LOST) {
             self.lost.add(&record);
         }
-        self.waiting.push(Reverse(number));
+        let repair = self.repair.get_or_insert_default();
+        repair.waiting.push(Reverse(number));
         true
     }
 
     /// Returns the lowest lost segment that waits for its retransmission.
     pub fn next_waiting(&mut self) -> Option<u64> {
-        while let Some(&Reverse(number)) = self.waiting.peek() {
-            if self.get(number).is_some_and(SentSegment::awaits_retransmission) {
+        let Self {
+            records,
+            base,
+            repair,
+            ..
+        } = self;
+        let waiting = &mut repair.as_mut()?.waiting;
+        while let Some(&Reverse(number)) = waiting.peek() {
+            let index = number.checked_sub(*base);
+            if index.is_some_and(|index| {
+                records
+                    .get(index as usize)
+                    .is_some_and(SentSegment::awaits_retransmission)
+            }) {
                 return Some(number);
             }
-            self.waiting.pop();
+            waiting.pop();
         }
         None
     }
@@ -387,7 +427,8 @@ impl Scoreboard {
         }
         record.marks.set(Marks::EVER_RETRANSMITTED);
         record.sent_at = now;
-        self.retransmissions.push_back((number, now));
+        let repair = self.repair.get_or_insert_default();
+        repair.retransmissions.push_back((number, now));
         Some(record)
     }
 
@@ -417,13 +458,16 @@ impl Scoreboard {
             }
         };
         let again = loop {
-            let Some(&(number, at)) = self.retransmissions.front() else {
+            let repair = self.repair.as_deref();
+            let Some(&(number, at)) = repair.and_then(|repair| repair.retransmissions.front()) else {
                 break None;
             };
-            match self.get(number) {
-                Some(r) if open(r) && r.sent_at == at => break Some((at, number)),
-                _ => self.retransmissions.pop_front(),
-            };
+            if self.get(number).is_some_and(|r| open(r) && r.sent_at == at) {
+                break Some((at, number));
+            }
+            if let Some(repair) = &mut self.repair {
+                repair.retransmissions.pop_front();
+            }
         };
         match (first, again) {
             (Some(first), Some(again)) => Some(if first.0 <= again.0 { first.1 } else { again.1 }),
@@ -449,7 +493,9 @@ impl Scoreboard {
 
     /// Clears all loss marks after a spurious recovery, and restarts counting.
     pub fn clear_losses(&mut self) {
-        self.waiting.clear();
+        if let Some(repair) = &mut self.repair {
+            repair.waiting.clear();
+        }
         for record in &mut self.records {
             record.marks.clear(Marks::LOST);
         }
@@ -463,7 +509,9 @@ impl Scoreboard {
             record.marks.clear(Marks::SACKED);
         }
         self.sacked = Amount::default();
-        self.blocks.clear();
+        if let Some(repair) = &mut self.repair {
+            repair.blocks.clear();
+        }
         self.highest_sacked = 0;
         self.recount();
     }
@@ -473,14 +521,14 @@ impl Scoreboard {
         self.counted = self.base;
         self.undecided = self.base;
         self.sacked_from_counted = self.sacked.packets;
-        self.retransmissions.clear();
+        let retransmissions = &mut self.repair.get_or_insert_default().retransmissions;
+        retransmissions.clear();
         for (index, record) in self.records.iter().enumerate() {
             if record.marks.has(Marks::EVER_RETRANSMITTED) {
-                self.retransmissions
-                    .push_back((self.base + index as u64, record.sent_at));
+                retransmissions.push_back((self.base + index as u64, record.sent_at));
             }
         }
-        let retransmissions = self.retransmissions.make_contiguous();
+        let retransmissions = retransmissions.make_contiguous();
         retransmissions.sort_unstable_by_key(|&(number, at)| (at, number));
     }
 

@@ -86,16 +86,18 @@ impl Sender {
             losses
         });
         self.send_tail_probe = false;
-        self.tail_probe = Some(TailLossProbe {
+        self.tail_probe = Some(Box::new(TailLossProbe {
             end: self.next,
             retransmission,
-        });
+        }));
         self.rearm(now);
     }
 
     /// Processes an ACK with respect to an unacknowledged probe (RFC 8985, section 7.4).
     pub(super) fn resolve_tail_probe(&mut self, now: Instant, summary: &AckSummary) {
-        let Some(probe) = self.tail_probe else { return };
+        let Some(probe) = self.tail_probe.as_deref().copied() else {
+            return;
+        };
         if self.una < probe.end {
             return;
         }

@@ -31,7 +31,8 @@ impl Scoreboard {
             self.records.push_back(rest);
         }
         (self.out, self.sacked, self.lost, self.retransmitted) = Default::default();
-        self.waiting.clear();
+        let waiting = &mut self.repair.get_or_insert_default().waiting;
+        waiting.clear();
         for (index, record) in self.records.iter().enumerate() {
             self.out.add(record);
             if record.marks.has(Marks::SACKED) {
@@ -43,7 +44,7 @@ impl Scoreboard {
             if record.marks.has(Marks::RETRANSMITTED) {
                 self.retransmitted.add(record);
             } else if record.marks.has(Marks::LOST) {
-                self.waiting.push(Reverse(self.base + index as u64));
+                waiting.push(Reverse(self.base + index as u64));
             }
         }
         self.recount();
