@@ -241,6 +241,9 @@ def endpoint(role: str, spec_json: str, addr: str | None) -> str:
 def file_protocol(overrides: str) -> str:
     """The settings of file transfer as JSON, those in the JSON object `overrides` in place of its own."""
 
+def size_bytes(text: str) -> int:
+    """Returns the bytes of a size with its unit. Raises ValueError if it is not one."""
+
 def new_code() -> str:
     """Returns a new random code for a transfer."""
 
@@ -265,29 +268,40 @@ def send_files(
     protection_json: str,
     protocol_json: str = "{}",
     progress: Callable[[str], bool | None] | None = None,
+    recursive: bool = False,
 ) -> str:
     """Sends files to the receiver at `to` ("host:port"); releases the GIL, gives a report as JSON.
 
     `protection_json` has a `kind`: `none`, `code` (with `code`), or `keys` (with `identity` and `trusted`,
     the texts of these files). `progress` gets a JSON object about 20 times a second (`name`, `file`,
-    `files`, `done`, `total`, `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or raising. The
-    report has `files` (each with `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`),
-    `bytes`, `seconds`, `goodput_bps`,
-    `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`, `timeouts`.
+    `files`, `done`, `total`, `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or
+    raising. With `recursive`, folders are sent with all files in them. The report has `files` (each with
+    `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `skipped` (links and special
+    files), `bytes`, `seconds`, `goodput_bps`, `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`,
+    `timeouts`.
     """
+
+class Approvals:
+    """Decisions about senders, which any thread may make while `receive_files` runs."""
+
+    def __init__(self) -> None: ...
+    def decide(self, request: int, accept: bool) -> None:
+        """Accepts or declines what the sender of a request offers."""
 
 def receive_files(
     listen: str,
     directory: str,
     protection_json: str,
-    once: bool = False,
-    max_connections: int = 32,
+    limits_json: str = "{}",
     on_event: Callable[[str], bool | None] | None = None,
+    approvals: Approvals | None = None,
 ) -> str:
-    """Receives files into `directory` until `on_event` gives False or raises; `once`: one connection alone.
+    """Receives files into `directory` until `on_event` gives False or raises.
 
-    `on_event` gets JSON objects whose `event` is listening, connected, started, progress, stored, failed or
-    disconnected. The report has `files`, `already`, `bytes`, `failures`.
+    `limits_json` has `once` (one connection alone), `max_connections`, `max_bytes`, `dotfiles` and
+    `executables`. `on_event` gets JSON objects whose `event` is listening, connected, request, started,
+    progress, stored, failed or disconnected. With `approvals`, each `request` waits for its decision. The
+    report has `files`, `already`, `bytes`, `failures`.
     """
 
 def relay(

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 from tests.conftest import command, only_lines
@@ -28,7 +28,11 @@ class Running:
     """A command that runs. Its output goes to files, so that nothing ever waits for a reader."""
 
     def __init__(
-        self, folder: Path, arguments: tuple[object, ...], prepare: Callable[[], None] | None
+        self,
+        folder: Path,
+        arguments: tuple[object, ...],
+        prepare: Callable[[], None] | None,
+        stdin: TextIO | None,
     ) -> None:
         def before() -> None:
             # Tests that run in the background ignore Ctrl-C, and what they start would too.
@@ -41,7 +45,7 @@ class Running:
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
                 command(*arguments),
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=out,
                 stderr=err,
                 preexec_fn=before,  # noqa: PLW1509 - there are no threads here
@@ -121,8 +125,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
     folder = tmp_path / "output"
     folder.mkdir()
 
-    def _start(*arguments: object, prepare: Callable[[], None] | None = None) -> Running:
-        running.append(Running(folder, arguments, prepare))
+    def _start(
+        *arguments: object, prepare: Callable[[], None] | None = None, stdin: TextIO | None = None
+    ) -> Running:
+        running.append(Running(folder, arguments, prepare, stdin))
         return running[-1]
 
     yield _start

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 from tests import requirements
-from tests.cli.conftest import Make, Start
+from tests.cli.conftest import Make, Start, at_rate, partial
 from tests.conftest import Data, command
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="small disks need Linux's tmpfs")
@@ -104,9 +104,13 @@ def test_a_file_that_does_not_fit_is_not_there(
 def test_a_receiver_gives_back_the_room_that_it_took(
     start: Start, disk: Path, make: Make, tmp_path: Path
 ) -> None:
-    small, large = make("small.bin", 300_000), make("large.bin", 3_000_000)
+    small, middle, large = (
+        make("small.bin", 300_000),
+        make("middle.bin", 900_000),
+        make("large.bin", 3_000_000),
+    )
     out = tmp_path / "receiver.out"
-    words = command("recv", "--listen", "127.0.0.1:0")
+    words = command("recv", "--listen", "127.0.0.1:0", "--dir", ".")
     with out.open("wb") as output:
         receiver = subprocess.Popen(
             small_disk("1m", disk, *words),
@@ -123,11 +127,20 @@ def test_a_receiver_gives_back_the_room_that_it_took(
             requirements.skip("users", f"no small disk: {out.read_text()}")
         address = out.read_text().split("Listening on ")[1].split()[0]
         sender = start("send", large, address)
-        sender.fails_with("large.bin", "refused by the receiver: cannot write", "No space left on device")
+        sender.fails_with("large.bin", "refused by the receiver: its 3000000 bytes exceed the free space")
+        # Another program fills the disk while a file arrives.
+        children = Path(f"/proc/{receiver.pid}/task/{receiver.pid}/children").read_text().split()
+        inside = Path(f"/proc/{children[0]}/root{disk}")
+        sender = start("send", middle, address, *at_rate("2Mbit/s"))
+        wait_until(lambda: partial(inside, "middle.bin").exists())
+        filler = inside / "filler"
+        with pytest.raises(OSError, match="No space left"):
+            filler.write_bytes(bytes(2 << 20))
+        sender.fails_with("middle.bin", "refused by the receiver: cannot write", "No space left on device")
+        filler.unlink()
         # There is room again for what fits.
         sender = start("send", small, address)
         assert sender.ends() == 0, sender.err
-        children = Path(f"/proc/{receiver.pid}/task/{receiver.pid}/children").read_text().split()
         os.kill(int(children[0]), signal.SIGINT)
         receiver.wait(60)
     finally:

@@ -164,6 +164,53 @@ def test_a_missing_code(
     os.close(leader)
 
 
+def test_folders(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    _, address = receive("--once")
+    folder = make("a.bin", 1000).parent
+    (folder / "sub").mkdir()
+    (folder / "sub" / "b.bin").write_bytes(b"b")
+    (folder / "link").symlink_to("/etc/passwd")
+    sender = start("send", "-r", folder, address)
+    assert sender.ends() == 0, sender.err
+    assert "1 links and special files skipped" in sender.err
+    assert (place / "source" / "sub" / "b.bin").read_bytes() == b"b"
+    assert names(place / "source") == ["a.bin", "sub"]
+
+
+def test_limits(start: Start, receive: Receive, place: Path, make: Make, refused: Refused) -> None:
+    _, address = receive("--max-bytes", "1kB")
+    hidden, large, small = make(".profile", 10), make("large", 1001), make("small", 1000)
+    hidden.chmod(0o755)
+    small.chmod(0o755)
+    start("send", hidden, address).fails_with("refused by the receiver: the name starts with a dot")
+    start("send", large, address).fails_with("its 1001 bytes exceed the receiver's limit: 1000 bytes left")
+    assert start("send", small, address).ends() == 0
+    assert names(place) == ["small"]
+    assert not (place / "small").stat().st_mode & 0o111
+    _, address = receive("--dotfiles", "--executables")
+    assert start("send", hidden, address).ends() == 0
+    assert (place / ".profile").stat().st_mode & 0o100
+    refused(["recv", "--max-bytes", "1"], 2, ['--max-bytes: "1" has no unit'])
+    refused(["recv", "--ask"], 2, ["--ask needs a terminal"])
+
+
+@pytest.mark.parametrize("answer", ["y", "n", "\x04"], ids=["yes", "no", "end"])
+def test_questions(answer: str, start: Start, place: Path, make: Make) -> None:
+    leader, follower = pty.openpty()
+    with os.fdopen(follower) as terminal:
+        receiver = start("recv", "--dir", place, "--listen", "127.0.0.1:0", "--once", "--ask", stdin=terminal)
+        sender = start("send", make("a.bin", 1000), make("b.bin", 1000), receiver.address())
+        receiver.sees(r"offers 2 files, e.g. a.bin, 2.00 kB. Accept\? \[y/N\]")
+        assert names(place) == []
+        os.write(leader, f"{answer}\n".encode())
+        accepted = answer == "y"
+        assert sender.ends() == (0 if accepted else 1), sender.err
+        assert names(place) == (["a.bin", "b.bin"] if accepted else [])
+        assert "refused by the receiver: declined" in sender.err or accepted
+        assert receiver.ends() == (0 if accepted else 1)
+    os.close(leader)
+
+
 def test_bad_keys_to_trust(refused: Refused, home: Path) -> None:
     refused(["key", "--trust", "ssh-ed25519"], 2, ['--trust: the key does not start with "longfat-key-"'])
     refused(["key", "--name", "me"], 2, ["it needs --trust KEY"])

@@ -69,7 +69,7 @@ mod _native {
     };
     #[pymodule_export]
     #[pymodule_export]
-    use super::wall::{endpoint, file_protocol, receive_files, relay, send_files};
+    use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files, size_bytes};
 
     /// Importing the module lets studies name Python classes.
     #[pymodule_init]

@@ -13,8 +13,8 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use socket::relay::{Relay, RelayOptions, RelayReport};
 use socket::transfer::{
-    FileEvent, Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendProgress, SendReport, receive,
-    resolve, send_files as send,
+    Approvals, FileEvent, Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendProgress, SendReport,
+    receive, resolve, send_files as send,
 };
 use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
@@ -219,7 +219,7 @@ fn sent_json(report: &SendReport) -> Value {
         .collect();
     let counts = &report.statistics;
     json!({
-        "files": files, "bytes": report.bytes, "seconds": report.seconds, "goodput_bps": report.goodput,
+        "files": files, "skipped": report.skipped, "bytes": report.bytes, "seconds": report.seconds, "goodput_bps": report.goodput,
         "rtt_s": report.rtt.as_secs_f64(), "packets_sent": counts.packets_sent, "bytes_sent": counts.bytes_sent,
         "retransmissions": counts.retransmissions, "timeouts": counts.timeouts,
     })
@@ -227,7 +227,7 @@ fn sent_json(report: &SendReport) -> Value {
 
 /// Sends files; returns a report as JSON.
 #[pyfunction]
-#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None))]
+#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None, recursive=false))]
 pub fn send_files(
     py: Python<'_>,
     files: Vec<PathBuf>,
@@ -235,8 +235,10 @@ pub fn send_files(
     protection_json: &str,
     protocol_json: &str,
     progress: Option<Py<PyAny>>,
+    recursive: bool,
 ) -> PyResult<String> {
     let options = SendOptions {
+        recursive,
         protocol: protocol(protocol_json)?,
         ..SendOptions::new(files, address(to)?, protection(protection_json)?)
     };
@@ -253,6 +255,16 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
         ReceiveEvent::Listening(at) => json!({"event": "listening", "address": at.to_string()}),
         ReceiveEvent::Connected(peer, name) => {
             json!({"event": "connected", "peer": peer.to_string(), "name": name})
+        }
+        ReceiveEvent::Request {
+            peer,
+            number,
+            files,
+            bytes,
+            first,
+        } => {
+            json!({"event": "request", "peer": peer.to_string(), "request": number, "files": files,
+                   "bytes": bytes, "first": first})
         }
         ReceiveEvent::Progress {
             peer,
@@ -298,21 +310,79 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
     })
 }
 
+/// What a receiver accepts.
+#[derive(serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Limits {
+    once: bool,
+    max_connections: usize,
+    max_bytes: Option<u64>,
+    dotfiles: bool,
+    executables: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            once: false,
+            max_connections: 32,
+            max_bytes: None,
+            dotfiles: false,
+            executables: false,
+        }
+    }
+}
+
+/// Decisions about senders, which any thread may make while `receive_files` runs.
+#[pyclass(name = "Approvals", frozen)]
+#[derive(Default)]
+pub struct Decisions {
+    approvals: Approvals,
+}
+
+#[pymethods]
+impl Decisions {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Accepts or declines what the sender of a request offers.
+    fn decide(&self, request: u64, accept: bool) {
+        self.approvals.decide(request, accept);
+    }
+}
+
+/// Returns the bytes of a size with its unit.
+#[pyfunction]
+pub fn size_bytes(text: &str) -> PyResult<u64> {
+    let size: foundation::Size = text
+        .parse()
+        .map_err(|error: foundation::QuantityError| PyValueError::new_err(error.to_string()))?;
+    Ok(size.bytes())
+}
+
 /// Receives files until the callback or Ctrl-C stops it; returns a report as JSON.
 #[pyfunction]
-#[pyo3(signature = (listen, directory, protection_json, once=false, max_connections=32, on_event=None))]
+#[pyo3(signature = (listen, directory, protection_json, limits_json="{}", on_event=None, approvals=None))]
 pub fn receive_files(
     py: Python<'_>,
     listen: &str,
     directory: PathBuf,
     protection_json: &str,
-    once: bool,
-    max_connections: usize,
+    limits_json: &str,
     on_event: Option<Py<PyAny>>,
+    approvals: Option<Py<Decisions>>,
 ) -> PyResult<String> {
+    let limits: Limits =
+        serde_json::from_str(limits_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let options = ReceiveOptions {
-        once,
-        max_connections,
+        once: limits.once,
+        max_connections: limits.max_connections,
+        max_bytes: limits.max_bytes,
+        dotfiles: limits.dotfiles,
+        executables: limits.executables,
+        ask: approvals.map(|decisions| decisions.get().approvals.clone()),
         ..ReceiveOptions::new(address(listen)?, directory, protection(protection_json)?)
     };
     let mut callback = Callback::new(on_event.as_ref());

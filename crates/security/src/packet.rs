@@ -256,7 +256,7 @@ mod tests {
         #[test]
         fn decoded_packets_encode_to_the_same_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..250), kind: u8) {
             if bytes.len() >= HEAD {
-                bytes[0] = 0x20 | kind % 16;
+                bytes[0] = 0x20 | (kind & 0x0f);
                 let length = bytes.len() - HEAD;
                 bytes[2..4].copy_from_slice(&(length as u16).to_be_bytes());
             }

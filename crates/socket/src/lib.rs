@@ -12,6 +12,7 @@ pub mod clock;
 pub mod datagrams;
 pub mod endpoint;
 pub mod error;
+pub mod memory;
 pub mod outbox;
 pub mod pattern;
 pub mod payload;

@@ -14,14 +14,13 @@ use crate::client::TICK;
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
+use crate::memory;
 use crate::outbox::Outbox;
 use crate::payload::ReceivedPayload;
 use crate::session::{Application, PumpOutcome, Session};
 use crate::wait;
 use crate::wire::{self, Protection, Wire};
 
-/// Payload bytes that one connection may have in its receive buffer: 2.6 Gbit/s at 100 ms.
-const RECEIVE_BYTES: u32 = 32 << 20;
 /// Window that is announced before the size of packets is known.
 const FIRST_WINDOW: u32 = 512;
 /// How long a repeated `Open` of a closed connection is ignored. Tokens are valid for 10 s.
@@ -150,6 +149,7 @@ impl Server {
         let mut serving = ServerLoop {
             sessions: Sessions { slots: Vec::new() },
             by_key: HashMap::new(),
+            buffers: HashMap::new(),
             past: VecDeque::new(),
             next_number: 0,
             reply: Outbox::new(Peer::new(self.address)),
@@ -167,6 +167,8 @@ struct ServerLoop<'a, S: Service> {
     service: &'a mut S,
     sessions: Sessions<S::Application>,
     by_key: HashMap<Key, usize>,
+    /// Bytes of the receive buffer of each connection.
+    buffers: HashMap<u64, u64>,
     /// Closed connections, oldest first.
     past: VecDeque<(Key, Instant)>,
     next_number: u64,
@@ -367,9 +369,12 @@ impl<S: Service> ServerLoop<'_, S> {
             return false;
         };
         self.next_number += 1;
-        let room = RECEIVE_BYTES / u32::from(parameters.segment_size.max(1));
+        let used = self.buffers.values().sum();
+        let buffer = memory::grant(self.buffers.len(), self.server.most, used);
+        self.buffers.insert(number, buffer);
+        let room = memory::packets(buffer, parameters.segment_size);
         let config = ArqConfig {
-            receive_buffer: room.max(FIRST_WINDOW).min(self.server.config.receive_buffer),
+            receive_buffer: room.min(self.server.config.receive_buffer),
             ..self.server.config.clone()
         };
         let (created, wire) = create(&config);
@@ -413,6 +418,7 @@ impl<S: Service> ServerLoop<'_, S> {
             };
             let key = (session.peer().address, session.connection().id());
             self.by_key.remove(&key);
+            self.buffers.remove(&number);
             if self.past.len() == REMEMBERED {
                 self.past.pop_front();
             }

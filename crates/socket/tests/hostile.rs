@@ -76,13 +76,20 @@ fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error)
     (received, end.map(|_| ()).unwrap_err())
 }
 
-const GREETING: &[u8] = b"longfat files 1\n";
+/// The sender's greeting, and an announcement of as many files and bytes as possible.
+const START: &[u8] = b"longfat files 2\n\x0a\0\0\0\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
+/// Length of the receiver's greeting.
+const GREETING: usize = 16;
 
 fn message(kind: u8, body: &[u8]) -> Vec<u8> {
     let mut out = vec![kind];
     out.extend((body.len() as u32).to_be_bytes());
     out.extend(body);
     out
+}
+
+fn announce(files: u32, bytes: u64) -> Vec<u8> {
+    message(10, &[&files.to_be_bytes()[..], &bytes.to_be_bytes()].concat())
 }
 
 fn offer(file: u32, size: u64, name: &[u8]) -> Vec<u8> {
@@ -105,7 +112,11 @@ fn refuses_names_that_lead_outside() {
         b"..",
         b".",
         b"",
-        b"a/b",
+        b"a/../b",
+        b"/b",
+        b"a//b",
+        b".hidden",
+        b"a/.ssh/authorized_keys",
         b"a\\b",
         absolute.as_bytes(),
         b"nul\0byte",
@@ -115,16 +126,16 @@ fn refuses_names_that_lead_outside() {
         b".x.longfat-part",
     ];
     for name in names {
-        let mut script = GREETING.to_vec();
+        let mut script = START.to_vec();
         script.extend(offer(0, 4, name));
         // Without waiting for the reply, it starts, sends and ends the file.
         script.extend(message(4, &[0; 12]));
         script.extend(b"evil");
         script.extend(message(5, &[0; 36]));
-        let (received, _) = play(&receiver, script, GREETING.len() + 6);
+        let (received, _) = play(&receiver, script, GREETING + 6);
         // A refusal (8), and nothing else.
         assert!(
-            received.len() <= GREETING.len() || received[GREETING.len()] == 8,
+            received.len() <= GREETING || received[GREETING] == 8,
             "{name:?}: {received:?}"
         );
     }
@@ -140,21 +151,32 @@ fn nonsense_ends_only_its_connection() {
     let receiver = Receiver::start();
     let scripts: Vec<Vec<u8>> = vec![
         b"GET / HTTP/1.1\r\nHost: longfat\r\n\r\n".to_vec(),
-        [GREETING, &[1, 0xff, 0xff, 0xff, 0xff]].concat(),
-        [GREETING, &message(77, b"?")].concat(),
-        [GREETING, &message(1, b"short")].concat(),
-        [GREETING, &message(7, &[0; 5])].concat(),
-        [GREETING, &message(4, &[0; 12])].concat(),
-        [GREETING, &message(3, &[0; 4])].concat(),
+        [START, &[1, 0xff, 0xff, 0xff, 0xff]].concat(),
+        [START, &message(77, b"?")].concat(),
+        [START, &message(1, b"short")].concat(),
+        [START, &message(7, &[0; 5])].concat(),
+        [START, &message(4, &[0; 12])].concat(),
+        [START, &message(3, &[0; 4])].concat(),
         // A file with a number that is not next, and more offers than may be open.
-        [GREETING, &offer(5, 1, b"x")].concat(),
-        std::iter::once(GREETING.to_vec())
+        [START, &offer(5, 1, b"x")].concat(),
+        std::iter::once(START.to_vec())
             .chain((0..20).map(|n| offer(n, 1, b"x")))
             .flatten()
             .collect(),
+        // Offers without an announcement, two announcements, and more than announced.
+        [&START[..16], &offer(0, 1, b"x")].concat(),
+        [START, &START[16..]].concat(),
+        [&START[..16], &announce(1, 10), &offer(0, 11, b"x")].concat(),
+        [
+            &START[..16],
+            &announce(1, 10),
+            &offer(0, 1, b"x"),
+            &offer(1, 1, b"y"),
+        ]
+        .concat(),
         // Started before an offset was agreed.
         [
-            GREETING,
+            START,
             &offer(0, u64::MAX, b"huge"),
             &message(4, &[0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 0]),
         ]
@@ -320,7 +342,7 @@ fn refuses_connections_beyond_the_limit_as_busy() {
     let first = std::thread::spawn(move || {
         let replies = Arc::new(std::sync::Mutex::new(Vec::new()));
         let script = Script {
-            script: GREETING.to_vec(),
+            script: START.to_vec(),
             started: false,
             replies: Arc::clone(&replies),
             enough: usize::MAX,
@@ -364,7 +386,7 @@ fn errors_of_the_sender_are_one_line() {
     let directory = place.path().to_owned();
     let error = send_to(nobody, vec![directory]).unwrap_err().to_string();
     assert!(
-        error.ends_with("is a directory: only files can be sent"),
+        error.ends_with("is a directory: add -r to send its files"),
         "{error}"
     );
     let error = send_to(nobody, vec![place.path().join("missing")])

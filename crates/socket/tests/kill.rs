@@ -246,7 +246,7 @@ fn a_full_disk_is_a_one_line_error_without_data_loss() {
 fn detects_that_the_receiver_is_gone() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
-    fs::File::create(&file).unwrap().set_len(20_000_000_000).unwrap();
+    fs::File::create(&file).unwrap().set_len(4_000_000_000).unwrap();
     let (process, address) = receiver(place.path(), "127.0.0.1:0", "");
     let sender = std::thread::spawn(move || send_to(address, vec![file]));
     let partial = place.path().join(".file.bin.longfat-part");

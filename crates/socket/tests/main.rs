@@ -6,3 +6,4 @@ mod kill;
 mod relay;
 mod security;
 mod transfer;
+mod untrusted;

@@ -61,7 +61,10 @@ fn many_small_files_arrive_over_one_connection() {
 
 #[test]
 fn a_receiver_with_once_stops_after_its_sender() {
-    let receiver = Receiver::start_with(|options| options.once = true);
+    let receiver = Receiver::start_with(|options| {
+        options.once = true;
+        options.executables = true;
+    });
     let source = tempfile::tempdir().unwrap();
     let path = source.path().join("program");
     fs::write(&path, bytes(100_000, 1)).unwrap();

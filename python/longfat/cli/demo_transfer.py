@@ -49,7 +49,7 @@ def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: 
         sent.write_bytes(random.Random(seed).randbytes(size))  # noqa: S311 - content, not a secret
         receiver = _Server(
             lambda handle: _native.receive_files(
-                "127.0.0.1:0", str(folder / "received"), INSECURE.document, True, 1, handle
+                "127.0.0.1:0", str(folder / "received"), INSECURE.document, '{"once": true}', handle
             )
         )
         relay = _Server(

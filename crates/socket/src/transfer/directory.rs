@@ -5,6 +5,8 @@ use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use super::name;
+
 /// An open directory. The handle follows the directory when it or its parents are renamed.
 #[derive(Debug)]
 pub struct Directory {
@@ -95,7 +97,9 @@ mod system {
     use rustix::fs::{AtFlags, Mode, OFlags};
     use rustix::io::Errno;
 
-    use super::{Directory, File, Path, io};
+    use rustix::fd::OwnedFd;
+
+    use super::{Directory, File, Path, io, name};
 
     impl Directory {
         /// Opens the directory at `path`.
@@ -114,18 +118,52 @@ mod system {
             let access = if write { OFlags::RDWR } else { OFlags::RDONLY };
             // Nonblocking, because opening a pipe would wait for its other end.
             let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            Ok(rustix::fs::openat(&self.handle, name, flags, Mode::empty())?.into())
+            let (parent, name) = self.parent(name, false)?;
+            Ok(rustix::fs::openat(&parent, name, flags, Mode::empty())?.into())
+        }
+
+        /// Opens the folder of a path, one component after another: no link leads outside. With `create`, missing
+        /// folders are created.
+        fn parent<'a>(&self, path: &'a str, create: bool) -> io::Result<(OwnedFd, &'a str)> {
+            let (folders, name) = name::split(path);
+            let mut handle = self.handle.try_clone()?;
+            for folder in folders.split_terminator('/') {
+                // Offers were checked already; this holds whoever calls.
+                if matches!(folder, "" | "." | "..") {
+                    return Err(io::ErrorKind::InvalidInput.into());
+                }
+                let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                if create {
+                    match rustix::fs::mkdirat(&handle, folder, Mode::RWXU | Mode::RWXG | Mode::RWXO) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                handle = rustix::fs::openat(&handle, folder, flags, Mode::empty())?;
+            }
+            Ok((handle, name))
+        }
+
+        /// Returns the bytes that this user may still write to the disk of the directory.
+        ///
+        /// # Errors
+        /// The system's.
+        pub fn free(&self) -> io::Result<u64> {
+            let disk = rustix::fs::fstatvfs(&self.handle)?;
+            Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
         }
 
         pub(super) fn create(&self, name: &str) -> io::Result<File> {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::WGRP | Mode::ROTH | Mode::WOTH;
-            Ok(rustix::fs::openat(&self.handle, name, flags, mode)?.into())
+            let (parent, name) = self.parent(name, true)?;
+            Ok(rustix::fs::openat(&parent, name, flags, mode)?.into())
         }
 
         pub(super) fn is_still(&self, name: &str, file: &File) -> io::Result<bool> {
             let open = file.metadata()?;
-            let named = match rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW) {
+            let (parent, name) = self.parent(name, false)?;
+            let named = match rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(named) => named,
                 Err(Errno::NOENT) => return Ok(false),
                 Err(error) => return Err(error.into()),
@@ -137,21 +175,17 @@ mod system {
                 && open.dev() == named.st_dev as u64)
         }
 
-        /// Renames `partial` to `name`; returns `false` if `name` exists.
+        /// Renames `partial` to `name` in the same folder; returns `false` if `name` exists.
         ///
         /// # Errors
         /// The system's.
         pub fn publish(&self, partial: &str, name: &str) -> io::Result<bool> {
+            let (parent, new) = self.parent(name, false)?;
+            let (_, old) = name::split(partial);
             #[cfg(target_os = "linux")]
             {
                 use rustix::fs::RenameFlags;
-                match rustix::fs::renameat_with(
-                    &self.handle,
-                    partial,
-                    &self.handle,
-                    name,
-                    RenameFlags::NOREPLACE,
-                ) {
+                match rustix::fs::renameat_with(&parent, old, &parent, new, RenameFlags::NOREPLACE) {
                     Ok(()) => return Ok(true),
                     Err(Errno::EXIST) => return Ok(false),
                     // This file system does not support exclusive renames.
@@ -159,7 +193,7 @@ mod system {
                     Err(error) => return Err(error.into()),
                 }
             }
-            match rustix::fs::linkat(&self.handle, partial, &self.handle, name, AtFlags::empty()) {
+            match rustix::fs::linkat(&parent, old, &parent, new, AtFlags::empty()) {
                 Ok(()) => self.remove(partial).map(|()| true),
                 Err(Errno::EXIST) => Ok(false),
                 Err(error) => Err(error.into()),
@@ -171,15 +205,17 @@ mod system {
         /// # Errors
         /// The system's.
         pub fn remove(&self, name: &str) -> io::Result<()> {
-            Ok(rustix::fs::unlinkat(&self.handle, name, AtFlags::empty())?)
+            let (parent, name) = self.parent(name, false)?;
+            Ok(rustix::fs::unlinkat(&parent, name, AtFlags::empty())?)
         }
 
-        /// Flushes directory entries to the disk.
+        /// Flushes the entries of the folder of `name` to the disk.
         ///
         /// # Errors
         /// The system's.
-        pub fn sync(&self) -> io::Result<()> {
-            Ok(rustix::fs::fsync(&self.handle)?)
+        pub fn sync(&self, name: &str) -> io::Result<()> {
+            let (parent, _) = self.parent(name, false)?;
+            Ok(rustix::fs::fsync(&parent)?)
         }
     }
 
@@ -234,6 +270,26 @@ mod tests {
         for name in ["link", "dangling", "dir", "missing"] {
             assert!(matches!(directory.open_existing(name), Ok(None)), "{name}");
         }
+    }
+
+    #[test]
+    fn folders_are_created_and_links_to_folders_are_not_followed() {
+        let (place, directory) = directory();
+        let outside = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), place.path().join("link")).unwrap();
+        std::fs::write(place.path().join("file"), b"1").unwrap();
+        for path in ["link/x", "a/../../x", "file/x"] {
+            assert!(directory.open_partial(path).is_err(), "{path}");
+            assert!(!matches!(directory.open_existing(path), Ok(Some(_))), "{path}");
+        }
+        let Partial::Mine(_file) = directory.open_partial("a/b/p").unwrap() else {
+            panic!()
+        };
+        assert!(directory.publish("a/b/p", "a/b/whole").unwrap());
+        directory.sync("a/b/whole").unwrap();
+        assert!(place.path().join("a/b/whole").exists());
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+        assert!(directory.free().unwrap() > 0);
     }
 
     #[test]

@@ -10,12 +10,15 @@ use transport::arq::StreamRange;
 
 use super::message::{GREETING, MAX_OFFERS, Message, Offer, Parsed, Parser, printable};
 use super::name;
+use super::pace::Observation;
 use super::stream_buffer::StreamBuffer;
 use super::writer::{Command, Reply, Writer};
 use crate::session::{Application, Work};
 
 /// Bytes passed to the writing thread at a time.
 const PIECE: usize = 512 << 10;
+/// How long a person may take for a decision.
+const ANSWER: Duration = Duration::from_secs(600);
 /// Pieces that may wait for the thread in addition to those in its queue.
 const MAX_WAITING: usize = 4;
 
@@ -60,6 +63,26 @@ pub enum FileEvent {
     },
 }
 
+/// Rules of a receiver about offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OfferRules {
+    /// Names may start with a dot.
+    pub dotfiles: bool,
+    /// A person decides about each sender.
+    pub ask: bool,
+}
+
+/// Whether a sender's offers are accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Consent {
+    /// A person has to be asked.
+    Missing,
+    /// A person was asked at this time.
+    Requested(Instant),
+    Given,
+    Declined,
+}
+
 /// A file that was offered and is not yet stored or refused.
 #[derive(Debug)]
 struct Outstanding {
@@ -92,6 +115,13 @@ pub struct Incoming {
     commands: VecDeque<Command>,
     /// Commands without a reply.
     awaited: usize,
+    received: u64,
+    rules: OfferRules,
+    consent: Consent,
+    /// Upper bounds of what the sender still offers: files and bytes.
+    announced: Option<(u32, u64)>,
+    /// Files and bytes of the announcement.
+    total: (u32, u64),
     offered: u32,
     outstanding: Vec<Outstanding>,
     /// Offers to be checked against the claims of other connections.
@@ -113,7 +143,7 @@ pub struct Incoming {
 impl Incoming {
     /// Creates an end that writes through `writer`, for a connection that starts at `now`.
     #[must_use]
-    pub fn new(writer: Writer, now: Instant) -> Self {
+    pub fn new(writer: Writer, rules: OfferRules, now: Instant) -> Self {
         let mut out = StreamBuffer::default();
         out.push(GREETING.to_vec());
         Self {
@@ -123,6 +153,15 @@ impl Incoming {
             reported: 0,
             commands: VecDeque::new(),
             awaited: 0,
+            received: 0,
+            rules,
+            consent: if rules.ask {
+                Consent::Missing
+            } else {
+                Consent::Given
+            },
+            announced: None,
+            total: (0, 0),
             offered: 0,
             outstanding: Vec::new(),
             new_offers: Vec::new(),
@@ -145,10 +184,46 @@ impl Incoming {
         Some((*number, &file.offer.name, file.done, file.offer.size))
     }
 
-    /// Returns when the sender's last message, or the last result for it, arrived.
+    /// Returns what a person has to be asked: the number of files, their bytes and the name of the first. Returns it
+    /// once.
+    pub(super) fn take_request(&mut self) -> Option<(u32, u64, String)> {
+        let first = self.new_offers.first()?;
+        if self.consent != Consent::Missing {
+            return None;
+        }
+        self.consent = Consent::Requested(self.now);
+        Some((self.total.0, self.total.1, first.name.clone()))
+    }
+
+    /// Records a person's decision.
+    pub(super) fn decide(&mut self, accept: bool) {
+        self.consent = if accept { Consent::Given } else { Consent::Declined };
+    }
+
+    /// Returns the new offers that may be prepared. Refuses them if a person declined.
+    pub(super) fn take_offers(&mut self) -> Vec<Offer> {
+        match self.consent {
+            Consent::Missing | Consent::Requested(_) => Vec::new(),
+            Consent::Given => std::mem::take(&mut self.new_offers),
+            Consent::Declined => {
+                for offer in std::mem::take(&mut self.new_offers) {
+                    self.take_offer(offer.file);
+                    self.refuse(&offer, "declined");
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns what shows whether the sender makes progress.
     #[must_use]
-    pub const fn progress_at(&self) -> Instant {
-        self.progress_at
+    pub const fn observation(&self) -> Observation {
+        Observation {
+            progress_at: self.progress_at,
+            offered: self.offered,
+            sends_contents: self.current.is_some(),
+            received: self.received,
+        }
     }
 
     /// Starts the transfer of an offer whose name nobody else receives.
@@ -183,6 +258,11 @@ impl Incoming {
 
     fn handle(&mut self, message: Message) -> Result<(), String> {
         match message {
+            Message::Announce { files, bytes } if self.announced.is_none() => {
+                self.announced = Some((files, bytes));
+                self.total = (files, bytes);
+            }
+            Message::Announce { .. } => return Err("the sender announced its files twice".to_owned()),
             Message::Offer(offer) => return self.handle_offer(offer),
             Message::Differs { file } => {
                 self.take_proposal(file)?;
@@ -246,15 +326,16 @@ impl Incoming {
         if offer.file != self.offered || self.outstanding.len() >= MAX_OFFERS || self.farewell {
             return Err("the sender has too many open offers".to_owned());
         }
+        let left = self
+            .announced
+            .and_then(|(files, bytes)| Some((files.checked_sub(1)?, bytes.checked_sub(offer.size)?)));
+        if left.is_none() {
+            return Err("the sender offered more than it announced".to_owned());
+        }
+        self.announced = left;
         self.offered += 1;
-        if let Err(wrong) = name::check(&offer.name) {
-            let (file, reason) = (offer.file, wrong.to_owned());
-            self.send_message(&Message::Refused {
-                file,
-                reason: reason.clone(),
-            });
-            let name = printable(&offer.name);
-            self.events.push_back(FileEvent::Failed { file, name, reason });
+        if let Err(wrong) = name::check_path(&offer.name, self.rules.dotfiles) {
+            self.refuse(&offer, wrong);
             return Ok(());
         }
         self.outstanding.push(Outstanding {
@@ -266,6 +347,16 @@ impl Incoming {
         });
         self.new_offers.push(offer);
         Ok(())
+    }
+
+    fn refuse(&mut self, offer: &Offer, reason: &str) {
+        let (file, reason) = (offer.file, reason.to_owned());
+        self.send_message(&Message::Refused {
+            file,
+            reason: reason.clone(),
+        });
+        let name = printable(&offer.name);
+        self.events.push_back(FileEvent::Failed { file, name, reason });
     }
 
     fn send_message(&mut self, message: &Message) {
@@ -400,6 +491,7 @@ impl Application for Incoming {
     }
 
     fn receive(&mut self, mut bytes: &[u8]) {
+        self.received += bytes.len() as u64;
         self.progress_at = self.now;
         while self.failure.is_none() {
             let result = match self.parser.next(&mut bytes) {
@@ -424,7 +516,8 @@ impl Application for Incoming {
 
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
         self.now = now;
-        if self.awaited > 0 {
+        let asks = matches!(self.consent, Consent::Requested(since) if now - since < ANSWER);
+        if self.awaited > 0 || asks || !self.commands.is_empty() {
             self.progress_at = now;
         }
         self.handle_replies()?;

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! sender                                   receiver
+//! Announce {files, bytes}           →
 //! Offer {file, size, name}          →
 //!                                   ←      Have {file, offset, hash of the first offset bytes}
 //! Differs {file}                    →      (the file starts differently: try again)
@@ -16,7 +17,7 @@
 //! ```
 
 /// First bytes of each stream: protocol and version.
-pub const GREETING: [u8; 16] = *b"longfat files 1\n";
+pub const GREETING: [u8; 16] = *b"longfat files 2\n";
 /// The longest body of a message.
 pub const MAX_BODY: usize = 4096;
 /// Bytes before the body.
@@ -24,11 +25,18 @@ pub const HEAD: usize = 5;
 /// Offers without a `Stored` or `Refused` at a time.
 pub const MAX_OFFERS: usize = 8;
 /// The longest text in a message, in bytes.
-const MAX_TEXT: usize = 1024;
+pub const MAX_TEXT: usize = 1024;
 
 /// One message. `file` numbers the offers of a connection from 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
+    /// The sender's first message: upper bounds of its offers.
+    Announce {
+        /// Number of files.
+        files: u32,
+        /// Bytes of all files.
+        bytes: u64,
+    },
     /// The sender offers this file.
     Offer(Offer),
     /// The receiver has the first `offset` bytes, whose BLAKE3 hash is `hash`.
@@ -110,6 +118,7 @@ const WITHDRAW: u8 = 6;
 const STORED: u8 = 7;
 const REFUSED: u8 = 8;
 const FAREWELL: u8 = 9;
+const ANNOUNCE: u8 = 10;
 
 /// Makes text from the peer safe for a terminal: one line without control characters.
 #[must_use]
@@ -184,6 +193,11 @@ impl Message {
                 REFUSED
             }
             Self::Farewell => FAREWELL,
+            Self::Announce { files, bytes } => {
+                out.extend(files.to_be_bytes());
+                out.extend(bytes.to_be_bytes());
+                ANNOUNCE
+            }
         };
         let length = (out.len() - HEAD) as u32;
         out[0] = kind;
@@ -231,6 +245,10 @@ impl Message {
                 reason: rest.text()?,
             },
             FAREWELL => Self::Farewell,
+            ANNOUNCE => Self::Announce {
+                files: rest.number()?,
+                bytes: rest.long()?,
+            },
             _ => return None,
         };
         rest.body.is_empty().then_some(message)
@@ -376,6 +394,7 @@ mod tests {
             }),
             (file, text).prop_map(|(file, reason)| Message::Refused { file, reason }),
             Just(Message::Farewell),
+            (file, long).prop_map(|(files, bytes)| Message::Announce { files, bytes }),
         ]
     }
 

@@ -1,11 +1,15 @@
 //! Files over one connection: offered, resumed after an interruption, verified by hash, renamed when complete.
 
+mod approvals;
+mod budget;
 mod claims;
 mod directory;
+mod folder;
 mod incoming;
 mod message;
 mod name;
 mod outgoing;
+mod pace;
 mod prefix;
 mod reader;
 mod receive;
@@ -13,6 +17,7 @@ mod send;
 mod stream_buffer;
 mod writer;
 
+pub use approvals::Approvals;
 pub use incoming::FileEvent;
 pub use outgoing::Outcome;
 pub use receive::{ReceiveEvent, ReceiveOptions, ReceiveReport, receive};

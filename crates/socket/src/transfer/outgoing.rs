@@ -60,6 +60,11 @@ impl Outgoing {
         let mut out = StreamBuffer::default();
         out.push(GREETING.to_vec());
         let count = sources.len();
+        let announcement = Message::Announce {
+            files: u32::try_from(count).unwrap_or(u32::MAX),
+            bytes: sources.iter().map(|source| source.size).sum(),
+        };
+        out.push(announcement.encode());
         Self {
             sources,
             names,

@@ -39,7 +39,7 @@ impl Source {
     pub fn new(path: &Path) -> Result<Self, String> {
         let metadata = std::fs::metadata(path).map_err(|error| plain(&error))?;
         if metadata.is_dir() {
-            return Err("is a directory: only files can be sent".to_owned());
+            return Err("is a directory: add -r to send its files".to_owned());
         }
         if !metadata.is_file() {
             return Err("is not a regular file".to_owned());

@@ -1,5 +1,6 @@
 //! `receive`: receives files from any sender into one directory.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -9,10 +10,13 @@ use std::thread::JoinHandle;
 use foundation::{Duration, Instant};
 use transport::arq::ArqConfig;
 
+use super::approvals::Approvals;
+use super::budget::Budget;
 use super::claims::Claims;
 use super::directory::{Directory, plain};
-use super::incoming::{ContendedOffer, FileEvent, Incoming};
-use super::writer::Writer;
+use super::incoming::{ContendedOffer, FileEvent, Incoming, OfferRules};
+use super::pace::Pace;
+use super::writer::{Store, Writer};
 use crate::client::TICK;
 use crate::error::Error;
 use crate::server::{Server, Service, Sessions, Visitor};
@@ -27,10 +31,6 @@ const PROBE_INTERVAL: Duration = Duration::from_millis(300);
 /// A connection is alive if a frame arrived this long after the start of the contest or later.
 const ALIVE: Duration = Duration::from_millis(900);
 
-/// How long a connected sender may send no message before its place is freed. The time covers hashing of a large file
-/// before the transfer resumes.
-const IDLE: Duration = Duration::from_secs(600);
-
 /// Options of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiveOptions {
@@ -38,6 +38,14 @@ pub struct ReceiveOptions {
     pub listen: SocketAddr,
     /// Target directory. It must exist.
     pub directory: PathBuf,
+    /// Most bytes that are written in all, default no limit but the free space of the disk.
+    pub max_bytes: Option<u64>,
+    /// Accept names that start with a dot, default no.
+    pub dotfiles: bool,
+    /// Make files executable that are executable at the sender, default no.
+    pub executables: bool,
+    /// Ask before the first file of each sender; decisions come from here.
+    pub ask: Option<Approvals>,
     /// Whether connections are encrypted and authenticated.
     pub protection: Protection,
     /// Stop after the first connection.
@@ -53,6 +61,10 @@ impl ReceiveOptions {
         Self {
             listen,
             directory,
+            max_bytes: None,
+            dotfiles: false,
+            executables: false,
+            ask: None,
             protection,
             once: false,
             max_connections: 32,
@@ -67,6 +79,19 @@ pub enum ReceiveEvent {
     Listening(SocketAddr),
     /// A sender has connected; with the name of its key, if it has one.
     Connected(SocketAddr, Option<String>),
+    /// With [`ReceiveOptions::ask`]: a sender waits for a decision.
+    Request {
+        /// The sender.
+        peer: SocketAddr,
+        /// The number of the request.
+        number: u64,
+        /// The number of its files.
+        files: u32,
+        /// Their bytes.
+        bytes: u64,
+        /// The name of the first, made printable.
+        first: String,
+    },
     /// Progress of a file.
     File(SocketAddr, FileEvent),
     /// Bytes received of a file; at most 20 times a second.
@@ -125,8 +150,18 @@ pub fn receive(
     )?;
     let listening = on_event(ReceiveEvent::Listening(server.address()));
     let mut receiver = FileReceiver {
-        directory: Arc::new(directory),
-        claims: Claims::default(),
+        store: Store {
+            directory: Arc::new(directory),
+            claims: Claims::default(),
+            budget: Budget::new(options.max_bytes),
+            executables: options.executables,
+        },
+        rules: OfferRules {
+            dotfiles: options.dotfiles,
+            ask: options.ask.is_some(),
+        },
+        approvals: options.ask.clone().unwrap_or_default(),
+        paces: HashMap::new(),
         once: options.once,
         threads: Vec::new(),
         arrivals: Vec::new(),
@@ -146,8 +181,10 @@ pub fn receive(
 }
 
 struct FileReceiver<'a> {
-    directory: Arc<Directory>,
-    claims: Claims,
+    store: Store,
+    rules: OfferRules,
+    approvals: Approvals,
+    paces: HashMap<u64, Pace>,
     once: bool,
     threads: Vec<JoinHandle<()>>,
     arrivals: Vec<(SocketAddr, Option<String>)>,
@@ -170,6 +207,28 @@ impl FileReceiver<'_> {
         (self.on_event)(ReceiveEvent::File(peer, event))
     }
 
+    /// Passes requests to a person, and their decisions back.
+    fn ask(&mut self, sessions: &mut Sessions<Incoming>) -> ControlFlow<()> {
+        for (number, accept) in self.approvals.take() {
+            if let Some(session) = sessions.get_mut(number) {
+                session.application_mut().decide(accept);
+            }
+        }
+        for (number, session) in sessions.iter_mut() {
+            let peer = session.peer().address;
+            if let Some((files, bytes, first)) = session.application_mut().take_request() {
+                (self.on_event)(ReceiveEvent::Request {
+                    peer,
+                    number,
+                    files,
+                    bytes,
+                    first,
+                })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Decides on offers of names that other connections are receiving.
     fn resolve_conflicts(&self, now: Instant, sessions: &mut Sessions<Incoming>) {
         let mut probed = Vec::new();
@@ -182,7 +241,7 @@ impl FileReceiver<'_> {
         };
         for (number, session) in sessions.iter_mut() {
             let incoming = session.application_mut();
-            for offer in std::mem::take(&mut incoming.new_offers) {
+            for offer in incoming.take_offers() {
                 incoming.contended.push(ContendedOffer {
                     offer,
                     since: now,
@@ -193,7 +252,7 @@ impl FileReceiver<'_> {
                 continue;
             }
             for mut contended in std::mem::take(&mut incoming.contended) {
-                let holders = self.claims.others(&contended.offer.name, number);
+                let holders = self.store.claims.others(&contended.offer.name, number);
                 let waited = now - contended.since;
                 let all_alive = holders.iter().all(|&holder| is_alive(holder, contended.since));
                 if holders.is_empty() || all_alive || waited > CONTEST * 4 {
@@ -229,19 +288,20 @@ impl Service for FileReceiver<'_> {
     type Application = Incoming;
 
     fn accept(&mut self, now: Instant, visitor: &Visitor, number: u64) -> Result<Incoming, String> {
-        let started = Writer::start(Arc::clone(&self.directory), self.claims.clone(), number);
+        let started = Writer::start(self.store.clone(), number);
         let (writer, thread) =
             started.map_err(|error| format!("cannot start a thread: {}", plain(&error)))?;
         self.threads.retain(|thread| !thread.is_finished());
         self.threads.push(thread);
         self.arrivals.push((visitor.peer.address, visitor.name.clone()));
-        Ok(Incoming::new(writer, now))
+        Ok(Incoming::new(writer, self.rules, now))
     }
 
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Incoming>) -> ControlFlow<()> {
         for (peer, name) in std::mem::take(&mut self.arrivals) {
             (self.on_event)(ReceiveEvent::Connected(peer, name))?;
         }
+        self.ask(sessions)?;
         self.resolve_conflicts(now, sessions);
         for (_, session) in sessions.iter_mut() {
             let peer = session.peer().address;
@@ -262,10 +322,13 @@ impl Service for FileReceiver<'_> {
                 }
             }
         }
-        for (_, session) in sessions.iter_mut() {
+        for (number, session) in sessions.iter_mut() {
             let peer = session.peer().address;
-            if now - session.application().progress_at() > IDLE && session.end().is_none() {
-                session.abandon(format!("it has sent nothing for {IDLE}"));
+            let seen = session.application().observation();
+            if session.end().is_none()
+                && let Some(reason) = self.paces.entry(number).or_default().check(now, seen)
+            {
+                session.abandon(reason);
             }
             if let Some((file, name, done, size)) = session.application().progress() {
                 let name = name.to_owned();
@@ -281,7 +344,8 @@ impl Service for FileReceiver<'_> {
         (self.on_event)(ReceiveEvent::Tick)
     }
 
-    fn ended(&mut self, _: Instant, _: u64, mut session: Session<Incoming>) -> ControlFlow<()> {
+    fn ended(&mut self, _: Instant, number: u64, mut session: Session<Incoming>) -> ControlFlow<()> {
+        self.paces.remove(&number);
         let peer = session.peer().address;
         let reason = match session.end() {
             None | Some(End::Finished) => None,

@@ -9,6 +9,8 @@ use transport::Statistics;
 use transport::arq::ArqConfig;
 
 use super::directory::plain;
+use super::folder::{self, Listing};
+use super::message::MAX_TEXT;
 use super::outgoing::{Outcome, Outgoing};
 use super::reader::{FileReader, Source};
 use crate::client;
@@ -21,6 +23,8 @@ use crate::wire::Protection;
 pub struct SendOptions {
     /// The files.
     pub files: Vec<PathBuf>,
+    /// Send folders with all files in them. Links in them are skipped.
+    pub recursive: bool,
     /// The receiver.
     pub to: SocketAddr,
     /// Whether the connection is encrypted and authenticated.
@@ -35,6 +39,7 @@ impl SendOptions {
     pub fn new(files: Vec<PathBuf>, to: SocketAddr, protection: Protection) -> Self {
         Self {
             files,
+            recursive: false,
             to,
             protection,
             protocol: ArqConfig::for_files(),
@@ -81,6 +86,8 @@ pub struct SentFile {
 pub struct SendReport {
     /// The files in the given order. Some may have failed.
     pub files: Vec<SentFile>,
+    /// Links and special files in the folders, which are not sent.
+    pub skipped: u64,
     /// Bytes of file contents sent over the network, each counted once.
     pub bytes: u64,
     /// Time from the start to the receiver's last confirmation, in seconds.
@@ -124,6 +131,26 @@ pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
         .ok_or_else(|| wrong("the host has no address".to_owned()))
 }
 
+/// Returns the files to send with their names, those of folders included.
+fn named_files(options: &SendOptions) -> Result<Listing, Error> {
+    let mut all = Listing::default();
+    for path in &options.files {
+        if options.recursive && path.is_dir() {
+            let listing = folder::list(path).map_err(|(path, reason)| Error::File { path, reason })?;
+            all.files.extend(listing.files);
+            all.skipped += listing.skipped;
+            continue;
+        }
+        let name = path.file_name().ok_or_else(|| Error::File {
+            path: path.clone(),
+            reason: "has no name".to_owned(),
+        })?;
+        all.files
+            .push((path.clone(), name.to_string_lossy().into_owned()));
+    }
+    Ok(all)
+}
+
 /// Sends files. `progress` is called about 20 times a second and may stop it.
 ///
 /// Every file's contents are hashed with BLAKE3, and the receiver publishes a file only if its hash matches. Bytes
@@ -146,14 +173,17 @@ pub fn send_files(
     }
     let mut sources = Vec::new();
     let mut names = Vec::new();
-    for path in &options.files {
+    let listing = named_files(options)?;
+    for (path, name) in listing.files {
         let file = |reason: String| Error::File {
             path: path.clone(),
             reason,
         };
-        sources.push(Source::new(path).map_err(file)?);
-        let name = path.file_name().ok_or_else(|| file("has no name".to_owned()))?;
-        names.push(name.to_string_lossy().into_owned());
+        if name.len() > MAX_TEXT {
+            return Err(file(format!("its path is longer than {MAX_TEXT} bytes")));
+        }
+        sources.push(Source::new(&path).map_err(file)?);
+        names.push(name);
     }
     if sources.is_empty() {
         return Err(Error::Abandoned("no file to send".to_owned()));
@@ -204,6 +234,7 @@ pub fn send_files(
     let bytes = outgoing.streamed();
     Ok(SendReport {
         files,
+        skipped: listing.skipped,
         bytes,
         seconds,
         goodput: bytes as f64 * 8.0 / seconds.max(1e-9),

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
+use super::budget::{Budget, Reservation};
 use super::claims::{Claim, Claims};
 use super::directory::{Directory, Partial, make_executable, plain};
 use super::message::Offer;
@@ -67,17 +68,12 @@ impl Writer {
     ///
     /// # Errors
     /// The system's, if no thread can be started.
-    pub fn start(
-        directory: Arc<Directory>,
-        claims: Claims,
-        session: u64,
-    ) -> io::Result<(Self, JoinHandle<()>)> {
+    pub fn start(store: Store, session: u64) -> io::Result<(Self, JoinHandle<()>)> {
         let (commands, inbox) = sync_channel(QUEUE);
         let (outbox, replies) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut work = Disk {
-            directory,
-            claims,
+            store,
             session,
             cancelled: Arc::clone(&cancelled),
             files: HashMap::new(),
@@ -103,9 +99,21 @@ impl Writer {
     }
 }
 
+/// What the threads of all connections share.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// Where files go.
+    pub directory: Arc<Directory>,
+    /// The files in reception.
+    pub claims: Claims,
+    /// The room for them.
+    pub budget: Budget,
+    /// Whether files may become executable.
+    pub executables: bool,
+}
+
 struct Disk {
-    directory: Arc<Directory>,
-    claims: Claims,
+    store: Store,
     session: u64,
     cancelled: Arc<AtomicBool>,
     files: HashMap<u32, Incoming>,
@@ -134,6 +142,8 @@ struct PartialFile {
     length: u64,
     /// Offset of the first byte of this transfer; `None` before that byte.
     started_at: Option<u64>,
+    /// Room for the bytes that are missing.
+    reserved: Reservation,
     _claim: Claim,
 }
 
@@ -210,7 +220,7 @@ impl Disk {
         if let LocalCopy::Partial(partial) = &incoming.local
             && (spoiled || partial.length == 0)
         {
-            let _ = self.directory.remove(&partial.name);
+            let _ = self.store.directory.remove(&partial.name);
         }
         true
     }
@@ -222,7 +232,7 @@ impl Disk {
     }
 
     fn cannot(&self, what: &str, name: &str, error: &io::Error) -> Refusal {
-        let place = self.directory.path().join(name);
+        let place = self.store.directory.path().join(name);
         format!("cannot {what} {}: {}", place.display(), plain(error))
     }
 
@@ -231,7 +241,7 @@ impl Disk {
         let mut candidates = VecDeque::new();
         for number in 0..=MAX_NUMBER {
             let name = name::numbered(&offer.name, number);
-            match self.directory.open_existing(&name) {
+            match self.store.directory.open_existing(&name) {
                 Ok(Some(file)) => {
                     if file.metadata().is_ok_and(|m| m.len() == offer.size) {
                         candidates.push_back(name);
@@ -245,7 +255,7 @@ impl Disk {
 
     fn propose(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {
         while let Some(name) = self.incoming(number)?.candidates.pop_front() {
-            let Ok(Some(mut file)) = self.directory.open_existing(&name) else {
+            let Ok(Some(mut file)) = self.store.directory.open_existing(&name) else {
                 continue;
             };
             let size = self.incoming(number)?.offer.size;
@@ -265,12 +275,12 @@ impl Disk {
         let offer = self.incoming(number)?.offer.clone();
         for slot in 0..MAX_SLOTS {
             let name = name::partial(&offer.name, slot);
-            let mut file = match self.directory.open_partial(&name) {
+            let mut file = match self.store.directory.open_partial(&name) {
                 Ok(Partial::Mine(file)) => file,
                 Ok(Partial::Taken) => continue,
                 Err(error) => return Err(self.cannot("write", &name, &error)),
             };
-            let claim = self.claims.claim(&offer.name, self.session);
+            let claim = self.store.claims.claim(&offer.name, self.session);
             let failed = |error: io::Error| self.cannot("read", &name, &error);
             let mut length = file.metadata().map_err(failed)?.len();
             if length > offer.size {
@@ -278,16 +288,33 @@ impl Disk {
             }
             file.set_len(length).map_err(failed)?;
             let hasher = prefix::hash(&mut file, length, &self.cancelled).map_err(failed)?;
+            let reserved = match self.reserve(offer.size - length) {
+                Ok(reserved) => reserved,
+                Err(reason) => {
+                    if length == 0 {
+                        let _ = self.store.directory.remove(&name);
+                    }
+                    return Err(reason);
+                }
+            };
             return Ok(PartialFile {
                 name,
                 file,
                 hasher,
                 length,
                 started_at: None,
+                reserved,
                 _claim: claim,
             });
         }
         Err(format!("{MAX_SLOTS} transfers of this name are unfinished"))
+    }
+
+    /// Reserves room for `bytes`.
+    fn reserve(&self, bytes: u64) -> Result<Reservation, Refusal> {
+        // A disk that does not report its free space is not limited by it.
+        let free = self.store.directory.free().unwrap_or(u64::MAX);
+        self.store.budget.reserve(bytes, free)
     }
 
     fn try_next(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {
@@ -300,9 +327,15 @@ impl Disk {
             LocalCopy::Partial(partial) if partial.length > 0 && partial.started_at.is_none() => {
                 partial.length = 0;
                 partial.hasher.reset();
+                let size = incoming.offer.size;
                 if let Err(error) = partial.file.set_len(0) {
                     let name = partial.name.clone();
                     return Err(self.cannot("write", &name, &error));
+                }
+                partial.reserved.release();
+                let reserved = self.reserve(size)?;
+                if let LocalCopy::Partial(partial) = &mut self.incoming(number)?.local {
+                    partial.reserved = reserved;
                 }
                 Ok(Some(Reply::Have(number, 0, blake3::hash(b"").into())))
             }
@@ -337,7 +370,10 @@ impl Disk {
         partial.hasher.update(bytes);
         partial.length += bytes.len() as u64;
         match partial.file.write_all(bytes) {
-            Ok(()) => Ok(None),
+            Ok(()) => {
+                partial.reserved.used(bytes.len() as u64);
+                Ok(None)
+            }
             Err(error) => {
                 partial.give_back_room(&error);
                 let name = partial.name.clone();
@@ -365,10 +401,10 @@ impl Disk {
         };
         let name = partial.name.clone();
         if partial.length != offer.size || <[u8; 32]>::from(partial.hasher.finalize()) != hash {
-            let _ = self.directory.remove(&name);
+            let _ = self.store.directory.remove(&name);
             return Err("the received contents do not match the file's hash; they were discarded".to_owned());
         }
-        match complete(&self.directory, &offer, partial) {
+        match complete(&self.store, &offer, partial) {
             Ok(stored) => {
                 self.files.remove(&number);
                 Ok(Some(Reply::Stored(number, false, stored)))
@@ -382,20 +418,20 @@ impl Disk {
 }
 
 /// Flushes a complete file to the disk and renames it, with a number if the name exists.
-fn complete(directory: &Directory, offer: &Offer, partial: &PartialFile) -> io::Result<String> {
+fn complete(store: &Store, offer: &Offer, partial: &PartialFile) -> io::Result<String> {
     if offer.modified > 0 {
         let modified = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(offer.modified);
         // Not every file system stores the time; only the contents matter.
         let _ = partial.file.set_modified(modified);
     }
-    if offer.executable {
+    if offer.executable && store.executables {
         let _ = make_executable(&partial.file);
     }
     partial.file.sync_all()?;
     for number in 0..=MAX_NUMBER {
         let name = name::numbered(&offer.name, number);
-        if directory.publish(&partial.name, &name)? {
-            directory.sync()?;
+        if store.directory.publish(&partial.name, &name)? {
+            store.directory.sync(&name)?;
             return Ok(name);
         }
     }

@@ -6,7 +6,10 @@ import ipaddress
 import itertools
 import json
 import os
+import queue
 import socket
+import sys
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,8 +48,28 @@ def recv(
     once: Annotated[
         bool, typer.Option("--once", help="Exit after one sender, with code 1 if it failed.")
     ] = False,
+    ask: Annotated[bool, typer.Option("--ask", help="Ask before the first file of each sender.")] = False,
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Most bytes to write in all, e.g. 10GB; further files are refused.",
+            show_default=False,
+        ),
+    ] = None,
+    dotfiles: Annotated[
+        bool, typer.Option("--dotfiles", help="Accept files and folders whose name starts with a dot.")
+    ] = False,
+    executables: Annotated[
+        bool, typer.Option("--executables", help="Make files executable that are so at the sender.")
+    ] = False,
     max_connections: Annotated[
-        int, typer.Option(min=1, max=4096, help="Most senders at a time; further ones are refused.")
+        int,
+        typer.Option(
+            min=1,
+            max=4096,
+            help="Most senders at a time; each may need 10 MiB of memory, all at least 512 MiB.",
+        ),
     ] = 32,
     as_json: AsJson = False,
 ) -> None:
@@ -64,13 +87,24 @@ def recv(
 
     address = addresses.listening(listen, "--listen")
     secured = protection.chosen(code, keys, identity, trusted, insecure) or _new_code()
+    limits = {
+        "once": once,
+        "max_connections": max_connections,
+        "max_bytes": None if max_bytes is None else _bytes(max_bytes),
+        "dotfiles": dotfiles,
+        "executables": executables,
+    }
+    if ask and not sys.stdin.isatty():
+        raise ValueError("--ask needs a terminal for its answers")
     directory = prepare_folder(directory)
     interrupt_on_sigterm()
     received = Received(directory, Transfers(display()), secured)
+    received.questions = Questions(received.transfers) if ask else None
+    approvals = received.questions.approvals if received.questions else None
     stopped = False
     try:
         _native.receive_files(
-            address, str(directory), secured.document, once, max_connections, received.handle
+            address, str(directory), secured.document, json.dumps(limits), received.handle, approvals
         )
     except KeyboardInterrupt:
         stopped = True
@@ -85,6 +119,15 @@ def recv(
         raise typer.Exit(130)
     if once and received.failures:
         raise typer.Exit(1)
+
+
+def _bytes(text: str) -> int:
+    from longfat import _native
+
+    try:
+        return _native.size_bytes(text)
+    except ValueError as error:
+        raise ValueError(f"--max-bytes: {error}") from None
 
 
 def _new_code() -> protection.Protection:
@@ -113,6 +156,34 @@ def prepare_folder(directory: Path | None) -> Path:
     return directory
 
 
+class Questions:
+    """Asks a person about senders, one after another, while files arrive."""
+
+    def __init__(self, transfers: Transfers) -> None:
+        from longfat import _native
+
+        self.approvals = _native.Approvals()
+        self._transfers = transfers
+        self._waiting: queue.Queue[dict[str, Any]] = queue.Queue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def ask(self, event: dict[str, Any]) -> None:
+        """Asks about the sender of a request."""
+        self._waiting.put(event)
+
+    def _run(self) -> None:
+        from longfat.cli.display.transfers import size
+
+        while True:
+            event = self._waiting.get()
+            files = (
+                f"{event['files']:,} files, e.g. {event['first']}" if event["files"] > 1 else event["first"]
+            )
+            self._transfers.note(f"{event['peer']}: offers {files}, {size(event['bytes'])}. Accept? [y/N]")
+            accepted = sys.stdin.readline().strip().lower() in ("y", "yes")
+            self.approvals.decide(event["request"], accepted)
+
+
 @dataclass
 class Received:
     """The received files, reported as they arrive."""
@@ -124,6 +195,8 @@ class Received:
     failures: list[dict[str, Any]] = field(default_factory=list)
     active: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Running transfers by key: `peer`, `name` and `size`."""
+    questions: Questions | None = None
+    """The questions about senders, if they are asked."""
 
     def handle(self, text: str) -> None:
         """Handles an event of `_native.receive_files`."""
@@ -148,6 +221,10 @@ class Received:
 
         if event["name"] is not None:
             self.transfers.note(f"{event['peer']}: connected with the key of {printable(event['name'])}")
+
+    def _request(self, event: dict[str, Any]) -> None:
+        if self.questions is not None:
+            self.questions.ask(event)
 
     def _started(self, event: dict[str, Any]) -> None:
         from longfat.cli.display.transfers import size

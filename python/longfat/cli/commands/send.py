@@ -34,6 +34,9 @@ def send(
         ),
     ],
     given: Given,
+    recursive: Annotated[
+        bool, typer.Option("-r", "--recursive", help="Send folders with all files in them; skip links.")
+    ] = False,
     code: protection.Code = None,
     keys: protection.Keys = False,
     identity: protection.Identity = None,
@@ -67,7 +70,7 @@ def send(
     protocol = _PROTOCOL.read(given, settings or ())
     secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed()
     interrupt_on_sigterm()
-    report = _send(files, address, secured.document, protocol)
+    report = _send(files, address, secured.document, protocol, recursive)
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     failed = [file for file in report["files"] if file["outcome"] == "failed"]
@@ -76,6 +79,8 @@ def send(
             typer.echo(_line(file))
     for file in failed:
         typer.echo(f"longfat: {printable(file['path'])}: failed: {file['detail']}", err=True)
+    if report["skipped"]:
+        typer.echo(f"longfat: {report['skipped']} links and special files skipped", err=True)
     if not as_json:
         typer.echo(summary(report))
     if failed:
@@ -93,7 +98,9 @@ def _typed() -> protection.Protection:
     return typed
 
 
-def _send(files: list[str], address: str, secured: str, protocol: dict[str, Any]) -> dict[str, Any]:
+def _send(
+    files: list[str], address: str, secured: str, protocol: dict[str, Any], recursive: bool
+) -> dict[str, Any]:
     """Sends the files and returns the report. Errors include the bytes that arrived before."""
     from longfat.cli.display.transfers import Transfers, printable, size
     from longfat.progress import display
@@ -118,7 +125,7 @@ def _send(files: list[str], address: str, secured: str, protocol: dict[str, Any]
 
     try:
         report: dict[str, Any] = json.loads(
-            _native.send_files(files, address, secured, json.dumps(protocol), show)
+            _native.send_files(files, address, secured, json.dumps(protocol), show, recursive)
         )
     except KeyboardInterrupt:
         transfers.close()
