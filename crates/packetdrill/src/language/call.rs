@@ -151,7 +151,6 @@ fn structure(cursor: &mut Cursor) -> Result<Expression, ParseError> {
 fn entry(cursor: &mut Cursor) -> Result<Entry, ParseError> {
     let unnamed = |value| Entry {
         name: String::new(),
-        count: None,
         value,
     };
     let Some(Token::Identifier(name)) = cursor.peek().cloned() else {
@@ -161,15 +160,14 @@ fn entry(cursor: &mut Cursor) -> Result<Entry, ParseError> {
         return Ok(unnamed(expression(cursor)?));
     }
     cursor.next();
-    let mut count = None;
+    // A number in parentheses after the name (`msg_iov(2)`) has no effect.
     if cursor.eat('(') {
         let arguments = list(cursor, ')')?;
         if !matches!(cursor.peek(), Some(Token::Mark('='))) {
             return Ok(unnamed(Expression::Call(name, arguments)));
         }
-        count = arguments.into_iter().next();
     }
     cursor.expect('=')?;
     let value = expression(cursor)?;
-    Ok(Entry { name, count, value })
+    Ok(Entry { name, value })
 }

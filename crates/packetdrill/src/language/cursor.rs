@@ -95,6 +95,12 @@ impl Cursor {
         }
     }
 
+    /// Takes a whole number of at most `limit` after the identifier `name`; `None` without that identifier.
+    pub fn named(&mut self, name: &str, what: &str, limit: u64) -> Result<Option<u64>, ParseError> {
+        let here = self.eat_identifier(name);
+        here.then(|| self.integer(what, limit)).transpose()
+    }
+
     /// Takes a whole number of at most `limit`.
     pub fn integer(&mut self, what: &str, limit: u64) -> Result<u64, ParseError> {
         let (Some(Token::Integer(value)) | Some(Token::Hex(value))) = self.peek() else {

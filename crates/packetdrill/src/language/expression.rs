@@ -28,8 +28,6 @@ pub enum Expression {
 pub struct Entry {
     /// The name before `=` (`msg_iov`), or empty.
     pub name: String,
-    /// The number in parentheses after the name (`msg_iov(2)`).
-    pub count: Option<Expression>,
     /// The value.
     pub value: Expression,
 }

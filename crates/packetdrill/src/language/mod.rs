@@ -14,7 +14,7 @@ mod parser;
 mod script;
 
 pub use expression::{Entry, Expression};
-pub use packet::{Direction, EcnMark, Icmp, OptionSpec, PacketSpec, Payload, TcpFlags, TcpSpec};
+pub use packet::{Direction, EcnMark, Icmp, OptionSpec, PacketSpec, Payload, TcpSpec, letters};
 pub use parser::parse;
 pub use script::{Action, Call, Event, Script, Time};
 

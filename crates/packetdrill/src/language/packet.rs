@@ -1,8 +1,7 @@
 //! Packets: `+.1 < S 0:0(0) win 32792 <mss 1000,sackOK>`.
 
-use std::ops::{BitOr, BitOrAssign};
-
 use transport::tcp::fast_open::{Cookie, FastOpen};
+use transport::tcp::{Ecn, Flags};
 
 use super::ParseError;
 use super::cursor::Cursor;
@@ -20,16 +19,28 @@ pub enum Direction {
 /// The ECN bits of the IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EcnMark {
-    /// `[noecn]`.
-    NotEct,
-    /// `[ect0]`.
-    Ect0,
-    /// `[ect1]`.
-    Ect1,
-    /// `[ce]`.
-    Ce,
+    /// `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`.
+    Exactly(Ecn),
     /// `[ect01]`: either ECT codepoint.
     AnyEct,
+}
+
+/// The names of ECN bits.
+const MARKS: [(&str, EcnMark); 5] = [
+    ("noecn", EcnMark::Exactly(Ecn::NotEct)),
+    ("ect0", EcnMark::Exactly(Ecn::Ect0)),
+    ("ect1", EcnMark::Exactly(Ecn::Ect1)),
+    ("ect01", EcnMark::AnyEct),
+    ("ce", EcnMark::Exactly(Ecn::Ce)),
+];
+
+impl EcnMark {
+    /// Returns the mark's name in scripts.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let found = MARKS.iter().find(|(_, mark)| *mark == self);
+        found.map_or("", |(name, _)| name)
+    }
 }
 
 /// A packet of a script.
@@ -55,10 +66,8 @@ pub enum Payload {
 /// A TCP segment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpSpec {
-    /// Source and destination port, if given.
-    pub ports: Option<(u16, u16)>,
     /// Flags.
-    pub flags: TcpFlags,
+    pub flags: Flags,
     /// First sequence number in the script's numbering.
     pub sequence: u32,
     /// Payload bytes.
@@ -101,78 +110,25 @@ pub struct Icmp {
     pub code: Option<String>,
     /// The MTU of the next hop.
     pub mtu: Option<u32>,
-    /// First sequence number and length of the quoted segment.
-    pub about: Option<(u32, u32)>,
 }
 
-/// A set of TCP flags.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpFlags(u8);
+/// Letters of the flags in their printing order.
+const LETTERS: [(char, Flags); 7] = [
+    ('S', Flags::SYN),
+    ('F', Flags::FIN),
+    ('R', Flags::RST),
+    ('P', Flags::PSH),
+    ('E', Flags::ECE),
+    ('W', Flags::CWR),
+    ('.', Flags::ACK),
+];
 
-impl TcpFlags {
-    /// No more data.
-    pub const FIN: Self = Self(1);
-    /// Synchronise sequence numbers.
-    pub const SYN: Self = Self(2);
-    /// Reset.
-    pub const RST: Self = Self(4);
-    /// Push.
-    pub const PSH: Self = Self(8);
-    /// The acknowledgement number is valid.
-    pub const ACK: Self = Self(16);
-    /// ECN echo (RFC 3168).
-    pub const ECE: Self = Self(64);
-    /// Congestion window reduced (RFC 3168).
-    pub const CWR: Self = Self(128);
-
-    /// Letters of the flags in their printing order.
-    const LETTERS: [(char, Self); 7] = [
-        ('S', Self::SYN),
-        ('F', Self::FIN),
-        ('R', Self::RST),
-        ('P', Self::PSH),
-        ('E', Self::ECE),
-        ('W', Self::CWR),
-        ('.', Self::ACK),
-    ];
-
-    /// Whether all of `other` are set.
-    #[must_use]
-    pub const fn contains(self, other: Self) -> bool {
-        self.0 & other.0 == other.0
-    }
-
-    /// Returns these flags without those of `other`.
-    #[must_use]
-    pub const fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
-    }
-}
-
-impl BitOr for TcpFlags {
-    type Output = Self;
-    fn bitor(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-}
-
-impl BitOrAssign for TcpFlags {
-    fn bitor_assign(&mut self, other: Self) {
-        *self = *self | other;
-    }
-}
-
-impl std::fmt::Display for TcpFlags {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut none = true;
-        for (letter, flag) in Self::LETTERS {
-            if self.contains(flag) {
-                none = false;
-                write!(f, "{letter}")?;
-            }
-        }
-        if none { write!(f, "-") } else { Ok(()) }
-    }
+/// Returns flags as scripts write them.
+#[must_use]
+pub fn letters(flags: Flags) -> String {
+    let set = LETTERS.iter().filter(|(_, flag)| flags.contains(*flag));
+    let text: String = set.map(|(letter, _)| letter).collect();
+    if text.is_empty() { "-".to_owned() } else { text }
 }
 
 impl PacketSpec {
@@ -197,22 +153,14 @@ pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
         return Err(cursor.syntax("[ect01] is for outbound packets only".to_owned()));
     }
     encapsulation(cursor)?;
-    if let Some(Token::Identifier(name)) = cursor.peek() {
-        match name.as_str() {
-            "udp" => return Err(cursor.unsupported("UDP packets")),
-            "icmp" => {
-                cursor.next();
-                let payload = Payload::Icmp(icmp(cursor)?);
-                return Ok(PacketSpec {
-                    direction,
-                    ecn,
-                    payload,
-                });
-            }
-            _ => {}
-        }
+    if matches!(cursor.peek(), Some(Token::Identifier(name)) if name == "udp") {
+        return Err(cursor.unsupported("UDP packets"));
     }
-    let payload = Payload::Tcp(tcp(cursor, outbound)?);
+    let payload = if cursor.eat_identifier("icmp") {
+        Payload::Icmp(icmp(cursor)?)
+    } else {
+        Payload::Tcp(tcp(cursor, outbound)?)
+    };
     Ok(PacketSpec {
         direction,
         ecn,
@@ -241,21 +189,19 @@ fn ip_header(cursor: &mut Cursor) -> Result<Option<EcnMark>, ParseError> {
     cursor.next();
     let name = cursor.identifier("a name about the IP header (noecn, ect0, ect1, ect01, ce, tos)")?;
     let ecn = match name.as_str() {
-        "noecn" => EcnMark::NotEct,
-        "ect0" => EcnMark::Ect0,
-        "ect1" => EcnMark::Ect1,
-        "ect01" => EcnMark::AnyEct,
-        "ce" => EcnMark::Ce,
-        "tos" => match cursor.integer("the type of service", 255)? {
-            0 => EcnMark::NotEct,
-            1 => EcnMark::Ect1,
-            2 => EcnMark::Ect0,
-            3 => EcnMark::Ce,
+        "tos" => EcnMark::Exactly(match cursor.integer("the type of service", 255)? {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            3 => Ecn::Ce,
             tos => return Err(cursor.unsupported(format!("the type of service {tos:#x}"))),
-        },
+        }),
         "flowlabel" => return Err(cursor.unsupported("IPv6 flow labels")),
         "ttl" => return Err(cursor.unsupported("the time to live of packets")),
-        other => return Err(cursor.syntax(format!("`{other}` is not an IP header field"))),
+        other => match MARKS.iter().find(|(name, _)| *name == other) {
+            Some((_, mark)) => *mark,
+            None => return Err(cursor.syntax(format!("`{other}` is not an IP header field"))),
+        },
     };
     if cursor.peek() == Some(&Token::Mark(',')) {
         return Err(cursor.unsupported("IPv6 flow labels"));
@@ -270,49 +216,31 @@ fn icmp(cursor: &mut Cursor) -> Result<Icmp, ParseError> {
         Some(Token::Identifier(name)) if name != "mtu" && name != "id" => cursor.identifier("the code").ok(),
         _ => None,
     };
-    let mtu = if cursor.eat_identifier("mtu") {
-        Some(cursor.integer("an MTU", u64::from(u16::MAX))? as u32)
-    } else {
-        None
-    };
+    let mtu = cursor.named("mtu", "an MTU", u64::from(u16::MAX))?;
+    let mtu = mtu.map(|mtu| mtu as u32);
     if cursor.eat_identifier("id") {
         return Err(cursor.unsupported("ICMP echo"));
     }
-    let mut about = None;
     if cursor.eat('[') {
         if matches!(cursor.peek(), Some(Token::Identifier(_))) {
             return Err(cursor.unsupported("ICMP messages about packets other than TCP"));
         }
-        about = Some(range(cursor)?);
+        range(cursor)?;
         cursor.expect(']')?;
     }
-    Ok(Icmp {
-        kind,
-        code,
-        mtu,
-        about,
-    })
+    Ok(Icmp { kind, code, mtu })
 }
 
 fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
-    let mut ports = None;
     if matches!(cursor.peek(), Some(Token::Integer(_))) && cursor.peek_second() == Some(&Token::Mark('>')) {
-        let source = cursor.integer("a port", 65_535)? as u16;
+        cursor.integer("a port", 65_535)?;
         cursor.expect('>')?;
-        ports = Some((source, cursor.integer("a port", 65_535)? as u16));
+        cursor.integer("a port", 65_535)?;
     }
     let flags = flags(cursor)?;
     let (sequence, length) = range(cursor)?;
-    let acknowledgement = if cursor.eat_identifier("ack") {
-        Some(cursor.integer("an acknowledgement number", U32)? as u32)
-    } else {
-        None
-    };
-    let window = if cursor.eat_identifier("win") {
-        Some(cursor.integer("a window", 65_535)? as u16)
-    } else {
-        None
-    };
+    let acknowledgement = cursor.named("ack", "an acknowledgement number", U32)?;
+    let window = cursor.named("win", "a window", 65_535)?;
     if cursor.eat_identifier("urg") {
         return Err(cursor.unsupported("urgent data"));
     }
@@ -324,12 +252,11 @@ fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
         return Err(cursor.syntax("`<...>` is for outbound packets only".to_owned()));
     }
     Ok(TcpSpec {
-        ports,
         flags,
         sequence,
         length,
-        acknowledgement,
-        window,
+        acknowledgement: acknowledgement.map(|number| number as u32),
+        window: window.map(|window| window as u16),
         options,
     })
 }
@@ -337,8 +264,8 @@ fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
 const U32: u64 = u32::MAX as u64;
 
 /// Parses `S.`, `FP.`, `.`, or `-` for no flags.
-fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
-    let mut flags = TcpFlags::default();
+fn flags(cursor: &mut Cursor) -> Result<Flags, ParseError> {
+    let mut flags = Flags::NONE;
     match cursor.peek().cloned() {
         Some(Token::Mark('-')) => {
             cursor.next();
@@ -347,7 +274,7 @@ fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
         Some(Token::Float(_)) => return Err(cursor.unsupported("the counter of accurate ECN (RFC 9768)")),
         Some(Token::Identifier(name)) => {
             for letter in name.chars() {
-                let known = TcpFlags::LETTERS.iter().find(|(name, _)| *name == letter);
+                let known = LETTERS.iter().find(|(name, _)| *name == letter);
                 match (known, letter) {
                     (Some((_, flag)), _) => flags |= *flag,
                     (None, 'A' | '0'..='7') => return Err(cursor.unsupported("accurate ECN (RFC 9768)")),
@@ -366,7 +293,7 @@ fn flags(cursor: &mut Cursor) -> Result<TcpFlags, ParseError> {
         _ => return Err(cursor.expected("TCP flags")),
     }
     if cursor.eat('.') {
-        flags |= TcpFlags::ACK;
+        flags |= Flags::ACK;
     }
     Ok(flags)
 }

@@ -107,9 +107,10 @@ fn event_time(cursor: &mut Cursor) -> Result<Time, ParseError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Direction, Expression, Payload, TcpFlags};
+    use super::super::{Direction, Expression, Payload};
     use super::*;
     use foundation::Duration;
+    use transport::tcp::Flags;
 
     fn one(text: &str) -> Event {
         let script = parse(text).unwrap();
@@ -169,7 +170,7 @@ mod tests {
         let Payload::Tcp(tcp) = packet.payload else {
             panic!()
         };
-        assert_eq!(tcp.flags, TcpFlags::SYN | TcpFlags::ECE | TcpFlags::ACK);
+        assert_eq!(tcp.flags, Flags::SYN | Flags::ECE | Flags::ACK);
         assert_eq!((tcp.acknowledgement, tcp.window), (Some(1), Some(5)));
         assert_eq!(tcp.options.unwrap().len(), 4);
     }

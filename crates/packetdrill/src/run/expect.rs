@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use foundation::{Duration, Instant};
 use transport::tcp::{Ecn, Flags, Segment};
 
-use super::segment::{Mapping, describe_spec, to_script};
+use super::segment::Mapping;
 use super::settings::HostSettings;
 use super::tested::SentSegment;
-use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
+use crate::language::{EcnMark, OptionSpec, TcpSpec};
 
 /// Consecutive segments as one packet, as a device with segmentation offload sees them.
 #[derive(Clone, Copy, Debug)]
@@ -88,49 +88,42 @@ pub fn mismatch(
     since_start: Duration,
 ) -> Option<String> {
     let segment = &packet.segment;
-    let what = header_mismatch(packet, spec, ecn, mapping).or_else(|| {
-        let options = spec.options.as_deref()?;
-        options_mismatch(segment, options, mapping, settings, since_start)
+    let actual = mapping.outbound(segment);
+    let what = header_mismatch(packet, &actual, spec, ecn).or_else(|| {
+        let expected = spec.options.as_deref()?;
+        other_option(actual.options.as_deref()?, expected)
+            .or_else(|| stamps_mismatch(segment, expected, mapping, settings, since_start))
     })?;
     Some(format!("{} ({what})", mapping.describe(segment)))
 }
 
 fn header_mismatch(
     packet: &Packet,
+    actual: &TcpSpec,
     spec: &TcpSpec,
     ecn: Option<EcnMark>,
-    mapping: &Mapping,
 ) -> Option<&'static str> {
-    let segment = &packet.segment;
-    let mut flags = (to_script(segment.flags), spec.flags);
-    if packet.count > 1 {
-        // Inside a large packet the kernel's segmentation sets PSH, not TCP: Linux forces it on each packet of
-        // several segments.
-        flags = (flags.0.without(TcpFlags::PSH), flags.1.without(TcpFlags::PSH));
-    }
-    let acknowledges = segment.has(Flags::ACK);
+    // Inside a large packet the kernel's segmentation sets PSH, not TCP: Linux forces it on each packet of several
+    // segments.
+    let ignored = if packet.count > 1 { Flags::PSH } else { Flags::NONE };
+    let compared = |flags: Flags| flags.bits() & !ignored.bits();
+    let codepoint = packet.segment.ecn;
     let marked = match ecn {
         None => true,
-        Some(EcnMark::NotEct) => segment.ecn == Ecn::NotEct,
-        Some(EcnMark::Ect0) => segment.ecn == Ecn::Ect0,
-        Some(EcnMark::Ect1) => segment.ecn == Ecn::Ect1,
-        Some(EcnMark::AnyEct) => matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1),
-        Some(EcnMark::Ce) => segment.ecn == Ecn::Ce,
+        Some(EcnMark::Exactly(wanted)) => codepoint == wanted,
+        Some(EcnMark::AnyEct) => matches!(codepoint, Ecn::Ect0 | Ecn::Ect1),
     };
+    let acknowledged = spec.acknowledgement.unwrap_or(0);
     let checks = [
-        (flags.0 == flags.1, "other flags"),
+        (compared(actual.flags) == compared(spec.flags), "other flags"),
+        (actual.sequence == spec.sequence, "another sequence number"),
+        (actual.length == spec.length, "another length"),
         (
-            mapping.sequence(segment) == spec.sequence,
-            "another sequence number",
-        ),
-        (segment.length == spec.length, "another length"),
-        (
-            !acknowledges
-                || mapping.peer_number(segment, segment.acknowledgement) == spec.acknowledgement.unwrap_or(0),
+            actual.acknowledgement.is_none_or(|number| number == acknowledged),
             "another acknowledgement number",
         ),
         (
-            spec.window.is_none_or(|window| window == segment.window),
+            spec.window.is_none() || spec.window == actual.window,
             "another window",
         ),
         (marked, "another ECN codepoint"),
@@ -138,71 +131,57 @@ fn header_mismatch(
     checks.into_iter().find(|(fine, _)| !fine).map(|(_, what)| what)
 }
 
-/// Compares options one by one; segments do not specify padding and order.
-fn options_mismatch(
+/// Compares options other than timestamps one by one; segments do not specify padding and order.
+fn other_option(actual: &[OptionSpec], expected: &[OptionSpec]) -> Option<&'static str> {
+    let kinds: [(fn(&OptionSpec) -> bool, _); 5] = [
+        (|o| matches!(o, OptionSpec::Mss(_)), "another MSS option"),
+        (
+            |o| matches!(o, OptionSpec::WindowScale(_)),
+            "another window scale option",
+        ),
+        (
+            |o| matches!(o, OptionSpec::SackPermitted),
+            "another SACK-permitted option",
+        ),
+        (
+            |o| matches!(o, OptionSpec::FastOpen(_)),
+            "another Fast Open option",
+        ),
+        (
+            |o| matches!(o, OptionSpec::Sack(blocks) if !blocks.is_empty()),
+            "other SACK blocks",
+        ),
+    ];
+    let find =
+        |listed: &[OptionSpec], kind: fn(&OptionSpec) -> bool| listed.iter().find(|o| kind(o)).cloned();
+    let differs = |kind| find(actual, kind) != find(expected, kind);
+    kinds
+        .into_iter()
+        .find(|(kind, _)| differs(*kind))
+        .map(|(_, what)| what)
+}
+
+fn stamps_mismatch(
     segment: &Segment,
     expected: &[OptionSpec],
     mapping: &mut Mapping,
     settings: &HostSettings,
     since_start: Duration,
 ) -> Option<&'static str> {
-    let actual = &segment.options;
-    let find = |wanted: fn(&OptionSpec) -> bool| expected.iter().find(|option| wanted(option));
-    let mss = match find(|option| matches!(option, OptionSpec::Mss(_))) {
-        Some(OptionSpec::Mss(bytes)) => Some(*bytes),
+    let wanted = expected.iter().find_map(|option| match option {
+        OptionSpec::Timestamps(value, echo) => Some((*value, *echo)),
         _ => None,
-    };
-    if actual.mss != mss {
-        return Some("another MSS option");
-    }
-    let scale = match find(|option| matches!(option, OptionSpec::WindowScale(_))) {
-        Some(OptionSpec::WindowScale(shift)) => Some(*shift),
-        _ => None,
-    };
-    if actual.window_scale != scale {
-        return Some("another window scale option");
-    }
-    if actual.sack_permitted != expected.contains(&OptionSpec::SackPermitted) {
-        return Some("another SACK-permitted option");
-    }
-    let fast_open = match find(|option| matches!(option, OptionSpec::FastOpen(_))) {
-        Some(OptionSpec::FastOpen(option)) => Some(*option),
-        _ => None,
-    };
-    if actual.opening().fast_open != fast_open {
-        return Some("another Fast Open option");
-    }
-    let blocks: Vec<(u32, u32)> = actual
-        .sack
-        .as_slice()
-        .iter()
-        .map(|(left, right)| {
-            (
-                mapping.peer_number(segment, *left),
-                mapping.peer_number(segment, *right),
-            )
-        })
-        .collect();
-    let wanted = match find(|option| matches!(option, OptionSpec::Sack(_))) {
-        Some(OptionSpec::Sack(blocks)) => blocks.clone(),
-        _ => Vec::new(),
-    };
-    if blocks != wanted {
-        return Some("other SACK blocks");
-    }
-    match (
-        actual.timestamps,
-        find(|option| matches!(option, OptionSpec::Timestamps(..))),
-    ) {
+    });
+    match (segment.options.timestamps, wanted) {
         (None, None) => None,
-        (Some(stamps), Some(OptionSpec::Timestamps(value, echo))) => {
-            mapping.pair(*value, stamps.value);
-            if stamps.echo != *echo {
+        (Some(stamps), Some((value, echo))) => {
+            mapping.pair(value, stamps.value);
+            if stamps.echo != echo {
                 return Some("another echoed timestamp");
             }
             let tick = settings.timestamp_tick?;
             let counted = mapping.stamp_to_script(stamps.value)?;
-            let off = tick * u64::from((counted.wrapping_sub(*value) as i32).unsigned_abs());
+            let off = tick * u64::from((counted.wrapping_sub(value) as i32).unsigned_abs());
             let tolerance = settings
                 .tolerance
                 .max(since_start.mul_f64(settings.tolerance_percent / 100.0));
@@ -210,9 +189,4 @@ fn options_mismatch(
         }
         _ => Some("another timestamps option"),
     }
-}
-
-/// Describes the expected packet.
-pub fn expectation(spec: &TcpSpec, ecn: Option<EcnMark>) -> String {
-    describe_spec(spec, ecn)
 }

@@ -1,19 +1,20 @@
 //! The event loop: advances time, acts, and compares.
 
 use foundation::{Duration, Instant};
+use transport::tcp::Flags;
 
 use super::calls::{self, Answer, Attempt, Stop};
 use super::expect;
 use super::info;
 use super::outcome::{Mismatch, Outcome, Report};
-use super::segment::Mapping;
+use super::segment::{Mapping, describe_spec};
 use super::settings::HostSettings;
 use super::symbols;
 use super::tested::TestedConnection;
 use super::world::{START, World};
 use crate::interpreter::{Failure, Interpreter};
 use crate::language::{
-    Action, Call, Direction, Event, Icmp, PacketSpec, ParseError, Payload, TcpFlags, TcpSpec, Time, parse,
+    Action, Call, Direction, Event, Icmp, PacketSpec, ParseError, Payload, TcpSpec, Time, parse,
 };
 
 /// How long to look for an expected packet after its time, so that a mismatch can report when it was sent.
@@ -113,7 +114,7 @@ impl<'a> Runner<'a> {
     fn all(&mut self, setup: &Option<(String, u32)>, events: &'a [Event]) -> Result<(), Stop> {
         if let Some((commands, line)) = setup {
             self.line = *line;
-            self.world.settings.command(commands).map_err(Stop::Unsupported)?;
+            self.world.settings.command(commands)?;
         }
         let problems = self.world.settings.tcp.validate();
         if let Some(problem) = problems.first() {
@@ -151,7 +152,7 @@ impl<'a> Runner<'a> {
                 when.from
             }
             Action::Command(command) => {
-                self.world.settings.command(command).map_err(Stop::Unsupported)?;
+                self.world.settings.command(command)?;
                 when.from
             }
             Action::Code(code) => {
@@ -211,7 +212,7 @@ impl<'a> Runner<'a> {
                 .min()
                 .unwrap_or(to)
                 .min(to);
-            self.world.step(next).map_err(Stop::Unsupported)?;
+            self.world.step(next)?;
             self.retry()?;
             if next == to && self.world.timeout().is_none_or(|due| due > to) {
                 return Ok(());
@@ -222,9 +223,7 @@ impl<'a> Runner<'a> {
     fn inbound(&mut self, packet: &PacketSpec) -> Result<(), Stop> {
         match &packet.payload {
             Payload::Tcp(spec) => {
-                let bare = Mapping::default()
-                    .inbound(spec, packet.ecn)
-                    .map_err(Stop::Unsupported)?;
+                let bare = Mapping::default().inbound(spec, packet.ecn)?;
                 let make = |tested: &TestedConnection| tested.mapping.inbound(spec, packet.ecn);
                 self.world.arrive(make, bare).map_err(Stop::Unsupported)
             }
@@ -260,7 +259,7 @@ impl<'a> Runner<'a> {
                 (false, true) => format!(" at {}", seconds(when.from)),
                 (false, false) => format!(" from {} to {}", seconds(when.from), seconds(when.to)),
             };
-            format!("{}{time}", expect::expectation(spec, packet.ecn))
+            format!("{}{time}", describe_spec(spec, packet.ecn))
         };
         let deadline = when.to.min(self.world.now + PATIENCE) + when.tolerance + PATIENCE;
         let found = loop {
@@ -284,7 +283,7 @@ impl<'a> Runner<'a> {
         let tested = self.world.connection();
         let mapping = match tested {
             Some(tested) => {
-                if spec.flags.contains(TcpFlags::SYN) {
+                if spec.flags.contains(Flags::SYN) {
                     // The script chooses its number for the initial sequence number.
                     tested.mapping.name_initial(spec.sequence);
                 }
@@ -414,7 +413,7 @@ impl<'a> Runner<'a> {
                     seen: "no return".to_owned(),
                 });
             };
-            self.world.step(next).map_err(Stop::Unsupported)?;
+            self.world.step(next)?;
         }
     }
 
@@ -429,7 +428,7 @@ impl<'a> Runner<'a> {
         };
         let wanted = match &call.result {
             crate::language::Expression::Ellipsis => None,
-            result => Some(symbols::number(result).map_err(Stop::Unsupported)?),
+            result => Some(symbols::number(result)?),
         };
         let same_error = match (&call.errno, error) {
             (Some(wanted), Some(error)) => wanted == error,

@@ -4,7 +4,7 @@ use transport::tcp::fast_open::FastOpen;
 use transport::tcp::options::OpeningOptions;
 use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
 
-use crate::language::{EcnMark, OptionSpec, TcpFlags, TcpSpec};
+use crate::language::{EcnMark, OptionSpec, TcpSpec, letters};
 
 /// The number mapping of one connection. In segments with SYN, a script writes the peer's sequence numbers as they are
 /// and chooses the machine's initial number; in all others both sides count from their SYN, which is zero. The script
@@ -49,18 +49,6 @@ impl Mapping {
         }
     }
 
-    /// Returns the sequence number of an outbound segment in the script's numbering.
-    pub fn sequence(&self, segment: &Segment) -> u32 {
-        let (own, _) = self.offsets(segment.has(Flags::SYN));
-        segment.sequence.0.wrapping_sub(own)
-    }
-
-    /// Returns a number of the peer's stream in an outbound segment, in the script's numbering.
-    pub fn peer_number(&self, segment: &Segment, number: SequenceNumber) -> u32 {
-        let (_, peer) = self.offsets(segment.has(Flags::SYN));
-        number.0.wrapping_sub(peer)
-    }
-
     /// Records that the script's timestamp `script` is the machine's timestamp `actual`.
     pub fn pair(&mut self, script: u32, actual: u32) {
         self.stamps.push((script, actual));
@@ -88,7 +76,7 @@ impl Mapping {
     /// # Errors
     /// If an option does not fit into a segment.
     pub fn inbound(&self, spec: &TcpSpec, ecn: Option<EcnMark>) -> Result<Segment, String> {
-        let (own, peer) = self.offsets(spec.flags.contains(TcpFlags::SYN));
+        let (own, peer) = self.offsets(spec.flags.contains(Flags::SYN));
         let mut options = Options::default();
         for option in spec.options.iter().flatten() {
             match option {
@@ -105,7 +93,7 @@ impl Mapping {
                     }
                 }
                 OptionSpec::Timestamps(value, echo) => {
-                    let acknowledges = spec.flags.contains(TcpFlags::ACK);
+                    let acknowledges = spec.flags.contains(Flags::ACK);
                     let echo = if acknowledges {
                         self.stamp_to_machine(*echo)
                     } else {
@@ -120,103 +108,76 @@ impl Mapping {
             }
         }
         let acknowledgement = match spec.acknowledgement {
-            Some(number) if spec.flags.contains(TcpFlags::ACK) => number.wrapping_add(own),
+            Some(number) if spec.flags.contains(Flags::ACK) => number.wrapping_add(own),
             Some(number) => number,
             None => 0,
         };
         Ok(Segment {
             sequence: SequenceNumber(spec.sequence.wrapping_add(peer)),
             acknowledgement: SequenceNumber(acknowledgement),
-            flags: to_machine(spec.flags),
+            flags: spec.flags,
             window: spec.window.unwrap_or(0),
             length: spec.length,
             options,
             ecn: match ecn {
-                None | Some(EcnMark::NotEct) => Ecn::NotEct,
-                Some(EcnMark::Ect0 | EcnMark::AnyEct) => Ecn::Ect0,
-                Some(EcnMark::Ect1) => Ecn::Ect1,
-                Some(EcnMark::Ce) => Ecn::Ce,
+                None => Ecn::NotEct,
+                Some(EcnMark::Exactly(codepoint)) => codepoint,
+                Some(EcnMark::AnyEct) => Ecn::Ect0,
             },
         })
     }
 
-    /// Describes a segment of the machine in the script's notation.
-    pub fn describe(&self, segment: &Segment) -> String {
-        let from = self.sequence(segment);
-        let to = from.wrapping_add(segment.length);
-        let ecn = match segment.ecn {
-            Ecn::NotEct => "",
-            Ecn::Ect0 => "[ect0] ",
-            Ecn::Ect1 => "[ect1] ",
-            Ecn::Ce => "[ce] ",
-        };
-        let mut text = format!(
-            "{ecn}{} {from}:{to}({})",
-            to_script(segment.flags),
-            segment.length
-        );
-        if segment.has(Flags::ACK) {
-            text.push_str(&format!(
-                " ack {}",
-                self.peer_number(segment, segment.acknowledgement)
-            ));
+    /// Converts a segment of the machine; its options have no padding.
+    pub fn outbound(&self, segment: &Segment) -> TcpSpec {
+        let (own, peer) = self.offsets(segment.has(Flags::SYN));
+        let options = &segment.options;
+        let number = |number: SequenceNumber| number.0.wrapping_sub(peer);
+        let blocks = options.sack.as_slice().iter();
+        let blocks: Vec<(u32, u32)> = blocks
+            .map(|(left, right)| (number(*left), number(*right)))
+            .collect();
+        let stamps = options.timestamps.map(|stamps| {
+            let value = self.stamp_to_script(stamps.value).unwrap_or(stamps.value);
+            OptionSpec::Timestamps(value, stamps.echo)
+        });
+        let listed = [
+            options.mss.map(OptionSpec::Mss),
+            options.sack_permitted.then_some(OptionSpec::SackPermitted),
+            stamps,
+            options.window_scale.map(OptionSpec::WindowScale),
+            (!blocks.is_empty()).then_some(OptionSpec::Sack(blocks)),
+            options.opening().fast_open.map(OptionSpec::FastOpen),
+        ];
+        TcpSpec {
+            flags: segment.flags,
+            sequence: segment.sequence.0.wrapping_sub(own),
+            length: segment.length,
+            acknowledgement: segment.has(Flags::ACK).then(|| number(segment.acknowledgement)),
+            window: Some(segment.window),
+            options: Some(listed.into_iter().flatten().collect()),
         }
-        text.push_str(&format!(" win {}", segment.window));
-        let options = self.describe_options(segment);
-        if !options.is_empty() {
-            text.push_str(&format!(" <{options}>"));
-        }
-        text
     }
 
-    /// Describes options in the script's notation, without padding.
-    fn describe_options(&self, segment: &Segment) -> String {
-        let options = &segment.options;
-        let mut parts = Vec::new();
-        if let Some(bytes) = options.mss {
-            parts.push(format!("mss {bytes}"));
-        }
-        if options.sack_permitted {
-            parts.push("sackOK".to_owned());
-        }
-        if let Some(stamps) = options.timestamps {
-            let value = self.stamp_to_script(stamps.value).unwrap_or(stamps.value);
-            parts.push(format!("TS val {value} ecr {}", stamps.echo));
-        }
-        if let Some(shift) = options.window_scale {
-            parts.push(format!("wscale {shift}"));
-        }
-        if !options.sack.is_empty() {
-            let blocks: Vec<String> = options
-                .sack
-                .as_slice()
-                .iter()
-                .map(|(left, right)| {
-                    let number = |edge| self.peer_number(segment, edge);
-                    format!("{}:{}", number(*left), number(*right))
-                })
-                .collect();
-            parts.push(format!("sack {}", blocks.join(" ")));
-        }
-        if let Some(option) = options.opening().fast_open {
-            parts.push(describe_fast_open(option));
-        }
-        parts.join(",")
+    /// Describes a segment of the machine in the script's notation.
+    pub fn describe(&self, segment: &Segment) -> String {
+        let marked = segment.ecn != Ecn::NotEct;
+        describe_spec(
+            &self.outbound(segment),
+            marked.then_some(EcnMark::Exactly(segment.ecn)),
+        )
     }
 }
 
-/// Describes an expected segment in the script's notation.
+/// Describes a segment in the script's notation.
 pub fn describe_spec(spec: &TcpSpec, ecn: Option<EcnMark>) -> String {
-    let ecn = match ecn {
-        None => "",
-        Some(EcnMark::NotEct) => "[noecn] ",
-        Some(EcnMark::Ect0) => "[ect0] ",
-        Some(EcnMark::Ect1) => "[ect1] ",
-        Some(EcnMark::AnyEct) => "[ect01] ",
-        Some(EcnMark::Ce) => "[ce] ",
-    };
+    let ecn = ecn.map_or_else(String::new, |mark| format!("[{}] ", mark.name()));
     let to = spec.sequence.wrapping_add(spec.length);
-    let mut text = format!("{ecn}{} {}:{to}({})", spec.flags, spec.sequence, spec.length);
+    let mut text = format!(
+        "{ecn}{} {}:{to}({})",
+        letters(spec.flags),
+        spec.sequence,
+        spec.length
+    );
     if let Some(number) = spec.acknowledgement {
         text.push_str(&format!(" ack {number}"));
     }
@@ -249,35 +210,7 @@ fn describe_option(option: &OptionSpec) -> Option<String> {
             format!("sack {}", blocks.join(" "))
         }
         OptionSpec::Timestamps(value, echo) => format!("TS val {value} ecr {echo}"),
-        OptionSpec::FastOpen(option) => describe_fast_open(*option),
+        OptionSpec::FastOpen(FastOpen::Request) => "FO".to_owned(),
+        OptionSpec::FastOpen(FastOpen::Cookie(cookie)) => format!("FO {cookie}"),
     })
-}
-
-fn describe_fast_open(option: FastOpen) -> String {
-    match option {
-        FastOpen::Request => "FO".to_owned(),
-        FastOpen::Cookie(cookie) => format!("FO {cookie}"),
-    }
-}
-
-const PAIRS: [(TcpFlags, Flags); 7] = [
-    (TcpFlags::FIN, Flags::FIN),
-    (TcpFlags::SYN, Flags::SYN),
-    (TcpFlags::RST, Flags::RST),
-    (TcpFlags::PSH, Flags::PSH),
-    (TcpFlags::ACK, Flags::ACK),
-    (TcpFlags::ECE, Flags::ECE),
-    (TcpFlags::CWR, Flags::CWR),
-];
-
-/// Converts flags of the script.
-fn to_machine(flags: TcpFlags) -> Flags {
-    let set = PAIRS.iter().filter(|(script, _)| flags.contains(*script));
-    set.fold(Flags::NONE, |all, (_, machine)| all | *machine)
-}
-
-/// Converts flags of the machine.
-pub fn to_script(flags: Flags) -> TcpFlags {
-    let set = PAIRS.iter().filter(|(_, machine)| flags.contains(*machine));
-    set.fold(TcpFlags::default(), |all, (script, _)| all | *script)
 }

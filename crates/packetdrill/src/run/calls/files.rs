@@ -1,6 +1,9 @@
 //! Calls on any file: fcntl, ioctl, open.
 
-use super::{Answer, CallResult, Stop, argument, connection, flags, number, returned, socket, symbol};
+use super::{
+    Answer, CallError, CallResult, Stop, argument, connection, flags, number, returned, socket, symbol,
+    unsupported,
+};
 use crate::language::{Call, Expression};
 use crate::run::sockets::File;
 use crate::run::symbols::{self, O_NONBLOCK};
@@ -10,10 +13,7 @@ use crate::run::world::World;
 pub fn fcntl(world: &mut World, call: &Call) -> CallResult {
     let command = symbol(call, 1)?.to_owned();
     let wanted = flags(call, 2)?;
-    let socket = match socket(world, call) {
-        Ok(socket) => socket,
-        Err(answer) => return Ok(answer),
-    };
+    let socket = socket(world, call)?;
     match command.as_str() {
         "F_GETFL" => Ok(Answer::Value(
             2 | if socket.nonblocking { O_NONBLOCK as i64 } else { 0 },
@@ -22,32 +22,30 @@ pub fn fcntl(world: &mut World, call: &Call) -> CallResult {
             socket.nonblocking = wanted & O_NONBLOCK != 0;
             Ok(Answer::Value(0))
         }
-        _ => Err(Stop::Unsupported(format!("fcntl({command})"))),
+        _ => unsupported(format!("fcntl({command})")),
     }
 }
 
 /// `ioctl(4, SIOCINQ, [1000])`: compares the value in brackets.
 pub fn ioctl(world: &mut World, call: &Call) -> CallResult {
     let request = symbol(call, 1)?.to_owned();
-    let tested = match connection(world, call) {
-        Ok((tested, _)) => tested,
-        Err(answer) => return Ok(answer),
-    };
+    let (tested, _) = connection(world, call)?;
     let actual = match request.as_str() {
         // A FIN behind the data does not count.
         "SIOCINQ" | "FIONREAD" => tested.machine.readable(),
-        _ => return Err(Stop::Unsupported(format!("ioctl({request})"))),
+        _ => return unsupported(format!("ioctl({request})")),
     };
     let expected = argument(call, 2)?;
     if expected == &Expression::Ellipsis {
         return Ok(Answer::Value(0));
     }
-    let figure = symbols::number(expected).map_err(Stop::Unsupported)?;
+    let figure = symbols::number(expected)?;
     if figure != actual as i64 {
         return Err(Stop::Mismatch {
             expected: format!("{request} [{figure}]"),
             seen: format!("[{actual}]"),
-        });
+        }
+        .into());
     }
     Ok(Answer::Value(0))
 }
@@ -60,7 +58,7 @@ pub fn open(world: &mut World, call: &Call) -> CallResult {
 }
 
 /// Returns the number of a file; `None` if it is not open.
-pub fn opened(world: &World, call: &Call, index: usize) -> Result<Option<i64>, Stop> {
+pub fn opened(world: &World, call: &Call, index: usize) -> Result<Option<i64>, CallError> {
     let number = number(call, index)?;
     Ok(world.files.contains_key(&number).then_some(number))
 }

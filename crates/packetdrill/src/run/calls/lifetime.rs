@@ -1,7 +1,8 @@
 //! The lifetime of sockets: socket, bind, listen, accept, connect, close, shutdown.
 
 use super::{
-    Answer, Attempt, CallResult, Stop, argument, connection, flags, number, returned, socket as find, symbol,
+    Answer, Attempt, CallError, CallResult, argument, blocked, connection, flags, number, returned,
+    socket as find, symbol, unsupported,
 };
 use crate::language::{Call, Expression};
 use crate::run::sockets::{File, Role, Socket};
@@ -14,13 +15,13 @@ pub fn socket(world: &mut World, call: &Call) -> CallResult {
     let kind = argument(call, 1)?.to_string();
     let mut parts = kind.split('|');
     if parts.next() != Some("SOCK_STREAM") {
-        return Err(Stop::Unsupported(format!("sockets of type {kind}")));
+        return unsupported(format!("sockets of type {kind}"));
     }
     let nonblocking = parts.any(|part| part == "SOCK_NONBLOCK");
     let protocol = argument(call, 2)?;
     let tcp = matches!(protocol, Expression::Symbol(name) if name == "IPPROTO_TCP");
     if !tcp && protocol != &Expression::Integer(0) {
-        return Err(Stop::Unsupported(format!("sockets of protocol {protocol}")));
+        return unsupported(format!("sockets of protocol {protocol}"));
     }
     let socket = Socket {
         nonblocking,
@@ -32,25 +33,19 @@ pub fn socket(world: &mut World, call: &Call) -> CallResult {
 
 /// `bind(3, ..., ...)`: addresses are ignored.
 pub fn bind(world: &mut World, call: &Call) -> CallResult {
-    Ok(match find(world, call) {
-        Ok(_) => Answer::Value(0),
-        Err(answer) => answer,
-    })
+    find(world, call)?;
+    Ok(Answer::Value(0))
 }
 
 /// `listen(3, 1)`.
 pub fn listen(world: &mut World, call: &Call) -> CallResult {
-    Ok(match find(world, call) {
-        Ok(socket) => match socket.role {
-            Role::Fresh => {
-                socket.role = Role::Listening(Vec::new());
-                Answer::Value(0)
-            }
-            Role::Listening(_) => Answer::Value(0),
-            Role::Connection(_) => Answer::Error("EINVAL"),
-        },
-        Err(answer) => answer,
-    })
+    let socket = find(world, call)?;
+    match socket.role {
+        Role::Fresh => socket.role = Role::Listening(Vec::new()),
+        Role::Listening(_) => {}
+        Role::Connection(_) => return Err(CallError::Errno("EINVAL")),
+    }
+    Ok(Answer::Value(0))
 }
 
 /// `accept(3, ..., ...)`.
@@ -59,34 +54,21 @@ pub fn accept(world: &mut World, call: &Call) -> CallResult {
         let kind = argument(call, 3)?.to_string();
         kind.split('|').any(|part| part == "SOCK_NONBLOCK")
     };
-    let socket = match find(world, call) {
-        Ok(socket) => socket,
-        Err(answer) => return Ok(answer),
-    };
+    let socket = find(world, call)?;
     let (options, waits) = (socket.options.clone(), !socket.nonblocking);
     let Role::Listening(backlog) = &mut socket.role else {
-        return Ok(Answer::Error("EINVAL"));
+        return Err(CallError::Errno("EINVAL"));
     };
     let candidates = backlog.clone();
-    let ready = candidates
-        .iter()
-        .position(|index| world.connections[*index].connected);
-    let Some(place) = ready else {
-        return Ok(if waits {
-            Answer::Blocks(None)
-        } else {
-            Answer::Error("EAGAIN")
-        });
+    let connected = |index: &usize| world.connections[*index].connected;
+    let Some(place) = candidates.iter().position(connected) else {
+        return blocked(waits, "EAGAIN");
     };
-    let index = candidates[place];
-    world.connections[index].owned = true;
-    if let Ok(Socket {
-        role: Role::Listening(backlog),
-        ..
-    }) = find(world, call)
-    {
+    if let Role::Listening(backlog) = &mut find(world, call)?.role {
         backlog.remove(place);
     }
+    let index = candidates[place];
+    world.connections[index].owned = true;
     let number = returned(call)?;
     let accepted = Socket {
         role: Role::Connection(index),
@@ -101,19 +83,14 @@ pub fn accept(world: &mut World, call: &Call) -> CallResult {
 pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let now = world.now;
     let config = world.config_of(number(call, 0)?);
-    let socket = match find(world, call) {
-        Ok(socket) => socket,
-        Err(answer) => return Ok(answer),
-    };
+    let socket = find(world, call)?;
     let (nonblocking, role) = (socket.nonblocking, &socket.role);
     let index = match role {
         Role::Listening(_) => return Ok(Answer::Error("EISCONN")),
         Role::Connection(index) => *index,
         Role::Fresh => {
             let index = world.begin(TestedConnection::open(now, &config));
-            if let Ok(socket) = find(world, call) {
-                socket.role = Role::Connection(index);
-            }
+            find(world, call)?.role = Role::Connection(index);
             attempt.progress = 1;
             if nonblocking {
                 return Ok(Answer::Error("EINPROGRESS"));
@@ -127,21 +104,17 @@ pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallRes
     }
     if tested.connected {
         let first = !std::mem::replace(&mut tested.owned, true);
-        return Ok(if first {
-            Answer::Value(0)
+        return if first {
+            Ok(Answer::Value(0))
         } else {
-            Answer::Error("EISCONN")
-        });
+            Err(CallError::Errno("EISCONN"))
+        };
     }
     if tested.gone {
         return Ok(Answer::Error("ECONNABORTED"));
     }
     let waits = attempt.progress == 1 || !nonblocking;
-    Ok(if waits {
-        Answer::Blocks(None)
-    } else {
-        Answer::Error("EALREADY")
-    })
+    blocked(waits, "EALREADY")
 }
 
 /// `close(4)`.
@@ -194,15 +167,12 @@ pub fn shutdown(world: &mut World, call: &Call) -> CallResult {
     let now = world.now;
     let how = symbol(call, 1)?.to_owned();
     let direction = flags(call, 1)?;
-    let tested = match connection(world, call) {
-        Ok((tested, _)) => tested,
-        Err(answer) => return Ok(answer),
-    };
+    let (tested, _) = connection(world, call)?;
     if tested.gone || !tested.connected {
         return Ok(Answer::Error("ENOTCONN"));
     }
     if direction > 2 {
-        return Err(Stop::Unsupported(format!("shutdown({how})")));
+        return unsupported(format!("shutdown({how})"));
     }
     tested.read_shut |= direction != 1;
     if direction != 0 && !std::mem::replace(&mut tested.write_shut, true) {

@@ -39,6 +39,31 @@ pub enum Stop {
     },
 }
 
+impl From<String> for Stop {
+    fn from(what: String) -> Self {
+        Self::Unsupported(what)
+    }
+}
+
+/// Why a handler has no answer.
+enum CallError {
+    /// The call fails with this error.
+    Errno(&'static str),
+    /// The script stops.
+    Stop(Stop),
+}
+
+impl<T: Into<Stop>> From<T> for CallError {
+    fn from(stop: T) -> Self {
+        Self::Stop(stop.into())
+    }
+}
+
+/// Returns the error of something that is not supported.
+fn unsupported<T>(what: impl Into<String>) -> Result<T, CallError> {
+    Err(what.into().into())
+}
+
 /// A call that may need several attempts.
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt {
@@ -49,10 +74,18 @@ pub struct Attempt {
 }
 
 /// The result of a handler.
-pub type CallResult = Result<Answer, Stop>;
+type CallResult = Result<Answer, CallError>;
 
 /// Runs or retries a call.
-pub fn attempt(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
+pub fn attempt(world: &mut World, call: &Call, attempt: &mut Attempt) -> Result<Answer, Stop> {
+    match handle(world, call, attempt) {
+        Ok(answer) => Ok(answer),
+        Err(CallError::Errno(error)) => Ok(Answer::Error(error)),
+        Err(CallError::Stop(stop)) => Err(stop),
+    }
+}
+
+fn handle(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     match call.name.as_str() {
         "socket" => lifetime::socket(world, call),
         "bind" => lifetime::bind(world, call),
@@ -73,66 +106,70 @@ pub fn attempt(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallRes
         "epoll_create" | "epoll_create1" => polling::create(world, call),
         "epoll_ctl" => polling::control(world, call),
         "epoll_wait" => polling::wait(world, call, attempt),
-        other => Err(Stop::Unsupported(format!("the system call {other}()"))),
+        other => unsupported(format!("the system call {other}()")),
+    }
+}
+
+/// Returns the answer of a call that cannot complete now: it waits, or fails with `error`.
+fn blocked(waits: bool, error: &'static str) -> CallResult {
+    if waits {
+        Ok(Answer::Blocks(None))
+    } else {
+        Err(CallError::Errno(error))
     }
 }
 
 /// Returns argument `index` of a call.
-fn argument(call: &Call, index: usize) -> Result<&Expression, Stop> {
-    let missing = || Stop::Unsupported(format!("{}() with {} arguments", call.name, call.arguments.len()));
-    call.arguments.get(index).ok_or_else(missing)
+fn argument(call: &Call, index: usize) -> Result<&Expression, CallError> {
+    let missing = || format!("{}() with {} arguments", call.name, call.arguments.len());
+    Ok(call.arguments.get(index).ok_or_else(missing)?)
 }
 
 /// Returns argument `index` as a number.
-fn number(call: &Call, index: usize) -> Result<i64, Stop> {
-    symbols::number(argument(call, index)?).map_err(Stop::Unsupported)
+fn number(call: &Call, index: usize) -> Result<i64, CallError> {
+    Ok(symbols::number(argument(call, index)?)?)
 }
 
 /// Returns argument `index` as flags; a missing argument and `...` count as none.
-fn flags(call: &Call, index: usize) -> Result<u64, Stop> {
+fn flags(call: &Call, index: usize) -> Result<u64, CallError> {
     match call.arguments.get(index) {
         None | Some(Expression::Ellipsis) => Ok(0),
-        Some(value) => symbols::number(value)
-            .map(|value| value as u64)
-            .map_err(Stop::Unsupported),
+        Some(value) => Ok(symbols::number(value)? as u64),
     }
 }
 
 /// Returns argument `index` as a symbol.
-fn symbol(call: &Call, index: usize) -> Result<&str, Stop> {
+fn symbol(call: &Call, index: usize) -> Result<&str, CallError> {
     match argument(call, index)? {
         Expression::Symbol(name) => Ok(name),
-        other => Err(Stop::Unsupported(format!("{}() with {other}", call.name))),
+        other => unsupported(format!("{}() with {other}", call.name)),
     }
 }
 
 /// Returns the file number that a call returns in the script's numbering.
-fn returned(call: &Call) -> Result<i64, Stop> {
+fn returned(call: &Call) -> Result<i64, CallError> {
     match symbols::number(&call.result) {
         Ok(number) if number >= 0 => Ok(number),
-        _ => Err(Stop::Unsupported(format!(
-            "{}() that is to fail with {}",
-            call.name, call.result
-        ))),
+        _ => unsupported(format!("{}() that is to fail with {}", call.name, call.result)),
     }
 }
 
 /// Returns the socket in argument 0.
-fn socket<'a>(world: &'a mut World, call: &Call) -> Result<&'a mut Socket, Answer> {
+fn socket<'a>(world: &'a mut World, call: &Call) -> Result<&'a mut Socket, CallError> {
     let number = number(call, 0).unwrap_or(-1);
     match world.files.get_mut(&number) {
         Some(File::Socket(socket)) => Ok(socket),
-        Some(_) => Err(Answer::Error("ENOTSOCK")),
-        None => Err(Answer::Error("EBADF")),
+        Some(_) => Err(CallError::Errno("ENOTSOCK")),
+        None => Err(CallError::Errno("EBADF")),
     }
 }
 
 /// Returns the connection of the socket in argument 0, and whether the socket is nonblocking.
-fn connection<'a>(world: &'a mut World, call: &Call) -> Result<(&'a mut TestedConnection, bool), Answer> {
+fn connection<'a>(world: &'a mut World, call: &Call) -> Result<(&'a mut TestedConnection, bool), CallError> {
     let socket = socket(world, call)?;
     let nonblocking = socket.nonblocking;
     match socket.role {
         Role::Connection(index) => Ok((&mut world.connections[index], nonblocking)),
-        _ => Err(Answer::Error("ENOTCONN")),
+        _ => Err(CallError::Errno("ENOTCONN")),
     }
 }

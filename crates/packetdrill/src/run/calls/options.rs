@@ -2,7 +2,7 @@
 
 use foundation::Duration;
 
-use super::{Answer, CallResult, Stop, argument, socket, symbol};
+use super::{Answer, CallError, CallResult, Stop, argument, socket, symbol, unsupported};
 use crate::language::{Call, Expression};
 use crate::run::settings::controller;
 use crate::run::sockets::{Role, SocketOptions};
@@ -29,44 +29,37 @@ fn level_known(level: &str) -> bool {
 /// `setsockopt(4, SOL_TCP, TCP_NODELAY, [1], 4)`.
 pub fn set(world: &mut World, call: &Call) -> CallResult {
     let (level, name) = (symbol(call, 1)?.to_owned(), symbol(call, 2)?.to_owned());
-    let unsupported = || Stop::Unsupported(format!("the socket option {name}"));
+    let unknown = || CallError::from(format!("the socket option {name}"));
     if !level_known(&level) {
-        return Err(unsupported());
+        return Err(unknown());
     }
     let value = argument(call, 3)?;
     let now = world.now;
-    let socket = match socket(world, call) {
-        Ok(socket) => socket,
-        Err(answer) => return Ok(answer),
-    };
+    let socket = socket(world, call)?;
     let options = &mut socket.options;
     if name == "TCP_CONGESTION" {
         let text = match value {
             Expression::Text(text) => text.clone(),
             other => other.to_string(),
         };
-        let unknown = || Stop::Unsupported(format!("the congestion controller {text}"));
+        let unknown = || format!("the congestion controller {text}");
         options.congestion = Some(controller(&text).ok_or_else(unknown)?);
         if !matches!(socket.role, Role::Fresh | Role::Listening(_)) {
-            return Err(Stop::Unsupported(
-                "another congestion controller on a connection that lives".to_owned(),
-            ));
+            return unsupported("another congestion controller on a connection that lives");
         }
         return Ok(Answer::Value(0));
     }
     if name == "SO_LINGER" {
         return linger(options, value);
     }
-    let number = symbols::number(value).map_err(Stop::Unsupported)?;
+    let number = symbols::number(value)?;
     let size = u64::try_from(number).unwrap_or(0);
     let connected = matches!(socket.role, Role::Connection(_));
     match name.as_str() {
         "TCP_NODELAY" => options.no_delay = number != 0,
         "TCP_CORK" => options.cork = number != 0,
         "TCP_MAXSEG" if connected => {
-            return Err(Stop::Unsupported(
-                "TCP_MAXSEG on a connection that lives".to_owned(),
-            ));
+            return unsupported("TCP_MAXSEG on a connection that lives");
         }
         "TCP_MAXSEG" => match u32::try_from(number) {
             Ok(bytes) if (88..=32_767).contains(&bytes) => options.mss = Some(bytes),
@@ -78,23 +71,19 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
         }
         "TCP_SYNCNT" => options.syn_retries = u32::try_from(number).ok(),
         "SO_KEEPALIVE" if connected && number != 0 => {
-            return Err(Stop::Unsupported(
-                "SO_KEEPALIVE on a connection that lives".to_owned(),
-            ));
+            return unsupported("SO_KEEPALIVE on a connection that lives");
         }
         "SO_KEEPALIVE" => options.keep_alive = number != 0,
         "TCP_KEEPIDLE" => options.keep_alive_after = Some(Duration::from_secs(size)),
         "SO_SNDBUF" => options.send_buffer = Some(2 * size),
         "SO_RCVBUF" if connected => {
-            return Err(Stop::Unsupported(
-                "SO_RCVBUF on a connection that lives".to_owned(),
-            ));
+            return unsupported("SO_RCVBUF on a connection that lives");
         }
         "SO_RCVBUF" => options.receive_buffer = Some(2 * size),
         // TCP itself sets the ECN bits of the type of service.
         "IP_TOS" => remember(options, &name, number),
         known if WITHOUT_EFFECT.contains(&known) => remember(options, &name, number),
-        _ => return Err(unsupported()),
+        _ => return Err(unknown()),
     }
     let options = options.clone();
     if let Role::Connection(index) = socket.role {
@@ -116,12 +105,10 @@ fn linger(options: &mut SocketOptions, value: &Expression) -> CallResult {
     };
     let field = |name| record.field(name).and_then(|value| symbols::number(value).ok());
     let (Some(on), Some(seconds)) = (field("onoff"), field("linger")) else {
-        return Err(Stop::Unsupported(format!("SO_LINGER with {value}")));
+        return unsupported(format!("SO_LINGER with {value}"));
     };
     if on != 0 && seconds != 0 {
-        return Err(Stop::Unsupported(
-            "SO_LINGER with a time: a close that waits".to_owned(),
-        ));
+        return unsupported("SO_LINGER with a time: a close that waits");
     }
     options.linger = (on != 0).then_some(0);
     Ok(Answer::Value(0))
@@ -130,15 +117,12 @@ fn linger(options: &mut SocketOptions, value: &Expression) -> CallResult {
 /// `getsockopt(4, SOL_TCP, TCP_MAXSEG, [1100], [4])`: compares the value in brackets.
 pub fn get(world: &mut World, call: &Call) -> CallResult {
     let (level, name) = (symbol(call, 1)?.to_owned(), symbol(call, 2)?.to_owned());
-    let unsupported = || Stop::Unsupported(format!("reading the socket option {name}"));
+    let unsupported = || CallError::from(format!("reading the socket option {name}"));
     if !level_known(&level) {
         return Err(unsupported());
     }
     let (default_mss, tcp) = (world.settings.mss(), world.settings.tcp.clone());
-    let socket = match socket(world, call) {
-        Ok(socket) => socket,
-        Err(answer) => return Ok(answer),
-    };
+    let socket = socket(world, call)?;
     let options = socket.options.clone();
     let index = match socket.role {
         Role::Connection(index) => Some(index),
@@ -187,7 +171,8 @@ pub fn get(world: &mut World, call: &Call) -> CallResult {
         return Err(Stop::Mismatch {
             expected: format!("{name} [{expected}]"),
             seen: format!("[{actual}]"),
-        });
+        }
+        .into());
     }
     Ok(Answer::Value(0))
 }

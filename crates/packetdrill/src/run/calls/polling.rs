@@ -2,7 +2,9 @@
 
 use foundation::{Duration, Instant};
 
-use super::{Answer, Attempt, CallResult, Stop, argument, files, number, returned, symbol};
+use super::{
+    Answer, Attempt, CallError, CallResult, Stop, argument, files, number, returned, symbol, unsupported,
+};
 use crate::language::{Call, Expression};
 use crate::run::sockets::{File, Role, Watch};
 use crate::run::symbols::{self, EDGE, ERR, HUP, IN, ONESHOT, OUT, RDHUP, poll_flags};
@@ -60,18 +62,14 @@ fn nothing(world: &World, attempt: &Attempt, timeout: i64) -> Answer {
     }
 }
 
-fn field(record: &Expression, name: &str) -> Result<Option<i64>, Stop> {
-    record
-        .field(name)
-        .map(symbols::number)
-        .transpose()
-        .map_err(Stop::Unsupported)
+fn field(record: &Expression, name: &str) -> Result<Option<i64>, CallError> {
+    Ok(record.field(name).map(symbols::number).transpose()?)
 }
 
 /// `poll([{fd=4, events=POLLOUT, revents=POLLOUT}], 1, 0)`.
 pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult {
     let Expression::List(items) = argument(call, 0)? else {
-        return Err(Stop::Unsupported("poll() without a list".to_owned()));
+        return unsupported("poll() without a list");
     };
     let mut found = Vec::new();
     for item in items {
@@ -89,7 +87,7 @@ pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult
     for (item, ready) in items.iter().zip(&found) {
         let wanted = field(item, "revents")?.unwrap_or(0) as u64;
         if wanted != *ready {
-            return Err(differs(wanted, *ready));
+            return Err(differs(wanted, *ready).into());
         }
     }
     Ok(Answer::Value(count as i64))
@@ -150,7 +148,7 @@ pub fn control(world: &mut World, call: &Call) -> CallResult {
             Answer::Value(0)
         }
         (_, None) => Answer::Error("ENOENT"),
-        _ => return Err(Stop::Unsupported(format!("epoll_ctl({action})"))),
+        _ => return unsupported(format!("epoll_ctl({action})")),
     })
 }
 
@@ -199,14 +197,15 @@ pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult
     for (item, (ready, name)) in expected.iter().zip(&found) {
         let wanted = field(item, "events")?.unwrap_or(0) as u64;
         if wanted != *ready {
-            return Err(differs(wanted, *ready));
+            return Err(differs(wanted, *ready).into());
         }
         let wanted = identity(item);
         if wanted != *name {
             return Err(Stop::Mismatch {
                 expected: format!("an event of {wanted}"),
                 seen: name.clone(),
-            });
+            }
+            .into());
         }
     }
     Ok(Answer::Value(found.len() as i64))

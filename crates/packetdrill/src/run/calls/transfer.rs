@@ -1,13 +1,15 @@
 //! Transfer of data: read, write and related calls.
 
-use super::{Answer, Attempt, CallResult, Stop, argument, connection, flags, number};
+use super::{
+    Answer, Attempt, CallError, CallResult, argument, blocked, connection, flags, number, unsupported,
+};
 use crate::language::{Call, Expression};
 use crate::run::symbols::{self, MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
 use crate::run::world::World;
 
 /// Returns the total size of the buffers in `[{..., 100}, {..., 200}]`.
-fn vector(list: &Expression) -> Result<u64, Stop> {
-    let unknown = || Stop::Unsupported(format!("the buffers {list}"));
+fn vector(list: &Expression) -> Result<u64, CallError> {
+    let unknown = || CallError::from(format!("the buffers {list}"));
     let Expression::List(items) = list else {
         return Err(unknown());
     };
@@ -26,9 +28,9 @@ fn vector(list: &Expression) -> Result<u64, Stop> {
 }
 
 /// Returns the length and the flags of a call; `None` if the buffer is a null pointer.
-fn amount(call: &Call) -> Result<Option<(u64, u64)>, Stop> {
+fn amount(call: &Call) -> Result<Option<(u64, u64)>, CallError> {
     let null = matches!(argument(call, 1)?, Expression::Symbol(name) if name == "NULL");
-    let plain = |flags| -> Result<Option<(u64, u64)>, Stop> {
+    let plain = |flags| -> Result<Option<(u64, u64)>, CallError> {
         let bytes = u64::try_from(number(call, 2)?).unwrap_or(0);
         Ok(Some((bytes, flags)).filter(|_| !null || bytes == 0))
     };
@@ -39,12 +41,10 @@ fn amount(call: &Call) -> Result<Option<(u64, u64)>, Stop> {
         _ => {
             let message = argument(call, 1)?;
             if message.field("msg_control").is_some() {
-                return Err(Stop::Unsupported(
-                    "control messages of recvmsg() and sendmsg()".to_owned(),
-                ));
+                return unsupported("control messages of recvmsg() and sendmsg()");
             }
             let buffers = message.field("msg_iov");
-            let buffers = buffers.ok_or_else(|| Stop::Unsupported(format!("the message {message}")))?;
+            let buffers = buffers.ok_or_else(|| format!("the message {message}"))?;
             Ok(Some((vector(buffers)?, flags(call, 2)?)))
         }
     }
@@ -57,15 +57,9 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
         return Ok(Answer::Error("EFAULT"));
     };
     if flags & !(MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL) != 0 {
-        return Err(Stop::Unsupported(format!(
-            "{}() with flags {flags:#x}",
-            call.name
-        )));
+        return unsupported(format!("{}() with flags {flags:#x}", call.name));
     }
-    let (tested, nonblocking) = match connection(world, call) {
-        Ok(found) => found,
-        Err(answer) => return Ok(answer),
-    };
+    let (tested, nonblocking) = connection(world, call)?;
     let there = tested.machine.readable();
     let ended = tested.peer_finished || tested.read_shut || tested.gone;
     let all = flags & MSG_WAITALL != 0 && !ended && there < wanted;
@@ -86,11 +80,7 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
     if !tested.connected {
         return Ok(Answer::Error("ENOTCONN"));
     }
-    Ok(if nonblocking || flags & MSG_DONTWAIT != 0 {
-        Answer::Error("EAGAIN")
-    } else {
-        Answer::Blocks(None)
-    })
+    blocked(!nonblocking && flags & MSG_DONTWAIT == 0, "EAGAIN")
 }
 
 /// `write(4, ..., 1000)` and related calls.
@@ -99,10 +89,7 @@ pub fn send(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult
         return Ok(Answer::Error("EFAULT"));
     };
     if flags & !(MSG_DONTWAIT | MSG_MORE | MSG_NOSIGNAL) != 0 {
-        return Err(Stop::Unsupported(format!(
-            "{}() with flags {flags:#x}",
-            call.name
-        )));
+        return unsupported(format!("{}() with flags {flags:#x}", call.name));
     }
     put(world, call, attempt, bytes, flags)
 }
@@ -117,8 +104,8 @@ fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags:
     let now = world.now;
     let (tested, nonblocking) = match connection(world, call) {
         Ok(found) => found,
-        Err(Answer::Error("ENOTCONN")) => return Ok(Answer::Error("EPIPE")),
-        Err(answer) => return Ok(answer),
+        Err(CallError::Errno("ENOTCONN")) => return Err(CallError::Errno("EPIPE")),
+        Err(error) => return Err(error),
     };
     let moved = |progress: u64, otherwise| {
         if progress > 0 {
