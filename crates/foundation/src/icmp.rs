@@ -27,6 +27,17 @@ pub struct Echo {
 }
 
 impl Echo {
+    /// Returns the header of a request.
+    #[must_use]
+    pub const fn request(is_v4: bool, identifier: u16, sequence: u16) -> Self {
+        Self {
+            is_v4,
+            is_reply: false,
+            identifier,
+            sequence,
+        }
+    }
+
     /// Reads the header of an echo message; `None` for any other message.
     #[must_use]
     pub fn read(is_v4: bool, message: &[u8]) -> Option<Self> {

@@ -9,8 +9,12 @@ pub mod mptcp;
 #[cfg(target_os = "linux")]
 pub mod netlink;
 #[cfg(target_os = "linux")]
+mod socket_options;
+#[cfg(target_os = "linux")]
 mod tcp_info;
 
 pub use error::Error;
+#[cfg(target_os = "linux")]
+pub use socket_options::{read_option, set_option};
 #[cfg(target_os = "linux")]
 pub use tcp_info::TcpInfo;

@@ -1,9 +1,11 @@
 //! The kernel's counters and estimates of one TCP connection (`TCP_INFO`, `tcp(7)`; `struct tcp_info` of `linux/tcp.h`).
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use foundation::Duration;
+
+use crate::socket_options::read_option;
 
 /// Bytes of `struct tcp_info` up to `tcpi_total_rto_time` of Linux 6.7. Older kernels return fewer; the rest stays zero.
 pub(crate) const LENGTH: usize = 248;
@@ -25,21 +27,9 @@ impl TcpInfo {
     /// The error of `getsockopt(2)`.
     pub fn of_socket(socket: &impl AsFd) -> io::Result<Self> {
         let mut info = Self::EMPTY;
-        let mut length = LENGTH as libc::socklen_t;
-        // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes into the array.
-        let result = unsafe {
-            libc::getsockopt(
-                socket.as_fd().as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_INFO,
-                info.0.as_mut_ptr().cast(),
-                &raw mut length,
-            )
-        };
-        match result {
-            0 => Ok(info),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // SAFETY: an array of bytes.
+        unsafe { read_option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info.0) }?;
+        Ok(info)
     }
 
     /// Parses a `struct tcp_info`, as `sock_diag(7)` returns it.

@@ -1,4 +1,4 @@
-//! System calls without a safe wrapper: messages with control data, and socket options that are structs.
+//! System calls without a safe wrapper: messages with control data, and addresses of devices.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -135,69 +135,6 @@ pub fn receive(
     received.control = header.msg_controllen as _;
     received.name_length = (header.msg_namelen as usize).min(received.name.len());
     Ok(received)
-}
-
-/// Sets an integer option.
-pub fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
-    let length = size_of::<i32>() as libc::socklen_t;
-    // SAFETY: the pointer is to an i32 that outlives the call, and its length is correct.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Reads an option into `buffer`; returns the part that was written.
-pub fn option<'a>(
-    socket: BorrowedFd<'_>,
-    level: i32,
-    name: i32,
-    buffer: &'a mut [u8],
-) -> io::Result<&'a [u8]> {
-    let mut length = buffer.len() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes, which the buffer has.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            buffer.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    match result {
-        0 => Ok(&buffer[..length as usize]),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Attaches a classic BPF program of code, jumps and operand (`socket(7)`, `SO_ATTACH_FILTER`).
-pub fn attach_filter(socket: BorrowedFd<'_>, program: &[(u16, u8, u8, u32)]) -> io::Result<()> {
-    let mut filters: Vec<libc::sock_filter> = program
-        .iter()
-        .map(|&(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k })
-        .collect();
-    let program = libc::sock_fprog {
-        len: filters.len() as u16,
-        filter: filters.as_mut_ptr(),
-    };
-    let length = size_of::<libc::sock_fprog>() as libc::socklen_t;
-    // SAFETY: the program points to the stated number of instructions; the kernel copies them.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_ATTACH_FILTER,
-            (&raw const program).cast(),
-            length,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }
 
 /// Binds an `AF_PACKET` socket to a device and to all protocols (`packet(7)`); device 0 means all devices.

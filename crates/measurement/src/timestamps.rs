@@ -69,7 +69,7 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
         | libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    system::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
+    kernel::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
 }
 
 /// Enables the delivery of ICMP errors about sent packets.
@@ -78,8 +78,8 @@ pub fn enable(socket: BorrowedFd<'_>) -> io::Result<()> {
 /// If the kernel refuses.
 pub fn enable_errors(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
     match is_v4 {
-        true => system::set_option(socket, libc::SOL_IP, libc::IP_RECVERR, 1),
-        false => system::set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 1),
+        true => kernel::set_option(socket, libc::SOL_IP, libc::IP_RECVERR, 1),
+        false => kernel::set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVERR, 1),
     }
 }
 

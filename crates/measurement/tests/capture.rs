@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use measurement::capture::{Capture, Direction, Filter, Frame, Protocol, Transport};
 use measurement::{Error, Stamp};
 use testing::Requirement;
+use transport::tcp::Flags;
 
 fn open(filter: Filter) -> Option<Capture> {
     match Capture::open(Some("lo"), filter) {
@@ -94,7 +95,12 @@ fn captures_all_segments_of_a_connection() {
     // SYN, SYN and ACK, ACK, data and FIN in one or two, their ACK, FIN, ACK.
     let seen = frames(&mut capture, 7);
     let tcp = |frame: &Frame| match frame.packet.transport {
-        Transport::Tcp { flags, payload, .. } => (frame.direction, flags.syn(), flags.fin(), payload),
+        Transport::Tcp { flags, payload, .. } => (
+            frame.direction,
+            flags.contains(Flags::SYN),
+            flags.contains(Flags::FIN),
+            payload,
+        ),
         other => panic!("{other:?}"),
     };
     assert_eq!(tcp(&seen[0]), (Direction::Out, true, false, 0));

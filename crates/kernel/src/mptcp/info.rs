@@ -2,11 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use socket2::SockAddr;
 
 use super::events::SocketPair;
+use crate::socket_options::read_option;
 use crate::tcp_info::{LENGTH, TcpInfo};
 
 /// `SOL_MPTCP` and its options.
@@ -159,26 +160,13 @@ fn mptcp_info(socket: &impl AsFd) -> io::Result<Option<MptcpInfo>> {
 /// Reads an option of level `SOL_MPTCP`; `None` for plain TCP.
 ///
 /// # Safety
-/// Every byte pattern is a value of `T`, and pointers in it lead to arrays of the lengths that it states.
+/// As [`read_option`].
 unsafe fn get_option<T>(socket: &impl AsFd, option: libc::c_int, value: &mut T) -> io::Result<Option<()>> {
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes into `value`.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            SOL_MPTCP,
-            option,
-            std::ptr::from_mut(value).cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 {
-        return Ok(Some(()));
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT) => Ok(None),
-        _ => Err(error),
+    // SAFETY: the caller's.
+    match unsafe { read_option(socket, SOL_MPTCP, option, value) } {
+        Ok(()) => Ok(Some(())),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOPROTOOPT)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockFilter, Socket, Type};
 
 use super::filter::Filter;
 use super::packet::Packet;
@@ -47,11 +47,13 @@ impl Capture {
             socket.set_nonblocking(true)?;
             // Forcing the size takes CAP_NET_ADMIN; the plain option is limited by a system-wide maximum.
             let fd = socket.as_fd();
-            if system::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER).is_err() {
+            if kernel::set_option(fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER).is_err() {
                 socket.set_recv_buffer_size(BUFFER as usize)?;
             }
-            system::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-            system::attach_filter(fd, &filter.program())?;
+            kernel::set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+            let instruction = |(code, yes, no, operand)| SockFilter::new(code, yes, no, operand);
+            let program: Vec<SockFilter> = filter.program().into_iter().map(instruction).collect();
+            socket.attach_filter(&program)?;
             system::bind_packet(fd, number)
         };
         set().map_err(|error| Error::system(what, error))?;
@@ -120,17 +122,18 @@ impl Capture {
     /// [`Error::System`] if the kernel does not report them.
     pub fn counts(&mut self) -> Result<Counts, Error> {
         // `struct tpacket_stats`: packets and drops since it was last read.
-        let mut bytes = [0; 8];
-        let read = system::option(
-            self.socket.as_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            &mut bytes,
-        );
-        let read = read.map_err(|error| Error::system("read the counters of a capture", error))?;
-        if let Some(&[a, b, c, d]) = read.get(4..8) {
-            self.counts.dropped += u64::from(u32::from_ne_bytes([a, b, c, d]));
+        let mut statistics = [0_u32; 2];
+        // SAFETY: an array of integers.
+        unsafe {
+            kernel::read_option(
+                &self.socket,
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                &mut statistics,
+            )
         }
+        .map_err(|error| Error::system("read the counters of a capture", error))?;
+        self.counts.dropped += u64::from(statistics[1]);
         Ok(self.counts)
     }
 

@@ -11,7 +11,7 @@ mod packet;
 pub use filter::{Filter, Protocol};
 #[cfg(target_os = "linux")]
 pub use listener::{Capture, REMEDY};
-pub use packet::{Packet, TcpFlags, Transport};
+pub use packet::{Packet, Transport};
 
 use crate::Stamp;
 

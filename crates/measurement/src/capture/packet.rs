@@ -2,35 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Flags of a TCP segment (RFC 9293, section 3.1; RFC 3168 for the first two).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct TcpFlags(pub u8);
-
-impl TcpFlags {
-    /// No more data from the sender.
-    #[must_use]
-    pub const fn fin(self) -> bool {
-        self.0 & 1 != 0
-    }
-
-    /// Synchronise sequence numbers.
-    #[must_use]
-    pub const fn syn(self) -> bool {
-        self.0 & 2 != 0
-    }
-
-    /// Reset the connection.
-    #[must_use]
-    pub const fn rst(self) -> bool {
-        self.0 & 4 != 0
-    }
-
-    /// The acknowledgement field is valid.
-    #[must_use]
-    pub const fn ack(self) -> bool {
-        self.0 & 16 != 0
-    }
-}
+use transport::tcp::Flags;
 
 /// The transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +18,7 @@ pub enum Transport {
         /// Number of the next byte that the sender expects.
         acknowledgement: u32,
         /// Its flags.
-        flags: TcpFlags,
+        flags: Flags,
         /// Bytes of payload.
         payload: u32,
     },
@@ -183,7 +155,7 @@ fn transport(below: &Below, bytes: &[u8]) -> Option<Transport> {
                 destination: u16_at(rest, 2)?,
                 sequence: u32_at(rest, 4)?,
                 acknowledgement: u32_at(rest, 8)?,
-                flags: TcpFlags(u8_at(rest, 13)?),
+                flags: Flags::from_bits(u8_at(rest, 13)?),
                 payload: below.length.saturating_sub(headers),
             }
         }
@@ -290,7 +262,7 @@ pub(super) mod tests {
         else {
             panic!("{packet:?}");
         };
-        assert!(flags.syn() && !flags.ack() && !flags.fin() && !flags.rst());
+        assert_eq!(flags, Flags::SYN);
         assert_eq!((payload, sequence, acknowledgement), (20, 28 << 16, 9));
     }
 

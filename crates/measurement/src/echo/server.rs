@@ -15,7 +15,6 @@ use super::Counts;
 use super::connections::Connections;
 use super::limits::{Limiter, Limits};
 use crate::datagram::{Header, MessageKind};
-use crate::system;
 use crate::user::peers::Peers;
 use kernel::Error;
 
@@ -211,7 +210,7 @@ fn sockets(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     stream.set_reuse_address(true)?;
     stream.bind(&address.into())?;
     // If the kernel refuses, the request follows the handshake.
-    let _ = system::set_option(stream.as_fd(), libc::SOL_TCP, libc::TCP_FASTOPEN, HALF_OPEN);
+    let _ = kernel::set_option(&stream, libc::SOL_TCP, libc::TCP_FASTOPEN, HALF_OPEN);
     stream.listen(BACKLOG)?;
     stream.set_nonblocking(true)?;
     let bound = TcpListener::from(stream);

@@ -35,13 +35,7 @@ impl Probe {
     /// Writes an echo request with its ICMP header into a buffer of the right length. On datagram sockets the kernel
     /// replaces identifier and checksum; for ICMPv6 it sets the checksum.
     pub fn write_echo(self, is_v4: bool, identifier: u16, message: &mut [u8]) {
-        let echo = Echo {
-            is_v4,
-            is_reply: false,
-            identifier,
-            sequence: self.number as u16,
-        };
-        echo.write(message);
+        Echo::request(is_v4, identifier, self.number as u16).write(message);
         if let Some(rest) = message
             .get_mut(HEADER..)
             .filter(|rest| rest.len() >= LEAST_PAYLOAD)

@@ -15,7 +15,7 @@ use super::flight::{Flight, MOST_SLOTS, SentProbe};
 use super::message::{LEAST_PAYLOAD, Probe};
 use super::{Options, ProbeResult, ProbeSpec, Protocol};
 use crate::Stamp;
-use crate::system::{self, Control};
+use crate::system::Control;
 use crate::timestamps::{self, Failure, Queued};
 use kernel::Error;
 
@@ -87,8 +87,7 @@ impl Prober {
             true => (libc::SOL_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
             false => (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
         };
-        system::set_option(socket.as_fd(), probe.0, probe.1, probe.2)
-            .map_err(|error| Error::system(what, error))?;
+        kernel::set_option(&socket, probe.0, probe.1, probe.2).map_err(|error| Error::system(what, error))?;
         let clock = Clock::new();
         Ok(Self {
             flight: Flight::new(clock.now(), options.interval, options.timeout, options.window),

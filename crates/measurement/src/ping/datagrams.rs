@@ -11,7 +11,7 @@ use super::plan::Probe;
 use super::{Answer, Method, Options, Protocol};
 use crate::Stamp;
 use crate::datagram::{Header, MessageKind};
-use crate::system::{self, Control};
+use crate::system::Control;
 use crate::timestamps::{self, Queued};
 use kernel::Error;
 
@@ -97,7 +97,7 @@ impl Datagrams {
             timestamps::enable_errors(socket.as_fd(), is_v4)?;
             fragment(socket.as_fd(), is_v4, !options.whole)?;
             if method == Method::IcmpRaw && is_v4 {
-                system::set_option(socket.as_fd(), libc::SOL_RAW, ICMP_FILTER, !1)?;
+                kernel::set_option(&socket, libc::SOL_RAW, ICMP_FILTER, !1)?;
             }
             Ok(())
         };
@@ -258,5 +258,5 @@ pub(crate) fn fragment(socket: BorrowedFd<'_>, is_v4: bool, may: bool) -> io::Re
         (false, true) => (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
         (false, false) => (libc::SOL_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DO),
     };
-    system::set_option(socket, level, name, value)
+    kernel::set_option(socket, level, name, value)
 }

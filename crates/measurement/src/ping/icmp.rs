@@ -17,13 +17,7 @@ pub fn write(
 ) -> usize {
     let length = HEADER + size;
     let bytes = &mut buffer[..length];
-    let echo = Echo {
-        is_v4,
-        is_reply: false,
-        identifier,
-        sequence: number as u16,
-    };
-    echo.write(bytes);
+    Echo::request(is_v4, identifier, number as u16).write(bytes);
     let marked = size.min(TOKEN);
     bytes[HEADER..HEADER + marked].copy_from_slice(&token[..marked]);
     if size >= TOKEN + 4 {

@@ -135,7 +135,7 @@ pub enum Answer {
 }
 
 /// Result of one request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Payload size in bytes.
     pub size: u32,
@@ -168,21 +168,11 @@ pub struct Sample {
 
 impl Sample {
     #[cfg(target_os = "linux")]
-    const fn new(size: u32, sent: Stamp) -> Self {
+    fn new(size: u32, sent: Stamp) -> Self {
         Self {
             size,
             sent,
-            application: None,
-            kernel: None,
-            outbound: None,
-            inbound: None,
-            state: State::Waiting,
-            answer: None,
-            duplicates: 0,
-            error: None,
-            left: None,
-            arrived: None,
-            read: None,
+            ..Self::default()
         }
     }
 

@@ -60,9 +60,10 @@ pub enum Match {
 }
 
 /// State of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum State {
     /// Not answered yet.
+    #[default]
     Waiting,
     /// Answered in time.
     Answered,

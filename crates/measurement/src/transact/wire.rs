@@ -1,6 +1,7 @@
 //! Evaluation of the frames of one transaction.
 
 use foundation::Duration;
+use transport::tcp::Flags;
 
 use crate::capture::{Direction, Frame, Transport};
 
@@ -38,11 +39,11 @@ pub fn is_closed(frames: &[Frame]) -> bool {
 }
 
 fn is_fin(frame: &Frame) -> bool {
-    matches!(frame.packet.transport, Transport::Tcp { flags, .. } if flags.fin())
+    matches!(frame.packet.transport, Transport::Tcp { flags, .. } if flags.contains(Flags::FIN))
 }
 
 fn is_reset(frame: &Frame) -> bool {
-    matches!(frame.packet.transport, Transport::Tcp { flags, .. } if flags.rst())
+    matches!(frame.packet.transport, Transport::Tcp { flags, .. } if flags.contains(Flags::RST))
 }
 
 /// Evaluates the frames of one transaction, in order; `None` if frames that determine its time are missing.
@@ -75,7 +76,7 @@ pub fn read(frames: &[Frame]) -> Option<Wire> {
 mod tests {
     use super::*;
     use crate::Stamp;
-    use crate::capture::{Packet, TcpFlags};
+    use crate::capture::Packet;
 
     const SYN: u8 = 2;
     const ACK: u8 = 16;
@@ -104,7 +105,7 @@ mod tests {
             destination: 2,
             sequence: 0,
             acknowledgement: 0,
-            flags: TcpFlags(flags),
+            flags: Flags::from_bits(flags),
             payload: 0,
         };
         frame(at, direction, transport)

@@ -142,13 +142,7 @@ fn pinger() -> io::Result<Socket> {
 /// The kernel sets the identifier; the payload has the destination's number.
 fn send(emulation: &Emulation, pingers: &[Socket], pair: &mut Pair) -> io::Result<()> {
     let mut request = vec![0; (SIZE - HEADERS) as usize + icmp::HEADER];
-    let echo = Echo {
-        is_v4: true,
-        is_reply: false,
-        identifier: 0,
-        sequence: pair.sent.len() as u16,
-    };
-    echo.write(&mut request);
+    Echo::request(true, 0, pair.sent.len() as u16).write(&mut request);
     request[icmp::HEADER..icmp::HEADER + 4].copy_from_slice(&pair.to.0.to_be_bytes());
     let to = SocketAddr::from((emulation.host_address(pair.to), 0));
     pair.sent.push((Instant::now(), None));

@@ -94,13 +94,9 @@ impl Requester {
                 self.packet[..self.mark].copy_from_slice(mark);
             }
             // The kernel sets the checksum.
-            MessageProtocol::Icmp => Echo {
-                is_v4: true,
-                is_reply: false,
-                identifier: self.identifier.unwrap_or(0),
-                sequence: number as u16,
+            MessageProtocol::Icmp => {
+                Echo::request(true, self.identifier.unwrap_or(0), number as u16).write(&mut self.packet);
             }
-            .write(&mut self.packet),
         }
         self.socket.send(&self.packet).map(drop)
     }

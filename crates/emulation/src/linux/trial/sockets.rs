@@ -2,9 +2,9 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use kernel::set_option;
 use rustix::event::PollFlags;
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -42,7 +42,7 @@ pub(super) fn listen(kernel: &KernelTcp, at: Ipv4Addr) -> io::Result<TcpListener
     socket.bind(&SocketAddr::from((at, 0)).into())?;
     if kernel.fast_open {
         // Hand out cookies and accept data on SYNs (RFC 7413).
-        set_option(&socket, libc::TCP_FASTOPEN, PENDING)?;
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, PENDING)?;
     }
     socket.listen(8)?;
     socket.set_nonblocking(true)?;
@@ -57,7 +57,7 @@ pub(super) fn connect(kernel: &KernelTcp, from: Option<Ipv4Addr>, to: SocketAddr
     }
     if kernel.fast_open {
         // With a cookie, the SYN waits for the first write and carries it.
-        set_option(&socket, libc::TCP_FASTOPEN_CONNECT, 1)?;
+        set_option(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, 1)?;
     }
     socket.connect_timeout(&to.into(), CONNECT)?;
     let socket = socket.into();
@@ -88,22 +88,4 @@ pub(super) fn no_controller(name: &str) -> String {
 pub(super) fn is_listed(name: &str) -> bool {
     let all = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     all.is_ok_and(|all| all.split_whitespace().any(|one| one == name))
-}
-
-/// Sets an option of level `IPPROTO_TCP`.
-fn set_option(socket: &Socket, option: libc::c_int, value: libc::c_int) -> io::Result<()> {
-    // SAFETY: the descriptor is open, and the kernel reads `size_of_val(&value)` bytes of `value`.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            option,
-            (&raw const value).cast(),
-            size_of_val(&value) as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
 }

@@ -1,9 +1,9 @@
 //! Users that the path manager's socket serves.
 
 use std::io;
-use std::mem::size_of;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+
+use crate::socket_options::read_option;
 
 /// Whether the peer process belongs to root or to this process's user. Any user in the network namespace can connect to
 /// an abstract socket.
@@ -32,20 +32,7 @@ fn peer_user(socket: &UnixStream) -> io::Result<u32> {
         uid: libc::uid_t::MAX,
         gid: libc::gid_t::MAX,
     };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes into the structure.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut credentials).cast(),
-            &raw mut length,
-        )
-    };
-    if result == 0 {
-        Ok(credentials.uid)
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    // SAFETY: the structure consists of integers.
+    unsafe { read_option(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut credentials) }?;
+    Ok(credentials.uid)
 }
