@@ -12,13 +12,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foundation::{Duration, Instant, Problem, Rate};
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyType};
 use serde_json::{Map, Value};
 use transport::congestion::{
     self, ConnectionContext, Controller, ControllerSettings, Registration, install_resolver,
 };
+
+use crate::calls::wrong;
 
 /// Segment size in bytes for checking settings before there is a connection.
 const TRIAL_SEGMENT: u64 = 1460;
@@ -428,10 +429,8 @@ fn resolve(name: &str) -> Result<Registration, String> {
                 .call_method1("_describe", (name,))?;
             let (class, help, schema, overridden): (Bound<'_, PyType>, String, String, [bool; 3]) =
                 described.extract()?;
-            let schema: Value =
-                serde_json::from_str(&schema).map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let schema = schemars::Schema::try_from(schema)
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let schema: Value = serde_json::from_str(&schema).map_err(wrong)?;
+            let schema = schemars::Schema::try_from(schema).map_err(wrong)?;
             let [sent, spurious, idle] = overridden;
             let overrides = Overrides { sent, spurious, idle };
             Ok((class.unbind(), help, schema, overrides))

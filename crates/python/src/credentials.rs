@@ -1,10 +1,12 @@
 //! Codes and keys of file transfers. The commands read and write their files.
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use security::{Code, Credentials, PublicKey, SecretKey, TrustedKeys};
 use serde::Deserialize;
 use socket::Protection;
+
+use crate::calls::wrong;
 
 /// Text from the command line or from files.
 #[derive(Deserialize)]
@@ -15,10 +17,6 @@ enum ProtectionText {
     Keys { identity: String, trusted: String },
 }
 
-fn wrong(error: &dyn std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
-}
-
 fn random<const N: usize>() -> PyResult<[u8; N]> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)
@@ -27,16 +25,16 @@ fn random<const N: usize>() -> PyResult<[u8; N]> {
 }
 
 fn code(text: &str) -> PyResult<Code> {
-    text.parse().map_err(|error| wrong(&format!("the code {error}")))
+    text.parse().map_err(|error| wrong(format!("the code {error}")))
 }
 
 fn identity(text: &str) -> PyResult<SecretKey> {
-    text.parse().map_err(|error| wrong(&format!("the key {error}")))
+    text.parse().map_err(|error| wrong(format!("the key {error}")))
 }
 
 /// Reads the protection of a transfer from JSON.
 pub fn protection(text: &str) -> PyResult<Protection> {
-    let text: ProtectionText = serde_json::from_str(text).map_err(|error| wrong(&error))?;
+    let text: ProtectionText = serde_json::from_str(text).map_err(wrong)?;
     Ok(match text {
         ProtectionText::None => Protection::None,
         ProtectionText::Code { code: text } => Protection::Secure(Credentials::Code(code(&text)?)),
@@ -46,7 +44,7 @@ pub fn protection(text: &str) -> PyResult<Protection> {
         } => Protection::Secure(Credentials::Keys {
             identity: identity(&own)?,
             trusted: TrustedKeys::parse(&trusted)
-                .map_err(|(line, error)| wrong(&format!("{line}: {error}")))?,
+                .map_err(|(line, error)| wrong(format!("{line}: {error}")))?,
         }),
     })
 }
@@ -79,12 +77,12 @@ pub fn public_key(text: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn check_public_key(text: &str) -> PyResult<()> {
     let key: Result<PublicKey, _> = text.parse();
-    key.map(drop).map_err(|error| wrong(&format!("the key {error}")))
+    key.map(drop).map_err(|error| wrong(format!("the key {error}")))
 }
 
 /// Returns the number of keys in the text of a list of trusted keys; raises ValueError with the line of an invalid one.
 #[pyfunction]
 pub fn count_trusted(text: &str) -> PyResult<usize> {
-    let trusted = TrustedKeys::parse(text).map_err(|(line, error)| wrong(&format!("{line}: {error}")))?;
+    let trusted = TrustedKeys::parse(text).map_err(|(line, error)| wrong(format!("{line}: {error}")))?;
     Ok(trusted.len())
 }

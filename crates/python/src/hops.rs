@@ -4,23 +4,10 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use foundation::Duration;
-use measurement::Error;
 use measurement::hops::{Options, ProbeResult, ProbeSpec, Prober, Protocol};
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::trials::json;
-
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err requires"
-)]
-fn raised(error: Error) -> PyErr {
-    match error {
-        Error::Option(_) => PyValueError::new_err(error.to_string()),
-        _ => PyOSError::new_err(error.to_string()),
-    }
-}
+use crate::calls::{Callback, json, raised, wrong};
 
 /// Sends probes to a host; see the stub.
 #[pyclass(frozen, module = "longfat._native")]
@@ -40,14 +27,12 @@ impl HopProber {
     ) -> PyResult<Self> {
         let to: IpAddr = to
             .parse()
-            .map_err(|_| PyValueError::new_err(format!("\"{to}\" is not an address")))?;
+            .map_err(|_| wrong(format!("\"{to}\" is not an address")))?;
         let protocol = match protocol {
             "udp" => Protocol::Udp,
             "icmp" => Protocol::Icmp,
             other => {
-                return Err(PyValueError::new_err(format!(
-                    "\"{other}\" is not a probe protocol (udp, icmp)"
-                )));
+                return Err(wrong(format!("\"{other}\" is not a probe protocol (udp, icmp)")));
             }
         };
         let options = Options {
@@ -72,30 +57,12 @@ impl HopProber {
             .map(|(ttl, size)| ProbeSpec { ttl, size })
             .collect();
         let on_progress = on_progress.clone().unbind();
-        let mut error = None;
+        let mut callback = Callback::new(Some(&on_progress));
         let result = py.detach(|| {
-            let mut keep_running = |results: &[ProbeResult]| {
-                Python::attach(|py| {
-                    let answer = py
-                        .check_signals()
-                        .and_then(|()| on_progress.call1(py, (results.len(),)));
-                    match answer {
-                        Ok(answer) => !answer.bind(py).is(pyo3::types::PyBool::new(py, false)),
-                        Err(raised) => {
-                            error.get_or_insert(raised);
-                            false
-                        }
-                    }
-                })
-            };
-            self.0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .run(&probes, &mut keep_running)
+            let mut keep_running = |results: &[ProbeResult]| callback.call((results.len(),)).is_continue();
+            let mut prober = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            prober.run(&probes, &mut keep_running)
         });
-        match error {
-            Some(error) => Err(error),
-            None => json(&result.map_err(raised)?),
-        }
+        json(&callback.finish(result.map_err(raised))?)
     }
 }

@@ -10,13 +10,12 @@ use emulation::{trial, user_namespace};
 use experiment::TrialRecord;
 use foundation::{Duration, Streams, reading};
 use network::{LinkConfig, PathConfig};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use transport::tcp::TcpConfig;
 
-use crate::testbed::raised;
-use crate::trials::{TraceOptions, TracedRecord, json, spec};
+use crate::calls::{json, raised, wrong};
+use crate::trials::{TraceOptions, TracedRecord, spec};
 
 /// The keys of longfat's TCP at the two ends of a path, as JSON: the command's end first.
 type TcpKeys = (Option<String>, Option<String>);
@@ -43,8 +42,7 @@ pub fn emulate(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>)
 #[pyfunction]
 pub fn check_emulated(py: Python<'_>, spec_json: &str, names: BTreeMap<String, String>) -> PyResult<()> {
     let spec = spec(spec_json)?;
-    py.detach(|| trial::check(&spec, &names))
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+    py.detach(|| trial::check(&spec, &names)).map_err(wrong)
 }
 
 /// Moves a process without the permissions to emulate into a user namespace, permanently. The process must be
@@ -111,12 +109,11 @@ pub fn shell(
     server: Option<String>,
     tcp: TcpKeys,
 ) -> PyResult<String> {
-    let config: PathConfig =
-        reading::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+    let config: PathConfig = reading::read(path_json).map_err(wrong)?;
     let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
     let path = config.links(&mut load).map_err(|problems| {
         let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        PyValueError::new_err(all.join("; "))
+        wrong(all.join("; "))
     })?;
     let command = match command.split_first() {
         None => default_command(),
@@ -130,8 +127,7 @@ pub fn shell(
     let mut options = ShellOptions::new(path, Streams::new(seed, 0), command);
     for (end, keys) in options.tcp.iter_mut().zip([tcp.0, tcp.1]) {
         if let Some(keys) = keys {
-            let config: TcpConfig =
-                reading::read(&keys).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+            let config: TcpConfig = reading::read(&keys).map_err(wrong)?;
             *end = Some(Arc::new(config));
         }
     }
@@ -141,8 +137,7 @@ pub fn shell(
     let report = py
         .detach(|| emulation::shell::run(options, &mut stopped))
         .map_err(raised)?;
-    let mut value =
-        serde_json::to_value(&report).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut value = serde_json::to_value(&report).map_err(wrong)?;
     value["path"] = described(&config);
     json(&value)
 }

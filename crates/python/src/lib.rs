@@ -3,6 +3,7 @@
 //! Each function takes and returns JSON text, releases the interpreter while it works, and converts an error into an
 //! exception with a one-line message. The crate may depend on all others and contains no logic of its own.
 
+mod calls;
 #[cfg(target_os = "linux")]
 mod check;
 mod controllers;
@@ -73,7 +74,6 @@ mod _native {
 
     /// Importing the module lets studies name Python classes.
     #[pymodule_init]
-    #[allow(clippy::unnecessary_wraps, reason = "the signature of an initializer")]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         super::controllers::install();
         Ok(())

@@ -8,30 +8,20 @@ use std::time::Duration as Span;
 use foundation::Duration;
 use measurement::Error;
 use measurement::echo::{Counts, Limits, Server};
-use measurement::ping::plan::{Pace, State};
+use measurement::ping::plan::Pace;
 use measurement::ping::{self as pinging, Progress, Protocol};
 use measurement::transact as transactions;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::calls::{Callback, json as json_text, raised, without_number, wrong};
+
 /// Interval of progress reports.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
 
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err requires"
-)]
-fn raised(error: Error) -> PyErr {
-    match error {
-        Error::Option(_) => PyValueError::new_err(error.to_string()),
-        error => PyOSError::new_err(crate::wall::without_number(&error)),
-    }
-}
-
 fn read<'a, T: Deserialize<'a>>(text: &'a str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
+    serde_json::from_str(text).map_err(wrong)
 }
 
 fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
@@ -42,7 +32,7 @@ fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
             }
             _ => what,
         };
-        PyValueError::new_err(format!("\"{host}\" is not a known host: {hint}"))
+        crate::calls::wrong(format!("\"{host}\" is not a known host: {hint}"))
     };
     let suits = |address: &SocketAddr| version.is_none_or(|version| (version == 4) == address.is_ipv4());
     let mut found = (host, port)
@@ -62,7 +52,7 @@ fn watched<T: Send>(
     end: impl Fn() + Sync,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<(T, bool)> {
-    let raised_here: Mutex<Option<PyErr>> = Mutex::new(None);
+    let mut callback = Callback::new(Some(on_progress));
     let result = py.detach(|| {
         std::thread::scope(|scope| {
             let caller = std::thread::current();
@@ -73,34 +63,15 @@ fn watched<T: Send>(
             });
             while !worker.is_finished() {
                 std::thread::park_timeout(REPORT_INTERVAL);
-                let reported = Python::attach(|py| {
-                    py.check_signals()?;
-                    on_progress.call1(py, (progress().to_string(),)).map(drop)
-                });
-                if let Err(error) = reported {
-                    raised_here
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .get_or_insert(error);
+                if callback.report(&progress()).is_break() {
                     end();
                 }
             }
             worker.join()
         })
     });
-    let error = raised_here.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let interrupted = error
-        .as_ref()
-        .is_some_and(|error| error.is_instance_of::<PyKeyboardInterrupt>(py));
-    if let Some(error) = error
-        && !interrupted
-    {
-        return Err(error);
-    }
-    match result {
-        Ok(result) => Ok((result.map_err(raised)?, interrupted)),
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
+    let result = result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    callback.finish_or_interrupted(py, result.map_err(raised))
 }
 
 fn progress_json(progress: &Progress) -> Value {
@@ -121,7 +92,7 @@ struct PingOptions {
     host: String,
     port: u16,
     version: Option<u8>,
-    protocol: String,
+    protocol: Protocol,
     sizes: Vec<u32>,
     count: u32,
     interval: f64,
@@ -134,20 +105,9 @@ struct PingOptions {
 
 /// Measures round trips. Documented in the stub.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
 pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
     let arguments: PingOptions = read(options_json)?;
     let to = address(&arguments.host, arguments.port, arguments.version)?;
-    let protocol = match arguments.protocol.as_str() {
-        "icmp" => Protocol::Icmp,
-        "udp" => Protocol::Udp,
-        "tcp" => Protocol::Tcp,
-        other => {
-            return Err(PyValueError::new_err(format!(
-                "\"{other}\" is not a protocol (icmp, udp, tcp)"
-            )));
-        }
-    };
     let pace = match arguments.flood {
         None => Pace::Interval(Duration::from_secs_f64(arguments.interval)),
         Some(rate) => Pace::Flood {
@@ -157,7 +117,7 @@ pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
     };
     let options = pinging::Options {
         to,
-        protocol,
+        protocol: arguments.protocol,
         sizes: arguments.sizes,
         count: arguments.count,
         pace,
@@ -174,13 +134,6 @@ pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
         || progress.end(),
         || pinging::ping(&options, &progress),
     )?;
-    let state = |state| match state {
-        State::Answered => "answered",
-        State::Late => "late",
-        State::Lost => "lost",
-        State::Failed => "failed",
-        State::Waiting => "waiting",
-    };
     let samples: Vec<Value> = report
         .samples
         .iter()
@@ -192,14 +145,14 @@ pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
                 seconds(sample.kernel),
                 seconds(sample.outbound),
                 seconds(sample.inbound),
-                state(sample.state),
+                sample.state,
                 sample.answer,
                 sample.duplicates,
                 sample.error.map(error_text),
             ])
         })
         .collect();
-    crate::trials::json(&json!({
+    json_text(&json!({
         "address": to.ip().to_string(), "method": report.method, "took_s": report.took.as_secs_f64(),
         "note": report.note, "strangers": report.strangers, "interrupted": interrupted,
         "columns": ["size", "sent_ns", "application_s", "kernel_s", "outbound_s", "inbound_s", "state", "answer",
@@ -210,7 +163,7 @@ pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
 
 /// Returns the message of an error number.
 fn error_text(number: i32) -> String {
-    crate::wall::without_number(&std::io::Error::from_raw_os_error(number))
+    without_number(&std::io::Error::from_raw_os_error(number))
 }
 
 #[derive(Deserialize)]
@@ -219,7 +172,7 @@ struct TransactOptions {
     host: String,
     port: u16,
     version: Option<u8>,
-    protocols: Vec<String>,
+    protocols: Vec<transactions::Protocol>,
     sizes: Vec<u32>,
     count: u32,
     interval: f64,
@@ -228,18 +181,12 @@ struct TransactOptions {
 
 /// Measures transactions. Documented in the stub.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
 pub fn transact(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
     let arguments: TransactOptions = read(options_json)?;
     let to = address(&arguments.host, arguments.port, arguments.version)?;
-    let named = |name: &String| {
-        let mut all = transactions::Protocol::ALL.into_iter();
-        all.find(|protocol| protocol.name() == name)
-            .ok_or_else(|| PyValueError::new_err(format!("\"{name}\" is not a protocol of transactions")))
-    };
     let options = transactions::Options {
         to,
-        protocols: arguments.protocols.iter().map(named).collect::<PyResult<_>>()?,
+        protocols: arguments.protocols,
         sizes: arguments.sizes,
         count: arguments.count,
         interval: Duration::from_secs_f64(arguments.interval),
@@ -259,7 +206,7 @@ pub fn transact(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> P
         .map(|made| {
             let wire = made.wire;
             json!([
-                made.protocol.name(),
+                made.protocol,
                 made.size,
                 seconds(made.application),
                 seconds(wire.map(|wire| wire.time)),
@@ -272,7 +219,7 @@ pub fn transact(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> P
             ])
         })
         .collect();
-    crate::trials::json(&json!({
+    json_text(&json!({
         "address": to.ip().to_string(), "notes": report.notes, "dropped": report.dropped,
         "interrupted": interrupted,
         "columns": ["protocol", "size", "application_s", "wire_s", "packets", "packets_sent", "wire_bytes",
@@ -293,7 +240,6 @@ struct EchoOptions {
 
 /// Serves round trips and transactions. Documented in the stub.
 #[pyfunction]
-#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
 pub fn echo(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
     let arguments: EchoOptions = read(options_json)?;
     let at = crate::wall::address(&arguments.listen)?;
@@ -321,5 +267,5 @@ pub fn echo(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
             })
         },
     )?;
-    crate::trials::json(&counts)
+    json_text(&counts)
 }

@@ -1,24 +1,13 @@
 //! The kernel's MPTCP: a path manager in user space, and queries.
 
-use kernel::Error;
 use kernel::mptcp::daemon::{self, Notification, Options};
 use kernel::mptcp::{self, ConnectionInfo, PathManager};
-use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use transport::mptcp::policy::PolicyConfig;
 
-fn refused(error: &Error) -> PyErr {
-    match error {
-        Error::Option(_) => PyValueError::new_err(error.to_string()),
-        _ => PyOSError::new_err(error.to_string()),
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::calls::{Callback, raised, wrong};
 
 /// Runs a path manager for the MPTCP connections of this network namespace until `on_event` returns False or raises.
 ///
@@ -36,8 +25,8 @@ pub fn manage_paths(
     announce: bool,
     seed: u64,
 ) -> PyResult<()> {
-    let policy: PolicyConfig = serde_json::from_str(policy_json)
-        .map_err(|error| PyValueError::new_err(format!("policy: {error}")))?;
+    let policy: PolicyConfig =
+        serde_json::from_str(policy_json).map_err(|error| wrong(format!("policy: {error}")))?;
     let options = Options {
         policy,
         name,
@@ -47,35 +36,17 @@ pub fn manage_paths(
         seed,
     };
     let on_event = on_event.clone().unbind();
-    // An exception of the callback stops the daemon and is raised again.
-    let raised = Mutex::new(None);
-    let result = py.detach(|| {
-        let raised = &raised;
-        let mut keep_running = || {
-            Python::attach(
-                |py| match py.check_signals().and_then(|()| on_event.call1(py, (py.None(),))) {
-                    Ok(answer) => !answer.bind(py).is(pyo3::types::PyBool::new(py, false)),
-                    Err(error) => {
-                        locked(raised).get_or_insert(error);
-                        false
-                    }
-                },
-            )
-        };
+    py.detach(|| {
+        let callback = RefCell::new(Callback::new(Some(&on_event)));
+        let mut keep_running = || callback.borrow_mut().call((None::<&str>,)).is_continue();
         let mut report = |event: Notification| {
             let text = serde_json::to_string(&event).unwrap_or_default();
-            Python::attach(|py| {
-                if let Err(error) = on_event.call1(py, (text,)) {
-                    locked(raised).get_or_insert(error);
-                }
-            });
+            // An exception stops the next turn.
+            let _ = callback.borrow_mut().call((text,));
         };
-        daemon::run(&options, &mut keep_running, &mut report)
-    });
-    if let Some(error) = locked(&raised).take() {
-        return Err(error);
-    }
-    result.map_err(|error| refused(&error))
+        let result = daemon::run(&options, &mut keep_running, &mut report);
+        callback.into_inner().finish(result.map_err(raised))
+    })
 }
 
 /// Returns who opens MPTCP subflows here: "user", "kernel", "kernel-only" (no choice), "disabled" or "missing".

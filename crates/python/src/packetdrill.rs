@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 ///
 /// `interpreter` is called without arguments for each script and returns the function that runs the script's snippets.
 #[pyfunction(name = "packetdrill")]
-#[allow(clippy::needless_pass_by_value, reason = "the signature of a Python function")]
 pub fn run_scripts(py: Python<'_>, paths: Vec<PathBuf>, interpreter: Py<PyAny>) -> PyResult<String> {
     let unreadable = |path: &Path, error: &std::io::Error| {
         PyOSError::new_err(format!("cannot read {}: {}", path.display(), error.kind()))
@@ -28,7 +27,7 @@ pub fn run_scripts(py: Python<'_>, paths: Vec<PathBuf>, interpreter: Py<PyAny>) 
         };
         found.iter().map(run).collect::<PyResult<Vec<Value>>>()
     });
-    crate::trials::json(&entries?)
+    crate::calls::json(&entries?)
 }
 
 /// Runs the snippets of a script by a Python function.

@@ -4,30 +4,18 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-use emulation::Error;
 use emulation::testbed::Testbed as Inner;
 use emulation::user_namespace;
 use foundation::reading;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-use crate::trials::{json, spec};
+use crate::calls::{interruptible, json, raised, wrong};
+use crate::trials::spec;
 
 /// The network of a trial, whose hosts run commands. Documented in the stub.
 #[pyclass(frozen, module = "longfat._native")]
 pub struct Testbed(RwLock<Option<Inner>>);
-
-/// Converts an error: `ValueError` for bad input, `OSError` with the number for a failed command, `OSError` otherwise.
-pub fn raised(error: Error) -> PyErr {
-    match error {
-        Error::Option(_) => PyValueError::new_err(error.to_string()),
-        Error::Command { ref name, ref source } => match source.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, source.to_string(), name.clone())),
-            None => PyOSError::new_err(error.to_string()),
-        },
-        _ => PyOSError::new_err(error.to_string()),
-    }
-}
 
 impl Testbed {
     fn with<T: Send>(&self, py: Python<'_>, f: impl FnOnce(&Inner) -> PyResult<T> + Send) -> PyResult<T> {
@@ -39,26 +27,12 @@ impl Testbed {
     }
 }
 
-/// Runs `f`, which polls its argument; if a signal handler raises meanwhile, returns that exception.
-pub fn interruptible<T>(f: impl FnOnce(&mut dyn FnMut() -> bool) -> T) -> Result<T, PyErr> {
-    let mut raised = None;
-    let result = f(&mut || {
-        if raised.is_none() {
-            raised = Python::attach(|py| py.check_signals().err());
-        }
-        raised.is_some()
-    });
-    raised.map_or(Ok(result), Err)
-}
-
 #[pymethods]
 impl Testbed {
     #[new]
     fn new(py: Python<'_>, spec_json: &str) -> PyResult<Self> {
         let spec = spec(spec_json)?;
-        let topology = spec
-            .topology()
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let topology = spec.topology().map_err(wrong)?;
         user_namespace::enter().map_err(raised)?;
         let streams = spec.streams().component("network");
         let made = py.detach(|| Inner::start(topology, streams)).map_err(raised)?;
@@ -74,8 +48,7 @@ impl Testbed {
     }
 
     fn set(&self, py: Python<'_>, link: &str, key: &str, value_json: &str) -> PyResult<()> {
-        let value = serde_json::from_str(value_json)
-            .map_err(|error| PyValueError::new_err(format!("{key}: {error}")))?;
+        let value = serde_json::from_str(value_json).map_err(|error| wrong(format!("{key}: {error}")))?;
         self.with(py, |testbed| testbed.set(link, key, &value).map_err(raised))
     }
 
@@ -94,8 +67,7 @@ impl Testbed {
         command_json: &str,
         streams: (RawFd, RawFd, RawFd),
     ) -> PyResult<u32> {
-        let options =
-            reading::read(command_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        let options = reading::read(command_json).map_err(wrong)?;
         // SAFETY: the caller keeps them open during the call.
         let copy = |fd: RawFd| unsafe { BorrowedFd::borrow_raw(fd) }.try_clone_to_owned();
         let streams = [copy(streams.0)?, copy(streams.1)?, copy(streams.2)?];
@@ -104,15 +76,15 @@ impl Testbed {
 
     fn ping_all(&self, py: Python<'_>, count: u32) -> PyResult<String> {
         json(&self.with(py, |testbed| {
-            interruptible(|stopped| testbed.ping_all(count, stopped))?.map_err(raised)
+            interruptible(|stopped| testbed.ping_all(count, stopped))
         })?)
     }
 
     fn goodput(&self, py: Python<'_>, source: &str, target: &str, seconds: f64) -> PyResult<String> {
         let span = Duration::try_from_secs_f64(seconds)
-            .map_err(|_| PyValueError::new_err(format!("seconds: {seconds} is not a valid duration")))?;
+            .map_err(|_| wrong(format!("seconds: {seconds} is not a valid duration")))?;
         json(&self.with(py, |testbed| {
-            interruptible(|stopped| testbed.goodput(source, target, span, stopped))?.map_err(raised)
+            interruptible(|stopped| testbed.goodput(source, target, span, stopped))
         })?)
     }
 

@@ -11,15 +11,16 @@ use experiment::plan::Plan;
 use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Series, TraceEvent};
 use experiment::{TrialSpec, vocabulary as study_keys};
-use foundation::{Duration, Problem};
+use foundation::Duration;
 use network::PathConfig;
-use pyo3::exceptions::{PyException, PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use simulation::body::Side;
 use simulation::trace::{Recorder, pcapng};
 use simulation::trial::{TrialError, run, run_watched};
 
+use crate::calls::{self, json, wrong};
 use crate::controllers::guarded;
 
 pyo3::create_exception!(
@@ -47,20 +48,15 @@ impl Cancel {
     }
 }
 
-/// Returns `value` as JSON text.
-pub fn json(value: &impl Serialize) -> PyResult<String> {
-    serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
 /// Parses the specification of a trial; a `ValueError` if it is invalid.
 pub fn spec(text: &str) -> PyResult<TrialSpec> {
-    TrialSpec::from_json(text).map_err(|error| PyValueError::new_err(error.to_string()))
+    TrialSpec::from_json(text).map_err(wrong)
 }
 
 fn raised(error: &TrialError) -> PyErr {
     match error {
         TrialError::Cancelled => Cancelled::new_err("cancelled"),
-        TrialError::Spec(_) => PyValueError::new_err(error.to_string()),
+        TrialError::Spec(_) => wrong(error),
     }
 }
 
@@ -80,8 +76,7 @@ pub fn vocabulary() -> String {
 #[pyfunction]
 #[pyo3(signature = (path_json, /))]
 pub fn path_links(path_json: &str) -> PyResult<String> {
-    let path: PathConfig =
-        foundation::reading::read(path_json).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+    let path: PathConfig = foundation::reading::read(path_json).map_err(wrong)?;
     json(&path.directions_of_links())
 }
 
@@ -89,8 +84,7 @@ pub fn path_links(path_json: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (section, json, /))]
 pub fn check(section: &str, json: &str) -> PyResult<String> {
-    let to_error = |problem: Problem| PyValueError::new_err(problem.to_string());
-    self::json(&study_keys::check(section, json).map_err(to_error)?)
+    calls::json(&study_keys::check(section, json).map_err(wrong)?)
 }
 
 /// Simulates one trial; returns its record as JSON.
@@ -111,16 +105,13 @@ pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyR
 /// Checks, without running it, that a trial's network can be built and that its hosts exist; `ValueError` names the key.
 #[pyfunction]
 pub fn check_trial(spec_json: &str) -> PyResult<()> {
-    Plan::of(&spec(spec_json)?)
-        .map(drop)
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+    Plan::of(&spec(spec_json)?).map(drop).map_err(wrong)
 }
 
 /// Returns hosts, links, flows and their fair shares of a trial, as JSON.
 #[pyfunction]
 pub fn layout(spec_json: &str) -> PyResult<String> {
-    let layout = Layout::of(&spec(spec_json)?).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    json(&layout)
+    json(&Layout::of(&spec(spec_json)?).map_err(wrong)?)
 }
 
 /// The record of a traced trial, as JSON.
@@ -157,8 +148,9 @@ impl<'a> TraceOptions<'a> {
             None => None,
             Some(seconds) if seconds >= 1e-6 && seconds.is_finite() => Some(Duration::from_secs_f64(seconds)),
             Some(seconds) => {
-                let message = format!("interval: {seconds} is out of range: at least 0.000001 s");
-                return Err(PyValueError::new_err(message));
+                return Err(wrong(format!(
+                    "interval: {seconds} is out of range: at least 0.000001 s"
+                )));
             }
         };
         let side = match side {
@@ -166,8 +158,7 @@ impl<'a> TraceOptions<'a> {
             Some("sender") => Some(Side::Sender),
             Some("receiver") => Some(Side::Receiver),
             Some(other) => {
-                let message = format!("side: \"{other}\" is unknown (sender, receiver)");
-                return Err(PyValueError::new_err(message));
+                return Err(wrong(format!("side: \"{other}\" is unknown (sender, receiver)")));
             }
         };
         Ok(Self {
@@ -214,7 +205,7 @@ pub fn trace(
     let options = TraceOptions::read(pcapng, interval, side, snap)?;
     let (record, mut world) = py
         .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), options.interval())))
-        .map_err(PyValueError::new_err)?
+        .map_err(wrong)?
         .map_err(|error| raised(&error))?;
     let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use experiment::TrialRecord;
 use foundation::{Streams, reading};
 use network::{LinkCounters, PathConfig};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use socket::relay::{Relay, RelayOptions, RelayReport};
@@ -19,74 +19,23 @@ use socket::transfer::{
 use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
 
+use crate::calls::{Callback, json as text_of, without_number, wrong};
 use crate::controllers::guarded;
 use crate::credentials::protection;
-use crate::trials::{json as text_of, spec};
+use crate::trials::spec;
 
 /// Any free loopback port.
 const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "the signature that map_err requires"
-)]
 fn raised(error: Error) -> PyErr {
     match error {
-        Error::Settings(problem) => PyValueError::new_err(problem.to_string()),
+        Error::Settings(problem) => wrong(problem),
         error => PyOSError::new_err(without_number(&error)),
     }
 }
 
-/// Returns an error's message without the system's error number.
-pub fn without_number(error: &dyn std::error::Error) -> String {
-    let text = error.to_string();
-    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
-    number.map_or_else(|| text.clone(), |at| text[..at].to_owned())
-}
-
 pub fn address(text: &str) -> PyResult<SocketAddr> {
-    resolve(text).map_err(|error| PyValueError::new_err(error.to_string()))
-}
-
-/// Calls a Python function from a loop that runs without the interpreter lock. An exception, or Ctrl-C, stops the loop
-/// and is raised after it.
-struct Callback<'a> {
-    function: Option<&'a Py<PyAny>>,
-    raised: Option<PyErr>,
-}
-
-impl<'a> Callback<'a> {
-    const fn new(function: Option<&'a Py<PyAny>>) -> Self {
-        Self {
-            function,
-            raised: None,
-        }
-    }
-
-    /// Passes `value` to the function. A false result other than `None` stops the loop.
-    fn call(&mut self, value: Option<&Value>) -> ControlFlow<()> {
-        let result = Python::attach(|py| -> PyResult<bool> {
-            py.check_signals()?;
-            let (Some(function), Some(value)) = (self.function, value) else {
-                return Ok(true);
-            };
-            let answer = function.call1(py, (value.to_string(),))?;
-            Ok(answer.is_none(py) || answer.is_truthy(py)?)
-        });
-        match result {
-            Ok(true) => ControlFlow::Continue(()),
-            Ok(false) => ControlFlow::Break(()),
-            Err(error) => {
-                self.raised = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    }
-
-    /// Returns the loop's result, or raises the exception that stopped it.
-    fn finish<T>(self, result: Result<T, Error>) -> PyResult<T> {
-        self.raised.map_or_else(|| result.map_err(raised), Err)
-    }
+    resolve(text).map_err(wrong)
 }
 
 fn listening(at: SocketAddr) {
@@ -101,11 +50,8 @@ fn run_endpoint(
     spec: &experiment::TrialSpec,
     to: Option<SocketAddr>,
 ) -> PyResult<Option<TrialRecord>> {
-    let transfer = || {
-        spec.transfer()
-            .map_err(|error| PyValueError::new_err(error.to_string()))
-    };
-    let target = || to.ok_or_else(|| PyValueError::new_err(format!("{role} needs an address")));
+    let transfer = || spec.transfer().map_err(wrong);
+    let target = || to.ok_or_else(|| wrong(format!("{role} needs an address")));
     match role {
         "receive" => {
             ends::receive_pattern(LOOPBACK, listening, &mut || true).map_err(raised)?;
@@ -127,9 +73,7 @@ fn run_endpoint(
                 sent.map_err(|error| error.to_string()).as_ref(),
             )))
         }
-        _ => Err(PyValueError::new_err(format!(
-            "{role:?} is not a role (receive, relay, send)"
-        ))),
+        _ => Err(wrong(format!("{role:?} is not a role (receive, relay, send)"))),
     }
 }
 
@@ -153,7 +97,6 @@ pub fn file_protocol(overrides: &str) -> PyResult<String> {
 }
 
 fn settings(overrides: &str) -> PyResult<Value> {
-    let wrong = |error: serde_json::Error| PyValueError::new_err(error.to_string());
     let changes: Value = serde_json::from_str(overrides).map_err(wrong)?;
     let mut settings = serde_json::to_value(ArqConfig::for_files()).map_err(wrong)?;
     // A fixed window has no congestion controller, so it replaces file transfer's controller, too.
@@ -184,11 +127,9 @@ fn replace(settings: &mut Value, changes: &Value) {
 }
 
 fn protocol(overrides: &str) -> PyResult<ArqConfig> {
-    let wrong = |error: String| PyValueError::new_err(error);
-    let config: ArqConfig =
-        reading::read(&settings(overrides)?.to_string()).map_err(|problem| wrong(problem.to_string()))?;
+    let config: ArqConfig = reading::read(&settings(overrides)?.to_string()).map_err(wrong)?;
     match config.validate().into_iter().next() {
-        Some(problem) => Err(wrong(problem.to_string())),
+        Some(problem) => Err(wrong(problem)),
         None => Ok(config),
     }
 }
@@ -244,9 +185,9 @@ pub fn send_files(
     };
     let mut callback = Callback::new(progress.as_ref());
     let result = py
-        .detach(|| guarded(|| send(&options, &mut |p| callback.call(Some(&progress_json(p))))))
-        .map_err(PyValueError::new_err)?;
-    text_of(&sent_json(&callback.finish(result)?))
+        .detach(|| guarded(|| send(&options, &mut |p| callback.report(&progress_json(p)))))
+        .map_err(wrong)?;
+    text_of(&sent_json(&callback.finish(result.map_err(raised))?))
 }
 
 fn event_json(event: ReceiveEvent) -> Option<Value> {
@@ -386,8 +327,13 @@ pub fn receive_files(
         ..ReceiveOptions::new(address(listen)?, directory, protection(protection_json)?)
     };
     let mut callback = Callback::new(on_event.as_ref());
-    let result = py.detach(|| receive(&options, &mut |event| callback.call(event_json(event).as_ref())));
-    let report = callback.finish(result)?;
+    let result = py.detach(|| {
+        receive(&options, &mut |event| match event_json(event) {
+            Some(event) => callback.report(&event),
+            None => callback.check(),
+        })
+    });
+    let report = callback.finish(result.map_err(raised))?;
     text_of(&json!({
         "files": report.files, "already": report.already, "bytes": report.bytes, "failures": report.failures,
     }))
@@ -423,17 +369,11 @@ pub fn relay(
     seed: u64,
     on_report: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let wrong = |error: String| PyValueError::new_err(error);
-    let path: PathConfig = reading::read(path_json).map_err(|problem| wrong(problem.to_string()))?;
+    let path: PathConfig = reading::read(path_json).map_err(wrong)?;
     let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| without_number(&error));
     let links = path.resolve(&mut load).map_err(|problems| {
-        wrong(
-            problems
-                .iter()
-                .map(ToString::to_string)
-                .collect::<Vec<_>>()
-                .join("; "),
-        )
+        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        wrong(all.join("; "))
     })?;
     let options = RelayOptions::new(address(listen)?, address(to)?, links, Streams::new(seed, 0));
     let relay = Relay::bind(options).map_err(raised)?;
@@ -442,24 +382,18 @@ pub fn relay(
     let listening = json!({
         "listening": relay.address().to_string(), "path": {"forward": forward, "reverse": reverse},
     });
-    if callback.call(Some(&listening)).is_break() {
-        return callback
-            .finish(Ok(RelayReport::default()))
-            .and_then(|report| text_of(&relayed_json(&report)));
-    }
     let mut last = RelayReport::default();
-    let result = py.detach(|| {
-        relay.run(&mut |report| {
-            last.clone_from(report);
-            callback.call(Some(&relayed_json(report)))
+    let result = if callback.report(&listening).is_break() {
+        Ok(RelayReport::default())
+    } else {
+        py.detach(|| {
+            relay.run(&mut |report| {
+                last.clone_from(report);
+                callback.report(&relayed_json(report))
+            })
         })
-    });
+    };
     // Ctrl-C is the regular way to stop a relay, so the counters are returned.
-    let interrupted =
-        |py: Python<'_>, error: &PyErr| error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py);
-    match callback.finish(result) {
-        Ok(report) => text_of(&relayed_json(&report)),
-        Err(error) if interrupted(py, &error) => text_of(&relayed_json(&last)),
-        Err(error) => Err(error),
-    }
+    let (report, interrupted) = callback.finish_or_interrupted(py, result.map_err(raised))?;
+    text_of(&relayed_json(if interrupted { &last } else { &report }))
 }

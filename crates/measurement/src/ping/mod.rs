@@ -21,7 +21,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use foundation::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Stamp;
 use kernel::Error;
@@ -35,7 +35,7 @@ pub const MOST_BYTES: u32 = 65_507;
 pub const MOST_RATE: u32 = 100_000;
 
 /// Type of the requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// Echo requests (RFC 792, RFC 4443).

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
+use serde::Serialize;
 
 /// Maximum number of unanswered requests of a flood, in windows.
 const MOST_WINDOWS: u32 = 64;
@@ -60,7 +61,8 @@ pub enum Match {
 }
 
 /// State of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Not answered yet.
     #[default]

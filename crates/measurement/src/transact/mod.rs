@@ -14,7 +14,7 @@ pub mod wire;
 use std::net::SocketAddr;
 
 use foundation::Duration;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 pub use driver::transact;
@@ -25,7 +25,7 @@ use wire::Wire;
 pub const MOST: u64 = 100_000;
 
 /// Transport of a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// One datagram each way.

@@ -1,0 +1,110 @@
+//! Errors as Python exceptions, and calls of Python functions from loops that run without the interpreter lock.
+
+use std::ops::ControlFlow;
+
+use kernel::Error;
+use pyo3::call::PyCallArgs;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+
+/// Returns an error as a `ValueError`.
+pub fn wrong(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+/// Returns an error's message without the system's error number.
+pub fn without_number(error: &dyn std::error::Error) -> String {
+    let text = error.to_string();
+    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
+    number.map_or_else(|| text.clone(), |at| text[..at].to_owned())
+}
+
+/// Converts an error: `ValueError` for bad input, `OSError` with the number for a failed command, `OSError` otherwise.
+pub fn raised(error: Error) -> PyErr {
+    match error {
+        Error::Option(_) => wrong(error),
+        Error::Command { ref name, ref source } => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, source.to_string(), name.clone())),
+            None => PyOSError::new_err(error.to_string()),
+        },
+        _ => PyOSError::new_err(without_number(&error)),
+    }
+}
+
+/// Returns `value` as JSON text.
+pub fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(wrong)
+}
+
+/// Calls a Python function from a loop. An exception, or Ctrl-C, stops the loop and is raised after it.
+pub struct Callback<'a> {
+    function: Option<&'a Py<PyAny>>,
+    raised: Option<PyErr>,
+}
+
+impl<'a> Callback<'a> {
+    pub const fn new(function: Option<&'a Py<PyAny>>) -> Self {
+        Self {
+            function,
+            raised: None,
+        }
+    }
+
+    /// Calls the function. A false result other than `None` stops the loop.
+    pub fn call<A>(&mut self, arguments: A) -> ControlFlow<()>
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
+        let function = self.function;
+        self.poll(|py| {
+            let Some(function) = function else { return Ok(true) };
+            let answer = function.call1(py, arguments)?;
+            Ok(answer.is_none(py) || answer.is_truthy(py)?)
+        })
+    }
+
+    /// Passes a value as JSON to the function.
+    pub fn report(&mut self, value: &impl ToString) -> ControlFlow<()> {
+        self.call((value.to_string(),))
+    }
+
+    /// Handles signals without a call of the function.
+    pub fn check(&mut self) -> ControlFlow<()> {
+        self.poll(|_| Ok(true))
+    }
+
+    fn poll(&mut self, act: impl FnOnce(Python<'_>) -> PyResult<bool>) -> ControlFlow<()> {
+        if self.raised.is_some() {
+            return ControlFlow::Break(());
+        }
+        match Python::attach(|py| py.check_signals().and_then(|()| act(py))) {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(()),
+            Err(error) => {
+                self.raised = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Returns the loop's result, or raises the exception that stopped it.
+    pub fn finish<T>(self, result: PyResult<T>) -> PyResult<T> {
+        self.raised.map_or(result, Err)
+    }
+
+    /// As [`finish`](Self::finish), but Ctrl-C is a regular end: also returns whether it stopped the loop.
+    pub fn finish_or_interrupted<T>(self, py: Python<'_>, result: PyResult<T>) -> PyResult<(T, bool)> {
+        match self.raised {
+            Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
+            raised => Ok((result?, raised.is_some())),
+        }
+    }
+}
+
+/// Runs `work`, which polls its argument; if a signal handler raises meanwhile, returns that exception.
+pub fn interruptible<T>(work: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, Error>) -> PyResult<T> {
+    let mut callback = Callback::new(None);
+    let result = work(&mut || callback.check().is_break());
+    callback.finish(result.map_err(raised))
+}
