@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("{}", emulation::UNSUPPORTED);
+    eprintln!("emulated networks need Linux");
 }
 
 #[cfg(target_os = "linux")]

@@ -23,5 +23,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    eprintln!("{}", emulation::UNSUPPORTED);
+    eprintln!("emulated networks need Linux");
 }

@@ -33,37 +33,24 @@
 //! with the process, even if it is killed. Packets do not leave the namespaces, which have only a loopback and TUN
 //! devices. No device, route or sysctl outside them is created or changed.
 
-#[cfg(target_os = "linux")]
+#![cfg(target_os = "linux")]
+
 mod address;
-#[cfg(target_os = "linux")]
 mod error;
-#[cfg(target_os = "linux")]
 mod fragment;
-#[cfg(target_os = "linux")]
 mod icmp;
-#[cfg(target_os = "linux")]
 mod linux;
-#[cfg(target_os = "linux")]
 mod options;
-#[cfg(target_os = "linux")]
 mod packet;
-#[cfg(target_os = "linux")]
 mod router;
 
 pub use kernel::Error;
 
-#[cfg(target_os = "linux")]
 pub use address::MOST_HOSTS;
-#[cfg(target_os = "linux")]
 pub use linux::{
     Clock, DevicePort, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace, PacketEvent, Port,
     RouterState, Tap, UserListener, UserStack, UserStream, check, clean, doctor, privileges, shell, testbed,
     trial, user_namespace,
 };
-#[cfg(target_os = "linux")]
 pub use options::EmulationOptions;
-#[cfg(target_os = "linux")]
 pub use packet::IpPacket;
-
-/// The error of every function of this crate on other systems.
-pub const UNSUPPORTED: Error = Error::Unsupported("emulated networks (use world = \"sim\" or \"relay\")");

@@ -40,9 +40,6 @@ pub enum Error {
     /// An option is invalid.
     #[error("{0}")]
     Option(String),
-    /// The feature needs Linux.
-    #[error("{0}: supported on Linux only")]
-    Unsupported(&'static str),
 }
 
 /// The wording of shells.
@@ -92,7 +89,6 @@ impl Error {
 }
 
 /// The error of an operation on the kernel's MPTCP.
-#[cfg(target_os = "linux")]
 pub(crate) fn mptcp(what: impl Into<String>, source: impl Into<io::Error>) -> Error {
     let remedy = "it needs CAP_NET_ADMIN in the network namespace: run as root";
     Error::permission(what, source, remedy)

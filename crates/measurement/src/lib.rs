@@ -4,17 +4,16 @@
 //! Linux sockets. The crate may depend on `socket`, `stack`, `kernel`, `transport` and `foundation`. It sends packets only to
 //! the host that the caller names, and it does not interpret measurements: inference is part of the Python package.
 
+#![cfg(target_os = "linux")]
+
 pub mod capture;
 pub mod datagram;
 pub mod echo;
 pub mod hops;
 pub mod ping;
-#[cfg(target_os = "linux")]
 pub mod rights;
 pub mod stamp;
-#[cfg(target_os = "linux")]
 pub mod system;
-#[cfg(target_os = "linux")]
 pub mod timestamps;
 
 pub mod transact;

@@ -38,7 +38,6 @@ impl Stamp {
     }
 
     /// Returns the current time of the stamping clock.
-    #[cfg(target_os = "linux")]
     #[must_use]
     pub fn now() -> Self {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+#[cfg(target_os = "linux")]
 use kernel::Error;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
@@ -21,6 +22,7 @@ pub fn without_number(error: &dyn std::error::Error) -> String {
 }
 
 /// Converts an error: `ValueError` for bad input, `OSError` with the number for a failed command, `OSError` otherwise.
+#[cfg(target_os = "linux")]
 pub fn raised(error: Error) -> PyErr {
     match error {
         Error::Option(_) => wrong(error),
@@ -103,6 +105,7 @@ impl<'a> Callback<'a> {
 }
 
 /// Runs `work`, which polls its argument; if a signal handler raises meanwhile, returns that exception.
+#[cfg(target_os = "linux")]
 pub fn interruptible<T>(work: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, Error>) -> PyResult<T> {
     let mut callback = Callback::new(None);
     let result = work(&mut || callback.check().is_break());

@@ -6,10 +6,11 @@ use transport::arq::frame::FrameType;
 use transport::tcp::{Flags, Segment};
 
 /// The kind of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TraceEventKind {
     /// A host sent a frame.
+    #[default]
     Send,
     /// A frame reached a host.
     Receive,
@@ -29,7 +30,7 @@ pub enum TraceEventKind {
 
 omit_unset! {
     /// One row of the table. Fields that do not apply are omitted.
-    #[derive(Clone, Debug, PartialEq, Serialize)]
+    #[derive(Clone, Debug, Default, PartialEq, Serialize)]
     pub struct TraceEvent {
         /// Seconds since the start of the trial.
         pub time: f64,

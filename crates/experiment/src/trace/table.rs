@@ -123,20 +123,7 @@ impl EventTable {
             flow,
             host: side.name(),
             what,
-            direction: None,
-            frame: None,
-            id: None,
-            subflow: None,
-            size: None,
-            length: None,
-            sequence: None,
-            acknowledgement: None,
-            sack: Vec::new(),
-            window: None,
-            marked: false,
-            retransmission: false,
-            reason: None,
-            delivered: None,
+            ..TraceEvent::default()
         }
     }
 

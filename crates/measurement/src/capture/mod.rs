@@ -4,12 +4,10 @@
 //! that other traffic causes no load here.
 
 mod filter;
-#[cfg(target_os = "linux")]
 mod listener;
 mod packet;
 
 pub use filter::{Filter, Protocol};
-#[cfg(target_os = "linux")]
 pub use listener::{Capture, REMEDY};
 pub use packet::{Packet, Transport};
 

@@ -4,16 +4,13 @@
 //! once it is as long as its header announces or, without a header, once the sender has closed its side. No source
 //! receives more bytes than it sent, and a source that sends too often gets no reply.
 
-#[cfg(target_os = "linux")]
 mod connections;
 pub mod limits;
-#[cfg(target_os = "linux")]
 mod server;
 
 use serde::Serialize;
 
 pub use limits::{Limiter, Limits};
-#[cfg(target_os = "linux")]
 pub use server::Server;
 
 /// Counters of a server.

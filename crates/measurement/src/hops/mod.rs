@@ -10,7 +10,6 @@
 mod answer;
 mod flight;
 mod message;
-#[cfg(target_os = "linux")]
 mod prober;
 
 use std::net::IpAddr;
@@ -21,7 +20,6 @@ use serde::{Deserialize, Serialize};
 pub use answer::{Answer, AnswerKind};
 pub use flight::{Flight, LostProbe, MOST_SLOTS, SentProbe};
 pub use message::{LEAST_PAYLOAD, Probe as Message};
-#[cfg(target_os = "linux")]
 pub use prober::Prober;
 
 /// Type of the probes.

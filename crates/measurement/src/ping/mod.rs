@@ -1,20 +1,14 @@
 //! Round-trip times of requests and replies, by the application's clock and by the kernel's stamps.
 
-#[cfg(target_os = "linux")]
 mod datagrams;
-#[cfg(target_os = "linux")]
 mod driver;
-#[cfg(target_os = "linux")]
 mod icmp;
 pub mod plan;
 #[cfg(test)]
 mod plan_tests;
-#[cfg(target_os = "linux")]
 mod tcp;
 
-#[cfg(target_os = "linux")]
 pub use datagrams::REMEDY;
-#[cfg(target_os = "linux")]
 pub(crate) use datagrams::fragment;
 
 use std::net::SocketAddr;
@@ -167,7 +161,6 @@ pub struct Sample {
 }
 
 impl Sample {
-    #[cfg(target_os = "linux")]
     fn new(size: u32, sent: Stamp) -> Self {
         Self {
             size,
@@ -178,7 +171,6 @@ impl Sample {
 
     /// Computes spans from the stamps. The kernel's span must lie within the application's; if the clock was set in
     /// between, it is dropped.
-    #[cfg(target_os = "linux")]
     fn compute_spans(&mut self) {
         let (Some(left), Some(arrived), Some(application)) = (self.left, self.arrived, self.application)
         else {
@@ -240,21 +232,10 @@ impl Progress {
 ///
 /// # Errors
 /// Invalid options, missing privileges with their remedy, and errors of the system.
-#[cfg(target_os = "linux")]
 pub fn ping(options: &Options, progress: &Progress) -> Result<Report, Error> {
     options.check()?;
     match options.protocol {
         Protocol::Tcp => tcp::run(options, progress),
         Protocol::Icmp | Protocol::Udp => driver::run(options, progress),
     }
-}
-
-/// Not available on this system.
-///
-/// # Errors
-/// Always.
-#[cfg(not(target_os = "linux"))]
-pub fn ping(options: &Options, _: &Progress) -> Result<Report, Error> {
-    options.check()?;
-    Err(Error::Unsupported("longfat ping"))
 }

@@ -5,9 +5,7 @@
 //! to the last frame that the server needs for its data and its end (for TCP, its FIN). The difference is the time in
 //! this host's protocol stack.
 
-#[cfg(target_os = "linux")]
 mod driver;
-#[cfg(target_os = "linux")]
 mod sockets;
 pub mod wire;
 
@@ -16,7 +14,6 @@ use std::net::SocketAddr;
 use foundation::Duration;
 use serde::{Deserialize, Serialize};
 
-#[cfg(target_os = "linux")]
 pub use driver::transact;
 use kernel::Error;
 use wire::Wire;
@@ -143,14 +140,4 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Frames that the kernel dropped before they were counted.
     pub dropped: u64,
-}
-
-/// Not available on this system.
-///
-/// # Errors
-/// Always.
-#[cfg(not(target_os = "linux"))]
-pub fn transact(options: &Options, _: &crate::ping::Progress) -> Result<Report, Error> {
-    options.check()?;
-    Err(Error::Unsupported("longfat transact"))
 }

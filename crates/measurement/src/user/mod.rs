@@ -4,7 +4,6 @@
 //! same for all clients, because the server has one stack for each source of datagrams.
 
 pub mod carriage;
-#[cfg(target_os = "linux")]
 pub(crate) mod client;
 pub mod peers;
 

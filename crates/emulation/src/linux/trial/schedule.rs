@@ -17,10 +17,9 @@ use network::{LinkId, Network, Topology};
 
 use super::context::{TrialClock, TrialContext};
 use super::flow::{Flow, Identity, Recording};
-use super::start::{choose_ways, shares_threads, start};
+use super::start::{Launcher, choose_ways, shares_threads, start};
 use super::trace::Tracing;
 use crate::linux::emulation::Emulation;
-use crate::linux::namespace::Namespace;
 use crate::linux::tap::Tap;
 use crate::packet::IpPacket;
 
@@ -209,10 +208,12 @@ impl<'e> Trial<'e> {
             };
             let flow = Arc::new(Flow::new(id, trial.clock, recording));
             trial.flows.push(Arc::clone(&flow));
-            let mut launch = |namespace: &'scope Namespace, act: Box<dyn FnOnce() + Send + 'scope>| {
-                threads.push(scope.spawn(move || drop(namespace.run(act))));
+            let launcher = Launcher {
+                scope,
+                emulation: trial.emulation,
+                threads: &mut threads,
             };
-            start(context, trial.emulation, own, &flow, choice, &mut launch);
+            start(launcher, context, own, &flow, choice);
             flow
         };
         loop {

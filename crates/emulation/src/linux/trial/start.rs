@@ -3,6 +3,7 @@
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::{Scope, ScopedJoinHandle};
 
 use experiment::plan::{Group, Protocol};
 use experiment::trace::content::MessageProtocol;
@@ -13,7 +14,6 @@ use super::context::TrialContext;
 use super::flow::{Flow, locked};
 use super::{arq, messages, multipath, sockets, tcp, udp, user_tcp};
 use crate::linux::emulation::Emulation;
-use crate::linux::namespace::Namespace;
 
 /// The ways of a flow.
 pub(super) struct WayChoice {
@@ -58,15 +58,31 @@ pub(super) fn choose_ways(
     WayChoice { index, multipath }
 }
 
-/// Starts a flow of a group; `launch` runs a function at a host.
+/// Starts threads at hosts.
+pub(super) struct Launcher<'scope, 'env, 'a> {
+    pub scope: &'scope Scope<'scope, 'env>,
+    pub emulation: &'scope Emulation,
+    pub threads: &'a mut Vec<ScopedJoinHandle<'scope, ()>>,
+}
+
+impl<'scope> Launcher<'scope, '_, '_> {
+    /// Runs a function at a host.
+    fn launch(&mut self, host: HostId, act: impl FnOnce() + Send + 'scope) {
+        let namespace = self.emulation.namespace(host);
+        self.threads
+            .push(self.scope.spawn(move || drop(namespace.run(act))));
+    }
+}
+
+/// Starts a flow of a group.
 pub(super) fn start<'scope>(
+    mut launcher: Launcher<'scope, '_, '_>,
     context: &'scope TrialContext<'scope>,
-    emulation: &'scope Emulation,
     group: &'scope Group,
     flow: &Arc<Flow>,
     choice: WayChoice,
-    launch: &mut dyn FnMut(&'scope Namespace, Box<dyn FnOnce() + Send + 'scope>),
 ) {
+    let emulation = launcher.emulation;
     let way = &group.pairs[flow.id.pair as usize];
     let number = way.ways[usize::from(choice.index)].number;
     // The route to a way's address is the way.
@@ -75,7 +91,6 @@ pub(super) fn start<'scope>(
     if choice.multipath.is_none() {
         flow.add_way(number);
     }
-    let mut launch = |host: HostId, act| launch(emulation.namespace(host), act);
     let (here, there) = (Arc::clone(flow), Arc::clone(flow));
     let listening = match &group.protocol {
         Protocol::Tcp(config) if user_tcp::is_configured(config) => {
@@ -83,14 +98,10 @@ pub(super) fn start<'scope>(
                 let to = listener.local_addr();
                 let stack = context.stacks.get(&way.from);
                 let stack = stack.ok_or(std::io::ErrorKind::NotConnected)?;
-                launch(
-                    way.to,
-                    Box::new(move || user_tcp::accept(context, group, &there, listener)),
-                );
-                launch(
-                    way.from,
-                    Box::new(move || user_tcp::open(context, group, &here, config, stack, to)),
-                );
+                launcher.launch(way.to, move || user_tcp::accept(context, group, &there, listener));
+                launcher.launch(way.from, move || {
+                    user_tcp::open(context, group, &here, config, stack, to)
+                });
                 Ok(to)
             })
         }
@@ -98,64 +109,44 @@ pub(super) fn start<'scope>(
             .in_host(way.to, || sockets::listen(context.kernel, address))
             .and_then(|listener| {
                 let to = listener.local_addr()?;
-                launch(
-                    way.to,
-                    Box::new(move || tcp::accept(context, group, &there, &listener)),
-                );
-                launch(
-                    way.from,
-                    Box::new(move || match choice.multipath {
-                        Some(start) => multipath::open(context, group, &here, to, start),
-                        None => tcp::open(context, group, &here, near, to),
-                    }),
-                );
+                launcher.launch(way.to, move || tcp::accept(context, group, &there, &listener));
+                launcher.launch(way.from, move || match choice.multipath {
+                    Some(start) => multipath::open(context, group, &here, to, start),
+                    None => tcp::open(context, group, &here, near, to),
+                });
                 Ok(to)
             }),
         Protocol::Udp(_) if group.has_messages() => emulation
             .in_host(way.to, || UdpSocket::bind((address, 0)))
             .and_then(|socket| {
                 let to = socket.local_addr()?;
-                launch(
-                    way.to,
-                    Box::new(move || messages::answer(context, group, &there, &socket)),
-                );
-                launch(
-                    way.from,
-                    Box::new(move || messages::send(context, group, &here, MessageProtocol::Udp, near, to)),
-                );
+                launcher.launch(way.to, move || messages::answer(context, group, &there, &socket));
+                launcher.launch(way.from, move || {
+                    messages::send(context, group, &here, MessageProtocol::Udp, near, to)
+                });
                 Ok(to)
             }),
         Protocol::Icmp => {
             let to = (address, 0).into();
-            launch(
-                way.from,
-                Box::new(move || messages::send(context, group, &here, MessageProtocol::Icmp, near, to)),
-            );
+            launcher.launch(way.from, move || {
+                messages::send(context, group, &here, MessageProtocol::Icmp, near, to)
+            });
             Ok(to)
         }
         &Protocol::Udp(datagram) => emulation
             .in_host(way.to, || UdpSocket::bind((address, 0)))
             .and_then(|socket| {
                 let to = socket.local_addr()?;
-                launch(way.to, Box::new(move || udp::sink(context, &there, &socket)));
-                launch(
-                    way.from,
-                    Box::new(move || udp::source(context, group, &here, datagram, to)),
-                );
+                launcher.launch(way.to, move || udp::sink(context, &there, &socket));
+                launcher.launch(way.from, move || udp::source(context, group, &here, datagram, to));
                 Ok(to)
             }),
         Protocol::Arq(config) => emulation
             .in_host(way.to, || arq::listen(address, config))
             .map(|server| {
                 let to = server.address();
-                launch(
-                    way.to,
-                    Box::new(move || arq::serve(context, group, &there, server)),
-                );
-                launch(
-                    way.from,
-                    Box::new(move || arq::open(context, group, &here, config, to)),
-                );
+                launcher.launch(way.to, move || arq::serve(context, group, &there, server));
+                launcher.launch(way.from, move || arq::open(context, group, &here, config, to));
                 to
             })
             .map_err(std::io::Error::other),
