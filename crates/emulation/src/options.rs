@@ -41,7 +41,7 @@ impl EmulationOptions {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let wrong = |key: &str, message: String| Err(Error::Option(Problem::new(key, message).to_string()));
+        let wrong = |key: &str, message: String| Err(Problem::new(key, message).into());
         let hosts = self.topology.hosts().len();
         if !(1..=MOST_HOSTS).contains(&hosts) {
             return wrong("topology", format!("{hosts} hosts: allowed: 1 to {MOST_HOSTS}"));

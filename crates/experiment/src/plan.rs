@@ -136,12 +136,12 @@ impl Plan {
         let mut routes = Routes::new(&topology, &mut builder);
         let hosts = streams.component("hosts");
         let measured = Group::of(None, &spec.protocol, &spec.workload, &mut routes, hosts);
-        let mut groups = vec![measured.map_err(|p| invalid(p, "workload"))?];
+        let mut groups = vec![measured.map_err(|p| SpecError::within([p], "workload"))?];
         for (number, traffic) in spec.traffic.iter().enumerate() {
             let own = streams.component("traffic").component(&traffic.name);
             let name = Some(traffic.name.clone());
             let group = Group::of(name, &traffic.protocol, &traffic.workload, &mut routes, own);
-            groups.push(group.map_err(|p| invalid(p, &format!("traffic.{number}.workload")))?);
+            groups.push(group.map_err(|p| SpecError::within([p], &place(number + 1, "workload")))?);
         }
         let problems: Vec<Problem> = mtu::check(&groups, topology.hosts()).collect();
         if !problems.is_empty() {
@@ -159,8 +159,13 @@ impl Plan {
     }
 }
 
-fn invalid(problem: Problem, place: &str) -> SpecError {
-    SpecError::Invalid(vec![problem.within(place)])
+/// Returns the key of a group's table in a study: 0 is the measured one.
+#[must_use]
+pub fn place(number: usize, table: &str) -> String {
+    match number.checked_sub(1) {
+        None => table.to_owned(),
+        Some(traffic) => format!("traffic.{traffic}.{table}"),
+    }
 }
 
 impl Group {

@@ -90,6 +90,13 @@ pub enum SpecError {
     Invalid(Vec<Problem>),
 }
 
+impl SpecError {
+    /// Returns the error of problems of a table.
+    pub fn within(problems: impl IntoIterator<Item = Problem>, table: &str) -> Self {
+        Self::Invalid(Problem::all_within(problems, table))
+    }
+}
+
 impl From<Problem> for SpecError {
     fn from(problem: Problem) -> Self {
         Self::Unreadable(problem.to_string())
@@ -108,13 +115,17 @@ impl TrialSpec {
     /// [`SpecError`] with all problems.
     pub fn from_json(json: &str) -> Result<Self, SpecError> {
         let spec: Self = read(json)?;
-        let mut problems: Vec<Problem> = Vec::new();
-        problems.extend(spec.protocol.validate().into_iter().map(|p| p.within("protocol")));
-        problems.extend(spec.workload.validate().into_iter().map(|p| p.within("workload")));
-        problems.extend(fit(&spec.protocol, &spec.workload).map(|p| p.within("workload")));
+        let mut problems = Problem::all_within(spec.protocol.validate(), "protocol");
+        problems.extend(Problem::all_within(spec.workload.validate(), "workload"));
+        problems.extend(Problem::all_within(
+            fit(&spec.protocol, &spec.workload),
+            "workload",
+        ));
         for (number, traffic) in spec.traffic.iter().enumerate() {
-            let place = format!("traffic.{number}");
-            problems.extend(traffic.validate().into_iter().map(|p| p.within(&place)));
+            problems.extend(Problem::all_within(
+                traffic.validate(),
+                &format!("traffic.{number}"),
+            ));
         }
         if problems.is_empty() {
             Ok(spec)
@@ -128,22 +139,17 @@ impl TrialSpec {
     /// # Errors
     /// [`SpecError::Invalid`] with all problems of the network.
     pub fn topology(&self) -> Result<Topology, SpecError> {
-        let within = |table: &'static str| {
-            move |problems: Vec<Problem>| {
-                SpecError::Invalid(
-                    problems
-                        .into_iter()
-                        .map(|problem| problem.within(table))
-                        .collect(),
-                )
-            }
-        };
         match &self.network {
             NetworkConfig::Path(path) => {
-                let links = path.links(&mut load).map_err(within("path"))?;
-                Ok(Topology::chain(&links))
+                let links = path.links(&mut load);
+                Ok(Topology::chain(
+                    &links.map_err(|found| SpecError::within(found, "path"))?,
+                ))
             }
-            NetworkConfig::Topology(topology) => topology.resolve(&mut load).map_err(within("topology")),
+            NetworkConfig::Topology(topology) => {
+                let resolved = topology.resolve(&mut load);
+                resolved.map_err(|found| SpecError::within(found, "topology"))
+            }
         }
     }
 
@@ -152,7 +158,7 @@ impl TrialSpec {
     /// # Errors
     /// What the relay does not support, and all problems of the path.
     pub fn transfer(&self) -> Result<(PathSpec, &ArqConfig, u64), SpecError> {
-        let only = |key: &str, what: &str| SpecError::Invalid(vec![Problem::new(key, what)]);
+        let only = |key: &str, what: &str| SpecError::within([Problem::new("", what)], key);
         let NetworkConfig::Path(path) = &self.network else {
             return Err(only("topology", "the relay supports a path only"));
         };
@@ -172,10 +178,8 @@ impl TrialSpec {
             let message = "the relay sends one file immediately: remove this key";
             return Err(only(&format!("workload.{key}"), message));
         }
-        let within = |problems: Vec<Problem>| problems.into_iter().map(|p| p.within("path")).collect();
-        let links = path
-            .resolve(&mut load)
-            .map_err(|problems| SpecError::Invalid(within(problems)))?;
+        let links = path.resolve(&mut load);
+        let links = links.map_err(|found| SpecError::within(found, "path"))?;
         Ok((links, protocol, size.bytes()))
     }
 

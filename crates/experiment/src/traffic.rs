@@ -29,14 +29,10 @@ impl TrafficConfig {
             let message = format!("{:?} is not a name: use letters, digits, - and _", self.name);
             problems.push(Problem::new("name", message));
         }
-        problems.extend(self.protocol.validate().into_iter().map(|p| p.within("protocol")));
-        problems.extend(
-            self.workload
-                .validate_traffic()
-                .into_iter()
-                .map(|p| p.within("workload")),
-        );
-        problems.extend(crate::fit::fit(&self.protocol, &self.workload).map(|p| p.within("workload")));
+        problems.extend(Problem::all_within(self.protocol.validate(), "protocol"));
+        let workload = self.workload.validate_traffic().into_iter();
+        let workload = workload.chain(crate::fit::fit(&self.protocol, &self.workload));
+        problems.extend(Problem::all_within(workload, "workload"));
         problems
     }
 }

@@ -36,6 +36,14 @@ impl Problem {
         (!valid).then(|| Self::new(key, format!("{value} is out of range: {allowed}")))
     }
 
+    /// Returns problems as seen from the table that holds `table`.
+    pub fn all_within(problems: impl IntoIterator<Item = Self>, table: &str) -> Vec<Self> {
+        problems
+            .into_iter()
+            .map(|problem| problem.within(table))
+            .collect()
+    }
+
     /// The same problem seen from the table that holds `table`.
     ///
     /// ```

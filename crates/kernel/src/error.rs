@@ -2,6 +2,8 @@
 
 use std::io;
 
+use foundation::Problem;
+
 /// A failure of the system or of its configuration, in one line.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -40,6 +42,12 @@ pub enum Error {
     /// An option is invalid.
     #[error("{0}")]
     Option(String),
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Option(problem.to_string())
+    }
 }
 
 /// The wording of shells.

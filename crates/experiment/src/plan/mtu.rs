@@ -3,7 +3,7 @@
 use foundation::Problem;
 use transport::mptcp::segment::LEAST_MTU;
 
-use super::{Group, Protocol};
+use super::{Group, Protocol, place};
 
 /// Returns a problem for each group, the measured flows first, that runs multipath TCP over links whose MTU leaves no room
 /// for payload.
@@ -16,10 +16,6 @@ pub(super) fn check(groups: &[Group], hosts: &[String]) -> impl Iterator<Item = 
         let message = format!(
             "\"mptcp\" requires an MTU of at least \"{LEAST_MTU}B\", but links from {from:?} to {to:?} have \"{mtu}B\""
         );
-        let place = match number.checked_sub(1) {
-            None => "protocol".to_owned(),
-            Some(traffic) => format!("traffic.{traffic}.protocol"),
-        };
-        Some(Problem::new("kind", message).within(&place))
+        Some(Problem::new("kind", message).within(&place(number, "protocol")))
     })
 }

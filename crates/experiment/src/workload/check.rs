@@ -136,14 +136,11 @@ impl WorkloadConfig {
                 problems.push(Problem::new(key, message));
             }
         }
-        if let Some(shape) = self.shape
-            && !(0.01..=100.0).contains(&shape)
-        {
-            problems.push(Problem::new(
-                "shape",
-                format!("{shape} is out of range: 0.01 to 100"),
-            ));
-        }
+        let shape = self.shape.and_then(|shape| {
+            let valid = (0.01..=100.0).contains(&shape);
+            Problem::range("shape", shape, valid, "0.01 to 100")
+        });
+        problems.extend(shape);
         let least = match sizes {
             Sizes::BoundedPareto => self.size.map_or(PARETO_MIN, |size| size.bytes()),
             _ => 1,
@@ -181,15 +178,12 @@ impl WorkloadConfig {
             ("response_size", self.response_size),
             ("largest", self.largest),
         ];
+        let allowed = format!("1B to {MAX_SIZE}B");
         for (key, size) in sizes {
-            if let Some(size) = size
-                && !(1..=MAX_SIZE).contains(&size.bytes())
-            {
-                problems.push(Problem::new(
-                    key,
-                    format!("\"{size}\" is out of range: 1B to {MAX_SIZE}B"),
-                ));
-            }
+            problems.extend(size.and_then(|size| {
+                let valid = (1..=MAX_SIZE).contains(&size.bytes());
+                Problem::range(key, format_args!("\"{size}\""), valid, &allowed)
+            }));
         }
         let times = [
             ("duration", self.duration, Duration::from_nanos(1)),
@@ -203,24 +197,21 @@ impl WorkloadConfig {
             ("sample", self.sample, MIN_SAMPLE),
         ];
         for (key, time, least) in times {
-            if let Some(time) = time
-                && !(least..=MAX_TIME).contains(&time)
-            {
-                problems.push(Problem::new(
-                    key,
-                    format!("\"{time}\" is out of range: \"{least}\" to \"{MAX_TIME}\""),
-                ));
-            }
+            problems.extend(time.and_then(|time| {
+                let (valid, allowed) = (
+                    (least..=MAX_TIME).contains(&time),
+                    format!("\"{least}\" to \"{MAX_TIME}\""),
+                );
+                Problem::range(key, format_args!("\"{time}\""), valid, &allowed)
+            }));
         }
         for (key, count, most) in [
             ("flows", self.flows, MAX_FLOWS),
             ("requests", self.requests, u32::MAX),
         ] {
-            if let Some(count) = count
-                && !(1..=most).contains(&count)
-            {
-                problems.push(Problem::new(key, format!("{count} is out of range: 1 to {most}")));
-            }
+            problems.extend(count.and_then(|count| {
+                Problem::range(key, count, (1..=most).contains(&count), &format!("1 to {most}"))
+            }));
         }
         if self.from.is_some() != self.to.is_some() {
             let (key, other) = if self.from.is_some() {

@@ -51,9 +51,7 @@ pub(super) fn run(
 ) -> Result<u32, Error> {
     let Some((program, arguments)) = options.command.split_first() else {
         let message = "empty: write a program and its arguments";
-        return Err(Error::Option(
-            foundation::Problem::new("command", message).to_string(),
-        ));
+        return Err(foundation::Problem::new("command", message).into());
     };
     let mut command = Command::new(program);
     command.args(arguments).stdin(input).stdout(output).stderr(errors);

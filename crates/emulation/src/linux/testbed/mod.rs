@@ -92,13 +92,12 @@ impl Testbed {
     /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
     pub fn set(&self, link: &str, key: &str, value: &Value) -> Result<(), Error> {
         let mut topology = self.topology.write().unwrap_or_else(PoisonError::into_inner);
-        let (link, spec) = links::changed(&topology, link, key, value)
-            .map_err(|problem| Error::Option(problem.to_string()))?;
+        let (link, spec) = links::changed(&topology, link, key, value)?;
         let new_spec = spec.clone();
         let changed = self
             .emulation
             .with_network(move |network, now| network.change_link(now, link, &new_spec));
-        changed.map_err(|error| Error::Option(Problem::new(key, error.to_string()).to_string()))?;
+        changed.map_err(|error| Problem::new(key, error.to_string()))?;
         Arc::make_mut(&mut topology).set_link(link, spec);
         Ok(())
     }
@@ -150,9 +149,7 @@ impl Testbed {
             .or_else(|| (0..self.emulation.hosts() as u32).map(HostId).find(of_address))
             .ok_or_else(|| {
                 let hosts = topology.hosts().join(", ");
-                Error::Option(
-                    Problem::new("host", format!("there is no host {name:?}: allowed: {hosts}")).to_string(),
-                )
+                Problem::new("host", format!("there is no host {name:?}: allowed: {hosts}")).into()
             })
     }
 
@@ -188,7 +185,7 @@ impl Testbed {
         let (from, to) = (self.host(from)?, self.host(to)?);
         if from == to {
             let message = "it is the sender itself";
-            return Err(Error::Option(Problem::new("to", message).to_string()));
+            return Err(Problem::new("to", message).into());
         }
         goodput::measure(&self.emulation, &self.topology(), from, to, span, stopped)
             .map_err(|error| system_error("measure a connection", error))

@@ -28,7 +28,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::metrics::TrialOutcome;
-use experiment::plan::{Group, Plan, Protocol};
+use experiment::plan::{Group, Plan, Protocol, place};
 use experiment::{SpecError, TrialRecord, TrialSpec};
 use foundation::Problem;
 use network::HostId;
@@ -87,7 +87,7 @@ pub fn check(spec: &TrialSpec, names: &ControllerNames) -> Result<(), TrialError
     let missing = kernels.iter().enumerate().find_map(|(number, kernel)| {
         let name = &kernel.as_ref()?.congestion;
         let problem = Problem::new("congestion", sockets::no_controller(name));
-        (!sockets::is_listed(name)).then(|| problem.within(&place(number)))
+        (!sockets::is_listed(name)).then(|| problem.within(&place(number, "protocol")))
     });
     match missing {
         Some(problem) => Err(SpecError::Invalid(vec![problem]).into()),
@@ -218,44 +218,31 @@ fn refuse_stacks(groups: &[Group]) -> Result<(), SpecError> {
     match groups.iter().position(is_own) {
         None => Ok(()),
         Some(number) => {
-            let place = place(number);
             let message = "\"longfat\" has no loopback interface: allowed on this topology: kernel";
-            Err(SpecError::Invalid(vec![
-                Problem::new("stack", message).within(&place),
-            ]))
+            let problem = Problem::new("stack", message);
+            Err(SpecError::within([problem], &place(number, "protocol")))
         }
-    }
-}
-
-/// The key of a group's protocol in a study.
-fn place(number: usize) -> String {
-    match number {
-        0 => "protocol".to_owned(),
-        _ => format!("traffic.{}.protocol", number - 1),
     }
 }
 
 /// The kernel TCP settings of each group; `None` for other protocols and for the project's TCP.
 fn kernels(groups: &[Group], names: &ControllerNames) -> Result<Vec<Option<KernelTcp>>, SpecError> {
     let of = |(number, group): (usize, &Group)| {
-        let place = place(number);
-        let within = |problem: Problem| problem.within(&place);
+        let within = |problems| SpecError::within(problems, &place(number, "protocol"));
         match &group.protocol {
             Protocol::Tcp(config) if user_tcp::is_configured(config) => {
                 let elsewhere = config.path.unwrap_or(PathChoice::First) != PathChoice::First;
                 // A stack has only the address of the first way.
                 if elsewhere || group.workload.each_path == Some(true) {
                     let message = "\"longfat\" uses only the first path: leave out path and each_path";
-                    return Err(SpecError::Invalid(vec![within(Problem::new("stack", message))]));
+                    return Err(within(vec![Problem::new("stack", message)]));
                 }
                 Ok(None)
             }
-            Protocol::Tcp(config) => KernelTcp::of(config, names)
-                .map(Some)
-                .map_err(|problems| SpecError::Invalid(problems.into_iter().map(within).collect())),
+            Protocol::Tcp(config) => KernelTcp::of(config, names).map(Some).map_err(within),
             Protocol::Mptcp(setup) => multipath::kernel_of(setup.config(), names)
                 .map(Some)
-                .map_err(|problems| SpecError::Invalid(problems.into_iter().map(within).collect())),
+                .map_err(within),
             Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => Ok(None),
         }
     };

@@ -52,7 +52,7 @@ pub fn run(
     let policy = &options.policy;
     let mut problems = policy.validate().into_iter().chain(policy.beyond_linux());
     if let Some(problem) = problems.next() {
-        return Err(Error::Option(problem.within("policy").to_string()));
+        return Err(problem.within("policy").into());
     }
     if is_enabled() == Some(false) {
         return Err(Error::Missing {

@@ -23,58 +23,47 @@ pub(in crate::linux::trial) fn kernel_of(
     config: &MptcpConfig,
     names: &ControllerNames,
 ) -> Result<KernelTcp, Vec<Problem>> {
-    let mut problems = Vec::new();
-    let mut refuse = |key: &str, message: &str| problems.push(Problem::new(key, message));
     let own = &config.own;
-    if !matches!(own.scheduler, None | Some(SchedulerConfig::MinRtt(MinRtt { .. }))) {
-        refuse(
+    let unsupported = "not supported by the kernel's MPTCP: leave the key out";
+    let refused = [
+        (
             "scheduler",
+            !matches!(own.scheduler, None | Some(SchedulerConfig::MinRtt(MinRtt { .. }))),
             "the kernel's MPTCP has one scheduler, similar to \"min-rtt\": leave the key out",
-        );
-    }
-    if config.filled().congestion().build(1460).is_coupled() {
-        refuse(
+        ),
+        (
             "congestion",
+            config.filled().congestion().build(1460).is_coupled(),
             "Linux does not couple subflows: use a controller of TCP, such as \"cubic\" or \"reno\"",
-        );
-    }
-    if own.reinjection == Some(ReinjectionTrigger::Failure) {
-        refuse(
+        ),
+        (
             "reinjection",
-            "not supported by the kernel's MPTCP: leave the key out",
-        );
-    }
-    if own.join_after == Some(JoinAfter::Handshake) {
-        refuse(
+            own.reinjection == Some(ReinjectionTrigger::Failure),
+            unsupported,
+        ),
+        (
             "join_after",
+            own.join_after == Some(JoinAfter::Handshake),
             "with the kernel's MPTCP, subflows join after the first data is acknowledged: leave the key out",
-        );
-    }
-    for (key, given) in [
-        ("rejoin", own.rejoin.is_some()),
+        ),
+        ("rejoin", own.rejoin.is_some(), unsupported),
         (
             "opportunistic_retransmission",
             own.opportunistic_retransmission == Some(true),
+            unsupported,
         ),
-    ] {
-        if given {
-            refuse(key, "not supported by the kernel's MPTCP: leave the key out");
-        }
-    }
-    if own.shared_window == Some(false) {
-        refuse(
+        (
             "shared_window",
+            own.shared_window == Some(false),
             "the kernel's MPTCP always shares the window: leave the key out",
-        );
-    }
-    if own.subflows.is_some() {
-        refuse(
-            "subflows",
-            "not supported by the kernel's MPTCP: leave the key out",
-        );
-    }
-    let beyond = config.policy().beyond_linux();
-    problems.extend(beyond.into_iter().map(|problem| problem.within("policy")));
+        ),
+        ("subflows", own.subflows.is_some(), unsupported),
+    ];
+    let refused = refused.into_iter().filter(|(_, is_refused, _)| *is_refused);
+    let mut problems: Vec<Problem> = refused
+        .map(|(key, _, message)| Problem::new(key, message))
+        .collect();
+    problems.extend(Problem::all_within(config.policy().beyond_linux(), "policy"));
     match KernelTcp::of(&config.tcp, names) {
         Ok(kernel) if problems.is_empty() => Ok(KernelTcp {
             multipath: Some(config.policy()),
@@ -119,15 +108,13 @@ pub(in crate::linux::trial) fn prepare(
                         "{} paths: the kernel's MPTCP supports at most {MOST_SUBFLOWS}",
                         emulation.ways(host)
                     );
-                    return Err(Error::Option(Problem::new("protocol.kind", message).to_string()));
+                    return Err(Problem::new("protocol.kind", message).into());
                 }
             }
             let before = managers.insert(pair.from, manager);
             if before.is_some_and(|before| before != manager) {
                 let message = "\"in-kernel\" and another policy at one host: a kernel has one path manager";
-                return Err(Error::Option(
-                    Problem::new("protocol.policy", message).to_string(),
-                ));
+                return Err(Problem::new("protocol.policy", message).into());
             }
             if before.is_none() {
                 emulation.in_host(pair.from, || {
