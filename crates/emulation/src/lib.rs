@@ -49,8 +49,8 @@ pub use kernel::Error;
 pub use address::MOST_HOSTS;
 pub use linux::{
     Clock, DevicePort, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace, PacketEvent, Port,
-    RouterState, Tap, UserListener, UserStack, UserStream, check, clean, doctor, privileges, shell, testbed,
-    trial, user_namespace,
+    RouterState, StreamState, Tap, UserListener, UserStack, UserStream, check, clean, doctor, privileges,
+    shell, testbed, trial, user_namespace,
 };
 pub use options::EmulationOptions;
 pub use packet::IpPacket;

@@ -7,10 +7,11 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use crate::common::streams::HostStack;
 use crate::common::trials::{PATH, figure, record, refusal, spec};
 use crate::common::{FAR, NEAR, options, path, skip_without, start};
 use emulation::trial::{ControllerNames, Tracing, TrialError, run_traced};
-use emulation::{Emulation, EmulationOptions, Error, UserStack};
+use emulation::{Emulation, EmulationOptions, Error};
 use foundation::Streams;
 use network::HostId;
 use rustix::net::{SendFlags, sendto};
@@ -31,13 +32,6 @@ fn config(keys: &str) -> Arc<TcpConfig> {
 /// Starts the emulation of a path with the losses of a trial.
 fn start_trial(keys: &str, trial: u64) -> Option<Emulation> {
     start(EmulationOptions::new(path(keys), Streams::new(1, trial)))
-}
-
-fn attach(emulation: &Emulation, host: HostId) -> UserStack {
-    let port = emulation.attach(host, None).unwrap();
-    let address = emulation.host_address(host);
-    let secret = Streams::new(7, u64::from(host.0));
-    UserStack::start(port, address, emulation.clock(), secret).unwrap()
 }
 
 /// Enables Fast Open at a host for clients and servers (1 and 2), without a socket option (1024).
@@ -80,7 +74,7 @@ fn serve_by_kernel(listener: &TcpListener, count: u8) {
 fn ask_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
     let emulation = start_trial(keys, trial)?;
     allow(&emulation, FAR);
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let address = emulation.host_address(FAR);
     let listener = emulation
         .in_host(FAR, || TcpListener::bind((address, 0)))
@@ -92,12 +86,11 @@ fn ask_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
         scope.spawn(|| serve_by_kernel(&listener, count));
         for number in 0..count {
             let sent = request(number);
-            let (mut stream, written) = stack.connect_sending(to, &config, &sent, true).unwrap();
-            assert_eq!(written, sent.len());
+            let mut stream = stack.connect_sending(to, &config, &sent);
             let mut read = Vec::new();
             stream.read_to_end(&mut read).unwrap();
             assert!(read == reply(&sent), "transaction {number}");
-            early += usize::from(stream.look(Connection::used_early_data).unwrap());
+            early += usize::from(stream.look(Connection::used_early_data));
         }
     });
     Some((early, counter(&emulation, FAR, "TCPFastOpenPassive")))
@@ -151,19 +144,19 @@ fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, sent: &[u8]) -> Vec<u8> 
 fn answer_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
     let emulation = start_trial(keys, trial)?;
     allow(&emulation, FAR);
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let listener = stack.listen(80, config(r#""fast_open": true"#)).unwrap();
     let to = listener.local_addr();
     let early = std::thread::scope(|scope| {
         let server = scope.spawn(|| {
             let mut early = 0;
             for _ in 0..count {
-                let mut stream = listener.accept(None).unwrap();
-                early += usize::from(stream.look(Connection::used_early_data).unwrap());
+                let mut stream = listener.accept().unwrap();
+                early += usize::from(stream.look(Connection::used_early_data));
                 let mut read = Vec::new();
                 stream.read_to_end(&mut read).unwrap();
                 let reply = reply(&read);
-                assert_eq!(stream.write_last(&reply), reply.len());
+                stream.write_last(&reply);
                 // Linux may have to request its last segments again.
                 stream.read_to_end(&mut read).unwrap();
             }
@@ -211,24 +204,27 @@ fn a_transaction_is_three_packets_on_wall_time() {
     let Some(emulation) = start(options(path(KIND))) else {
         return;
     };
-    let (near, far) = (attach(&emulation, NEAR), attach(&emulation, FAR));
+    let (near, far) = (
+        HostStack::attach(&emulation, NEAR, None),
+        HostStack::attach(&emulation, FAR, None),
+    );
     let config = config(r#""ttcp": true, "profile": "rfc""#);
     let listener = far.listen(80, Arc::clone(&config)).unwrap();
     let to = listener.local_addr();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for _ in 0..5 {
-                let mut stream = listener.accept(None).unwrap();
+                let mut stream = listener.accept().unwrap();
                 let mut read = Vec::new();
                 stream.read_to_end(&mut read).unwrap();
-                assert_eq!(stream.write_last(&read), read.len());
+                stream.write_last(&read);
             }
         });
         let mut packets = Vec::new();
         for number in 0..5 {
             let sent = request(number);
             let before = near.counters();
-            let (mut stream, _) = near.connect_sending(to, &config, &sent, true).unwrap();
+            let mut stream = near.connect_sending(to, &config, &sent);
             let mut read = Vec::new();
             stream.read_to_end(&mut read).unwrap();
             assert_eq!(read, sent);

@@ -4,10 +4,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 
+use crate::common::streams::{HostStack, Stream};
 use crate::common::{FAR, NEAR, options, path, start};
-use emulation::{Emulation, UserStack};
-use foundation::Streams;
-use network::HostId;
+use emulation::Emulation;
 use transport::tcp::TcpConfig;
 
 /// Bytes without repetition, so that shifts and duplicates show.
@@ -29,19 +28,6 @@ fn digest(bytes: &[u8]) -> u32 {
 
 fn config(keys: &str) -> Arc<TcpConfig> {
     Arc::new(serde_json::from_str(&format!(r#"{{"kind": "tcp"{keys}}}"#)).unwrap())
-}
-
-/// The project's TCP at a host.
-fn attach(emulation: &Emulation, host: HostId) -> UserStack {
-    let port = emulation.attach(host, None).unwrap();
-    let address = emulation.host_address(host);
-    UserStack::start(
-        port,
-        address,
-        emulation.clock(),
-        Streams::new(7, u64::from(host.0)),
-    )
-    .unwrap()
 }
 
 /// Both ends send `bytes` bytes at once, close, and read to the end.
@@ -72,9 +58,9 @@ fn interoperate(path_keys: &str, keys: &str, bytes: usize, prepare: impl Fn(&Emu
         return;
     };
     prepare(&emulation);
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let (up, down) = (content(bytes, 11), content(bytes, 22));
-    let finish = |stream: &emulation::UserStream| stream.finish();
+    let finish = |stream: &Stream| stream.finish();
     for opens in [true, false] {
         let [ours, theirs] = if opens {
             let address = emulation.host_address(FAR);
@@ -95,7 +81,7 @@ fn interoperate(path_keys: &str, keys: &str, bytes: usize, prepare: impl Fn(&Emu
                     let stream = emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
                     kernel_exchange(&stream, &down)
                 });
-                let stream = listener.accept(None).unwrap();
+                let stream = listener.accept().unwrap();
                 [exchange(&stream, finish, &up), kernel.join().unwrap()]
             })
         };
@@ -188,7 +174,7 @@ fn segments_follow_the_path_mtu() {
     ))) else {
         return;
     };
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let address = emulation.host_address(FAR);
     let listener = emulation
         .in_host(FAR, || TcpListener::bind((address, 0)))
@@ -201,7 +187,7 @@ fn segments_follow_the_path_mtu() {
         exchange(&stream, |stream| stream.finish(), &sent);
         assert_eq!(digest(&kernel.join().unwrap()), digest(&sent));
         // 900 without both headers and the timestamps.
-        assert_eq!(stream.look(|connection| connection.info().segment), Some(848));
+        assert_eq!(stream.look(|connection| connection.info().segment), 848);
     });
     assert!(stack.counters().too_big > 0, "{:?}", stack.counters());
 }
@@ -211,11 +197,11 @@ fn half_closed_streams_keep_receiving() {
     let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
         return;
     };
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let listener = stack.listen(80, config("")).unwrap();
     let to = listener.local_addr();
     let mut kernel = emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
-    let mut ours = listener.accept(None).unwrap();
+    let mut ours = listener.accept().unwrap();
     kernel.shutdown(Shutdown::Write).unwrap();
     let mut buffer = [0; 16];
     assert_eq!(ours.read(&mut buffer).unwrap(), 0);
@@ -232,20 +218,20 @@ fn resets_reach_both_ends() {
     let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
         return;
     };
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let listener = stack.listen(80, config("")).unwrap();
     let to = listener.local_addr();
     let connect = || emulation.in_host(FAR, || TcpStream::connect(to)).unwrap();
     let mut buffer = [0; 16];
 
-    let (mut kernel, ours) = (connect(), listener.accept(None).unwrap());
+    let (mut kernel, ours) = (connect(), listener.accept().unwrap());
     ours.abort();
     assert_eq!(
         kernel.read(&mut buffer).unwrap_err().kind(),
         ErrorKind::ConnectionReset
     );
 
-    let (kernel, mut ours) = (connect(), listener.accept(None).unwrap());
+    let (kernel, mut ours) = (connect(), listener.accept().unwrap());
     socket2::SockRef::from(&kernel)
         .set_linger(Some(std::time::Duration::ZERO))
         .unwrap();
@@ -260,7 +246,7 @@ fn resets_reach_both_ends() {
     let refused = emulation.in_host(FAR, || TcpStream::connect(nobody)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     let nobody = (emulation.host_address(FAR), 81).into();
-    let refused = stack.connect(nobody, &config("")).unwrap_err();
+    let refused = stack.connect(nobody, &config("")).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     assert!(stack.listen(80, config("")).is_err(), "the port is taken");
 }
@@ -272,7 +258,7 @@ fn many_connections_live_at_once() {
     let Some(emulation) = start(options(path(keys))) else {
         return;
     };
-    let stack = attach(&emulation, NEAR);
+    let stack = HostStack::attach(&emulation, NEAR, None);
     let listener = stack.listen(80, config("")).unwrap();
     let to = listener.local_addr();
     std::thread::scope(|scope| {
@@ -287,7 +273,7 @@ fn many_connections_live_at_once() {
             });
         }
         for _ in 0..COUNT {
-            let mut stream = listener.accept(None).unwrap();
+            let mut stream = listener.accept().unwrap();
             scope.spawn(move || {
                 let mut number = [0];
                 stream.read_exact(&mut number).unwrap();
@@ -302,9 +288,8 @@ fn kernel_and_stack_share_a_host() {
     let Some(emulation) = start(options(path(r#"{"delay": "1ms"}"#))) else {
         return;
     };
-    let port = emulation.attach(NEAR, Some(10_000..=32_767)).unwrap();
     let address = emulation.host_address(NEAR);
-    let stack = UserStack::start(port, address, emulation.clock(), Streams::new(7, 0)).unwrap();
+    let stack = HostStack::attach(&emulation, NEAR, Some(10_000..=32_767));
     let ours = stack.listen(0, config("")).unwrap();
     let theirs = emulation
         .in_host(NEAR, || TcpListener::bind((address, 40_000)))
@@ -315,7 +300,7 @@ fn kernel_and_stack_share_a_host() {
             .unwrap()
     };
     let (mut one, mut other) = (connect(ours.local_addr()), connect(theirs.local_addr().unwrap()));
-    ours.accept(None).unwrap().write_all(b"stack").unwrap();
+    ours.accept().unwrap().write_all(b"stack").unwrap();
     theirs.accept().unwrap().0.write_all(b"kernel").unwrap();
     let mut events = [String::new(), String::new()];
     one.read_to_string(&mut events[0]).unwrap();

@@ -38,5 +38,5 @@ pub use namespace::Namespace;
 pub use port::Port;
 pub use routing::RouterState;
 pub use socket::clock::Clock;
-pub use stack::{HostGateway, UserListener, UserStack, UserStream};
+pub use stack::{HostGateway, StreamState, UserListener, UserStack, UserStream};
 pub use tap::{PacketEvent, Tap};

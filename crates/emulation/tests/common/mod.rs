@@ -1,8 +1,7 @@
 //! Emulated networks for tests, or the reason to skip a test.
 
-#[cfg(target_os = "linux")]
 pub mod multihomed;
-#[cfg(target_os = "linux")]
+pub mod streams;
 pub mod trials;
 
 use std::io::{Read, Write};

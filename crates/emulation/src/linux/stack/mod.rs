@@ -1,5 +1,4 @@
-//! The project's TCP at an emulated host: a [`Stack`] on wall time, with blocking streams like those of the standard
-//! library.
+//! The project's TCP at an emulated host: a [`Stack`] on wall time, shared by a thread for each stream.
 
 mod driver;
 mod gateway;
@@ -19,7 +18,7 @@ use socket::clock::Clock;
 use transport::tcp::TcpConfig;
 
 pub use self::gateway::HostGateway;
-pub(crate) use self::shared::StreamState;
+pub use self::shared::StreamState;
 use self::shared::{Shared, State};
 use self::stream::open;
 pub use self::stream::{UserListener, UserStream};
@@ -101,42 +100,12 @@ impl UserStack {
         Ok(UserListener::new(Arc::clone(&self.shared), port))
     }
 
-    /// Opens a connection and waits until it is established.
-    ///
-    /// # Errors
-    /// `ConnectionRefused`, `TimedOut`, and `AddrInUse` if no port is free.
-    pub fn connect(&self, to: SocketAddr, config: &TcpConfig) -> io::Result<UserStream> {
-        let stream = self.open(to, config, |_, _| {})?;
-        stream.wait_until_connected()?;
-        Ok(stream)
-    }
-
-    /// Opens a connection and writes `bytes`, without waiting for the handshake. With `fast_open` or `ttcp` the bytes
-    /// may leave with the SYN. With `ends`, the stream is closed behind them, provided all were written; with `ttcp`
-    /// the FIN may leave with the SYN. Returns the stream and the number of bytes written.
+    /// Opens a connection without waiting; `prepare` gets its stream before the first packet leaves. With `fast_open` or
+    /// `ttcp`, data that it writes may leave with the SYN.
     ///
     /// # Errors
     /// `AddrInUse` if no port is free.
-    pub fn connect_sending(
-        &self,
-        to: SocketAddr,
-        config: &TcpConfig,
-        bytes: &[u8],
-        ends: bool,
-    ) -> io::Result<(UserStream, usize)> {
-        let now = self.shared.clock.now();
-        let mut written = 0;
-        let stream = self.open(to, config, |stack, id| {
-            written = stack.write(now, id, bytes);
-            if ends && written == bytes.len() {
-                stack.finish(now, id);
-            }
-        })?;
-        Ok((stream, written))
-    }
-
-    /// Opens a connection without waiting; `prepare` gets its stream before the first packet leaves.
-    pub(crate) fn open(
+    pub fn open(
         &self,
         to: SocketAddr,
         config: &TcpConfig,

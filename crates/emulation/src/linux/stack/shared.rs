@@ -45,18 +45,20 @@ pub(super) struct State {
 #[derive(Debug, Default)]
 pub(super) struct Status {
     pub(super) changed: Arc<Condvar>,
-    pub(super) is_connected: bool,
     pub(super) state: StreamState,
 }
 
 /// The state of a stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StreamState {
-    pub(crate) peer_has_finished: bool,
+pub struct StreamState {
+    /// Whether the peer has closed its direction.
+    pub peer_has_finished: bool,
     /// Whether both directions are closed and acknowledged.
-    pub(crate) has_finished: bool,
-    pub(crate) is_closed: bool,
-    pub(crate) failure: Option<TcpError>,
+    pub has_finished: bool,
+    /// Whether the connection is closed, or has failed.
+    pub is_closed: bool,
+    /// Why it has failed.
+    pub failure: Option<TcpError>,
 }
 
 impl Shared {
@@ -117,11 +119,7 @@ impl State {
         while let Some(event) = self.stack.poll_event() {
             match event {
                 Event::Accepted { stream, port } => {
-                    let status = Status {
-                        is_connected: true,
-                        ..Status::default()
-                    };
-                    self.streams.insert(stream, status);
+                    self.streams.insert(stream, Status::default());
                     if let Some((changed, waiting)) = self.backlogs.get_mut(&port) {
                         waiting.push_back(stream);
                         changed.notify_one();
@@ -132,7 +130,6 @@ impl State {
                         continue;
                     };
                     match event {
-                        ConnectionEvent::Connected => status.is_connected = true,
                         ConnectionEvent::PeerFinished => status.state.peer_has_finished = true,
                         ConnectionEvent::Closed => status.state.is_closed = true,
                         ConnectionEvent::Failed(error) => {
@@ -140,7 +137,9 @@ impl State {
                             status.state.is_closed = true;
                         }
                         ConnectionEvent::Finished => status.state.has_finished = true,
-                        ConnectionEvent::Readable | ConnectionEvent::Writable => {}
+                        ConnectionEvent::Connected
+                        | ConnectionEvent::Readable
+                        | ConnectionEvent::Writable => {}
                     }
                     status.changed.notify_all();
                 }

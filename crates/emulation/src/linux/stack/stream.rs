@@ -1,13 +1,13 @@
-//! Blocking streams and listeners of a stack.
+//! Streams and listeners of a stack.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use foundation::Duration;
-use transport::tcp::{Connection, Error as TcpError, TcpConfig};
+use transport::tcp::TcpConfig;
 
 use super::shared::{Shared, State, Status, StreamState};
 use stack::{Stack, StreamId};
@@ -19,8 +19,6 @@ pub struct UserStream {
     shared: Arc<Shared>,
     id: StreamId,
     changed: Arc<Condvar>,
-    /// Timeout of reads and writes.
-    timeout: Option<StdDuration>,
 }
 
 /// A listener at a port.
@@ -30,30 +28,10 @@ pub struct UserListener {
     port: u16,
 }
 
-fn error_of(failure: TcpError) -> io::Error {
-    let kind = match failure {
-        TcpError::Refused => ErrorKind::ConnectionRefused,
-        TcpError::Reset => ErrorKind::ConnectionReset,
-        TcpError::TimedOut => ErrorKind::TimedOut,
-    };
-    io::Error::new(kind, failure)
-}
-
-/// Waits for a change; returns false once `until` has passed.
-fn wait<'a>(
-    state: MutexGuard<'a, State>,
-    changed: &Condvar,
-    until: Option<StdInstant>,
-) -> (MutexGuard<'a, State>, bool) {
-    let Some(until) = until else {
-        return (changed.wait(state).unwrap_or_else(PoisonError::into_inner), true);
-    };
-    let left = until.saturating_duration_since(StdInstant::now());
-    if left.is_zero() {
-        return (state, false);
-    }
-    let waited = changed.wait_timeout(state, left);
-    (waited.unwrap_or_else(PoisonError::into_inner).0, true)
+/// Waits for a change, at most until a time.
+fn wait<'a>(state: MutexGuard<'a, State>, changed: &Condvar, until: StdInstant) -> MutexGuard<'a, State> {
+    let waited = changed.wait_timeout(state, until.saturating_duration_since(StdInstant::now()));
+    waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 pub(super) fn open(
@@ -73,7 +51,6 @@ pub(super) fn open(
         shared: Arc::clone(shared),
         id,
         changed: Arc::clone(&status.changed),
-        timeout: None,
     };
     state.streams.insert(id, status);
     shared.flush(&mut state);
@@ -95,8 +72,8 @@ impl UserListener {
     ///
     /// # Errors
     /// `WouldBlock` after the timeout, `NetworkDown` once the network has ended.
-    pub fn accept(&self, timeout: Option<StdDuration>) -> io::Result<UserStream> {
-        let until = timeout.map(|timeout| StdInstant::now() + timeout);
+    pub fn accept(&self, timeout: StdDuration) -> io::Result<UserStream> {
+        let until = StdInstant::now() + timeout;
         let mut state = self.shared.lock();
         loop {
             let (changed, waiting) = state
@@ -110,17 +87,15 @@ impl UserListener {
                     shared: Arc::clone(&self.shared),
                     id,
                     changed: Arc::clone(&status.changed),
-                    timeout: None,
                 });
             }
             if state.has_ended {
                 return Err(ErrorKind::NetworkDown.into());
             }
-            let (again, more) = wait(state, &changed, until);
-            if !more {
+            if StdInstant::now() >= until {
                 return Err(ErrorKind::WouldBlock.into());
             }
-            state = again;
+            state = wait(state, &changed, until);
         }
     }
 }
@@ -141,81 +116,9 @@ impl Drop for UserListener {
 }
 
 impl UserStream {
-    /// The local address and port.
-    #[must_use]
-    pub fn local_addr(&self) -> Option<SocketAddr> {
-        let state = self.shared.lock();
-        state.stack.endpoints(self.id).map(|endpoints| endpoints.source)
-    }
-
-    /// The peer's address and port.
-    #[must_use]
-    pub fn peer_addr(&self) -> Option<SocketAddr> {
-        let state = self.shared.lock();
-        state
-            .stack
-            .endpoints(self.id)
-            .map(|endpoints| endpoints.destination)
-    }
-
-    /// Sets the timeout of reads and writes, which then fail with `WouldBlock`; default none.
-    pub const fn set_timeout(&mut self, timeout: Option<StdDuration>) {
-        self.timeout = timeout;
-    }
-
-    /// Calls `look` with the connection.
-    pub fn look<T>(&self, look: impl FnOnce(&Connection) -> T) -> Option<T> {
-        self.shared.lock().stack.connection(self.id).map(look)
-    }
-
-    /// Calls `change` with the connection, for example to change its settings.
-    pub fn touch<T>(&self, change: impl FnOnce(&mut Connection) -> T) -> Option<T> {
-        let mut state = self.shared.lock();
-        let result = state.stack.touch(self.id, change);
-        self.shared.flush(&mut state);
-        result
-    }
-
-    /// Closes the sending direction, like `shutdown(SHUT_WR)`.
-    pub fn finish(&self) {
-        let mut state = self.shared.lock();
-        state.stack.finish(self.shared.clock.now(), self.id);
-        self.shared.flush(&mut state);
-    }
-
-    /// Writes as many bytes as there is room for, and closes the sending direction if that is all of them: the FIN may
-    /// leave with the data. Returns their number.
-    pub fn write_last(&self, bytes: &[u8]) -> usize {
-        let mut state = self.shared.lock();
-        let now = self.shared.clock.now();
-        let count = state.stack.write(now, self.id, bytes);
-        if count == bytes.len() {
-            state.stack.finish(now, self.id);
-        }
-        self.shared.flush(&mut state);
-        count
-    }
-
-    /// Aborts the connection with a reset.
-    pub fn abort(&self) {
-        let mut state = self.shared.lock();
-        state.stack.abort(self.shared.clock.now(), self.id);
-        self.shared.flush(&mut state);
-    }
-
-    pub(super) fn wait_until_connected(&self) -> io::Result<()> {
-        self.wait_for(|state| {
-            let status = state.streams.get(&self.id)?;
-            match status.state.failure {
-                Some(failure) => Some(Err(error_of(failure))),
-                None => status.is_connected.then_some(Ok(())),
-            }
-        })
-    }
-
     /// Calls `act` after every change of the stream and after the time that it returned, until it breaks or the network
     /// ends.
-    pub(crate) fn converse(
+    pub fn converse(
         &self,
         mut act: impl FnMut(&mut Stack, StreamId, StreamState) -> ControlFlow<(), Duration>,
     ) {
@@ -228,95 +131,8 @@ impl UserStream {
                 return;
             };
             let until = StdInstant::now() + StdDuration::from_nanos(span.as_nanos());
-            state = wait(state, &self.changed, Some(until)).0;
+            state = wait(state, &self.changed, until);
         }
-    }
-
-    /// Repeats `act` after every change until it returns a result, within the timeout.
-    fn wait_for<T>(&self, mut act: impl FnMut(&mut State) -> Option<io::Result<T>>) -> io::Result<T> {
-        let until = self.timeout.map(|timeout| StdInstant::now() + timeout);
-        let mut state = self.shared.lock();
-        loop {
-            let done = act(&mut state);
-            if let Some(result) = done {
-                self.shared.flush(&mut state);
-                return result;
-            }
-            if state.has_ended {
-                return Err(ErrorKind::NetworkDown.into());
-            }
-            let (again, more) = wait(state, &self.changed, until);
-            if !more {
-                return Err(ErrorKind::WouldBlock.into());
-            }
-            state = again;
-        }
-    }
-}
-
-impl Read for &UserStream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() {
-            return Ok(0);
-        }
-        self.wait_for(|state| {
-            let count = state.stack.read(self.shared.clock.now(), self.id, buffer);
-            let status = state.streams.get(&self.id)?;
-            match status.state {
-                _ if count > 0 => Some(Ok(count)),
-                state if state.peer_has_finished => Some(Ok(0)),
-                state if state.is_closed => Some(Err(match state.failure {
-                    Some(failure) => error_of(failure),
-                    None => ErrorKind::ConnectionAborted.into(),
-                })),
-                _ => None,
-            }
-        })
-    }
-}
-
-impl Write for &UserStream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if bytes.is_empty() {
-            return Ok(0);
-        }
-        self.wait_for(|state| {
-            let count = state.stack.write(self.shared.clock.now(), self.id, bytes);
-            if count > 0 {
-                return Some(Ok(count));
-            }
-            let may_write = state.stack.connection(self.id).is_some_and(Connection::may_write);
-            let failure = state
-                .streams
-                .get(&self.id)
-                .and_then(|status| status.state.failure);
-            match (may_write, failure) {
-                (true, _) => None,
-                (false, Some(failure)) => Some(Err(error_of(failure))),
-                (false, None) => Some(Err(ErrorKind::BrokenPipe.into())),
-            }
-        })
-    }
-
-    /// Does nothing: the protocol decides when data leaves.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Read for UserStream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&mut &*self).read(buffer)
-    }
-}
-
-impl Write for UserStream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (&mut &*self).write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -202,7 +202,7 @@ pub(super) fn open(
 pub(super) fn accept(context: &TrialContext<'_>, group: &Group, flow: &Flow, listener: UserListener) {
     let patience = StdDuration::from_nanos(INTERVAL.as_nanos());
     while !context.is_over() {
-        match listener.accept(Some(patience)) {
+        match listener.accept(patience) {
             Ok(stream) => {
                 drop(listener);
                 return End::new(context, group, flow, Side::Receiver).run(&stream);
