@@ -16,16 +16,21 @@ from longfat.presentation.html import section, tag
 _WIDTH, _HEIGHT = 860, 420
 
 
-def by_size(rows: Sequence[Mapping[str, Any]], title: str) -> Spec:
-    """Returns a chart of times by size; rows have `series`, `size`, `ms`, and optionally `low` and `high`."""
+def by_size(
+    rows: Sequence[Mapping[str, Any]], title: str, *, of: str | None = None, sizes: alt.X | None = None
+) -> Spec:
+    """Returns a chart of times by size; rows have `series`, `size`, `ms`, and optionally `low` and `high`.
+
+    `title` is the title of the times, `of` that of the series, and `sizes` the axis of `size`.
+    """
     if not rows:
         raise ValueError("no replies: there is nothing to draw")
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     colours = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
     source: Any = alt.InlineData(values=[dict(row) for row in rows])
     base = alt.Chart(source).encode(
-        x=alt.X("size:Q", title="Payload (B)"),
-        color=alt.Color("series:N", title=None, sort=names, scale=colours),
+        x=sizes or alt.X("size:Q", title="Payload (B)"),
+        color=alt.Color("series:N", title=of, sort=names, scale=colours),
         tooltip=["series:N", "size:Q", "ms:Q", "low:Q", "high:Q"],
     )
     drawn = base.mark_line(point=True).encode(y=alt.Y("ms:Q", title=title, scale=alt.Scale(zero=True)))

@@ -19,14 +19,9 @@ _SCALES: dict[str, dict[str, Fraction]] = {
         "min": Fraction(60),
     },
     "rate": {
-        **{
-            f"{prefix}bit/s": Fraction(scale)
-            for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))
-        },
-        **{
-            f"{prefix}bps": Fraction(scale)
-            for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))
-        },
+        prefix + unit: Fraction(scale)
+        for unit in ("bit/s", "bps")
+        for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))
     },
     "size": {
         "B": Fraction(1),
