@@ -34,8 +34,28 @@ pub struct Probe {
 /// The finding, or the failure.
 type Outcome = Result<String, Failure>;
 
-/// The finding, its fix, and whether the only problem is lateness.
-type Failure = (String, String, bool);
+/// What a failed check found.
+struct Failure {
+    detail: String,
+    remedy: String,
+    /// Whether the only problem is lateness.
+    is_late: bool,
+}
+
+/// Errors of this crate contain the fix.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let remedy = match &error {
+            Error::Permission { remedy, .. } | Error::Missing { remedy, .. } => remedy.clone(),
+            _ => "see the system's error".into(),
+        };
+        Self {
+            detail: error.to_string(),
+            remedy,
+            is_late: false,
+        }
+    }
+}
 
 /// A check.
 type Check = fn() -> Outcome;
@@ -46,9 +66,9 @@ const PROBES: &[(&str, Check)] = &[
     ("permissions", permissions),
     ("user namespaces", user_namespaces),
     ("real-time priority", real_time),
-    ("echo requests", echo_requests),
-    ("captures", captures),
-    ("kernel time stamps", stamps),
+    ("echo requests", || of_right(rights::echo_requests())),
+    ("captures", || of_right(rights::captures())),
+    ("kernel time stamps", || of_right(rights::stamps())),
     ("network namespaces", network_namespaces),
     ("TUN devices", tun_devices),
     ("emulation", emulation),
@@ -74,12 +94,12 @@ pub fn probe() -> Vec<Probe> {
             detail,
             remedy: None,
         },
-        Err((detail, remedy, late)) => Probe {
+        Err(failure) => Probe {
             name,
             ok: false,
-            busy: late && is_busy(),
-            detail,
-            remedy: Some(remedy),
+            busy: failure.is_late && is_busy(),
+            detail: failure.detail,
+            remedy: Some(failure.remedy),
         },
     };
     let (outside, inside) = PROBES.split_at(OUTSIDE);
@@ -94,21 +114,23 @@ pub fn probe() -> Vec<Probe> {
 const OUTSIDE: usize = 7;
 
 fn failure<T>(detail: impl Into<String>, remedy: impl Into<String>) -> Result<T, Failure> {
-    Err((detail.into(), remedy.into(), false))
+    Err(Failure {
+        detail: detail.into(),
+        remedy: remedy.into(),
+        is_late: false,
+    })
 }
 
-/// A check that failed because of lateness.
-fn too_late(detail: String, remedy: &str) -> Outcome {
-    Err((detail, remedy.into(), true))
-}
-
-/// Errors of this crate contain the fix.
-fn from_error(error: &Error) -> Failure {
-    let remedy = match error {
-        Error::Permission { remedy, .. } | Error::Missing { remedy, .. } => remedy.clone(),
-        _ => "see the system's error".into(),
-    };
-    (error.to_string(), remedy, false)
+/// Fails if the 99th percentile of a delay is above 1 ms.
+fn in_time(detail: String, late: Duration, remedy: &str) -> Outcome {
+    if late <= Duration::from_millis(1) {
+        return Ok(detail);
+    }
+    Err(Failure {
+        detail,
+        remedy: remedy.into(),
+        is_late: true,
+    })
 }
 
 /// Whether the load average is at least the number of processors, so that lateness may have other causes.
@@ -169,25 +191,19 @@ fn user_namespaces() -> Outcome {
 }
 
 fn network_namespaces() -> Outcome {
-    match Namespace::create() {
-        Ok(_) => Ok("can be created".into()),
-        Err(error) => Err(from_error(&error)),
-    }
+    Namespace::create()?;
+    Ok("can be created".into())
 }
 
 /// Runs `f` in a new network namespace.
 fn apart<T: Send>(f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
-    let namespace = Namespace::create().map_err(|error| from_error(&error))?;
-    namespace
-        .run(f)
-        .map_err(|error| from_error(&system_error("enter a network namespace", error)))
+    let ran = Namespace::create()?.run(f);
+    Ok(ran.map_err(|error| system_error("enter a network namespace", error))?)
 }
 
 fn tun_devices() -> Outcome {
-    match apart(|| tun::create("longfat0", false))? {
-        Ok(_) => Ok("can be created".into()),
-        Err(error) => Err(from_error(&error)),
-    }
+    apart(|| tun::create("longfat0", false))??;
+    Ok("can be created".into())
 }
 
 /// Measures the delay that a path of 10 ms adds to datagrams.
@@ -198,28 +214,27 @@ fn emulation() -> Outcome {
         ..PathConfig::default()
     };
     let no_files = &mut |_: &str| Err(String::new());
-    let path = keys
-        .resolve(no_files)
-        .map_err(|_| (String::new(), String::new(), false))?;
+    let Ok(path) = keys.resolve(no_files) else {
+        return failure("", "");
+    };
     let options = EmulationOptions::new(Topology::path(&path), Streams::new(1, 0));
-    let emulation = Emulation::start(options).map_err(|error| from_error(&error))?;
+    let emulation = Emulation::start(options)?;
     let measured = added_delay(&emulation, delay * 2);
-    let mut added =
-        measured.map_err(|error| from_error(&system_error("send over an emulated path", error)))?;
-    added.sort();
-    let (median, late) = (added[added.len() / 2], added[added.len() * 99 / 100]);
+    let added = measured.map_err(|error| system_error("send over an emulated path", error))?;
+    let (median, late) = median_and_late(added);
     let detail = format!(
         "a path of 10 ms adds {} µs to a round trip (median), {} µs (99th percentile)",
         median.as_micros(),
         late.as_micros()
     );
-    if late > Duration::from_millis(1) {
-        return too_late(
-            detail,
-            "emulate while the machine is idle, with real-time priority (as root)",
-        );
-    }
-    Ok(detail)
+    let remedy = "emulate while the machine is idle, with real-time priority (as root)";
+    in_time(detail, late, remedy)
+}
+
+/// The median and the 99th percentile.
+fn median_and_late(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort();
+    (times[times.len() / 2], times[times.len() * 99 / 100])
 }
 
 fn added_delay(emulation: &Emulation, expected: Duration) -> io::Result<Vec<Duration>> {
@@ -256,21 +271,14 @@ fn timers() -> Outcome {
         });
         Ok(late.collect::<Vec<_>>())
     });
-    let mut late = sleeps.map_err(|error| from_error(&system_error("start a thread", error)))?;
-    late.sort();
-    let (median, worst) = (late[late.len() / 2], late[late.len() * 99 / 100]);
+    let (median, worst) = median_and_late(sleeps.map_err(|error| system_error("start a thread", error))?);
     let detail = format!(
         "sleeps wake up {} µs late (median), {} µs (99th percentile)",
         median.as_micros(),
         worst.as_micros()
     );
-    if worst > Duration::from_millis(1) {
-        return too_late(
-            detail,
-            "measure while the machine is idle; on a virtual machine, give it dedicated processors",
-        );
-    }
-    Ok(detail)
+    let remedy = "measure while the machine is idle; on a virtual machine, give it dedicated processors";
+    in_time(detail, worst, remedy)
 }
 
 fn real_time() -> Outcome {
@@ -399,31 +407,19 @@ fn fast_open() -> Outcome {
 
 fn segmentation() -> Outcome {
     let socket = socket::datagrams::Datagrams::bind(([127, 0, 0, 1], 0).into());
-    let socket = socket.map_err(|error| from_error(&system_error("create a UDP socket", error)))?;
+    let socket = socket.map_err(|error| system_error("create a UDP socket", error))?;
     match socket.max_segments() {
         0 | 1 => failure("none: one datagram a system call", "use Linux 4.18 or newer"),
         most => Ok(format!("{most} datagrams a system call")),
     }
 }
 
-/// Permissions that `longfat ping` and `longfat transact` need.
-fn from_right(right: Right) -> Outcome {
+/// A permission that `longfat ping` and `longfat transact` need.
+fn of_right(right: Right) -> Outcome {
     match right.remedy {
         None => Ok(right.detail),
         Some(remedy) => failure(right.detail, remedy),
     }
-}
-
-fn echo_requests() -> Outcome {
-    from_right(rights::echo_requests())
-}
-
-fn captures() -> Outcome {
-    from_right(rights::captures())
-}
-
-fn stamps() -> Outcome {
-    from_right(rights::stamps())
 }
 
 fn leftovers() -> Outcome {

@@ -1,7 +1,8 @@
 //! The packet headers that measurements use.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, TcpHeaderSlice, UdpHeaderSlice, ip_number};
 use transport::tcp::Flags;
 
 /// The transport header.
@@ -63,112 +64,36 @@ pub struct Packet {
     pub transport: Transport,
 }
 
-/// The headers below the transport.
-struct Below {
-    source: IpAddr,
-    destination: IpAddr,
-    protocol: u8,
-    length: u32,
-    hop_limit: u8,
-    /// Position of the transport header.
-    header: usize,
-    /// Fragment offset, if it is a fragment.
-    fragment: Option<u16>,
-}
-
-fn u8_at(bytes: &[u8], at: usize) -> Option<u8> {
-    bytes.get(at).copied()
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
-}
-
-/// RFC 791, section 3.1.
-fn ipv4(bytes: &[u8]) -> Option<Below> {
-    let header = usize::from(u8_at(bytes, 0)? & 0xf) * 4;
-    if header < 20 {
-        return None;
-    }
-    let address = |at: usize| -> Option<IpAddr> {
-        let octets: [u8; 4] = bytes.get(at..at + 4)?.try_into().ok()?;
-        Some(Ipv4Addr::from(octets).into())
-    };
-    // More fragments, or an offset.
-    let place = u16_at(bytes, 6)? & 0x3fff;
-    Some(Below {
-        source: address(12)?,
-        destination: address(16)?,
-        protocol: u8_at(bytes, 9)?,
-        length: u16_at(bytes, 2)?.into(),
-        hop_limit: u8_at(bytes, 8)?,
-        header,
-        fragment: (place != 0).then_some(place & 0x1fff),
-    })
-}
-
-/// RFC 8200, sections 3 and 4.
-fn ipv6(bytes: &[u8]) -> Option<Below> {
-    let address = |at: usize| -> Option<IpAddr> {
-        let octets: [u8; 16] = bytes.get(at..at + 16)?.try_into().ok()?;
-        Some(Ipv6Addr::from(octets).into())
-    };
-    let (mut protocol, mut header, mut fragment) = (u8_at(bytes, 6)?, 40, None);
-    loop {
-        let length = match protocol {
-            // Hop-by-hop options, routing, destination options.
-            0 | 43 | 60 => (usize::from(u8_at(bytes, header + 1)?) + 1) * 8,
-            44 => {
-                fragment = Some(u16_at(bytes, header + 2)? >> 3);
-                8
-            }
-            _ => break,
-        };
-        protocol = u8_at(bytes, header)?;
-        header += length;
-        if fragment.is_some_and(|offset| offset > 0) {
-            break;
-        }
-    }
-    Some(Below {
-        source: address(8)?,
-        destination: address(24)?,
-        protocol,
-        length: u32::from(u16_at(bytes, 4)?) + 40,
-        hop_limit: u8_at(bytes, 7)?,
-        header,
-        fragment,
-    })
-}
-
-fn transport(below: &Below, bytes: &[u8]) -> Option<Transport> {
-    let rest = bytes.get(below.header..)?;
-    Some(match (below.protocol, u8_at(rest, 0)?) {
-        (6, _) => {
-            let headers = below.header as u32 + u32::from(u8_at(rest, 12)? >> 4) * 4;
+/// Parses the transport header that `bytes` begin with; `length` is that of the whole packet's payload.
+fn transport(protocol: IpNumber, bytes: &[u8], length: u32) -> Option<Transport> {
+    Some(match (protocol, *bytes.first()?) {
+        (ip_number::TCP, _) => {
+            let header = TcpHeaderSlice::from_slice(bytes).ok()?;
             Transport::Tcp {
-                source: u16_at(rest, 0)?,
-                destination: u16_at(rest, 2)?,
-                sequence: u32_at(rest, 4)?,
-                acknowledgement: u32_at(rest, 8)?,
-                flags: Flags::from_bits(u8_at(rest, 13)?),
-                payload: below.length.saturating_sub(headers),
+                source: header.source_port(),
+                destination: header.destination_port(),
+                sequence: header.sequence_number(),
+                acknowledgement: header.acknowledgment_number(),
+                flags: Flags::from_bits(header.slice()[13]),
+                payload: length.saturating_sub(header.slice().len() as u32),
             }
         }
-        (17, _) => Transport::Udp {
-            source: u16_at(rest, 0)?,
-            destination: u16_at(rest, 2)?,
-            payload: u32::from(u16_at(rest, 4)?).saturating_sub(8),
-        },
-        (1, kind @ (0 | 8)) | (58, kind @ (128 | 129)) => Transport::Echo {
-            request: matches!(kind, 8 | 128),
-            identifier: u16_at(rest, 4)?,
-            sequence: u16_at(rest, 6)?,
-        },
+        (ip_number::UDP, _) => {
+            let header = UdpHeaderSlice::from_slice(bytes).ok()?;
+            Transport::Udp {
+                source: header.source_port(),
+                destination: header.destination_port(),
+                payload: u32::from(header.length()).saturating_sub(8),
+            }
+        }
+        (ip_number::ICMP, kind @ (0 | 8)) | (ip_number::IPV6_ICMP, kind @ (128 | 129)) => {
+            let &[_, _, _, _, a, b, c, d] = bytes.first_chunk()?;
+            Transport::Echo {
+                request: matches!(kind, 8 | 128),
+                identifier: u16::from_be_bytes([a, b]),
+                sequence: u16::from_be_bytes([c, d]),
+            }
+        }
         _ => return None,
     })
 }
@@ -177,21 +102,49 @@ impl Packet {
     /// Parses the headers of a packet, which may be truncated; `None` without an IP header.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let below = match u8_at(bytes, 0)? >> 4 {
-            4 => ipv4(bytes)?,
-            6 => ipv6(bytes)?,
-            _ => return None,
+        let (ip, _) = LaxIpSlice::from_slice(bytes).ok()?;
+        // The offset is known only of fragments.
+        let (length, headers, hop_limit, fragment) = match &ip {
+            LaxIpSlice::Ipv4(ip) => {
+                let header = ip.header();
+                let offset = header.fragments_offset();
+                let fragment = header.is_fragmenting_payload().then_some(offset);
+                (
+                    u32::from(header.total_len()),
+                    header.slice().len(),
+                    header.ttl(),
+                    fragment,
+                )
+            }
+            LaxIpSlice::Ipv6(ip) => {
+                let (header, extensions) = (ip.header(), ip.extensions());
+                let fragment = extensions
+                    .clone()
+                    .into_iter()
+                    .find_map(|extension| match extension {
+                        Ipv6ExtensionSlice::Fragment(header) => Some(header.fragment_offset()),
+                        _ => None,
+                    });
+                let length = u32::from(header.payload_length()) + 40;
+                (
+                    length,
+                    40 + extensions.slice().len(),
+                    header.hop_limit(),
+                    fragment,
+                )
+            }
         };
-        let is_first = below.fragment.is_none_or(|offset| offset == 0);
-        let above = is_first.then(|| transport(&below, bytes)).flatten();
+        let (protocol, payload) = (ip.payload_ip_number(), ip.payload().payload);
+        let is_first = fragment.is_none_or(|offset| offset.value() == 0);
+        let above = is_first.then(|| transport(protocol, payload, length.saturating_sub(headers as u32)));
         Some(Self {
-            source: below.source,
-            destination: below.destination,
-            protocol: below.protocol,
-            length: below.length,
-            hop_limit: below.hop_limit,
-            is_fragment: below.fragment.is_some(),
-            transport: above.unwrap_or(Transport::Other),
+            source: ip.source_addr(),
+            destination: ip.destination_addr(),
+            protocol: protocol.0,
+            length,
+            hop_limit,
+            is_fragment: fragment.is_some(),
+            transport: above.flatten().unwrap_or(Transport::Other),
         })
     }
 
