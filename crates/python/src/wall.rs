@@ -297,9 +297,7 @@ impl Decisions {
 /// Returns the bytes of a size with its unit.
 #[pyfunction]
 pub fn size_bytes(text: &str) -> PyResult<u64> {
-    let size: foundation::Size = text
-        .parse()
-        .map_err(|error: foundation::QuantityError| PyValueError::new_err(error.to_string()))?;
+    let size = text.parse::<foundation::Size>().map_err(wrong)?;
     Ok(size.bytes())
 }
 
@@ -315,8 +313,7 @@ pub fn receive_files(
     on_event: Option<Py<PyAny>>,
     approvals: Option<Py<Decisions>>,
 ) -> PyResult<String> {
-    let limits: Limits =
-        serde_json::from_str(limits_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let limits: Limits = serde_json::from_str(limits_json).map_err(wrong)?;
     let options = ReceiveOptions {
         once: limits.once,
         max_connections: limits.max_connections,
