@@ -305,7 +305,7 @@ mod linux {
                     .join()
                     .unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()))
             })?;
-            let counters = emulation.with_network(|network, _| *network.counters(FORWARD));
+            let counters = emulation.with_network(|network, _| network.counters(FORWARD));
             println!(
                 "tcp {algorithm}: {:.1} Mbit/s of goodput through {keys}; {} dropped of {}",
                 bytes as f64 * 8.0 / took / 1e6,

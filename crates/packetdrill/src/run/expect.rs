@@ -133,7 +133,8 @@ fn header_mismatch(
 
 /// Compares options other than timestamps one by one; segments do not specify padding and order.
 fn other_option(actual: &[OptionSpec], expected: &[OptionSpec]) -> Option<&'static str> {
-    let kinds: [(fn(&OptionSpec) -> bool, _); 5] = [
+    type Kind = fn(&OptionSpec) -> bool;
+    let kinds: [(Kind, _); 5] = [
         (|o| matches!(o, OptionSpec::Mss(_)), "another MSS option"),
         (
             |o| matches!(o, OptionSpec::WindowScale(_)),
@@ -152,8 +153,7 @@ fn other_option(actual: &[OptionSpec], expected: &[OptionSpec]) -> Option<&'stat
             "other SACK blocks",
         ),
     ];
-    let find =
-        |listed: &[OptionSpec], kind: fn(&OptionSpec) -> bool| listed.iter().find(|o| kind(o)).cloned();
+    let find = |listed: &[OptionSpec], kind: Kind| listed.iter().find(|o| kind(o)).cloned();
     let differs = |kind| find(actual, kind) != find(expected, kind);
     kinds
         .into_iter()
