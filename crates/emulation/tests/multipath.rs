@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::multihomed::{PATIENCE, network, packets, send, sink, three_paths};
 use crate::common::{FAR, NEAR, options, start};
-use kernel::mptcp::{self, ConnectionInfo, Event, Events, Manager, PathManager};
+use kernel::mptcp::{self, ConnectionInfo, Event, EventKind, Events, Manager, PathManager};
 
 #[test]
 fn addresses_select_ways() {
@@ -96,10 +96,10 @@ fn opens_requested_subflows() {
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
-        let mut received = Vec::new();
+        let mut received: Vec<Event> = Vec::new();
         while received
             .iter()
-            .filter(|event| matches!(event, Event::SubflowEstablished { .. }))
+            .filter(|event| matches!(event.kind, EventKind::SubflowEstablished(_)))
             .count()
             < 2
         {
@@ -107,14 +107,14 @@ fn opens_requested_subflows() {
             assert!(began.elapsed() < PATIENCE, "{received:?}");
             std::thread::sleep(Duration::from_millis(2));
         }
-        assert!(received.contains(&Event::Established {
-            token,
+        let kind = EventKind::Established {
             pair: mptcp::SocketPair {
                 local: socket.local_addr().unwrap(),
-                remote: to
+                remote: to,
             },
-            server: false
-        }));
+            server: false,
+        };
+        assert!(received.contains(&Event { token, kind }));
         let rest = vec![7; 5_000_000];
         socket.write_all(&rest).unwrap();
         let connection = ConnectionInfo::of_socket(&socket).unwrap().unwrap();

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use foundation::Duration;
 use measurement::Error;
-use measurement::ping::plan::{Pace, State};
+use measurement::ping::plan::{Pace, Schedule, State};
 use measurement::ping::{Answer, Method, Options, Progress, Protocol, Report, ping};
 use socket2::{Domain, Socket, Type};
 use testing::Requirement;
@@ -16,11 +16,13 @@ fn options(to: SocketAddr, protocol: Protocol, sizes: &[u32], count: u32) -> Opt
     Options {
         to,
         protocol,
-        sizes: sizes.to_vec(),
-        count,
-        pace: Pace::Interval(Duration::from_micros(200)),
-        window: 16,
-        timeout: Duration::from_secs(30),
+        schedule: Schedule {
+            sizes: sizes.to_vec(),
+            count,
+            pace: Pace::Interval(Duration::from_micros(200)),
+            window: 16,
+            timeout: Duration::from_secs(30),
+        },
         whole: false,
         spin: false,
     }
@@ -122,13 +124,13 @@ fn times_connections_to_open_and_closed_ports() {
 fn a_stopped_measurement_returns_its_samples() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut asked = options(silent.local_addr().unwrap(), Protocol::Udp, &[8], 3);
-    asked.timeout = Duration::from_millis(20);
+    asked.schedule.timeout = Duration::from_millis(20);
     let report = run(&asked).unwrap();
     assert!(report.samples.iter().all(|sample| sample.state == State::Lost));
     assert_eq!(report.samples.len(), 3);
 
-    asked.count = 1_000_000;
-    asked.timeout = Duration::from_secs(1000);
+    asked.schedule.count = 1_000_000;
+    asked.schedule.timeout = Duration::from_secs(1000);
     let progress = Progress::default();
     std::thread::scope(|scope| {
         let running = scope.spawn(|| ping(&asked, &progress).unwrap());
@@ -148,11 +150,11 @@ fn a_flood_respects_its_window() {
         .set_read_timeout(Some(std::time::Duration::from_secs(30)))
         .unwrap();
     let mut asked = options(server.local_addr().unwrap(), Protocol::Udp, &[100], 2000);
-    asked.pace = Pace::Flood {
+    asked.schedule.pace = Pace::Flood {
         least: Duration::from_micros(10),
         most: Duration::from_secs(30),
     };
-    asked.window = 4;
+    asked.schedule.window = 4;
     let progress = Progress::default();
     std::thread::scope(|scope| {
         let running = scope.spawn(|| ping(&asked, &progress).unwrap());

@@ -8,7 +8,7 @@ use foundation::Duration;
 use measurement::Error;
 use measurement::capture::{Capture, Filter, Protocol as Above};
 use measurement::echo::{Limits, Server};
-use measurement::ping::plan::Pace;
+use measurement::ping::plan::{Pace, Schedule};
 use measurement::ping::{Options, Progress, Protocol, ping};
 use measurement::transact;
 use testing::Requirement;
@@ -29,11 +29,13 @@ fn measured_without_rights() {
     let options = |protocol, sizes: &[u32]| Options {
         to,
         protocol,
-        sizes: sizes.to_vec(),
-        count: 5,
-        pace: Pace::Interval(Duration::from_millis(1)),
-        window: 4,
-        timeout: Duration::from_secs(30),
+        schedule: Schedule {
+            sizes: sizes.to_vec(),
+            count: 5,
+            pace: Pace::Interval(Duration::from_millis(1)),
+            window: 4,
+            timeout: Duration::from_secs(30),
+        },
         whole: false,
         spin: false,
     };

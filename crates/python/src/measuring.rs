@@ -8,7 +8,7 @@ use std::time::Duration as Span;
 use foundation::Duration;
 use measurement::Error;
 use measurement::echo::{Counts, Limits, Server};
-use measurement::ping::plan::Pace;
+use measurement::ping::plan::{Pace, Schedule};
 use measurement::ping::{self as pinging, Progress, Protocol};
 use measurement::transact as transactions;
 use pyo3::prelude::*;
@@ -118,11 +118,13 @@ pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
     let options = pinging::Options {
         to,
         protocol: arguments.protocol,
-        sizes: arguments.sizes,
-        count: arguments.count,
-        pace,
-        window: arguments.window,
-        timeout: Duration::from_secs_f64(arguments.timeout),
+        schedule: Schedule {
+            sizes: arguments.sizes,
+            count: arguments.count,
+            pace,
+            window: arguments.window,
+            timeout: Duration::from_secs_f64(arguments.timeout),
+        },
         whole: arguments.whole,
         spin: arguments.spin,
     };

@@ -22,13 +22,20 @@ pub struct SocketPair {
     pub remote: SocketAddr,
 }
 
-/// An event of a connection, which its token identifies.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The connection opened; no subflow can join yet.
+pub struct Event {
+    /// The token of the connection.
+    pub token: u32,
+    /// What happened.
+    pub kind: EventKind,
+}
+
+/// What happened to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// It opened; no subflow can join yet.
     Created {
-        /// Its token.
-        token: u32,
         /// Its first subflow.
         pair: SocketPair,
         /// Whether the peer opened it.
@@ -36,87 +43,53 @@ pub enum Event {
     },
     /// The first data was acknowledged; subflows can join.
     Established {
-        /// Its token.
-        token: u32,
         /// Its first subflow.
         pair: SocketPair,
         /// Whether the peer opened it.
         server: bool,
     },
-    /// The connection closed.
-    Closed {
-        /// Its token.
-        token: u32,
-    },
+    /// It closed.
+    Closed,
     /// The peer announced an address.
     Announced {
-        /// The token of the connection.
-        token: u32,
         /// The peer's ID of the address.
         id: u8,
         /// The address; port 0 means the connection's.
         remote: SocketAddr,
     },
-    /// The peer withdrew an address.
-    Removed {
-        /// The token of the connection.
-        token: u32,
-        /// The ID of the address.
-        id: u8,
-    },
+    /// The peer withdrew the address with this ID.
+    Removed(u8),
     /// A subflow joined.
-    SubflowEstablished {
-        /// The token of the connection.
-        token: u32,
-        /// The subflow.
-        pair: SocketPair,
-    },
+    SubflowEstablished(SocketPair),
     /// A subflow closed.
-    SubflowClosed {
-        /// The token of the connection.
-        token: u32,
-        /// The subflow.
-        pair: SocketPair,
-        /// The system's error, if one closed it.
-        error: Option<i32>,
-    },
+    SubflowClosed(SocketPair),
 }
 
 impl Event {
     fn read(message: &Message) -> Option<Self> {
         let attributes = Attributes(&message.attributes);
-        let token = attributes.number(1)?;
-        Some(match message.command {
-            1 | 2 => {
-                let (pair, server) = (attributes.pair()?, attributes.is_server());
-                if message.command == 1 {
-                    Self::Created { token, pair, server }
-                } else {
-                    Self::Established { token, pair, server }
-                }
-            }
-            3 => Self::Closed { token },
-            6 => Self::Announced {
-                token,
+        let kind = match message.command {
+            1 => EventKind::Created {
+                pair: attributes.pair()?,
+                server: attributes.is_server(),
+            },
+            2 => EventKind::Established {
+                pair: attributes.pair()?,
+                server: attributes.is_server(),
+            },
+            3 => EventKind::Closed,
+            6 => EventKind::Announced {
                 id: attributes.byte(4)?,
                 remote: SocketAddr::new(attributes.address(7, 8)?, attributes.port(10).unwrap_or(0)),
             },
-            7 => Self::Removed {
-                token,
-                id: attributes.byte(4)?,
-            },
-            10 => Self::SubflowEstablished {
-                token,
-                pair: attributes.pair()?,
-            },
-            11 => Self::SubflowClosed {
-                token,
-                pair: attributes.pair()?,
-                error: attributes.byte(12).map(i32::from),
-            },
+            7 => EventKind::Removed(attributes.byte(4)?),
+            10 => EventKind::SubflowEstablished(attributes.pair()?),
+            11 => EventKind::SubflowClosed(attributes.pair()?),
             // Priorities and listeners are not used.
             _ => return None,
-        })
+        };
+        let token = attributes.number(1)?;
+        Some(Self { token, kind })
     }
 }
 

@@ -105,7 +105,7 @@ impl Manager {
 
     /// Opens a subflow of the connection `token` from a path of this host with the address ID `id` (from 1, one for
     /// each address) to an address of the peer. Success does not mean that the peer joins: see
-    /// [`super::Event::SubflowEstablished`].
+    /// [`super::EventKind::SubflowEstablished`].
     ///
     /// # Errors
     /// `ENOTCONN` until the first data is acknowledged (RFC 8684, section 3.2), `ESRCH` for an unknown token, `EINVAL`

@@ -16,7 +16,7 @@ mod sysctl;
 mod tcp_sockets;
 
 pub use director::{Director, SubflowState, UnknownSize, Way};
-pub use events::{Event, Events, SocketPair};
+pub use events::{Event, EventKind, Events, SocketPair};
 pub use info::{ConnectionInfo, Subflow};
 pub use manager::{MOST_SUBFLOWS, Manager};
 pub use paths::{Path, paths};

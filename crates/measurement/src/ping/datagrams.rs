@@ -105,7 +105,7 @@ impl Datagrams {
         let mut random = [0; icmp::TOKEN + 6];
         getrandom::fill(&mut random).map_err(|_| Error::system("get random numbers", ErrorKind::Other))?;
         let [token @ .., a, b, c, d, e, f] = random;
-        let largest = options.sizes.iter().copied().max().unwrap_or(0) as usize;
+        let largest = options.schedule.sizes.iter().copied().max().unwrap_or(0) as usize;
         let made = Self {
             socket,
             method,

@@ -13,7 +13,7 @@ use socket::wait::{sharpen_timers, wait_any};
 
 use super::datagrams::{Arrival, Datagrams, QueueEvent};
 use super::icmp::Number;
-use super::plan::{Match, Plan, Probe, Schedule, State};
+use super::plan::{Match, Plan, Probe, State};
 use super::{Answer, Method, Options, Progress, Report, Sample};
 use crate::Stamp;
 use kernel::Error;
@@ -50,14 +50,7 @@ struct Driver<'a> {
 pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
     let (datagrams, note) = Datagrams::open(options)?;
     let clock = Clock::new();
-    let schedule = Schedule {
-        sizes: options.sizes.clone(),
-        count: options.count,
-        pace: options.pace,
-        window: options.window,
-        timeout: options.timeout,
-    };
-    let plan = Plan::new(clock.now(), schedule);
+    let plan = Plan::new(clock.now(), options.schedule.clone());
     let total = plan.total() as usize;
     let mut driver = Driver {
         options,

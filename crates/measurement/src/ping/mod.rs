@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Stamp;
 use kernel::Error;
-use plan::{Pace, State};
+use plan::{Pace, Schedule, State};
 
 /// Maximum number of requests of a measurement.
 pub const MOST_REQUESTS: u64 = 1_000_000;
@@ -61,16 +61,8 @@ pub struct Options {
     pub to: SocketAddr,
     /// Type of the requests.
     pub protocol: Protocol,
-    /// Payload sizes in bytes; each round sends one request of each. For TCP exactly one size, 0.
-    pub sizes: Vec<u32>,
-    /// Rounds.
-    pub count: u32,
-    /// Schedule of requests.
-    pub pace: Pace,
-    /// Maximum number of unanswered requests.
-    pub window: u32,
-    /// A request without a reply for this long is lost.
-    pub timeout: Duration,
+    /// Sizes, rounds and times. For TCP, which sends one request at a time, exactly one size, 0.
+    pub schedule: Schedule,
     /// Whether to forbid fragmentation (RFC 791: the bit DF), here and on the path.
     pub whole: bool,
     /// Whether to wait by spinning, so that no wake-up time is measured.
@@ -82,36 +74,37 @@ impl Options {
     /// [`Error::Option`] with the first invalid option.
     pub fn check(&self) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::Option(what));
-        if self.sizes.is_empty() || self.count == 0 {
+        let (sizes, count) = (&self.schedule.sizes, self.schedule.count);
+        if sizes.is_empty() || count == 0 {
             return wrong("nothing to send: give at least one size and one round".into());
         }
-        let total = self.sizes.len() as u64 * u64::from(self.count);
+        let total = sizes.len() as u64 * u64::from(count);
         if total > MOST_REQUESTS {
             return wrong(format!("{total} requests are too many: at most {MOST_REQUESTS}"));
         }
-        if let Some(size) = self.sizes.iter().find(|&&size| size > MOST_BYTES) {
+        if let Some(size) = sizes.iter().find(|&&size| size > MOST_BYTES) {
             return wrong(format!("size {size} is too large: at most {MOST_BYTES} bytes"));
         }
         let least = crate::datagram::HEADER as u32;
         match self.protocol {
             Protocol::Udp => {
-                if let Some(size) = self.sizes.iter().find(|&&size| size < least) {
+                if let Some(size) = sizes.iter().find(|&&size| size < least) {
                     return wrong(format!(
                         "size {size} is too small for UDP: at least {least} bytes, the header of requests"
                     ));
                 }
             }
-            Protocol::Tcp if self.sizes != [0] => {
+            Protocol::Tcp if *sizes != [0] => {
                 return wrong("TCP has no sizes, because a SYN carries no data: use longfat transact".into());
             }
             _ => {}
         }
-        if let Pace::Flood { least, .. } = self.pace
+        if let Pace::Flood { least, .. } = self.schedule.pace
             && least < Duration::from_secs(1) / u64::from(MOST_RATE)
         {
             return wrong(format!("a flood has at most {MOST_RATE} requests per second"));
         }
-        match self.timeout.is_zero() {
+        match self.schedule.timeout.is_zero() {
             true => wrong("the timeout must be positive".into()),
             false => Ok(()),
         }

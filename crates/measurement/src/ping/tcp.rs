@@ -21,11 +21,8 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
     sharpen_timers();
     let clock = Clock::new();
     let schedule = Schedule {
-        sizes: vec![0],
-        count: options.count,
-        pace: options.pace,
         window: 1,
-        timeout: options.timeout,
+        ..options.schedule.clone()
     };
     let mut plan = Plan::new(clock.now(), schedule);
     let mut samples: Vec<Sample> = Vec::with_capacity(plan.total() as usize);
@@ -58,7 +55,7 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
                 progress.answered.fetch_add(1, Relaxed);
                 progress.last.store(took.as_nanos(), Relaxed);
             }
-            Ok(None) => plan.handle_timeout(begun + options.timeout + Duration::from_nanos(1)),
+            Ok(None) => plan.handle_timeout(begun + options.schedule.timeout + Duration::from_nanos(1)),
             Err(error) => {
                 sample.error = error.raw_os_error();
                 plan.handle_failure(probe.number);
@@ -110,7 +107,8 @@ fn socket(options: &Options) -> io::Result<Socket> {
         Some(socket2::Protocol::TCP),
     )?;
     // At least a microsecond, because zero means no timeout.
-    let timeout = std::time::Duration::from(options.timeout).max(std::time::Duration::from_micros(1));
+    let timeout =
+        std::time::Duration::from(options.schedule.timeout).max(std::time::Duration::from_micros(1));
     socket.set_write_timeout(Some(timeout))?;
     // Closing with a reset leaves no TIME-WAIT state at either end.
     socket.set_linger(Some(std::time::Duration::ZERO))?;

@@ -2,6 +2,8 @@
 
 use foundation::Instant;
 
+use crate::language::ParseError;
+
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -23,6 +25,15 @@ pub enum Outcome {
         /// The problem.
         message: String,
     },
+}
+
+impl From<ParseError> for Outcome {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::Syntax { line, message } => Self::Invalid { line, message },
+            ParseError::Unsupported { line, what } => Self::Unsupported { line, what },
+        }
+    }
 }
 
 /// The first difference between the machine's behaviour and the script.

@@ -3,7 +3,7 @@
 use foundation::{Duration, Instant};
 use transport::tcp::Flags;
 
-use super::calls::{self, Answer, Attempt, Stop};
+use super::calls::{self, Answer, Attempt, Stop, mismatch};
 use super::expect;
 use super::info;
 use super::outcome::{Mismatch, Outcome, Report};
@@ -13,9 +13,7 @@ use super::symbols;
 use super::tested::TestedConnection;
 use super::world::{START, World};
 use crate::interpreter::{Failure, Interpreter};
-use crate::language::{
-    Action, Call, Direction, Event, Icmp, PacketSpec, ParseError, Payload, TcpSpec, Time, parse,
-};
+use crate::language::{Action, Call, Direction, Event, Icmp, PacketSpec, Payload, TcpSpec, Time, parse};
 
 /// How long to look for an expected packet after its time, so that a mismatch can report when it was sent.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -23,60 +21,44 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Parses and runs a script. `interpreter` evaluates its code snippets.
 #[must_use]
 pub fn run(text: &str, interpreter: &mut dyn Interpreter) -> Report {
-    let script = match parse(text) {
-        Ok(script) => script,
-        Err(error) => {
-            let outcome = match error {
-                ParseError::Syntax { line, message } => Outcome::Invalid { line, message },
-                ParseError::Unsupported { line, what } => Outcome::Unsupported { line, what },
-            };
-            return Report {
-                outcome,
-                printed: Vec::new(),
-            };
-        }
-    };
+    let mut printed = Vec::new();
+    let outcome = execute(text, interpreter, &mut printed);
+    Report {
+        outcome: outcome.err().unwrap_or(Outcome::Pass),
+        printed,
+    }
+}
+
+fn execute(text: &str, interpreter: &mut dyn Interpreter, printed: &mut Vec<String>) -> Result<(), Outcome> {
+    let script = parse(text)?;
     if script.events.is_empty() {
         let message = "the script has no events".to_owned();
-        return Report {
-            outcome: Outcome::Invalid { line: 1, message },
-            printed: Vec::new(),
-        };
+        return Err(Outcome::Invalid { line: 1, message });
     }
     let mut settings = HostSettings::default();
-    for (name, value, line) in &script.options {
-        if let Err(what) = settings.option(name, value.as_deref()) {
-            return Report {
-                outcome: Outcome::Unsupported { line: *line, what },
-                printed: Vec::new(),
-            };
-        }
+    for &(ref name, ref value, line) in &script.options {
+        let set = settings.option(name, value.as_deref());
+        set.map_err(|what| Outcome::Unsupported { line, what })?;
     }
     let mut runner = Runner {
         world: World::new(settings),
         interpreter,
-        printed: Vec::new(),
+        printed,
         pending: None,
         last: None,
         line: 1,
     };
-    let outcome = match runner.all(&script.setup, &script.events) {
-        Ok(()) => Outcome::Pass,
-        Err(Stop::Unsupported(what)) => Outcome::Unsupported {
-            line: runner.line,
-            what,
-        },
-        Err(Stop::Mismatch { expected, seen }) => Outcome::Fail(Mismatch {
-            line: runner.line,
+    let ran = runner.all(&script.setup, &script.events);
+    let line = runner.line;
+    ran.map_err(|stop| match stop {
+        Stop::Unsupported(what) => Outcome::Unsupported { line, what },
+        Stop::Mismatch { expected, seen } => Outcome::Fail(Mismatch {
+            line,
             expected,
             seen,
             at: Instant::ZERO + runner.world.elapsed(),
         }),
-    };
-    Report {
-        outcome,
-        printed: runner.printed,
-    }
+    })
 }
 
 /// A blocked call.
@@ -94,7 +76,7 @@ struct Pending<'a> {
 struct Runner<'a> {
     world: World,
     interpreter: &'a mut dyn Interpreter,
-    printed: Vec<String>,
+    printed: &'a mut Vec<String>,
     pending: Option<Pending<'a>>,
     /// The scheduled time of the last event, and whether that was an inbound packet.
     last: Option<(Instant, bool)>,
@@ -192,10 +174,8 @@ impl<'a> Runner<'a> {
     /// Advances time to an event of the script.
     fn until(&mut self, when: EventTime) -> Result<(), Stop> {
         if self.world.now > when.from + when.tolerance {
-            return Err(Stop::Mismatch {
-                expected: format!("the event at {}", seconds(when.from)),
-                seen: format!("a later time: {}", seconds(self.world.now)),
-            });
+            let expected = format!("the event at {}", seconds(when.from));
+            return mismatch(expected, format!("a later time: {}", seconds(self.world.now)));
         }
         self.advance(when.from)
     }
@@ -268,10 +248,7 @@ impl<'a> Runner<'a> {
                 None => {
                     let next = self.world.timeout().filter(|next| *next <= deadline);
                     let Some(next) = next else {
-                        return Err(Stop::Mismatch {
-                            expected: expected(),
-                            seen: self.waiting(),
-                        });
+                        return mismatch(expected(), self.waiting());
                     };
                     self.advance(next)?;
                 }
@@ -292,18 +269,12 @@ impl<'a> Runner<'a> {
             None => &mut strays,
         };
         if let Some(seen) = expect::mismatch(&found, spec, packet.ecn, mapping, &settings, since_start) {
-            return Err(Stop::Mismatch {
-                expected: expected(),
-                seen: format!("{seen}, sent at {}", seconds(found.at)),
-            });
+            return mismatch(expected(), format!("{seen}, sent at {}", seconds(found.at)));
         }
         let early = found.at + when.tolerance < when.from;
         let late = found.at > when.to + when.tolerance;
         if !when.any && (early || late) {
-            return Err(Stop::Mismatch {
-                expected: expected(),
-                seen: format!("the packet at {}", seconds(found.at)),
-            });
+            return mismatch(expected(), format!("the packet at {}", seconds(found.at)));
         }
         Ok(())
     }
@@ -339,7 +310,7 @@ impl<'a> Runner<'a> {
         match evaluation.failure {
             None => Ok(()),
             Some(Failure::Unsupported(what)) => Err(Stop::Unsupported(what)),
-            Some(Failure::Assertion { expected, seen }) => Err(Stop::Mismatch { expected, seen }),
+            Some(Failure::Assertion { expected, seen }) => mismatch(expected, seen),
         }
     }
 
@@ -408,10 +379,8 @@ impl<'a> Runner<'a> {
             let next = self.world.timeout().into_iter().chain(until).min();
             let Some(next) = next.filter(|next| *next <= pending.attempt.started + PATIENCE * 20) else {
                 self.line = pending.line;
-                return Err(Stop::Mismatch {
-                    expected: format!("{}() to return {}", pending.call.name, pending.call.result),
-                    seen: "no return".to_owned(),
-                });
+                let expected = format!("{}() to return {}", pending.call.name, pending.call.result);
+                return mismatch(expected, "no return");
             };
             self.world.step(next)?;
         }
@@ -420,7 +389,6 @@ impl<'a> Runner<'a> {
     /// Compares the result of a call with the script's expectation.
     fn returned(&mut self, pending: &Pending<'a>, answer: Answer) -> Result<(), Stop> {
         let call = pending.call;
-        let mismatch = |expected, seen| Err(Stop::Mismatch { expected, seen });
         let (value, error) = match answer {
             Answer::Value(value) => (value, None),
             Answer::Error(error) => (-1, Some(error)),

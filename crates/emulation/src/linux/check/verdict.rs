@@ -15,7 +15,7 @@ const UNEXPLAINED: f64 = 1e-3;
 const DEVIATIONS: f64 = 3.29;
 
 /// One property of a path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Figure {
     /// "rate", "delay", "jitter", "loss", "queue" or "dropped in hosts".
     pub name: &'static str,
@@ -33,7 +33,7 @@ pub struct Figure {
 }
 
 /// The comparison of a path with its configuration.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PathReport {
     /// The properties.
     pub figures: Vec<Figure>,
@@ -42,10 +42,7 @@ pub struct PathReport {
 }
 
 pub(super) fn judge(specs: &[LinkSpec], measured: &PathMeasurement) -> PathReport {
-    let mut report = PathReport {
-        figures: Vec::new(),
-        refusals: Vec::new(),
-    };
+    let mut report = PathReport::default();
     rate(specs, measured, &mut report);
     delay(specs, measured, &mut report);
     loss(specs, measured, &mut report);
@@ -58,10 +55,7 @@ fn rate(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
     let mut figure = Figure {
         name: "rate",
         unit: "bit/s",
-        configured: None,
-        measured: None,
-        holds: None,
-        detail: String::new(),
+        ..Figure::default()
     };
     if let (Some(narrow), Some(full)) = (narrowest(specs), &measured.full) {
         let configured = specs[narrow]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::notification::Notification;
 use crate::error::Error;
-use crate::mptcp::events::Event;
+use crate::mptcp::events::{Event, EventKind};
 use crate::mptcp::manager::Manager;
 use crate::mptcp::paths::Path;
 
@@ -19,17 +19,13 @@ impl Announcements {
 
     pub(super) fn handle_event(
         &mut self,
-        event: Event,
+        Event { token, kind }: Event,
         paths: &[Path],
         manager: &Manager,
         notify: &mut dyn FnMut(Notification),
     ) {
-        match event {
-            Event::Established {
-                token,
-                pair,
-                server: true,
-            } => {
+        match kind {
+            EventKind::Established { pair, server: true } => {
                 let own = pair.local.ip().to_canonical();
                 let announced = self.0.entry(token).or_default();
                 for (index, path) in paths.iter().enumerate() {
@@ -45,7 +41,7 @@ impl Announcements {
                     notify(outcome(token, result, Notification::Announced { token, address }));
                 }
             }
-            Event::Closed { token } => {
+            EventKind::Closed => {
                 self.0.remove(&token);
             }
             _ => {}

@@ -1,7 +1,7 @@
 //! Calls on any file: fcntl, ioctl, open.
 
 use super::{
-    Answer, CallError, CallResult, Stop, argument, connection, flags, number, returned, socket, symbol,
+    Answer, CallError, CallResult, argument, connection, flags, mismatch, number, returned, socket, symbol,
     unsupported,
 };
 use crate::language::{Call, Expression};
@@ -41,11 +41,7 @@ pub fn ioctl(world: &mut World, call: &Call) -> CallResult {
     }
     let figure = symbols::number(expected)?;
     if figure != actual as i64 {
-        return Err(Stop::Mismatch {
-            expected: format!("{request} [{figure}]"),
-            seen: format!("[{actual}]"),
-        }
-        .into());
+        return mismatch(format!("{request} [{figure}]"), format!("[{actual}]"));
     }
     Ok(Answer::Value(0))
 }

@@ -59,6 +59,12 @@ impl<T: Into<Stop>> From<T> for CallError {
     }
 }
 
+/// Returns the error of a difference from the script.
+pub fn mismatch<T, E: From<Stop>>(expected: impl Into<String>, seen: impl Into<String>) -> Result<T, E> {
+    let (expected, seen) = (expected.into(), seen.into());
+    Err(Stop::Mismatch { expected, seen }.into())
+}
+
 /// Returns the error of something that is not supported.
 fn unsupported<T>(what: impl Into<String>) -> Result<T, CallError> {
     Err(what.into().into())

@@ -2,7 +2,7 @@
 
 use foundation::Duration;
 
-use super::{Answer, CallError, CallResult, Stop, argument, socket, symbol, unsupported};
+use super::{Answer, CallError, CallResult, argument, mismatch, socket, symbol, unsupported};
 use crate::language::{Call, Expression};
 use crate::run::settings::controller;
 use crate::run::sockets::{Role, SocketOptions};
@@ -168,11 +168,7 @@ pub fn get(world: &mut World, call: &Call) -> CallResult {
         other => other.to_string(),
     };
     if expected != actual {
-        return Err(Stop::Mismatch {
-            expected: format!("{name} [{expected}]"),
-            seen: format!("[{actual}]"),
-        }
-        .into());
+        return mismatch(format!("{name} [{expected}]"), format!("[{actual}]"));
     }
     Ok(Answer::Value(0))
 }

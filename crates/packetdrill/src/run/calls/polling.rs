@@ -3,7 +3,7 @@
 use foundation::{Duration, Instant};
 
 use super::{
-    Answer, Attempt, CallError, CallResult, Stop, argument, files, number, returned, symbol, unsupported,
+    Answer, Attempt, CallError, CallResult, argument, files, mismatch, number, returned, symbol, unsupported,
 };
 use crate::language::{Call, Expression};
 use crate::run::sockets::{File, Role, Watch};
@@ -87,17 +87,14 @@ pub fn poll(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult
     for (item, ready) in items.iter().zip(&found) {
         let wanted = field(item, "revents")?.unwrap_or(0) as u64;
         if wanted != *ready {
-            return Err(differs(wanted, *ready).into());
+            return differs(wanted, *ready);
         }
     }
     Ok(Answer::Value(count as i64))
 }
 
-fn differs(wanted: u64, ready: u64) -> Stop {
-    Stop::Mismatch {
-        expected: format!("the events {}", poll_flags(wanted)),
-        seen: poll_flags(ready),
-    }
+fn differs(wanted: u64, ready: u64) -> CallResult {
+    mismatch(format!("the events {}", poll_flags(wanted)), poll_flags(ready))
 }
 
 /// `epoll_create(1)`.
@@ -197,15 +194,11 @@ pub fn wait(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult
     for (item, (ready, name)) in expected.iter().zip(&found) {
         let wanted = field(item, "events")?.unwrap_or(0) as u64;
         if wanted != *ready {
-            return Err(differs(wanted, *ready).into());
+            return differs(wanted, *ready);
         }
         let wanted = identity(item);
         if wanted != *name {
-            return Err(Stop::Mismatch {
-                expected: format!("an event of {wanted}"),
-                seen: name.clone(),
-            }
-            .into());
+            return mismatch(format!("an event of {wanted}"), name);
         }
     }
     Ok(Answer::Value(found.len() as i64))

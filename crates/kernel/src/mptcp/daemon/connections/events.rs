@@ -6,7 +6,7 @@ use super::{Connections, PendingConnection};
 use crate::mptcp::daemon::notification::Notification;
 use crate::mptcp::daemon::peer::routed;
 use crate::mptcp::director::Way;
-use crate::mptcp::events::{Event, SocketPair};
+use crate::mptcp::events::{Event, EventKind, SocketPair};
 use crate::mptcp::manager::Manager;
 
 impl Connections<'_> {
@@ -21,12 +21,9 @@ impl Connections<'_> {
             self.announcements
                 .handle_event(event, &self.paths, manager, notify);
         }
-        match event {
-            Event::Created {
-                token,
-                pair,
-                server: false,
-            } => match self.connections.get_mut(&token) {
+        let token = event.token;
+        match event.kind {
+            EventKind::Created { pair, server: false } => match self.connections.get_mut(&token) {
                 Some(connection) => {
                     connection.subflows.insert(pair);
                 }
@@ -34,11 +31,7 @@ impl Connections<'_> {
                     self.first_subflows.insert(token, pair);
                 }
             },
-            Event::Established {
-                token,
-                pair,
-                server: false,
-            } => {
+            EventKind::Established { pair, server: false } => {
                 self.first_subflows.remove(&token);
                 if let Some(connection) = self.connections.get_mut(&token) {
                     connection.subflows.insert(pair);
@@ -46,20 +39,20 @@ impl Connections<'_> {
                     self.adopt(now, token, pair, notify);
                 }
             }
-            Event::SubflowEstablished { token, pair } => {
+            EventKind::SubflowEstablished(pair) => {
                 if let Some(connection) = self.connections.get_mut(&token) {
                     connection.subflows.insert(pair);
                 }
             }
-            Event::SubflowClosed { token, pair, .. } => {
+            EventKind::SubflowClosed(pair) => {
                 if let Some(connection) = self.connections.get_mut(&token) {
                     connection.subflows.remove(&pair);
                 }
             }
-            Event::Closed { token } => self.close(token, notify),
-            Event::Announced { token, id, remote } => self.learn(token, id, remote),
-            Event::Removed { token, id } => self.forget(token, id, manager),
-            Event::Created { .. } | Event::Established { .. } => {}
+            EventKind::Closed => self.close(token, notify),
+            EventKind::Announced { id, remote } => self.learn(token, id, remote),
+            EventKind::Removed(id) => self.forget(token, id, manager),
+            EventKind::Created { .. } | EventKind::Established { .. } => {}
         }
     }
 
