@@ -241,9 +241,6 @@ def endpoint(role: str, spec_json: str, addr: str | None) -> str:
 def file_protocol(overrides: str) -> str:
     """The settings of file transfer as JSON, those in the JSON object `overrides` in place of its own."""
 
-def size_bytes(text: str) -> int:
-    """Returns the bytes of a size with its unit. Raises ValueError if it is not one."""
-
 def new_code() -> str:
     """Returns a new random code for a transfer."""
 
@@ -269,16 +266,18 @@ def send_files(
     protocol_json: str = "{}",
     progress: Callable[[str], bool | None] | None = None,
     recursive: bool = False,
+    wait_s: float = 0.0,
 ) -> str:
     """Sends files to the receiver at `to` ("host:port"); releases the GIL, gives a report as JSON.
 
     `protection_json` has a `kind`: `none`, `code` (with `code`), or `keys` (with `identity` and `trusted`,
     the texts of these files). `progress` gets a JSON object about 20 times a second (`name`, `file`,
     `files`, `done`, `total`, `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or
-    raising. With `recursive`, folders are sent with all files in them. The report has `files` (each with
-    `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `skipped` (links and special
-    files), `bytes`, `seconds`, `goodput_bps`, `rtt_s`, `packets_sent`, `bytes_sent`, `retransmissions`,
-    `timeouts`.
+    raising. With `recursive`, folders are sent with all files in them. If the receiver disappears, the sender
+    connects again for up to `wait_s` without progress (`waiting`). The report has `files` (each with `path`,
+    `size`, `resumed`, `outcome` stored|already|failed, `detail`), `skipped` (links and special files),
+    `reconnections`, `bytes`, `seconds`, `goodput_bps`, `rtt_s`, `packets_sent`, `bytes_sent`,
+    `retransmissions`, `timeouts`.
     """
 
 class Approvals:

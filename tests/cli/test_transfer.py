@@ -89,7 +89,7 @@ def test_every_protocol(options: list[str], start: Start, receive: Receive, plac
 def test_a_killed_receiver_is_started_again(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE)
     receiver, address = receive()
-    sender = start("send", path, address, *SLOW)
+    sender = start("send", path, address, *SLOW, "--wait", "0s")
     under_way(place)
     receiver.process.kill()
     receiver.process.wait()
@@ -101,6 +101,20 @@ def test_a_killed_receiver_is_started_again(start: Start, receive: Receive, plac
     assert again.document()["files"][0]["resumed"] >= SIZE // 8
     assert again.document()["bytes"] <= SIZE - SIZE // 8
     assert names(place) == ["file.bin"]
+    assert (place / "file.bin").read_bytes() == path.read_bytes()
+
+
+def test_a_sender_waits_for_its_receiver(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    path = make("file.bin", SIZE)
+    receiver, address = receive()
+    sender = start("send", path, address, *SLOW, "--json")
+    under_way(place)
+    receiver.process.kill()
+    receiver.process.wait()
+    sender.sees("The receiver is gone: waiting for its return")
+    receive("--listen", address)
+    assert sender.ends() == 0, sender.err
+    assert sender.document()["reconnections"] == 1
     assert (place / "file.bin").read_bytes() == path.read_bytes()
 
 

@@ -69,6 +69,7 @@ unprivileged = pytest.mark.skipif(
         (["{file}", NOWHERE, "--window", "4", "--congestion", "bbr"], 'it needs window = "auto"'),
         (["{file}", NOWHERE, "--set", "windwo=4"], '--set: windwo: unknown key: did you mean "window"'),
         (["{file}", NOWHERE, "--set", "window"], "write KEY=VALUE"),
+        (["{file}", NOWHERE, "--wait", "5"], '--wait: "5" is not a duration'),
         (["{file}", NOWHERE, "--widnow", "4"], "No such option: --widnow"),
     ],
 )

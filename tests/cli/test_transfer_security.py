@@ -190,7 +190,7 @@ def test_limits(start: Start, receive: Receive, place: Path, make: Make, refused
     _, address = receive("--dotfiles", "--executables")
     assert start("send", hidden, address).ends() == 0
     assert (place / ".profile").stat().st_mode & 0o100
-    refused(["recv", "--max-bytes", "1"], 2, ['--max-bytes: "1" has no unit'])
+    refused(["recv", "--max-bytes", "1"], 2, ['--max-bytes: "1" is not a size'])
     refused(["recv", "--ask"], 2, ["--ask needs a terminal"])
 
 

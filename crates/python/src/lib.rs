@@ -70,7 +70,7 @@ mod _native {
     };
     #[pymodule_export]
     #[pymodule_export]
-    use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files, size_bytes};
+    use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files};
 
     /// Importing the module lets studies name Python classes.
     #[pymodule_init]

@@ -137,6 +137,7 @@ fn protocol(overrides: &str) -> PyResult<ArqConfig> {
 fn progress_json(p: &SendProgress<'_>) -> Value {
     json!({
         "name": p.name, "file": p.file, "files": p.files, "done": p.done, "total": p.total,
+        "waiting": p.waiting,
         "elapsed_s": p.elapsed.as_secs_f64(), "rate_Bps": p.rate,
         "left_s": p.left.map(foundation::Duration::as_secs_f64),
     })
@@ -160,7 +161,7 @@ fn sent_json(report: &SendReport) -> Value {
         .collect();
     let counts = &report.statistics;
     json!({
-        "files": files, "skipped": report.skipped, "bytes": report.bytes, "seconds": report.seconds, "goodput_bps": report.goodput,
+        "files": files, "skipped": report.skipped, "reconnections": report.reconnections, "bytes": report.bytes, "seconds": report.seconds, "goodput_bps": report.goodput,
         "rtt_s": report.rtt.as_secs_f64(), "packets_sent": counts.packets_sent, "bytes_sent": counts.bytes_sent,
         "retransmissions": counts.retransmissions, "timeouts": counts.timeouts,
     })
@@ -168,7 +169,8 @@ fn sent_json(report: &SendReport) -> Value {
 
 /// Sends files; returns a report as JSON.
 #[pyfunction]
-#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None, recursive=false))]
+#[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None, recursive=false, wait_s=0.0))]
 pub fn send_files(
     py: Python<'_>,
     files: Vec<PathBuf>,
@@ -177,9 +179,11 @@ pub fn send_files(
     protocol_json: &str,
     progress: Option<Py<PyAny>>,
     recursive: bool,
+    wait_s: f64,
 ) -> PyResult<String> {
     let options = SendOptions {
         recursive,
+        wait: foundation::Duration::from_secs_f64(wait_s),
         protocol: protocol(protocol_json)?,
         ..SendOptions::new(files, address(to)?, protection(protection_json)?)
     };
@@ -292,13 +296,6 @@ impl Decisions {
     fn decide(&self, request: u64, accept: bool) {
         self.approvals.decide(request, accept);
     }
-}
-
-/// Returns the bytes of a size with its unit.
-#[pyfunction]
-pub fn size_bytes(text: &str) -> PyResult<u64> {
-    let size = text.parse::<foundation::Size>().map_err(wrong)?;
-    Ok(size.bytes())
 }
 
 /// Receives files until the callback or Ctrl-C stops it; returns a report as JSON.

@@ -49,6 +49,7 @@ struct Opener {
     /// Which key the middle one is.
     epoch: u64,
     replay: ReplayWindow,
+    opened_newest: bool,
     forged: u64,
 }
 
@@ -67,6 +68,7 @@ impl Channel {
                 keys: [None, Some(first), Some(second)],
                 epoch: 0,
                 replay: ReplayWindow::default(),
+                opened_newest: false,
                 forged: 0,
             },
             cipher,
@@ -102,6 +104,12 @@ impl Channel {
         let (header, payload) = out[start..].split_at_mut(payload_at - start);
         let tag = self.sending.key.seal(number, header, payload);
         out.extend_from_slice(&tag);
+    }
+
+    /// Whether the record that was opened last is the newest one, which shows the peer's current address.
+    #[must_use]
+    pub const fn opened_newest(&self) -> bool {
+        self.receiving.opened_newest
     }
 
     /// Verifies and decrypts the record in `bytes` in place; the payload is returned as a range of `bytes`.
@@ -144,6 +152,7 @@ impl Opener {
             self.forged += 1;
             return Err(OpenError::Forged);
         }
+        self.opened_newest = number >= self.replay.next();
         self.replay.record(number);
         if epoch > self.epoch {
             self.keys.rotate_left(1);
@@ -203,8 +212,8 @@ mod tests {
         let (mut a, mut b) = pair(Cipher::Aes128Gcm);
         let (mut first, mut again) = (seal(&mut a, &data(1, 50)), seal(&mut a, &data(1, 50)));
         assert_ne!(first[40..], again[40..], "the same nonce twice");
-        assert!(b.open(&mut again).is_ok());
-        assert!(b.open(&mut first).is_ok());
+        assert!(b.open(&mut again).is_ok() && b.opened_newest());
+        assert!(b.open(&mut first).is_ok() && !b.opened_newest());
     }
 
     #[test]

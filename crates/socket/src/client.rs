@@ -11,6 +11,7 @@ use transport::arq::{ArqConfig, Connection};
 use crate::clock::Clock;
 use crate::datagrams::{Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
+use crate::payload::ReceivedPayload;
 use crate::session::{Application, End, PumpOutcome, Session};
 use crate::wait;
 use crate::wire::{self, Protection, Wire};
@@ -24,20 +25,42 @@ const FAREWELL: Duration = Duration::from_millis(500);
 /// Receive slots. ACKs are short and arrive in trains.
 const SLOTS: usize = 16;
 
+/// A connection that failed.
+#[derive(Debug)]
+pub struct Failed<A> {
+    /// Why.
+    pub error: Error,
+    /// The session, unless the connection could not be opened.
+    pub session: Option<Box<Session<A>>>,
+}
+
+impl<A> From<Error> for Failed<A> {
+    fn from(error: Error) -> Self {
+        Self { error, session: None }
+    }
+}
+
+impl<A> From<Failed<A>> for Error {
+    fn from(failed: Failed<A>) -> Self {
+        failed.error
+    }
+}
+
+/// Is called at least every [`TICK`], with the session once there is one, and may end the connection.
+pub type Tick<'a, A> = dyn FnMut(Instant, Option<&Session<A>>) -> ControlFlow<()> + 'a;
+
 /// Opens a connection to `to` and runs it until both streams have ended.
 ///
-/// `tick` sees the session at least every [`TICK`] and may end it.
-///
 /// # Errors
-/// [`Error`] if the connection cannot be opened, fails, or is ended by its application or by `tick`.
+/// [`Failed`] if the connection cannot be opened, fails, or is ended by its application or by `tick`.
 pub fn run<A: Application>(
     to: SocketAddr,
     protection: &Protection,
     config: &ArqConfig,
     application: A,
     record_round_trips: bool,
-    tick: &mut dyn FnMut(Instant, &Session<A>) -> ControlFlow<()>,
-) -> Result<Session<A>, Error> {
+    tick: &mut Tick<'_, A>,
+) -> Result<Session<A>, Failed<A>> {
     let socket = Datagrams::connect(to).map_err(|source| Error::Send { address: to, source })?;
     wait::sharpen_timers();
     let clock = Clock::new();
@@ -60,7 +83,8 @@ pub fn run<A: Application>(
                 first,
                 config,
             };
-            let (connection, wire, guest) = opening.run(credentials, &mut inbox)?;
+            let (connection, wire, guest) =
+                opening.run(credentials, &mut inbox, &mut |now| tick(now, None))?;
             (connection, wire, Some(guest))
         }
     };
@@ -88,7 +112,10 @@ pub fn run<A: Application>(
             let now = client.clock.now();
             let _ = client.session.pump(now, &client.socket);
             let _ = client.session.flush(&client.socket);
-            Err(error)
+            Err(Failed {
+                error,
+                session: Some(Box::new(client.session)),
+            })
         }
     }
 }
@@ -109,7 +136,8 @@ impl Opening<'_> {
         &self,
         credentials: &Credentials,
         inbox: &mut Inbox,
-    ) -> Result<(Connection<crate::payload::ReceivedPayload>, Wire, Guest), Error> {
+        tick: &mut dyn FnMut(Instant) -> ControlFlow<()>,
+    ) -> Result<(Connection<ReceivedPayload>, Wire, Guest), Error> {
         let address = self.to;
         let failed = |source| Error::Handshake { address, source };
         let proposal = Proposal {
@@ -129,12 +157,15 @@ impl Opening<'_> {
         loop {
             let now = self.clock.now();
             guest.check(now).map_err(failed)?;
+            if tick(now).is_break() {
+                return Err(Error::Cancelled);
+            }
             if let Some(datagram) = guest.poll_transmit(now) {
                 self.socket
                     .send(Peer::new(address), &datagram, datagram.len())
                     .or_else(|error| self.tolerate(error))?;
             }
-            let timeout = guest.poll_timeout() - self.clock.now();
+            let timeout = guest.poll_timeout().min(now + TICK) - self.clock.now();
             wait::wait(self.socket.socket(), false, timeout);
             match self.socket.receive(inbox) {
                 Ok(_) => {}
@@ -185,7 +216,7 @@ struct Client<A> {
 }
 
 impl<A: Application> Client<A> {
-    fn drive(&mut self, tick: &mut dyn FnMut(Instant, &Session<A>) -> ControlFlow<()>) -> Result<(), Error> {
+    fn drive(&mut self, tick: &mut Tick<'_, A>) -> Result<(), Error> {
         let mut next_tick = Instant::ZERO;
         let mut complete_since = None;
         loop {
@@ -215,7 +246,7 @@ impl<A: Application> Client<A> {
             }
             if next_tick <= now {
                 next_tick = now + TICK;
-                if tick(now, &self.session).is_break() {
+                if tick(now, Some(&self.session)).is_break() {
                     return Err(Error::Cancelled);
                 }
             }

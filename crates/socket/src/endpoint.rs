@@ -67,7 +67,7 @@ pub fn send_pattern(
         written: false,
         acknowledged: 0,
     };
-    let mut tick = |_: Instant, _: &Session<PatternSender>| match go_on() {
+    let mut tick = |_: Instant, _: Option<&Session<PatternSender>>| match go_on() {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };

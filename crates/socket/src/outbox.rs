@@ -43,6 +43,11 @@ impl Outbox {
         self.count
     }
 
+    /// Sends to a different peer from now on.
+    pub const fn move_to(&mut self, to: Peer) {
+        self.to = to;
+    }
+
     /// Discards the train.
     pub fn clear(&mut self) {
         self.bytes.clear();

@@ -222,7 +222,9 @@ impl<S: Service> ServerLoop<'_, S> {
                     _ => self.by_key.get(&(from.address, connection)).copied(),
                 };
                 let Some(slot) = slot else {
-                    self.handle_stranger(now, from, datagram);
+                    if !self.handle_moved(now, from, connection, datagram) {
+                        self.handle_stranger(now, from, datagram);
+                    }
                     continue;
                 };
                 last = Some((connection, slot));
@@ -234,6 +236,27 @@ impl<S: Service> ServerLoop<'_, S> {
                 }
             }
         }
+    }
+
+    /// Handles a frame of a protected connection whose peer has a new address. Returns whether it was one.
+    fn handle_moved(&mut self, now: Instant, from: Peer, connection: u32, datagram: &mut [u8]) -> bool {
+        if Layout::of(datagram) != Some(Layout::PROTECTED) || Refusal::is_handshake(datagram) {
+            return false;
+        }
+        for (slot, place) in self.sessions.slots.iter_mut().enumerate() {
+            let Some((_, session)) = place else { continue };
+            let before = session.peer().address;
+            if session.connection().id() != connection || !session.handle_moved(now, from, datagram) {
+                continue;
+            }
+            if session.peer().address == from.address {
+                self.by_key.remove(&(before, connection));
+                self.by_key.insert((from.address, connection), slot);
+            }
+            let _ = session.pump(now, &self.server.socket);
+            return true;
+        }
+        false
     }
 
     fn handle_stranger(&mut self, now: Instant, from: Peer, datagram: &[u8]) {

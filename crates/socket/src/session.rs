@@ -189,6 +189,20 @@ impl<A: Application> Session<A> {
         }
     }
 
+    /// Handles a datagram that names this connection, but comes from another address. An authentic and new one moves the
+    /// connection to that address: the peer's address has changed. Returns whether it was valid.
+    pub fn handle_moved(&mut self, now: Instant, from: Peer, datagram: &mut [u8]) -> bool {
+        if !self.handle_datagram(now, datagram) {
+            return false;
+        }
+        if let Wire::Protected(channel) = &self.wire
+            && channel.opened_newest()
+        {
+            self.outbox.move_to(from);
+        }
+        true
+    }
+
     /// Handles a frame of this connection; its payload is a range of `datagram`.
     fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
         self.last_arrival = now;

@@ -73,7 +73,7 @@ fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error)
         &mut |_, _| ControlFlow::Continue(()),
     );
     let received = replies.lock().unwrap().clone();
-    (received, end.map(|_| ()).unwrap_err())
+    (received, end.map(|_| ()).unwrap_err().error)
 }
 
 /// The sender's greeting, and an announcement of as many files and bytes as possible.

@@ -185,6 +185,85 @@ fn a_killed_receiver_resumes() {
 }
 
 #[test]
+fn a_sender_waits_for_a_killed_receiver() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let files: Vec<_> = ["first.bin", "second.bin", "third.bin"]
+        .map(|name| source.path().join(name))
+        .into();
+    for (seed, file) in files.iter().enumerate() {
+        fs::write(file, bytes(SIZE / 2, seed as u64)).unwrap();
+    }
+    let (mut process, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let slow = slow_path(address);
+    let sender = std::thread::spawn({
+        let mut options = SendOptions::new(files.clone(), slow, protection());
+        options.wait = foundation::Duration::from_secs(60);
+        move || send_files(&options, &mut |_| ControlFlow::Continue(()))
+    });
+    for name in ["first.bin", "second.bin"] {
+        let partial = place.path().join(format!(".{name}.longfat-part"));
+        wait_for(|| length(&partial) as usize > SIZE / 8);
+        process.kill();
+        // The last file disappears while the sender waits.
+        let _ = fs::remove_file(&files[2]);
+        process = receiver(place.path(), &address.to_string(), "").0;
+    }
+    let report = sender.join().unwrap().unwrap();
+    let outcomes: Vec<_> = report.files.iter().map(|file| file.outcome.clone()).collect();
+    let stored = |name: &str| Outcome::Stored(name.to_owned());
+    assert_eq!(outcomes[..2], [stored("first.bin"), stored("second.bin")]);
+    assert_eq!(
+        outcomes[2],
+        Outcome::Failed("No such file or directory".to_owned())
+    );
+    assert_eq!(report.reconnections, 2);
+    for (seed, name) in ["first.bin", "second.bin"].into_iter().enumerate() {
+        assert!(fs::read(place.path().join(name)).unwrap() == bytes(SIZE / 2, seed as u64));
+    }
+    assert!(
+        report.bytes < SIZE as u64 * 5 / 4,
+        "most of it was sent once: {}",
+        report.bytes
+    );
+    process.kill();
+}
+
+#[test]
+fn a_sender_waits_up_to_its_limit() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(SIZE, 1)).unwrap();
+    let (process, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let mut options = SendOptions::new(vec![file], slow_path(address), protection());
+    options.wait = foundation::Duration::from_secs(1);
+    let partial = place.path().join(".file.bin.longfat-part");
+    let mut process = Some(process);
+    let error = send_files(&options, &mut |_| {
+        if length(&partial) > 1_000_000
+            && let Some(process) = process.take()
+        {
+            process.kill();
+        }
+        ControlFlow::Continue(())
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("is gone") || error.contains("nothing listens"),
+        "{error}"
+    );
+    // A receiver that was never there is reported at once.
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    options.to = nobody;
+    options.wait = foundation::Duration::from_secs(60);
+    let start = Instant::now();
+    send_files(&options, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(30));
+}
+
+#[test]
 fn a_partial_file_with_different_content_is_discarded() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");

@@ -293,6 +293,48 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !crc
 }
 
+/// A path that gives the sender another address from time to time, as a network address translator does.
+#[test]
+fn a_transfer_survives_changes_of_the_sender_s_address() {
+    let receiver = receiver(protection());
+    let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (address, to) = (front.local_addr().unwrap(), receiver.address);
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let path = std::thread::spawn(move || {
+        let pause = Some(std::time::Duration::from_micros(100));
+        front.set_read_timeout(pause).unwrap();
+        let (mut sender, mut buffer, mut count) = (None, vec![0; 65_536], 0);
+        let mut addresses = 0;
+        let mut rear = UdpSocket::bind("127.0.0.1:0").unwrap();
+        while !stopped.load(Ordering::Relaxed) {
+            if let Ok((length, from)) = front.recv_from(&mut buffer) {
+                sender = Some(from);
+                rear.send_to(&buffer[..length], to).unwrap();
+                count += 1;
+                if count % 500 == 0 {
+                    rear = UdpSocket::bind("127.0.0.1:0").unwrap();
+                    addresses += 1;
+                }
+            }
+            rear.set_read_timeout(pause).unwrap();
+            while let Ok((length, _)) = rear.recv_from(&mut buffer) {
+                if let Some(sender) = sender {
+                    let _ = front.send_to(&buffer[..length], sender);
+                }
+            }
+        }
+        addresses
+    });
+    let (_place, file) = file(3_000_000);
+    let report = send(address, file, protection()).unwrap();
+    assert_eq!((report.failures().count(), report.reconnections), (0, 0));
+    assert!(fs::read(receiver.path().join("file.bin")).unwrap() == bytes(3_000_000, 1));
+    stop.store(true, Ordering::Relaxed);
+    assert!(path.join().unwrap() >= 4);
+    assert_eq!(receiver.stop().failures, 0);
+}
+
 /// Names, sizes and contents are encrypted; numbers and ACKs are readable.
 #[test]
 fn an_observer_reads_headers_only() {

@@ -60,11 +60,11 @@ pub enum Message {
         /// Position of the first byte.
         offset: u64,
     },
-    /// The contents are complete; carries the BLAKE3 hash of the whole file.
+    /// The contents are complete.
     End {
         /// The file.
         file: u32,
-        /// The hash.
+        /// The BLAKE3 hash of the whole file; all zero in a protected connection, whose packets are authenticated.
         hash: [u8; 32],
     },
     /// The sender cannot send the file, or has sent invalid contents.

@@ -1,8 +1,10 @@
 //! Files over one connection: offered, resumed after an interruption, verified by hash, renamed when complete.
 
 mod approvals;
+mod batch;
 mod budget;
 mod claims;
+mod connections;
 mod directory;
 mod folder;
 mod incoming;

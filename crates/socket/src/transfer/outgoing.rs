@@ -44,7 +44,7 @@ pub struct Outgoing {
     deferred: VecDeque<Message>,
     outcomes: Vec<Option<Outcome>>,
     /// Bytes that the receiver already had, of each file that has started.
-    resumed: Vec<u64>,
+    resumed: Vec<Option<u64>>,
     /// Bytes of file contents passed to the stream.
     streamed: u64,
     awaited: usize,
@@ -77,7 +77,7 @@ impl Outgoing {
             streaming: None,
             deferred: VecDeque::new(),
             outcomes: vec![None; count],
-            resumed: vec![0; count],
+            resumed: vec![None; count],
             streamed: 0,
             awaited: 0,
             farewell_sent: false,
@@ -92,17 +92,23 @@ impl Outgoing {
         &self.outcomes
     }
 
-    /// Returns how many bytes of each file the receiver already had.
+    /// Returns how many bytes of each file the receiver already had, once known.
     #[must_use]
-    pub fn resumed(&self) -> &[u64] {
+    pub fn resumed(&self) -> &[Option<u64>] {
         &self.resumed
     }
 
     /// Returns how many bytes of all files the receiver has: earlier ones and acknowledged ones.
     #[must_use]
     pub fn done(&self) -> u64 {
+        self.resumed.iter().flatten().sum::<u64>() + self.acknowledged_contents()
+    }
+
+    /// Returns how many bytes of file contents were passed to the connection and acknowledged.
+    #[must_use]
+    pub const fn acknowledged_contents(&self) -> u64 {
         let on_the_way = self.out.end() - self.acknowledged;
-        self.resumed.iter().sum::<u64>() + self.streamed.saturating_sub(on_the_way)
+        self.streamed.saturating_sub(on_the_way)
     }
 
     /// Returns how many bytes of file contents were passed to the connection.
@@ -238,7 +244,7 @@ impl Outgoing {
                 return Ok(());
             }
             Reply::Checked(file, offset, true) => {
-                self.resumed[file as usize] = offset;
+                self.resumed[file as usize] = Some(offset);
                 self.send_message(Message::Begin { file, offset });
             }
             Reply::Checked(file, _, false) => self.send_message(Message::Differs { file }),

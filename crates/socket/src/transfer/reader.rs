@@ -101,17 +101,18 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Starts a thread that reads `sources`.
+    /// Starts a thread that reads `sources`. `hashes` is whether it also hashes what it sends.
     ///
     /// # Errors
     /// The system's, if no thread can be started.
-    pub fn start(sources: Vec<Source>) -> io::Result<Self> {
+    pub fn start(sources: Vec<Source>, hashes: bool) -> io::Result<Self> {
         let (commands, inbox) = channel();
         let (outbox, replies) = sync_channel(AHEAD);
         let (spare, returned) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut work = Disk {
             sources,
+            hashes,
             open: HashMap::new(),
             outbox,
             returned,
@@ -137,6 +138,7 @@ impl FileReader {
 
 struct Disk {
     sources: Vec<Source>,
+    hashes: bool,
     open: HashMap<u32, (File, blake3::Hasher, u64)>,
     outbox: SyncSender<Reply>,
     returned: Receiver<Vec<u8>>,
@@ -196,12 +198,15 @@ impl Disk {
             if let Err(error) = file.read_exact(&mut piece) {
                 return Some(Err(error));
             }
-            hasher.update(&piece);
+            if self.hashes {
+                hasher.update(&piece);
+            }
             at += length as u64;
             self.outbox.send(Reply::Piece(piece)).ok()?;
         }
         Some(match self.sources[number as usize].is_unchanged(&file) {
-            Ok(true) => Ok(Some(hasher.finalize().into())),
+            Ok(true) if self.hashes => Ok(Some(hasher.finalize().into())),
+            Ok(true) => Ok(Some([0; 32])),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         })

@@ -128,7 +128,8 @@ pub struct ReceiveReport {
 
 /// Receives files until `on_event` breaks, or with [`ReceiveOptions::once`] until a connection has ended.
 ///
-/// A file gets its name when it is complete, its BLAKE3 hash equals the sender's, and it is on the disk. Until then it
+/// A file gets its name when it is complete, on the disk, and authentic: in a protected connection every packet is,
+/// otherwise its BLAKE3 hash must equal the sender's. Until then it
 /// is `.NAME.longfat-part`, from which a later transfer resumes; a transfer that fills the disk removes what it wrote.
 /// An existing file is never replaced: one with the same content counts as received, otherwise the new file gets a
 /// number ("notes (1).txt").
@@ -155,6 +156,7 @@ pub fn receive(
             claims: Claims::default(),
             budget: Budget::new(options.max_bytes),
             executables: options.executables,
+            hashes: !options.protection.is_secure(),
         },
         rules: OfferRules {
             dotfiles: options.dotfiles,

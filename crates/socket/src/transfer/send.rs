@@ -8,14 +8,15 @@ use foundation::{Duration, Instant, Problem};
 use transport::Statistics;
 use transport::arq::ArqConfig;
 
+use super::batch::{Batch, State};
+use super::connections::Connections;
 use super::directory::plain;
 use super::folder::{self, Listing};
 use super::message::MAX_TEXT;
-use super::outgoing::{Outcome, Outgoing};
-use super::reader::{FileReader, Source};
-use crate::client;
+use super::outgoing::Outcome;
+use super::reader::Source;
+use crate::clock::Clock;
 use crate::error::Error;
-use crate::session::Session;
 use crate::wire::Protection;
 
 /// Options of a sender.
@@ -29,6 +30,8 @@ pub struct SendOptions {
     pub to: SocketAddr,
     /// Whether the connection is encrypted and authenticated.
     pub protection: Protection,
+    /// How long to try again when a receiver disappears, since the last progress. Default: not at all.
+    pub wait: Duration,
     /// The protocol, by default [`ArqConfig::for_files`].
     pub protocol: ArqConfig,
 }
@@ -42,6 +45,7 @@ impl SendOptions {
             recursive: false,
             to,
             protection,
+            wait: Duration::ZERO,
             protocol: ArqConfig::for_files(),
         }
     }
@@ -60,6 +64,8 @@ pub struct SendProgress<'a> {
     pub done: u64,
     /// Bytes of all files.
     pub total: u64,
+    /// Whether the receiver has disappeared and the sender tries to connect again.
+    pub waiting: bool,
     /// Time since the start.
     pub elapsed: Duration,
     /// Rate over the last seconds, in bytes per second.
@@ -88,7 +94,7 @@ pub struct SendReport {
     pub files: Vec<SentFile>,
     /// Links and special files in the folders, which are not sent.
     pub skipped: u64,
-    /// Bytes of file contents sent over the network, each counted once.
+    /// Bytes of file contents sent over the network, each counted once per connection.
     pub bytes: u64,
     /// Time from the start to the receiver's last confirmation, in seconds.
     pub seconds: f64,
@@ -96,7 +102,9 @@ pub struct SendReport {
     pub goodput: f64,
     /// Smoothed round-trip time at the end.
     pub rtt: Duration,
-    /// The connection's counters.
+    /// How often the sender connected again.
+    pub reconnections: u64,
+    /// The counters of all connections.
     pub statistics: Statistics,
 }
 
@@ -153,8 +161,9 @@ fn named_files(options: &SendOptions) -> Result<Listing, Error> {
 
 /// Sends files. `progress` is called about 20 times a second and may stop it.
 ///
-/// Every file's contents are hashed with BLAKE3, and the receiver publishes a file only if its hash matches. Bytes
-/// that the receiver has from an earlier attempt are verified by hash and skipped.
+/// Without protection every file's contents are hashed with BLAKE3, and the receiver publishes a file only if its hash
+/// matches. Bytes that the receiver has from an earlier attempt are verified by hash and skipped. If the receiver disappears after the
+/// first contact, the sender connects again, for up to [`SendOptions::wait`].
 ///
 /// # Errors
 /// [`Error`] if a file cannot be read before anything was sent, or the connection cannot be opened or breaks. A single
@@ -171,9 +180,8 @@ pub fn send_files(
         let message = format!("{mss} is out of range: 1B to {most}B with encryption");
         return Err(Error::Settings(Problem::new("mss", message)));
     }
-    let mut sources = Vec::new();
-    let mut names = Vec::new();
     let listing = named_files(options)?;
+    let mut batch = Batch::default();
     for (path, name) in listing.files {
         let file = |reason: String| Error::File {
             path: path.clone(),
@@ -182,64 +190,40 @@ pub fn send_files(
         if name.len() > MAX_TEXT {
             return Err(file(format!("its path is longer than {MAX_TEXT} bytes")));
         }
-        sources.push(Source::new(&path).map_err(file)?);
-        names.push(name);
+        batch.add(Source::new(&path).map_err(file)?, name);
     }
-    if sources.is_empty() {
+    if batch.is_complete() {
         return Err(Error::Abandoned("no file to send".to_owned()));
     }
-    let total = sources.iter().map(|source| source.size).sum();
-    let reader = FileReader::start(sources.clone())
-        .map_err(|error| Error::Abandoned(format!("cannot start a thread: {}", plain(&error))))?;
-    let outgoing = Outgoing::new(sources.clone(), names.clone(), reader);
-    let start = std::time::Instant::now();
+    let clock = Clock::new();
     let mut meter = Meter::default();
-    let mut tick = |now: Instant, session: &Session<Outgoing>| {
-        let outgoing = session.application();
-        let (file, done) = (outgoing.current(), outgoing.done().min(total));
-        let rate = meter.rate(now, done);
+    let mut report = |state: State<'_>| {
+        let now = clock.now();
+        let rate = meter.rate(now, state.done);
         progress(&SendProgress {
-            name: &names[file],
-            file,
-            files: names.len(),
-            done,
-            total,
+            name: state.name,
+            file: state.file,
+            files: state.files,
+            done: state.done,
+            total: state.total,
+            waiting: state.waiting,
             elapsed: now - Instant::ZERO,
             rate,
-            left: (rate > 0.0).then(|| Duration::from_secs_f64((total - done) as f64 / rate)),
+            left: (rate > 0.0).then(|| Duration::from_secs_f64((state.total - state.done) as f64 / rate)),
         })
     };
-    let session = client::run(
-        options.to,
-        &options.protection,
-        &options.protocol,
-        outgoing,
-        false,
-        &mut tick,
-    )?;
-    let seconds = start.elapsed().as_secs_f64();
-    let outgoing = session.application();
-    let missing = || Outcome::Failed("the connection ended before it was transferred".to_owned());
-    let files: Vec<SentFile> = sources
-        .into_iter()
-        .zip(outgoing.outcomes())
-        .zip(outgoing.resumed())
-        .map(|((source, outcome), &resumed)| SentFile {
-            path: source.path,
-            size: source.size,
-            resumed,
-            outcome: outcome.clone().unwrap_or_else(missing),
-        })
-        .collect();
-    let bytes = outgoing.streamed();
+    let mut connections = Connections::new(options);
+    connections.run(&mut batch, &clock, &mut report)?;
+    let seconds = (clock.now() - Instant::ZERO).as_secs_f64();
     Ok(SendReport {
-        files,
+        files: batch.into_files(),
         skipped: listing.skipped,
-        bytes,
+        bytes: connections.streamed,
         seconds,
-        goodput: bytes as f64 * 8.0 / seconds.max(1e-9),
-        rtt: session.connection().sender().timer().rtt().smoothed(),
-        statistics: session.connection().statistics().clone(),
+        goodput: connections.streamed as f64 * 8.0 / seconds.max(1e-9),
+        rtt: connections.rtt,
+        reconnections: connections.count.saturating_sub(1),
+        statistics: connections.statistics,
     })
 }
 

@@ -81,6 +81,7 @@ def recv(
       longfat recv --dir inbox --listen 0.0.0.0:9000 --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.cli.arguments.quantities import of_option
     from longfat.cli.display.transfers import Transfers
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.progress import display
@@ -90,7 +91,7 @@ def recv(
     limits = {
         "once": once,
         "max_connections": max_connections,
-        "max_bytes": None if max_bytes is None else _bytes(max_bytes),
+        "max_bytes": None if max_bytes is None else int(of_option("--max-bytes", max_bytes, "size")),
         "dotfiles": dotfiles,
         "executables": executables,
     }
@@ -119,15 +120,6 @@ def recv(
         raise typer.Exit(130)
     if once and received.failures:
         raise typer.Exit(1)
-
-
-def _bytes(text: str) -> int:
-    from longfat import _native
-
-    try:
-        return _native.size_bytes(text)
-    except ValueError as error:
-        raise ValueError(f"--max-bytes: {error}") from None
 
 
 def _new_code() -> protection.Protection:

@@ -42,6 +42,12 @@ def send(
     identity: protection.Identity = None,
     trusted: protection.Trusted = None,
     insecure: protection.Insecure = False,
+    wait: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION", help="Longest wait for a receiver that disappears; 0s fails at once."
+        ),
+    ] = "60s",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,6 +65,7 @@ def send(
       longfat send notes.pdf 127.0.0.1:9000 --code 0123ab-cdefgh-jkmnpq-rstvwx
       longfat send big.bin 127.0.0.1:9000 --insecure --protocol go-back-n --window 64
     """  # noqa: D301 - this backslash keeps the lines of the examples
+    from longfat.cli.arguments.quantities import duration
     from longfat.cli.display.transfers import printable
     from longfat.cli.signals import interrupt_on_sigterm
 
@@ -69,8 +76,9 @@ def send(
         raise ValueError(f"no file to send: {_EXAMPLE}")
     protocol = _PROTOCOL.read(given, settings or ())
     secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed()
+    patience = duration("--wait", wait, 0, 86_400)
     interrupt_on_sigterm()
-    report = _send(files, address, secured.document, protocol, recursive)
+    report = _send(files, address, secured.document, protocol, recursive, patience)
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
     failed = [file for file in report["files"] if file["outcome"] == "failed"]
@@ -79,6 +87,8 @@ def send(
             typer.echo(_line(file))
     for file in failed:
         typer.echo(f"longfat: {printable(file['path'])}: failed: {file['detail']}", err=True)
+    if report["reconnections"]:
+        typer.echo(f"longfat: the receiver was gone {report['reconnections']} times", err=True)
     if report["skipped"]:
         typer.echo(f"longfat: {report['skipped']} links and special files skipped", err=True)
     if not as_json:
@@ -99,20 +109,23 @@ def _typed() -> protection.Protection:
 
 
 def _send(
-    files: list[str], address: str, secured: str, protocol: dict[str, Any], recursive: bool
+    files: list[str], address: str, secured: str, protocol: dict[str, Any], recursive: bool, wait: float
 ) -> dict[str, Any]:
     """Sends the files and returns the report. Errors include the bytes that arrived before."""
     from longfat.cli.display.transfers import Transfers, printable, size
     from longfat.progress import display
 
     transfers = Transfers(display())
-    state = {"done": 0, "total": 0}
+    state = {"done": 0, "total": 0, "waiting": False}
 
     def show(text: str) -> None:
         now = json.loads(text)
         label = printable(now["name"])
         if now["files"] > 1:
             label += f" ({now['file'] + 1} of {now['files']})"
+        if now["waiting"] and not state["waiting"]:
+            transfers.note("The receiver is gone: waiting for its return (Ctrl-C stops)")
+        state["waiting"] = now["waiting"]
         if not state["total"]:
             transfers.start(_KEY, label, now["total"], now["done"])
         transfers.advance(_KEY, now["done"], label)
@@ -125,7 +138,7 @@ def _send(
 
     try:
         report: dict[str, Any] = json.loads(
-            _native.send_files(files, address, secured, json.dumps(protocol), show, recursive)
+            _native.send_files(files, address, secured, json.dumps(protocol), show, recursive, wait)
         )
     except KeyboardInterrupt:
         transfers.close()

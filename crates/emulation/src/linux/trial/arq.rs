@@ -116,7 +116,7 @@ pub(super) fn open(
 ) {
     let [application, _] = Application::of(group, flow.id.number, flow.id.size);
     let end = End::new(context, flow, Side::Sender, application);
-    let mut tick = |_: Instant, _: &Session<End<'_>>| match context.is_over() {
+    let mut tick = |_: Instant, _: Option<&Session<End<'_>>>| match context.is_over() {
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
@@ -128,7 +128,7 @@ pub(super) fn open(
             flow.finished.store(true, Ordering::Relaxed);
         }
         Err(_) if context.is_over() => {}
-        Err(error) => flow.fail(error.to_string()),
+        Err(failed) => flow.fail(failed.error.to_string()),
     }
     flow.over.store(true, Ordering::Relaxed);
 }
