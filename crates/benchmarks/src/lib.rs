@@ -10,6 +10,10 @@
 //!
 //! SACK and delayed ACKs; segments of 1448 bytes in packets of 1500 (F: MSS of 1400 bytes).
 
+/// The allocator of the wheel.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use experiment::TrialSpec;
 
 /// A scenario for one protocol.

@@ -26,6 +26,11 @@ mod wall;
 
 use pyo3::prelude::*;
 
+/// A trial allocates and frees its memory at once. The system's allocator returns that to the kernel after each trial, and
+/// threads wait for each other in the kernel.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The compiled part of longfat, documented in the stub `_native.pyi`.
 #[pymodule]
 mod _native {
