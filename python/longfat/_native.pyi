@@ -4,7 +4,7 @@ ValueError carries one clear line about bad input, OSError one about the system.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 def version() -> str:
     """The version of longfat, e.g. "0.1.0"."""
@@ -38,6 +38,14 @@ def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
     """Runs one trial in virtual time (the GIL is released) and gives its record as JSON.
 
     The record has `metrics` or an `error`, and `flows`, columns for `longfat.flow_table`.
+    """
+
+def simulate_trials(spec_json: str, numbers: Sequence[int], cancel: Cancel | None = None) -> dict[str, Any]:
+    """Runs the trials with these numbers of one specification, or the first of them if they are cancelled.
+
+    Returns `errors` (a text or None for each trial), `metrics` (by name, the bytes of a double for each
+    trial, NaN for none), `heights` (the bytes of the number of flows of each trial, 32 bit) and `flows`, the
+    columns of all flows for `longfat.flow_table`, with bytes as values.
     """
 
 def path_links(path_json: str, /) -> str:

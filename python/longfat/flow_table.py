@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 Column = Mapping[str, Any]
-"""One column of a record's `flows`: it has `name`, `dtype` (NumPy's) and `values` in base64.
+"""One column of a record's `flows`: it has `name`, `dtype` (NumPy's) and `values`, as bytes or in base64.
 
 Optional keys: `present` (one byte per row, 0 for a missing value), `words` (the texts that `values` number)
 and `lengths` (the number of `values` in each row).
@@ -58,8 +58,8 @@ def _series(parts: Sequence[Column]) -> pl.Series:
     return pl.Series(name, texts, dtype=pl.String).gather(values) if "words" in parts[0] else values
 
 
-def _numbers(text: str, dtype: str) -> Numbers:
-    return np.frombuffer(b64decode(text), dtype)
+def _numbers(content: bytes | str, dtype: str) -> Numbers:
+    return np.frombuffer(content if isinstance(content, bytes) else b64decode(content), dtype)
 
 
 def _lists(values: pl.Series, lengths: Numbers) -> pl.Series:

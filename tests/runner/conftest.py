@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from longfat.runner import runner
 from longfat.runner.executor import CancelledTrialError, ThreadedExecutor
-from longfat.runner.trial import Record, Trial
+from longfat.runner.trial import Record, Records, Trial
 from longfat.study import Study, load_study
 
 Behaviour = Callable[[Trial], Record]
@@ -26,12 +26,13 @@ class Scripted(ThreadedExecutor):
         self.ran: list[Trial] = []
         self._guard = threading.Lock()
 
-    def run(self, trial: Trial) -> Record:
+    def run_all(self, trials: Sequence[Trial]) -> Records:
+        (trial,) = trials
         if self._cancelled.is_set():
             raise CancelledTrialError
         with self._guard:
             self.ran.append(trial)
-        return self.behaviour(trial)
+        return Records.of(self.behaviour(trial))
 
 
 def goodput(trial: Trial) -> Record:

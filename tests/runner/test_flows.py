@@ -19,7 +19,7 @@ from longfat.results import Cell
 from longfat.runner import load_run, run_study, store
 from longfat.runner.executor import record_from_json
 from longfat.runner.store import open_store
-from longfat.runner.trial import Record, Trial, trial_key
+from longfat.runner.trial import Record, Records, Trial, trial_key
 from longfat.study import Study
 
 
@@ -75,7 +75,8 @@ def test_flows_are_there_before_their_records(
     monkeypatch.setattr(store, "write_whole", lambda path, _: written.append(path.name))
     cell = Cell("sim", "sr", {}, {"path": {}, "protocol": {}, "workload": {}})
     with open_store(folder, study.name, "1", fresh=False) as opened:
-        opened.add(Trial("key", cell, 0, 1), two_flows(Trial("key", cell, 0, 1)))
+        trial = Trial("key", cell, 0, 1)
+        opened.add([trial], Records.of(two_flows(trial)))
         opened.flush()
     assert written == ["flows-00001.parquet", "part-00001.parquet"]
 

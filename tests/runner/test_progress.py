@@ -14,7 +14,7 @@ def drive(display: Display | None) -> None:
     reporter = Reporter(display)
     reporter.start("sim", 4, 2, 75.0)
     for number in range(4):
-        reporter.advance(failed=number == 0)
+        reporter.advance(1, int(number == 0))
     reporter.note("[precision] 5%: 2 cells need more repeats")
     reporter.finish()
     reporter.start("relay", 0, 6)

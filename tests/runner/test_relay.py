@@ -76,7 +76,7 @@ def test_trials_run_side_by_side() -> None:
     executor = relay.Relay(4)
     try:
         for number in range(4):
-            executor.submit(trial(number, delay="2s"))
+            executor.submit([trial(number, delay="2s")])
         # A receiver, a relay and a sender each.
         wait_until(lambda: len(executor._running) == 4 * 3)
         executor.cancel()
@@ -87,15 +87,15 @@ def test_trials_run_side_by_side() -> None:
 def test_a_killed_process_is_the_trials_error() -> None:
     executor = relay.Relay(1)
     try:
-        future = executor.submit(trial(delay="2s"))
+        future = executor.submit([trial(delay="2s")])
         wait_until(lambda: len(executor._running) == 3)
         sender = next(endpoint for endpoint in executor._running if endpoint.role == "send")
         os.kill(sender.process.pid, signal.SIGKILL)
-        record = future.result(PATIENCE_S)
+        records = future.result(PATIENCE_S)
     finally:
         executor.close()
-    assert record.metrics is None
-    assert record.error == "the send process ended (signal 9)"
+    assert not records.metrics
+    assert records.errors == ["the send process ended (signal 9)"]
     assert descendants() == []
 
 
@@ -113,7 +113,7 @@ def test_a_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_cancelled_trials_have_no_record_and_leave_no_process() -> None:
     executor = relay.Relay(2)
-    futures = [executor.submit(trial(number, delay="2s")) for number in range(4)]
+    futures = [executor.submit([trial(number, delay="2s")]) for number in range(4)]
     wait_until(lambda: len(executor._running) == 6)
     executor.cancel()
     for future in futures:

@@ -141,7 +141,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
 
         done = 0
 
-        def advance(self, *, failed: bool) -> None:
+        def advance(self, ended: int, failed: int) -> None:
             self.done += 1
             if self.done == 5:
                 raise KeyboardInterrupt

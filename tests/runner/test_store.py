@@ -11,7 +11,7 @@ from longfat.results import Cell
 from longfat.runner import store
 from longfat.runner.lock import FolderBusyError
 from longfat.runner.store import FolderError, describe, open_store
-from longfat.runner.trial import Record, Trial
+from longfat.runner.trial import Record, Records, Trial
 from longfat.study import Study
 
 CELL = Cell("sim", "sr", {"path.loss": "2%"}, {"path": {}, "protocol": {}, "workload": {}})
@@ -25,7 +25,7 @@ def fill(folder: Path, study: Study, numbers: range, fresh: bool = False) -> set
     with open_store(folder, study.name, "1", fresh=fresh) as opened:
         opened.describe(study, {}, quick=False)
         for number in numbers:
-            opened.add(trial(number), Record({"goodput_bps": float(number)}))
+            opened.add([trial(number)], Records.of(Record({"goodput_bps": float(number)})))
         opened.flush()
         return opened.keys
 
@@ -42,9 +42,9 @@ def test_records_come_back(folder: Path, study: Study) -> None:
 def test_failed_trials_have_an_error_and_no_values(folder: Path, study: Study) -> None:
     with open_store(folder, study.name, "1", fresh=False) as opened:
         opened.describe(study, {}, quick=False)
-        opened.add(trial(0), Record(None, "peer silent for 30 s"))
+        opened.add([trial(0)], Records.of(Record(None, "peer silent for 30 s")))
         opened.flush()
-        opened.add(trial(1), Record({"goodput_bps": 1.0}))
+        opened.add([trial(1)], Records.of(Record({"goodput_bps": 1.0})))
         opened.flush()
     read = store.read(folder)
     assert read["error"].to_list() == ["peer silent for 30 s", None]
@@ -142,7 +142,7 @@ def test_a_full_disk_tears_nothing(folder: Path, study: Study, monkeypatch: pyte
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with open_store(folder, study.name, "1", fresh=False) as opened:
-        opened.add(trial(5), Record({"goodput_bps": 5.0}))
+        opened.add([trial(5)], Records.of(Record({"goodput_bps": 5.0})))
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", _full)
             with pytest.raises(OSError, match="No space left") as caught:

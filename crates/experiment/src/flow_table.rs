@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use base64::Engine as _;
+use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -67,22 +67,43 @@ columns! {
     error: Option<String> => Text(|flow| flow.error.as_deref());
 }
 
-/// One column. Numbers are little-endian, in base64 (RFC 4648, section 4).
-#[derive(Serialize)]
-struct Column {
-    name: &'static str,
+/// Little-endian numbers; in JSON their bytes in base64 (RFC 4648, section 4).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed(pub Vec<u8>);
+
+impl Serialize for Packed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&Base64Display::new(&self.0, &STANDARD))
+    }
+}
+
+/// A column of a flow table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Column {
+    /// Name.
+    pub name: &'static str,
     /// NumPy type of `values`: "<u1", "<u2", "<u4", "<i8" or "<f8".
-    dtype: &'static str,
-    values: String,
-    /// One byte per row, 0 for a missing value, whose place in `values` has a zero. Omitted if all rows have a value.
+    pub dtype: &'static str,
+    /// The values of all rows.
+    pub values: Packed,
+    /// One byte per row, 0 for a missing value, whose place in `values` has a zero. `None` if all rows have a value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    present: Option<String>,
+    pub present: Option<Packed>,
     /// The strings that `values` indexes.
     #[serde(rename = "words", skip_serializing_if = "Option::is_none")]
-    dictionary: Option<Vec<String>>,
+    pub dictionary: Option<Vec<String>>,
     /// The number of `values` of each row, as "<u4".
     #[serde(skip_serializing_if = "Option::is_none")]
-    lengths: Option<String>,
+    pub lengths: Option<Packed>,
+}
+
+/// Returns the columns of a table with these rows.
+#[must_use]
+pub fn columns(flows: &[FlowRecord]) -> Vec<Column> {
+    COLUMNS
+        .iter()
+        .map(|(name, values)| values.column(name, flows))
+        .collect()
 }
 
 /// Serializes rows as a list of columns.
@@ -90,7 +111,7 @@ struct Column {
 /// # Errors
 /// Errors of the serializer.
 pub(crate) fn serialize<S: Serializer>(flows: &[FlowRecord], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(COLUMNS.iter().map(|(name, values)| values.column(name, flows)))
+    serializer.collect_seq(columns(flows))
 }
 
 impl Values {
@@ -140,7 +161,7 @@ impl Values {
 }
 
 impl Column {
-    const fn new(name: &'static str, dtype: &'static str, values: String) -> Self {
+    const fn new(name: &'static str, dtype: &'static str, values: Packed) -> Self {
         Self {
             name,
             dtype,
@@ -163,17 +184,18 @@ impl Column {
     }
 }
 
-fn packed<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> String {
-    STANDARD.encode(numbers.collect::<Vec<_>>().as_flattened())
+fn packed<const N: usize>(numbers: impl Iterator<Item = [u8; N]>) -> Packed {
+    Packed(numbers.flatten().collect())
 }
 
-fn presence(rows: impl Iterator<Item = bool> + Clone) -> Option<String> {
+fn presence(rows: impl Iterator<Item = bool> + Clone) -> Option<Packed> {
     let all = rows.clone().all(|is_there| is_there);
     (!all).then(|| packed(rows.map(|is_there| [u8::from(is_there)])))
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine as _;
     use serde_json::{Value, json};
 
     use super::*;
@@ -198,7 +220,7 @@ mod tests {
         }
     }
 
-    fn columns(flows: &[FlowRecord]) -> HashMap<String, Value> {
+    fn columns_by_name(flows: &[FlowRecord]) -> HashMap<String, Value> {
         let Ok(Value::Array(columns)) = serialize(flows, serde_json::value::Serializer) else {
             panic!("columns are a list");
         };
@@ -211,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_column_holds_the_values_of_all_rows_in_their_order() {
-        let found = columns(&[flow(0, "b", &[7]), flow(1, "c", &[258, 1]), flow(2, "b", &[])]);
+        let found = columns_by_name(&[flow(0, "b", &[7]), flow(1, "c", &[258, 1]), flow(2, "b", &[])]);
         let bytes = |bytes: &[u8]| json!(STANDARD.encode(bytes));
         assert_eq!(
             found["flow"],

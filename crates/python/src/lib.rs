@@ -3,6 +3,7 @@
 //! Each function takes and returns JSON text, releases the interpreter while it works, and converts an error into an
 //! exception with a one-line message. The crate may depend on all others and contains no logic of its own.
 
+mod batch;
 mod calls;
 #[cfg(target_os = "linux")]
 mod check;
@@ -34,6 +35,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The compiled part of longfat, documented in the stub `_native.pyi`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::batch::simulate_trials;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::check::{capacity, check_path, checked_paths};
@@ -73,7 +76,6 @@ mod _native {
         emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support, ping,
         shell, transact,
     };
-    #[pymodule_export]
     #[pymodule_export]
     use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files};
 

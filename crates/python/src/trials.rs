@@ -35,6 +35,13 @@ pyo3::create_exception!(
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
+impl Cancel {
+    /// Returns the flag that a simulation reads.
+    pub fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
 #[pymethods]
 impl Cancel {
     #[new]
@@ -92,7 +99,7 @@ pub fn check(section: &str, json: &str) -> PyResult<String> {
 #[pyo3(signature = (spec_json, cancel=None))]
 pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyResult<String> {
     let spec = spec(spec_json)?;
-    let flag = cancel.map(|cancel| Arc::clone(&cancel.0));
+    let flag = cancel.map(Cancel::flag);
     let ran = py.detach(|| guarded(|| run(&spec, flag.as_deref())));
     // An exception of a Python controller fails the trial, like a broken transfer.
     let record = match ran {

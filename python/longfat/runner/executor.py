@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
-from longfat.runner.trial import Record, Trial
+from longfat.runner.trial import Record, Records, Trial
 from longfat.worlds import WORLDS
 
 
@@ -26,10 +26,15 @@ class Executor(Protocol):
     """Runs trials of one world in parallel."""
 
     jobs: int
-    """Number of parallel trials."""
+    """Number of parallel calls."""
+    most_trials: int
+    """Maximum number of trials in one call."""
 
-    def submit(self, trial: Trial) -> Future[Record]:
-        """Queues a trial. The future raises CancelledTrialError after `cancel`."""
+    def submit(self, trials: Sequence[Trial]) -> Future[Records]:
+        """Queues trials of one cell.
+
+        After `cancel` the future has the records of the finished ones, or raises CancelledTrialError.
+        """
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:
         """Returns the expected duration of all trials in s, None if unknown."""
@@ -50,14 +55,19 @@ class Executor(Protocol):
 class ThreadedExecutor(abc.ABC):
     """Runs trials in a pool of threads, for worlds that wait or release the interpreter's lock."""
 
+    most_trials = 1
+
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
         self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="trial")
         self._cancelled = threading.Event()
 
     @abc.abstractmethod
-    def run(self, trial: Trial) -> Record:
-        """Runs one trial in the calling thread. Raises CancelledTrialError after `cancel`."""
+    def run_all(self, trials: Sequence[Trial]) -> Records:
+        """Runs up to `most_trials` trials of one cell in the calling thread.
+
+        After `cancel` it returns the records of the finished ones or raises CancelledTrialError.
+        """
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:  # noqa: ARG002 - a subclass may know
         """Returns None."""
@@ -71,14 +81,14 @@ class ThreadedExecutor(abc.ABC):
         """Returns none."""
         return []
 
-    def submit(self, trial: Trial) -> Future[Record]:
-        """Queues a trial for the next free thread."""
-        return self._pool.submit(self._unless_cancelled, trial)
+    def submit(self, trials: Sequence[Trial]) -> Future[Records]:
+        """Queues trials for the next free thread."""
+        return self._pool.submit(self._unless_cancelled, trials)
 
-    def _unless_cancelled(self, trial: Trial) -> Record:
+    def _unless_cancelled(self, trials: Sequence[Trial]) -> Records:
         if self._cancelled.is_set():
             raise CancelledTrialError
-        return self.run(trial)
+        return self.run_all(trials)
 
     def cancel(self) -> None:
         """Cancels waiting trials; a subclass also stops running ones."""

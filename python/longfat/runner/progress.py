@@ -26,9 +26,9 @@ class Reporter:
         about = f", about {clock(seconds)}" if seconds is not None else ""
         self.note(f"{world}: {todo} {'trial' if todo == 1 else 'trials'} to run{found}{about}")
 
-    def advance(self, *, failed: bool) -> None:
-        """Counts a trial that ended."""
-        self._done += 1
+    def advance(self, ended: int, failed: int) -> None:
+        """Counts trials that ended, and those of them that failed."""
+        self._done += ended
         self._failed += failed
         # Trials of all cells take turns, so those ahead take as long as those before.
         left = (time.monotonic() - self._started) / self._done * (self._todo - self._done)

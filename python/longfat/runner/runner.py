@@ -12,11 +12,12 @@ from pathlib import Path
 from longfat import _native
 from longfat.results import Cell, CellResult, RunResult
 from longfat.runner import loading
+from longfat.runner.batches import Batches
 from longfat.runner.environment import environment
 from longfat.runner.executor import Executor, executor_of
 from longfat.runner.progress import Reporter
 from longfat.runner.store import Store, open_store
-from longfat.runner.trial import Record, Trial, plan
+from longfat.runner.trial import Records, Trial, plan
 from longfat.study import Study, cells, units
 from longfat.study.claims import MIN_TRIALS
 
@@ -207,14 +208,14 @@ def _run_worlds(
 
 
 def _run_trials(todo: Iterable[Trial], executor: Executor, store: Store, reporter: Reporter) -> None:
-    waiting = iter(todo)
-    running: dict[Future[Record], Trial] = {}
-    finished: queue.SimpleQueue[Future[Record]] = queue.SimpleQueue()
+    waiting = Batches(todo, executor.most_trials)
+    running: dict[Future[Records], list[Trial]] = {}
+    finished: queue.SimpleQueue[Future[Records]] = queue.SimpleQueue()
 
     def hand_over() -> None:
-        while len(running) < executor.jobs * QUEUE_PER_JOB and (trial := next(waiting, None)) is not None:
-            future = executor.submit(trial)
-            running[future] = trial
+        while len(running) < executor.jobs * QUEUE_PER_JOB and (trials := waiting.next()):
+            future = executor.submit(trials)
+            running[future] = trials
             future.add_done_callback(finished.put)
 
     try:
@@ -225,10 +226,11 @@ def _run_trials(todo: Iterable[Trial], executor: Executor, store: Store, reporte
             except queue.Empty:
                 store.flush_if_due()
                 continue
-            trial = running.pop(future)
-            record = _outcome(trial, future)
-            store.add(trial, record)
-            reporter.advance(failed=record.error is not None)
+            trials = running.pop(future)
+            records = _outcome(trials, future)
+            waiting.measured(trials, records.seconds)
+            _add(trials, records, store)
+            reporter.advance(len(trials), sum(error is not None for error in records.errors))
             hand_over()
             store.flush_if_due()
     except BaseException:
@@ -242,16 +244,21 @@ def _run_trials(todo: Iterable[Trial], executor: Executor, store: Store, reporte
             store.flush()
 
 
-def _outcome(trial: Trial, future: Future[Record]) -> Record:
+def _outcome(trials: Sequence[Trial], future: Future[Records]) -> Records:
     try:
         return future.result()
     except ValueError as error:
         # Sections, networks and hosts were checked; only contradictions between sections appear this late.
-        raise ValueError(f"{trial.place}: {error}") from None
+        raise ValueError(f"{trials[0].place}: {error}") from None
+
+
+def _add(trials: Sequence[Trial], records: Records, store: Store) -> None:
+    """Stores the records of the trials that finished, all of them unless the run was cancelled."""
+    store.add(trials[: len(records.errors)], records)
 
 
 def _keep_finished(
-    running: dict[Future[Record], Trial], finished: queue.SimpleQueue[Future[Record]], store: Store
+    running: dict[Future[Records], list[Trial]], finished: queue.SimpleQueue[Future[Records]], store: Store
 ) -> None:
     """Stores the trials that finished before the run stopped."""
     while True:
@@ -260,7 +267,7 @@ def _keep_finished(
         except queue.Empty:
             return
         if future in running and not future.cancelled() and future.exception() is None:
-            store.add(running.pop(future), future.result())
+            _add(running.pop(future), future.result(), store)
 
 
 def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[int]) -> list[int]:

@@ -27,9 +27,9 @@ import numpy as np
 import polars as pl
 
 from longfat.files import TEMPORARY, remove_temporaries, write_whole
-from longfat.flow_table import Column, flow_table, height
+from longfat.flow_table import flow_table
 from longfat.runner import lock
-from longfat.runner.trial import Record, Trial
+from longfat.runner.trial import Records, Trial
 from longfat.study import Study
 
 RUN_FILE = "run.json"
@@ -60,7 +60,7 @@ class Store:
         self.folder = folder
         self.version = version
         self._records = folder / RECORDS
-        self._buffer: list[tuple[Trial, Record]] = []
+        self._buffer: list[tuple[Sequence[Trial], Records]] = []
         self._started = self._flushed = time.monotonic()
         self._next = 1 + max((_part_number(part) for part in parts(folder)), default=0)
         self.keys: set[str] = {key for part in parts(folder) for key in _whole(part, ["key"])["key"]}
@@ -78,11 +78,12 @@ class Store:
         write_whole(self.folder / STUDY_FILE, study.text.encode())
         self._records.mkdir(exist_ok=True)
 
-    def add(self, trial: Trial, record: Record) -> None:
-        """Adds a record, which the next `flush` writes."""
-        if trial.key not in self.keys:
-            self.keys.add(trial.key)
-            self._buffer.append((trial, record))
+    def add(self, trials: Sequence[Trial], records: Records) -> None:
+        """Adds the records of trials of one cell, which the next `flush` writes, unless they are there."""
+        new = {trial.key for trial in trials}
+        if self.keys.isdisjoint(new):
+            self.keys |= new
+            self._buffer.append((trials, records))
 
     def flush_if_due(self) -> None:
         """Flushes every 0.25 s, or every 2 % of a long run, which keeps the number of parts small."""
@@ -94,7 +95,7 @@ class Store:
         """Writes the added records as one part. Raises OSError; earlier parts stay intact."""
         if not self._buffer:
             return
-        with_flows = [(trial.key, record.flows) for trial, record in self._buffer if record.flows]
+        with_flows = [(trials, records) for trials, records in self._buffer if records.flows]
         flows = f"flows-{self._next:05}"
         if with_flows:
             self._write(flows, _flows(with_flows))
@@ -250,33 +251,40 @@ def _whole(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
     return frame
 
 
-def _flows(flows_of: list[tuple[str, Sequence[Column]]]) -> pl.DataFrame:
+def _flows(added: Sequence[tuple[Sequence[Trial], Records]]) -> pl.DataFrame:
     """Returns the flows of trials with their keys."""
-    trials = np.repeat(
-        np.arange(len(flows_of), dtype=np.uint32), [height(columns) for _, columns in flows_of]
-    )
-    keys = pl.Series("key", [key for key, _ in flows_of], dtype=pl.String).gather(pl.Series(trials))
-    flows = flow_table(*(columns for _, columns in flows_of))
+    heights = np.concatenate([records.heights for _, records in added])
+    rows = np.repeat(np.arange(len(heights), dtype=np.uint32), heights)
+    keys = pl.Series("key", _keys(added), dtype=pl.String).gather(pl.Series(rows))
+    flows = flow_table(*(records.flows for _, records in added))
     return flows.select(keys, pl.all())
 
 
-def _frame(records: list[tuple[Trial, Record]], version: str) -> pl.DataFrame:
-    rows = [
-        {
-            "key": trial.key,
-            "version": version,
-            "world": trial.cell.world,
-            "protocol": trial.cell.protocol,
-            "params": json.dumps(trial.cell.params, ensure_ascii=False),
-            "trial": trial.number,
-            "seed": trial.seed,
-            "error": record.error,
-        }
-        for trial, record in records
-    ]
-    names = list(dict.fromkeys(name for _, record in records for name in record.metrics or {}))
-    measured = {
-        name: pl.Series([(record.metrics or {}).get(name) for _, record in records], dtype=pl.Float64)
-        for name in names
+def _keys(added: Sequence[tuple[Sequence[Trial], Records]]) -> list[str]:
+    return [trial.key for trials, _ in added for trial in trials]
+
+
+def _frame(added: Sequence[tuple[Sequence[Trial], Records]], version: str) -> pl.DataFrame:
+    heights = [len(trials) for trials, _ in added]
+    cells = [trials[0].cell for trials, _ in added]
+
+    def repeated(name: str, values: Sequence[str]) -> pl.Series:
+        rows = np.repeat(np.arange(len(values), dtype=np.uint32), heights)
+        return pl.Series(name, values, dtype=pl.String).gather(pl.Series(rows))
+
+    def measured(name: str) -> pl.Series:
+        values = [records.metrics.get(name, np.full(len(trials), np.nan)) for trials, records in added]
+        return pl.Series(name, np.concatenate(values), dtype=pl.Float64).fill_nan(None)
+
+    about = {
+        "key": _keys(added),
+        "version": [version] * sum(heights),
+        "world": repeated("world", [cell.world for cell in cells]),
+        "protocol": repeated("protocol", [cell.protocol for cell in cells]),
+        "params": repeated("params", [json.dumps(cell.params, ensure_ascii=False) for cell in cells]),
+        "trial": [trial.number for trials, _ in added for trial in trials],
+        "seed": [trial.seed for trials, _ in added for trial in trials],
+        "error": [error for _, records in added for error in records.errors],
     }
-    return pl.DataFrame(rows, schema=_COLUMNS).with_columns(**measured)
+    names = dict.fromkeys(name for _, records in added for name in records.metrics)
+    return pl.DataFrame(about, schema=_COLUMNS).with_columns(measured(name) for name in names)

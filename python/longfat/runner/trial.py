@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.flow_table import Column
+import numpy as np
+
+from longfat.flow_table import Column, Numbers, height
 from longfat.named_classes import CLASS_KEYS, content_hash, file_hash, is_class, split
 from longfat.results import Cell
 from longfat.study.relative_files import TRACE
@@ -47,6 +49,28 @@ class Record:
     metrics: dict[str, float] | None
     error: str | None = None
     flows: Sequence[Column] = ()
+
+
+@dataclass(frozen=True)
+class Records:
+    """The results of trials of one cell, by columns."""
+
+    errors: Sequence[str | None]
+    """The reason of a failure, for each trial."""
+    metrics: Mapping[str, Numbers]
+    """A value for each trial, NaN for none."""
+    heights: Numbers
+    """The number of flows of each trial."""
+    flows: Sequence[Column]
+    """The columns of all flows, trial by trial."""
+    seconds: float = 0.0
+    """Duration of the call."""
+
+    @classmethod
+    def of(cls, record: Record) -> Records:
+        """Returns a single record by columns."""
+        metrics = {name: np.array([value]) for name, value in (record.metrics or {}).items()}
+        return cls([record.error], metrics, np.array([height(record.flows)], np.uint32), record.flows)
 
 
 def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:

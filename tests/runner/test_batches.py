@@ -1,0 +1,70 @@
+"""Trials of one cell in one call: their grouping, and their results."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from longfat import _native
+from longfat.flow_table import flow_table
+from longfat.results import Cell
+from longfat.runner.batches import SECONDS_PER_CALL, Batches
+from longfat.runner.executor import record_from_json
+from longfat.runner.sim import Simulation
+from longfat.runner.trial import Trial
+
+SPEC = {
+    "path": {"rate": "10Mbit/s", "delay": "5ms", "loss": "3%"},
+    "protocol": {"kind": "tcp"},
+    "workload": {"kind": "file", "size": "50kB"},
+}
+
+
+def trials(name: str, count: int, spec: dict[str, object] | None = None) -> list[Trial]:
+    cell = Cell("sim", name, {}, SPEC if spec is None else spec)
+    return [Trial(f"{name}{number}", cell, number, 7) for number in range(count)]
+
+
+def test_cells_take_turns_and_short_trials_share_a_call() -> None:
+    waiting = Batches([*trials("a", 100), *trials("b", 3)], most=40)
+    first, second = waiting.next(), waiting.next()
+    assert ([trial.key for trial in first], [trial.key for trial in second]) == (["a0"], ["b0"])
+    waiting.measured(first, SECONDS_PER_CALL / 10)
+    waiting.measured(second, SECONDS_PER_CALL * 10)
+    assert [trial.number for trial in waiting.next()] == list(range(1, 11))
+    assert [trial.key for trial in waiting.next()] == ["b1"]
+    waiting.measured(first, 0.0)
+    assert len(waiting.next()) == 40, "at most 40 in a call"
+    assert [trial.key for trial in waiting.next()] == ["b2"]
+    assert [len(waiting.next()) for _ in range(3)] == [40, 9, 0]
+
+
+def test_trials_in_one_call_have_the_records_of_single_calls() -> None:
+    world = Simulation(1)
+    try:
+        some = trials("a", 5)[1:]
+        together = world.run_all(some)
+    finally:
+        world.close()
+    assert together.errors == [None] * 4
+    assert together.heights.tolist() == [1] * 4
+    alone = [record_from_json(_native.simulate(trial.spec_json)) for trial in some]
+    for name, values in together.metrics.items():
+        expected = [(record.metrics or {}).get(name, np.nan) for record in alone]
+        np.testing.assert_array_equal(values, expected)
+    assert flow_table(together.flows).equals(flow_table(*(record.flows for record in alone)))
+
+
+def test_failed_trials_have_an_error_and_no_metrics() -> None:
+    spec = SPEC | {"path": {"delay": "5ms", "loss": "100%"}}
+    found = _native.simulate_trials(json.dumps(spec | {"seed": 1}), [0, 1])
+    assert all(error is not None for error in found["errors"])
+    assert found["metrics"] == {}
+
+
+def test_a_cancelled_call_returns_the_finished_trials() -> None:
+    cancel = _native.Cancel()
+    cancel.cancel()
+    found = _native.simulate_trials(json.dumps(SPEC | {"seed": 1}), list(range(1000)), cancel)
+    assert len(found["errors"]) <= 1
