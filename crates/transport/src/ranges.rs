@@ -10,10 +10,28 @@ pub struct RangeSet {
 
 impl RangeSet {
     /// Adds `start..end` and calls `added` for each part that was not in the set.
+    #[inline]
     pub fn insert(&mut self, start: u64, end: u64, mut added: impl FnMut(u64, u64)) {
         if start >= end {
             return;
         }
+        match self.ranges.back_mut() {
+            Some(last) if start < last.0 => self.insert_below(start, end, added),
+            Some(last) if start <= last.1 => {
+                if end > last.1 {
+                    added(last.1, end);
+                    last.1 = end;
+                }
+            }
+            _ => {
+                added(start, end);
+                self.ranges.push_back((start, end));
+            }
+        }
+    }
+
+    /// Adds a range that starts below the highest one.
+    fn insert_below(&mut self, start: u64, end: u64, mut added: impl FnMut(u64, u64)) {
         // The first range that can touch the new one ends at or after `start`.
         let first = self.ranges.partition_point(|&(_, e)| e < start);
         let (mut low, mut high, mut from) = (start, end, start);

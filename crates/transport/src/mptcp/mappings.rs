@@ -47,10 +47,23 @@ impl Mappings {
         });
     }
 
+    /// Returns the index of the first run that ends above `offset`.
+    #[inline]
+    fn place(&self, offset: u64) -> usize {
+        // Nearly all lookups are in the first or the last run, or after it.
+        let count = self.runs.len();
+        match (self.runs.front(), self.runs.back()) {
+            (_, Some(last)) if last.end() <= offset => count,
+            (_, Some(last)) if last.offset <= offset => count - 1,
+            (Some(first), _) if first.end() <= offset => self.runs.partition_point(|run| run.end() <= offset),
+            _ => 0,
+        }
+    }
+
     /// Adds a received mapping. Ranges that are mapped already keep their mapping.
     pub fn add(&mut self, offset: u64, data: u64, length: u64) {
         let end = offset + length;
-        let at = self.runs.partition_point(|run| run.end() <= offset);
+        let at = self.place(offset);
         if at == self.runs.len() {
             self.append(offset, data, length);
             return;
@@ -81,7 +94,7 @@ impl Mappings {
 
     /// Returns the data position of the byte at `offset`, and the number of contiguous bytes from there.
     pub fn find(&self, offset: u64) -> Option<(u64, u64)> {
-        let at = self.runs.partition_point(|run| run.end() <= offset);
+        let at = self.place(offset);
         let run = self.runs.get(at).filter(|run| run.offset <= offset)?;
         let inside = offset - run.offset;
         Some((run.data + inside, run.length - inside))

@@ -109,6 +109,12 @@ impl DataSender {
         self.written - self.next
     }
 
+    /// Returns whether all written data is scheduled, and none again.
+    #[inline]
+    pub fn has_scheduled_all(&self) -> bool {
+        self.unsent() == 0 && self.reinjections.is_empty()
+    }
+
     /// Returns the bytes scheduled and not acknowledged.
     #[inline]
     pub const fn in_flight(&self) -> u64 {

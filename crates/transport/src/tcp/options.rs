@@ -198,6 +198,7 @@ impl Options {
 
     /// Returns the bytes of the options in a header. As in common stacks, options are packed tightly in a SYN, and otherwise
     /// each is padded with leading NOPs to a multiple of four bytes (RFC 7323, appendix A).
+    #[inline]
     #[must_use]
     pub fn encoded_length(&self) -> u32 {
         let mut length = 0;
@@ -213,15 +214,20 @@ impl Options {
         if self.window_scale.is_some() {
             length += 4;
         }
-        if !self.sack.is_empty() {
-            length += 4 + 8 * self.sack.len() as u32;
-        }
         if self.count.is_some() {
             length += COUNT_LENGTH;
         }
-        if self.sack.count != OPENING {
-            return length;
+        match self.sack.count {
+            0 => length,
+            OPENING => length + self.encoded_opening_length(),
+            count => length + 4 + 8 * u32::from(count),
         }
+    }
+
+    /// Returns the bytes of the options of an early connection.
+    #[cold]
+    fn encoded_opening_length(&self) -> u32 {
+        let mut length = 0;
         let opening = self.opening();
         if opening.count_echo.is_some() {
             length += COUNT_LENGTH;

@@ -136,6 +136,7 @@ impl Connection {
         for (start, end) in subflow.queue.take() {
             self.outgoing.reinject(start, end, id);
         }
+        self.changed |= 1 << index;
     }
 
     /// Handles the end of a subflow: its unacknowledged data goes to other subflows.

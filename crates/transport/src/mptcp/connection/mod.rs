@@ -86,6 +86,10 @@ pub struct Connection {
     /// Some controller is coupled and needs the state of all subflows.
     coupled: bool,
     views: Vec<SubflowView>,
+    /// The longest segment of the views if they are those of all usable subflows for full segments; subflows that changed
+    /// since they were collected, one bit each.
+    full_views: Option<u64>,
+    changed: u64,
     siblings: Vec<Sibling>,
     opened_at: Instant,
     /// Resets carry MP_FASTCLOSE.

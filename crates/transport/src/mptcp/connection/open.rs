@@ -196,6 +196,8 @@ impl Connection {
             random,
             coupled: false,
             views: Vec::new(),
+            full_views: None,
+            changed: 0,
             siblings: Vec::new(),
             opened_at: now,
             fast_closing: false,

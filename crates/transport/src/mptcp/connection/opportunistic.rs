@@ -34,6 +34,7 @@ impl Connection {
         self.assign(now, fast, una, una + bytes);
         if self.setup.penalises() {
             self.subflows[slow].tcp.reduce_window(now);
+            self.changed |= 1 << slow;
         }
         true
     }

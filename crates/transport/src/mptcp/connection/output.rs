@@ -16,6 +16,7 @@ impl Connection {
         loop {
             while self.dirty != 0 {
                 let index = self.dirty.trailing_zeros() as usize;
+                self.changed |= 1 << index;
                 let Some(subflow) = self.subflows.get_mut(index) else {
                     self.dirty = 0;
                     break;
@@ -80,7 +81,7 @@ impl Connection {
         };
         // SACK blocks that do not fit are left to later segments (RFC 2018, section 3).
         let room = MAX_OPTIONS.saturating_sub(option.encoded_length());
-        while tcp.options.encoded_length() > room && !tcp.options.sack.is_empty() {
+        while !tcp.options.sack.is_empty() && tcp.options.encoded_length() > room {
             let fewer = tcp.options.sack.len() - 1;
             tcp.options.sack = tcp.options.sack.as_slice()[..fewer].iter().copied().collect();
         }

@@ -17,6 +17,9 @@ impl Connection {
         if self.queued && self.serve_queues(now) {
             return true;
         }
+        if self.outgoing.has_scheduled_all() {
+            return false;
+        }
         self.schedule_reinjection(now) || self.schedule_new(now)
     }
 
@@ -27,6 +30,8 @@ impl Connection {
         for index in 0..self.subflows.len() {
             let most = self.max_payload(index);
             let subflow = &mut self.subflows[index];
+            // Acknowledged data leaves the queue.
+            self.changed |= u64::from(!subflow.queue.is_empty()) << index;
             if !subflow.usable || !subflow.queue.waits(una) {
                 continue;
             }
@@ -73,14 +78,51 @@ impl Connection {
         self.arm_resend(now);
     }
 
-    /// Collects the views of the usable subflows but `except`, for a segment of at most `bytes`.
+    /// Collects the views of the usable subflows but `except`, for a segment of at most `bytes`. The views of all for a
+    /// full segment remain, and only those of changed subflows are renewed.
     pub(super) fn collect_views(&mut self, now: Instant, bytes: u64, except: Option<u8>) {
+        let is_kept = except.is_none() && self.full_views.is_some_and(|segment| segment <= bytes);
+        if is_kept && self.renew_views(now, bytes) {
+            let usable = self.subflows.iter_mut().filter(|subflow| subflow.usable);
+            let views = usable.map(|subflow| subflow.view(now, bytes));
+            debug_assert!(views.eq(self.views.iter().copied()), "a view is outdated");
+            return;
+        }
         self.views.clear();
+        self.changed = 0;
+        for (index, subflow) in self.subflows.iter().enumerate() {
+            self.changed |= u64::from(subflow.tcp.is_pacing()) << index;
+        }
         for subflow in &mut self.subflows {
             if subflow.usable && Some(subflow.id) != except {
                 self.views.push(subflow.view(now, bytes));
             }
         }
+        let segments = self.views.iter().map(|view| u64::from(view.segment));
+        self.full_views = segments
+            .max()
+            .filter(|&segment| except.is_none() && segment <= bytes);
+    }
+
+    /// Renews the views of the subflows that changed. Returns false if others are usable than before.
+    fn renew_views(&mut self, now: Instant, bytes: u64) -> bool {
+        let mut left = std::mem::take(&mut self.changed);
+        while left != 0 {
+            let index = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let Some(subflow) = self.subflows.get_mut(index) else {
+                return false;
+            };
+            let view = self.views.iter_mut().find(|view| view.id == subflow.id);
+            match view {
+                Some(view) if subflow.usable => *view = subflow.view(now, bytes),
+                None if !subflow.usable => {}
+                _ => return false,
+            }
+            // A pacer's room depends on the time.
+            self.changed |= u64::from(subflow.tcp.is_pacing()) << index;
+        }
+        true
     }
 
     /// Runs the scheduler for a segment of at most `bytes` at `start`. Returns the assigned bytes, if any.
@@ -116,6 +158,7 @@ impl Connection {
             self.assign(now, index, start, start + bytes);
         } else {
             self.subflows[index].queue.push(start, start + bytes);
+            self.changed |= 1 << index;
             self.queued = true;
             self.unreported |= 1 << index;
         }
@@ -184,7 +227,8 @@ impl Connection {
             return self.unblock(now);
         }
         self.collect_views(now, bytes, None);
-        let Some(segment) = self.views.iter().map(|view| u64::from(view.segment)).max() else {
+        let longest = || self.views.iter().map(|view| u64::from(view.segment)).max();
+        let Some(segment) = self.full_views.or_else(longest) else {
             return false;
         };
         if bytes < segment && data.in_flight > 0 {

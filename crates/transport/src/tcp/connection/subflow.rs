@@ -23,6 +23,13 @@ impl Connection {
         matches!(self.state, State::Established | State::CloseWait) && self.sender.has_room(now, bytes)
     }
 
+    /// Whether a pacer spaces the segments.
+    #[inline]
+    #[must_use]
+    pub const fn is_pacing(&self) -> bool {
+        self.sender.is_pacing()
+    }
+
     /// Whether written bytes are unsent.
     #[inline]
     #[must_use]

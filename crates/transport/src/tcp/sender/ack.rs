@@ -283,17 +283,17 @@ impl Sender {
         let mut lowest = u64::MAX;
         let mut acked = 0;
         loop {
-            if let Some(run) = self.scoreboard.pop_run(acknowledged) {
-                let Run { first, last, amount } = run;
+            if let Some(Run { first, last, amount }) = self.scoreboard.run(acknowledged) {
                 acked += amount.packets;
-                deliver(now, &last, amount, summary, &mut self.estimator);
+                deliver(now, last, amount, summary, &mut self.estimator);
                 summary.first_acked.get_or_insert(first.sent_at);
                 summary.last_acked = Some(last.sent_at);
                 lowest = lowest.min(first.start);
                 summary.original_acked |= first.end() <= recovery_point;
                 if self.use_sack {
-                    self.rack.on_delivered(now, &last, last.marks, least);
+                    self.rack.on_delivered(now, last, last.marks, least);
                 }
+                self.scoreboard.pop_run(amount);
             }
             let Some(record) = self.scoreboard.pop_acknowledged(acknowledged) else {
                 break;

@@ -51,9 +51,9 @@ impl Amount {
 /// Segments at the front of the window that the peer acknowledged together. Each was sent once, in stream order, and
 /// neither selectively acknowledged nor considered lost, so that the first and the last one represent all.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
-    pub first: SentSegment,
-    pub last: SentSegment,
+pub struct Run<'a> {
+    pub first: &'a SentSegment,
+    pub last: &'a SentSegment,
     pub amount: Amount,
 }
 
@@ -224,28 +224,38 @@ impl Scoreboard {
         self.records.push_back(record);
     }
 
-    /// Removes and returns the run of segments at the front that end at or below `acknowledged`.
+    /// Returns the run of segments at the front that end at or below `acknowledged`.
     #[inline]
-    pub fn pop_run(&mut self, acknowledged: u64) -> Option<Run> {
+    pub fn run(&self, acknowledged: u64) -> Option<Run<'_>> {
         let is_next =
             |record: &&SentSegment| record.end() <= acknowledged && !record.marks.has(Marks::RECOVERY);
-        let first = *self.records.front().filter(is_next)?;
-        let mut run = Run {
+        let first = self.records.front().filter(is_next)?;
+        let (mut last, mut count) = (first, 1);
+        while let Some(record) = self.records.get(count).filter(is_next) {
+            last = record;
+            count += 1;
+        }
+        Some(Run {
             first,
-            last: first,
-            amount: Amount::default(),
-        };
-        while let Some(record) = self.records.front().filter(is_next) {
-            run.amount.add(record);
-            run.last = *record;
+            last,
+            amount: Amount {
+                packets: count as u64,
+                bytes: last.start + u64::from(last.length) - first.start,
+            },
+        })
+    }
+
+    /// Removes the [run](Self::run) of this amount.
+    #[inline]
+    pub fn pop_run(&mut self, run: Amount) {
+        for _ in 0..run.packets {
             self.records.pop_front();
         }
-        self.out.packets -= run.amount.packets;
-        self.out.bytes -= run.amount.bytes;
-        self.base += run.amount.packets;
+        self.out.packets -= run.packets;
+        self.out.bytes -= run.bytes;
+        self.base += run.packets;
         self.counted = self.counted.max(self.base);
         self.undecided = self.undecided.max(self.base);
-        Some(run)
     }
 
     /// Removes and returns the first segment if it ends at or below `acknowledged`.

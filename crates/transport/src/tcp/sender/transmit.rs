@@ -257,7 +257,7 @@ impl Sender {
     /// Reports a sent data segment to the controller, the estimator, the pacer and PRR.
     fn on_sent(&mut self, now: Instant, bytes: u64) -> Snapshot {
         let in_flight = self.pipe_bytes() + bytes;
-        if self.controller.pacing_rate().is_some() {
+        if self.is_pacing() {
             self.pacer.on_sent(now, bytes);
         }
         self.controller.on_sent(now, bytes, in_flight);
@@ -277,7 +277,7 @@ impl Sender {
     #[inline]
     pub fn has_room(&mut self, now: Instant, length: u32) -> bool {
         !self.has_unsent()
-            && self.scoreboard.next_waiting().is_none()
+            && (self.scoreboard.lost().packets == 0 || self.scoreboard.next_waiting().is_none())
             && self.fits_congestion_window(length)
             && self.fits_window(length)
             && !self.is_paced(now, length)
@@ -342,6 +342,12 @@ impl Sender {
         } else {
             !self.scoreboard.is_empty()
         }
+    }
+
+    /// Whether a pacer spaces the segments.
+    #[inline]
+    pub const fn is_pacing(&self) -> bool {
+        self.controller.pacing_rate().is_some()
     }
 
     fn is_paced(&mut self, now: Instant, length: u32) -> bool {
