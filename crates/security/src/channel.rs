@@ -211,7 +211,7 @@ mod tests {
     fn a_repeated_transmission_is_a_different_record() {
         let (mut a, mut b) = pair(Cipher::Aes128Gcm);
         let (mut first, mut again) = (seal(&mut a, &data(1, 50)), seal(&mut a, &data(1, 50)));
-        assert_ne!(first[40..], again[40..], "the same nonce twice");
+        assert_ne!(first[40..90], again[40..90], "the same nonce twice");
         assert!(b.open(&mut again).is_ok() && b.opened_newest());
         assert!(b.open(&mut first).is_ok() && !b.opened_newest());
     }
@@ -225,6 +225,24 @@ mod tests {
             assert_eq!(b.open(&mut bytes.clone()), Err(OpenError::Replayed));
             assert_eq!(a.open(&mut bytes.clone()), Err(OpenError::Forged));
         }
+    }
+
+    #[test]
+    fn rejects_the_set_up_frames_that_the_handshake_replaces() {
+        use transport::arq::frame::{Handshake, Parameters};
+        let (mut a, mut b) = pair(Cipher::Aes128Gcm);
+        let mut frame: Frame<StreamRange> = Frame::new(FrameType::Open, 7);
+        let parameters = Parameters {
+            protocol: 1,
+            segment_size: 1,
+            acknowledge_every: 1,
+            acknowledge_delay: 1,
+        };
+        frame.handshake = Some(Box::new(Handshake {
+            token: [0; 24],
+            parameters,
+        }));
+        assert_eq!(b.open(&mut seal(&mut a, &frame)), Err(OpenError::Malformed));
     }
 
     #[test]

@@ -63,8 +63,6 @@ pub struct Guest {
     connection: u32,
     credentials: Credentials,
     proposal: Proposal,
-    seed: [u8; 32],
-    aes: bool,
     stage: Stage,
     message: Vec<u8>,
     token: [u8; 24],
@@ -96,13 +94,6 @@ pub struct Welcomed {
     pub rtt: Option<Duration>,
 }
 
-/// Starts a handshake; returns its state and first message, always the same ones for the same arguments.
-fn hello(credentials: &Credentials, connection: u32, seed: [u8; 32], aes: bool) -> (HandshakeState, Vec<u8>) {
-    let mut state = noise::start(Role::Opener, credentials, connection, seed);
-    let message = noise::write(&mut state, &[aes.into()]);
-    (state, message)
-}
-
 impl Guest {
     /// Starts a handshake. `connection` and `seed` are random; `aes` is whether this processor has AES instructions. No
     /// reply for `give_up` is an error.
@@ -116,13 +107,12 @@ impl Guest {
         seed: [u8; 32],
         give_up: Duration,
     ) -> Self {
-        let (state, message) = hello(credentials, connection, seed, aes);
+        let mut state = noise::start(Role::Opener, credentials, connection, seed);
+        let message = noise::write(&mut state, &[aes.into()]);
         Self {
             connection,
             credentials: credentials.clone(),
             proposal,
-            seed,
-            aes,
             stage: Stage::Opening(Box::new(state)),
             message,
             token: [0; 24],
@@ -167,9 +157,8 @@ impl Guest {
             Packet::Reply(message) => {
                 let welcome = noise::read(state, message).and_then(|payload| Welcome::decode(&payload));
                 let (Some(welcome), Some(key)) = (welcome, noise::peer_key(state)) else {
+                    // The authentic reply may follow.
                     self.forged = true;
-                    let (fresh, _) = hello(&self.credentials, self.connection, self.seed, self.aes);
-                    **state = fresh;
                     return Ok(None);
                 };
                 if !self.credentials.trusts(&key) {

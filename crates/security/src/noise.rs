@@ -97,8 +97,8 @@ pub fn write(state: &mut HandshakeState, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns the payload of the peer's next message; `None` unless the message is authentic. The state is spoiled then:
-/// [`start`] it again with the same seed, and repeat its messages.
+/// Returns the payload of the peer's next message; `None` unless the message is authentic. The third
+/// message spoils the state then: [`start`] it again with the same seed, and repeat its messages.
 pub fn read(state: &mut HandshakeState, message: &[u8]) -> Option<Vec<u8>> {
     let mut out = vec![0; message.len()];
     let length = state.read_message(message, &mut out).ok()?;

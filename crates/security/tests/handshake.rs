@@ -1,7 +1,9 @@
 //! Handshakes of honest ends.
 
 use foundation::Duration;
-use security::{Cipher, Gate, HandshakeError, Reason};
+use security::{Cipher, Gate, HandshakeError, OpenError, Reason};
+use transport::arq::frame::FrameType;
+use transport::arq::{Frame, StreamRange};
 
 use crate::ends::*;
 
@@ -20,6 +22,13 @@ fn both_ends_agree_on_keys_and_terms() {
         for _ in 0..3 {
             assert!(passes(&mut done.opener.channel, &mut done.listener.channel));
             assert!(passes(&mut done.listener.channel, &mut done.opener.channel));
+        }
+        // Each direction has its own key: an end rejects its own frames.
+        let frame = Frame::<StreamRange>::new(FrameType::Ping, CONNECTION);
+        for channel in [&mut done.opener.channel, &mut done.listener.channel] {
+            let mut bytes = Vec::new();
+            channel.seal(&frame, &mut bytes, |_, _| {});
+            assert_eq!(channel.open(&mut bytes), Err(OpenError::Forged));
         }
     }
 }
