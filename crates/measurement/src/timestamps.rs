@@ -20,8 +20,6 @@ pub struct Delivery {
     pub from: Option<SocketAddr>,
     /// When the device driver passed it to the kernel.
     pub stamp: Option<Stamp>,
-    /// Its remaining hop limit, if requested (`IP_RECVTTL`, `IPV6_RECVHOPLIMIT`).
-    pub hop_limit: Option<u8>,
 }
 
 /// An ICMP error or a local error about a sent packet.
@@ -90,22 +88,14 @@ pub fn enable_errors(socket: BorrowedFd<'_>, is_v4: bool) -> io::Result<()> {
 pub fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8], control: &mut Control) -> io::Result<Delivery> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     let received = system::receive(socket, buffer, control, flags)?;
-    let (mut stamp, mut hop_limit) = (None, None);
-    for message in received.messages(control) {
-        match (message.level, message.kind) {
-            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => stamp = system::stamp_at(message.data, 0),
-            (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
-                let number: Option<[u8; 4]> = message.data.get(..4).and_then(|bytes| bytes.try_into().ok());
-                hop_limit = number.and_then(|bytes| u8::try_from(i32::from_ne_bytes(bytes)).ok());
-            }
-            _ => {}
-        }
-    }
+    let stamps = received.messages(control).filter_map(|message| {
+        let is_stamp = (message.level, message.kind) == (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
+        is_stamp.then(|| system::stamp_at(message.data, 0)).flatten()
+    });
     Ok(Delivery {
         length: received.length,
         from: received.from(),
-        stamp,
-        hop_limit,
+        stamp: stamps.last(),
     })
 }
 

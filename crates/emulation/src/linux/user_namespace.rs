@@ -1,9 +1,8 @@
 //! User namespaces, which give an unprivileged process the capabilities for emulation (`user_namespaces(7)`).
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitStatus};
+use std::process::Command;
 
 use rustix::process::{getgid, getuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
@@ -14,7 +13,7 @@ use crate::error::{Error, system_error};
 /// Moves the process into a user namespace in which it has all capabilities, unless it has the required ones.
 ///
 /// # Errors
-/// [`Error::Permission`] if the system refuses, or if the process has several threads (see [`run_again`]).
+/// [`Error::Permission`] if the system refuses, or if the process has several threads (see [`inside`]).
 pub fn enter() -> Result<(), Error> {
     if missing_capabilities().is_empty() {
         return Ok(());
@@ -26,27 +25,6 @@ pub fn enter() -> Result<(), Error> {
         });
     }
     become_root_inside().map_err(refused)
-}
-
-/// Runs this program again with the same arguments in a user namespace in which it has all capabilities, and waits for
-/// it. It inherits the standard streams.
-///
-/// # Errors
-/// [`Error::Permission`] if the system refuses.
-pub fn run_again() -> Result<ExitStatus, Error> {
-    let system = |error| system_error("run this program again", error);
-    let arguments = std::fs::read("/proc/self/cmdline").map_err(system)?;
-    let arguments = arguments.strip_suffix(b"\0").unwrap_or(&arguments);
-    let mut arguments = arguments
-        .split(|&byte| byte == 0)
-        .map(std::ffi::OsStr::from_bytes);
-    let mut command = Command::new("/proc/self/exe");
-    if let Some(name) = arguments.next() {
-        command.arg0(name);
-    }
-    command.args(arguments);
-    inside(&mut command);
-    command.status().map_err(refused)
 }
 
 /// Makes a command run in a new user namespace in which it has all capabilities. It is killed with the thread that

@@ -56,8 +56,6 @@ pub struct Packet {
     pub protocol: u8,
     /// Length with the IP header according to that header.
     pub length: u32,
-    /// Remaining hop limit.
-    pub hop_limit: u8,
     /// Whether it is a fragment, including the first one.
     pub is_fragment: bool,
     /// The transport header.
@@ -104,17 +102,12 @@ impl Packet {
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (ip, _) = LaxIpSlice::from_slice(bytes).ok()?;
         // The offset is known only of fragments.
-        let (length, headers, hop_limit, fragment) = match &ip {
+        let (length, headers, fragment) = match &ip {
             LaxIpSlice::Ipv4(ip) => {
                 let header = ip.header();
                 let offset = header.fragments_offset();
                 let fragment = header.is_fragmenting_payload().then_some(offset);
-                (
-                    u32::from(header.total_len()),
-                    header.slice().len(),
-                    header.ttl(),
-                    fragment,
-                )
+                (u32::from(header.total_len()), header.slice().len(), fragment)
             }
             LaxIpSlice::Ipv6(ip) => {
                 let (header, extensions) = (ip.header(), ip.extensions());
@@ -126,12 +119,7 @@ impl Packet {
                         _ => None,
                     });
                 let length = u32::from(header.payload_length()) + 40;
-                (
-                    length,
-                    40 + extensions.slice().len(),
-                    header.hop_limit(),
-                    fragment,
-                )
+                (length, 40 + extensions.slice().len(), fragment)
             }
         };
         let (protocol, payload) = (ip.payload_ip_number(), ip.payload().payload);
@@ -142,7 +130,6 @@ impl Packet {
             destination: ip.destination_addr(),
             protocol: protocol.0,
             length,
-            hop_limit,
             is_fragment: fragment.is_some(),
             transport: above.flatten().unwrap_or(Transport::Other),
         })
@@ -203,7 +190,7 @@ pub(super) mod tests {
         let bytes = v4(6, ([10, 0, 0, 1], 4000), ([10, 0, 0, 2], 80), 0);
         let packet = Packet::parse(&bytes).unwrap();
         assert_eq!(packet.source.to_string(), "10.0.0.1");
-        assert_eq!((packet.length, packet.hop_limit), (60, 64));
+        assert_eq!(packet.length, 60);
         assert_eq!(packet.ports(), Some((4000, 80)));
         let Transport::Tcp {
             flags,

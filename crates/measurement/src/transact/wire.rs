@@ -92,7 +92,6 @@ mod tests {
                 destination: [10, 0, 0, 2].into(),
                 protocol: 6,
                 length: 40,
-                hop_limit: 64,
                 is_fragment: false,
                 transport,
             },

@@ -119,7 +119,6 @@ mod tests {
                 destination: address,
                 protocol: 17,
                 length: 28,
-                hop_limit: 64,
                 is_fragment: false,
                 transport: Transport::Other,
             },
