@@ -1,4 +1,4 @@
-"""How fast files go over loopback: longfat against the kernel's TCP, in turn, in one run.
+"""How fast files go over loopback: longfat, encrypted and not, against the kernel's TCP, in turn, in one run.
 
 Prints Gbit/s and CPU seconds a GiB of both, and their ratio pair by pair: a ratio holds where the
 machine's speed drifts, an absolute figure does not. Then what the relay forwards and adds, and a lossy path.
@@ -70,9 +70,11 @@ def kernel_tcp(file: Path) -> tuple[float, float]:
     return size * 8 / seconds / 1e9, cpu / (size / 2**30)
 
 
-def longfat(program: Path, mib: int, folder: Path) -> tuple[float, float, str]:
+def longfat(program: Path, mib: int, folder: Path, *words: str) -> tuple[float, float, str]:
     """Runs the loopback example; gives Gbit/s, CPU seconds a GiB of both ends, and what it printed."""
-    out = subprocess.run([program, str(mib), str(folder)], check=True, capture_output=True, text=True).stdout
+    out = subprocess.run(
+        [program, str(mib), str(folder), *words], check=True, capture_output=True, text=True
+    ).stdout
     rate = float(re.search(r"([\d.]+) Gbit/s", out)[1])  # type: ignore[index]
     cpu = sum(float(number) for number in re.findall(r"(?:send|receive) ([\d.]+)", out))
     return rate, cpu, out.strip()
@@ -98,10 +100,12 @@ def main() -> None:
         for _ in range(options.rounds):
             tcp, tcp_cpu = kernel_tcp(file)
             rate, cpu, _ = longfat(loopback, options.mib, folder)
+            plain, plain_cpu, _ = longfat(loopback, options.mib, folder, "insecure")
             ratios.append(rate / tcp)
             rates.append(rate)
             print(
-                f"longfat {rate:.2f} Gbit/s ({cpu:.2f} CPU s/GiB), kernel TCP {tcp:.2f} Gbit/s "
+                f"longfat {rate:.2f} Gbit/s ({cpu:.2f} CPU s/GiB), insecure {plain:.2f} Gbit/s "
+                f"({plain_cpu:.2f} CPU s/GiB), kernel TCP {tcp:.2f} Gbit/s "
                 f"({tcp_cpu:.2f} CPU s/GiB), ratio {rate / tcp:.2f}",
                 flush=True,
             )
