@@ -62,7 +62,7 @@ def send(
 
     \b
     Examples:
-      longfat send notes.pdf 127.0.0.1:9000 --code 0123ab-cdefgh-jkmnpq-rstvwx
+      longfat send notes.pdf 127.0.0.1:9000 --code ft0cxa-7kgrax-srk42p-z8jcn8
       longfat send big.bin 127.0.0.1:9000 --insecure --protocol go-back-n --window 64
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.quantities import duration
