@@ -31,11 +31,17 @@ pub fn record(histogram: &mut Histogram<u64>, duration: Duration) {
 /// Buckets of equal width per doubling, and the bits below their resolution: the layout of [`new`].
 const HALF_BITS: u32 = 10;
 const UNIT_BITS: u32 = 9;
+/// Durations that are counted together.
+const MOST_PENDING: usize = 256;
 
-/// Counts of durations in the buckets of a [histogram](Self::histogram), for frequent updates.
+/// Counts of durations in the buckets of a [histogram](Self::histogram). Only buckets with durations use memory, so a network
+/// can have a tally per flow.
 #[derive(Clone, Debug, Default)]
 pub struct DurationTally {
-    counts: Vec<u64>,
+    /// Buckets of durations that are not counted yet.
+    pending: Vec<u16>,
+    /// Buckets with durations, in order, and their counts.
+    counts: Vec<(u16, u32)>,
     /// Nanoseconds of the smallest and the largest value.
     least: Option<u64>,
     most: u64,
@@ -46,35 +52,43 @@ impl DurationTally {
     #[inline]
     pub fn record(&mut self, duration: Duration) {
         let nanos = duration.as_nanos().min(MOST_NANOS);
-        let index = Self::index(nanos);
-        if let Some(count) = self.counts.get_mut(index) {
-            *count += 1;
-        } else {
-            self.grow(index);
-        }
         self.least = Some(self.least.map_or(nanos, |least| least.min(nanos)));
         self.most = self.most.max(nanos);
+        self.pending.push(Self::bucket(nanos));
+        if self.pending.len() == MOST_PENDING {
+            self.count_pending();
+        }
     }
 
     /// Returns the bucket of a value.
     #[inline]
-    const fn index(nanos: u64) -> usize {
+    const fn bucket(nanos: u64) -> u16 {
         let doublings = (nanos | ((2 << (HALF_BITS + UNIT_BITS)) - 1)).ilog2() - HALF_BITS - UNIT_BITS;
-        let within = (nanos >> (UNIT_BITS + doublings)) as usize;
-        ((doublings as usize) << HALF_BITS) + within
+        let within = (nanos >> (UNIT_BITS + doublings)) as u16;
+        ((doublings as u16) << HALF_BITS) + within
     }
 
     /// Returns the smallest value of a bucket.
-    const fn value(index: usize) -> u64 {
-        let doublings = (index >> HALF_BITS).saturating_sub(1);
-        ((index - (doublings << HALF_BITS)) as u64) << (UNIT_BITS as usize + doublings)
+    const fn value(bucket: u16) -> u64 {
+        let doublings = (bucket >> HALF_BITS).saturating_sub(1);
+        ((bucket - (doublings << HALF_BITS)) as u64) << (UNIT_BITS as u16 + doublings)
     }
 
+    /// Counts the pending durations.
     #[cold]
-    fn grow(&mut self, index: usize) {
-        // Whole doublings, so that it grows rarely.
-        self.counts.resize((index | ((1 << HALF_BITS) - 1)) + 1, 0);
-        self.counts[index] = 1;
+    fn count_pending(&mut self) {
+        self.pending.sort_unstable();
+        // Later buckets have later places.
+        let mut place = 0;
+        for run in self.pending.chunk_by(|a, b| a == b) {
+            let (bucket, count) = (run[0], run.len() as u32);
+            place += self.counts[place..].partition_point(|&(known, _)| known < bucket);
+            match self.counts.get_mut(place) {
+                Some((known, total)) if *known == bucket => *total = total.saturating_add(count),
+                _ => self.counts.insert(place, (bucket, count)),
+            }
+        }
+        self.pending.clear();
     }
 
     /// Returns the histogram of the durations.
@@ -84,17 +98,19 @@ impl DurationTally {
         let Some(least) = self.least else {
             return histogram;
         };
+        let mut tally = self.clone();
+        tally.count_pending();
         // Never an error, as in `record`.
         let mut add = |value, count| {
             let _ = histogram.record_n(value, count);
         };
         // The extremes keep their values; the largest one comes first, so that the histogram grows once.
         add(self.most, 1);
-        let (first, last) = (Self::index(least), Self::index(self.most));
-        for index in first..=last {
-            let count = self.counts[index] - u64::from(index == last);
+        let last = Self::bucket(self.most);
+        for (bucket, count) in tally.counts {
+            let count = u64::from(count) - u64::from(bucket == last);
             if count > 0 {
-                add(Self::value(index).max(least), count);
+                add(Self::value(bucket).max(least), count);
             }
         }
         histogram
@@ -132,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_tally_is_the_same_histogram(nanos in prop::collection::vec((0_u64..1 << 20, 0_u32..24), 0..50)) {
+        fn a_tally_is_the_same_histogram(nanos in prop::collection::vec((0_u64..1 << 20, 0_u32..24), 0..1000)) {
             let mut histogram = new();
             let mut tally = DurationTally::default();
             for (nanos, shift) in nanos {
