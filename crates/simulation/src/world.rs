@@ -417,7 +417,10 @@ impl<W: WorldObserver> World<W> {
         }
         self.outcomes.sort_unstable_by_key(|outcome| outcome.number);
         for (group, pool) in self.round_trips.iter_mut().enumerate() {
-            let first = self.outcomes.iter_mut().find(|outcome| outcome.group as usize == group);
+            let first = self
+                .outcomes
+                .iter_mut()
+                .find(|outcome| outcome.group as usize == group);
             if let Some(first) = first {
                 first.rtt = pool.take();
             }
