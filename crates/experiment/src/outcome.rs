@@ -181,7 +181,7 @@ pub struct FlowOutcome {
     pub delivered: [u64; 2],
     /// Bytes read by both ends since the start of the flow.
     pub delivered_in_all: u64,
-    /// RTT samples of the sender in nanoseconds, if recorded. A simulation adds those of all flows of a group to its first flow.
+    /// RTT samples of the sender in nanoseconds, if recorded.
     pub rtt: RttHistogram,
     /// Answered requests.
     pub transactions: Vec<Transaction>,

@@ -30,29 +30,48 @@ pub fn simulate_trials<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = spec(spec_json)?;
     let flag = cancel.map(Cancel::flag);
-    let mut records = py.detach(|| records(spec, &numbers, flag.as_deref()))?;
-    let flows: Vec<_> = records
-        .iter_mut()
-        .map(|record| std::mem::take(&mut record.flows))
-        .collect();
-    let heights = flows.iter().map(|flows| (flows.len() as u32).to_le_bytes());
+    let batch = py.detach(|| records(spec, &numbers, flag.as_deref()).map(Batch::of))?;
     let found = PyDict::new(py);
-    found.set_item(
-        "heights",
-        PyBytes::new(py, &heights.flatten().collect::<Vec<u8>>()),
-    )?;
-    let flows = flows.concat();
-    let table = if flows.is_empty() {
-        Vec::new()
-    } else {
-        columns(&flows)
-    };
-    let table: PyResult<Vec<_>> = table.iter().map(|column| column_of(py, column)).collect();
-    found.set_item("flows", table?)?;
-    found.set_item("metrics", metrics_of(py, &records)?)?;
-    let errors: Vec<_> = records.iter().map(|record| record.error.as_deref()).collect();
-    found.set_item("errors", errors)?;
+    found.set_item("errors", batch.errors)?;
+    let metrics = PyDict::new(py);
+    for (name, values) in &batch.metrics {
+        metrics.set_item(name, PyBytes::new(py, values))?;
+    }
+    found.set_item("metrics", metrics)?;
+    found.set_item("heights", PyBytes::new(py, &batch.heights))?;
+    let flows: PyResult<Vec<_>> = batch.flows.iter().map(|column| column_of(py, column)).collect();
+    found.set_item("flows", flows?)?;
     Ok(found)
+}
+
+/// The results by columns, computed without the interpreter's lock.
+struct Batch {
+    errors: Vec<Option<String>>,
+    metrics: Vec<(String, Vec<u8>)>,
+    heights: Vec<u8>,
+    flows: Vec<Column>,
+}
+
+impl Batch {
+    fn of(mut records: Vec<TrialRecord>) -> Self {
+        let flows: Vec<_> = records
+            .iter_mut()
+            .map(|record| std::mem::take(&mut record.flows))
+            .collect();
+        let heights = flows.iter().map(|flows| (flows.len() as u32).to_le_bytes());
+        let heights = heights.flatten().collect();
+        let flows = flows.concat();
+        Self {
+            metrics: metrics_of(&records),
+            errors: records.into_iter().map(|record| record.error).collect(),
+            heights,
+            flows: if flows.is_empty() {
+                Vec::new()
+            } else {
+                columns(&flows)
+            },
+        }
+    }
 }
 
 fn records(mut spec: TrialSpec, numbers: &[u64], cancel: Option<&AtomicBool>) -> PyResult<Vec<TrialRecord>> {
@@ -73,21 +92,25 @@ fn records(mut spec: TrialSpec, numbers: &[u64], cancel: Option<&AtomicBool>) ->
     Ok(records)
 }
 
-fn metrics_of<'py>(py: Python<'py>, records: &[TrialRecord]) -> PyResult<Bound<'py, PyDict>> {
+/// Returns the values of each metric, in the order of names.
+fn metrics_of(records: &[TrialRecord]) -> Vec<(String, Vec<u8>)> {
     let all = || records.iter().filter_map(|record| record.metrics.as_ref());
     let names: BTreeSet<&String> = all().flat_map(|metrics| metrics.keys()).collect();
-    let found = PyDict::new(py);
-    for name in names {
-        let value = |record: &TrialRecord| {
-            let metrics = record.metrics.as_ref();
-            let value = metrics.and_then(|metrics| metrics.get(name).copied().flatten());
-            value.filter(|value| value.is_finite()).unwrap_or(f64::NAN)
-        };
-        let values = records.iter().map(|record| value(record).to_le_bytes());
-        let values: Vec<u8> = values.flatten().collect();
-        found.set_item(name, PyBytes::new(py, &values))?;
-    }
-    Ok(found)
+    let value = |record: &TrialRecord, name: &String| {
+        let metrics = record.metrics.as_ref();
+        let value = metrics.and_then(|metrics| metrics.get(name).copied().flatten());
+        value.filter(|value| value.is_finite()).unwrap_or(f64::NAN)
+    };
+    let bytes = |name: &String| {
+        records
+            .iter()
+            .flat_map(|record| value(record, name).to_le_bytes())
+            .collect()
+    };
+    names
+        .into_iter()
+        .map(|name| (name.clone(), bytes(name)))
+        .collect()
 }
 
 fn column_of<'py>(py: Python<'py>, column: &Column) -> PyResult<Bound<'py, PyDict>> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::accounts::accounts;
 use experiment::observation::Observation;
-use experiment::outcome::{FlowCounters, FlowOutcome, RttHistogram};
+use experiment::outcome::{FlowCounters, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::Series;
@@ -55,8 +55,6 @@ pub struct World<W: WorldObserver = ()> {
     memories: Vec<HostMemory>,
     schedule: Schedule,
     outcomes: Vec<FlowOutcome>,
-    /// RTT samples of the retired flows, by group.
-    round_trips: Vec<RttHistogram>,
     sampler: Sampler,
     measured_from: Instant,
     /// Number of measured flows that are incomplete or have not started.
@@ -111,7 +109,6 @@ impl<W: WorldObserver> World<W> {
             memories,
             schedule: Schedule::default(),
             outcomes: Vec::new(),
-            round_trips: Vec::new(),
             sampler,
             measured_from: Instant::ZERO + spec.workload.warm_up.unwrap_or_default(),
             outstanding: 0,
@@ -125,7 +122,6 @@ impl<W: WorldObserver> World<W> {
             .map(|route| world.network.route_links(route).count() as u8)
             .collect();
         world.network.observer_mut().started(&hops);
-        world.round_trips.resize_with(world.groups.len(), || None);
         world.prepare(spec);
         Ok(world)
     }
@@ -393,20 +389,8 @@ impl<W: WorldObserver> World<W> {
     fn retire_flow(&mut self, place: u32) {
         if let Some(flow) = self.flows[place as usize].take() {
             self.places[flow.number as usize] = GONE;
-            let mut outcome = outcome(flow);
-            self.pool_round_trips(&mut outcome);
-            self.outcomes.push(outcome);
+            self.outcomes.push(outcome(flow));
             self.free.push(place);
-        }
-    }
-
-    /// Moves the RTT samples of a flow into the histogram of its group. One per flow would need most of the memory of a trial
-    /// with many flows.
-    fn pool_round_trips(&mut self, outcome: &mut FlowOutcome) {
-        let Some(samples) = outcome.rtt.take() else { return };
-        match &mut self.round_trips[outcome.group as usize] {
-            Some(pool) => pool.add(&*samples).expect("all have the same bounds"),
-            pool => *pool = Some(samples),
         }
     }
 
@@ -416,15 +400,6 @@ impl<W: WorldObserver> World<W> {
             self.retire_flow(place);
         }
         self.outcomes.sort_unstable_by_key(|outcome| outcome.number);
-        for (group, pool) in self.round_trips.iter_mut().enumerate() {
-            let first = self
-                .outcomes
-                .iter_mut()
-                .find(|outcome| outcome.group as usize == group);
-            if let Some(first) = first {
-                first.rtt = pool.take();
-            }
-        }
     }
 
     fn control(&mut self) {
