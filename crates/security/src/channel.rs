@@ -20,7 +20,7 @@ pub enum OpenError {
     /// Not a protected frame.
     #[error("not a protected frame")]
     Malformed,
-    /// It has arrived before, or is too old to tell.
+    /// It has arrived before, or its number is below the replay window.
     #[error("replayed")]
     Replayed,
     /// The tag is wrong: a different key, or changed bytes.
