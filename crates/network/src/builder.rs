@@ -127,10 +127,10 @@ impl NetworkBuilder {
     ///
     /// The network must not change later. The counters of `exact` are exact at all times; those of the other links may
     /// include packets that are still on their way to the link. An observer would see events out of order, so a network
-    /// with one ignores this setting.
+    /// with one must not have cut-through.
     ///
     /// # Panics
-    /// [`build`](Self::build) panics if a link of `exact` does not exist.
+    /// Building panics if a link of `exact` does not exist, or with an observer.
     #[must_use]
     pub fn cut_through(mut self, exact: &[LinkId]) -> Self {
         self.exact = Some(exact.to_vec());
@@ -146,7 +146,11 @@ impl NetworkBuilder {
     /// Builds the network with an observer.
     #[must_use]
     pub fn build_observed<B: Body, O: Observer<B>>(self, observer: O) -> Network<B, O> {
-        let is_ahead = self.exact.as_ref().filter(|_| !O::ENABLED).map(|exact| {
+        assert!(
+            self.exact.is_none() || !O::ENABLED,
+            "cut-through does not call observers in order"
+        );
+        let is_ahead = self.exact.as_ref().map(|exact| {
             let exact: Vec<LinkId> = exact.iter().chain(&self.recorded).copied().collect();
             links_ahead(&self.routes, self.links.iter().map(|(_, spec)| spec), &exact)
         });

@@ -92,12 +92,14 @@ impl<W: WorldObserver> World<W> {
         let sampler = Sampler::new(spec, series, &plan.topology);
         let (accounts, account_of) = accounts(&plan.groups);
         let memories = memories(&plan.groups, plan.topology.hosts().len());
+        let builder = if W::ENABLED {
+            plan.builder
+        } else {
+            plan.builder.cut_through(plan.topology.bottlenecks())
+        };
         let mut world = Self {
             now: Instant::ZERO,
-            network: plan
-                .builder
-                .cut_through(plan.topology.bottlenecks())
-                .build_observed(watch),
+            network: builder.build_observed(watch),
             topology: plan.topology,
             groups: plan.groups,
             flows: Vec::new(),
