@@ -1,6 +1,6 @@
 //! Authenticated key exchange and protected frames of file transfers.
 //!
-//! A [`Guest`] opens a connection and a [`Gate`] admits it: a Noise handshake (`XX`, with `psk0` under a code) in
+//! An [`Initiator`] opens a connection and a [`Responder`] admits it: a Noise handshake (`XX`, with `psk0` under a code) in
 //! datagrams of their own. Both end with a [`Channel`], which protects the frames of `transport::arq`: their header
 //! stays readable, their payload is encrypted, and both are authenticated.
 //!
@@ -12,12 +12,12 @@
 mod channel;
 mod code;
 mod credentials;
-mod gate;
-mod guest;
+mod initiator;
 mod key;
 mod noise;
 mod packet;
 mod replay;
+mod responder;
 mod terms;
 mod text;
 mod traffic;
@@ -25,9 +25,9 @@ mod traffic;
 pub use channel::{Channel, OpenError};
 pub use code::Code;
 pub use credentials::Credentials;
-pub use gate::{Admission, Admitted, Gate};
-pub use guest::{Guest, HandshakeError, Welcomed};
+pub use initiator::{HandshakeError, Initiator, Welcomed};
 pub use key::{PublicKey, SecretKey, TrustedKeys};
 pub use packet::{HELLO_LENGTH, Reason, Refusal};
+pub use responder::{Admission, Admitted, Responder};
 pub use terms::{Proposal, Welcome};
 pub use traffic::Cipher;

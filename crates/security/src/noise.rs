@@ -19,9 +19,9 @@ const PROLOGUE: &[u8] = b"longfat transfer 1";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Sends the first message.
-    Opener,
+    Initiator,
     /// Replies.
-    Listener,
+    Responder,
 }
 
 /// Random bytes from a seed.
@@ -80,8 +80,8 @@ pub fn start(role: Role, credentials: &Credentials, connection: u32, seed: [u8; 
         builder = builder.psk(0, code).expect("set once");
     }
     let built = match role {
-        Role::Opener => builder.build_initiator(),
-        Role::Listener => builder.build_responder(),
+        Role::Initiator => builder.build_initiator(),
+        Role::Responder => builder.build_responder(),
     };
     built.expect("the pattern has all its keys")
 }
@@ -115,7 +115,7 @@ pub fn peer_key(state: &HandshakeState) -> Option<PublicKey> {
 pub fn channel(state: &mut HandshakeState, role: Role, cipher: Cipher) -> Channel {
     let (opener, listener) = state.dangerously_get_raw_split();
     match role {
-        Role::Opener => Channel::new(cipher, opener, listener),
-        Role::Listener => Channel::new(cipher, listener, opener),
+        Role::Initiator => Channel::new(cipher, opener, listener),
+        Role::Responder => Channel::new(cipher, listener, opener),
     }
 }

@@ -17,38 +17,38 @@ const TOKEN: std::ops::Range<usize> = 8..32;
 #[test]
 fn every_changed_bit_of_the_handshake_is_detected() {
     for (opener, listener) in both() {
-        let reference = complete(&mut guest(&opener), &mut gate(listener.clone())).unwrap();
+        let reference = complete(&mut initiator(&opener), &mut responder(listener.clone())).unwrap();
         for bit in (0..reference.hello.len() * 8).filter(|bit| !TOKEN.contains(&(bit / 8))) {
-            let (mut guest, mut gate) = (guest(&opener), gate(listener.clone()));
-            let mut hello = guest.poll_transmit(NOW).unwrap();
+            let (mut initiator, mut responder) = (initiator(&opener), responder(listener.clone()));
+            let mut hello = initiator.poll_transmit(NOW).unwrap();
             hello[bit / 8] ^= 1 << (bit % 8);
-            let Some(reply) = reply(&mut gate, &hello) else {
+            let Some(reply) = reply(&mut responder, &hello) else {
                 continue;
             };
-            assert!(!matches!(guest.handle(NOW, &reply), Ok(Some(_))), "bit {bit}");
+            assert!(!matches!(initiator.handle(NOW, &reply), Ok(Some(_))), "bit {bit}");
         }
         for bit in 0..reference.reply.len() * 8 {
-            let (mut guest, mut gate) = (guest(&opener), gate(listener.clone()));
-            let mut reply = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+            let (mut initiator, mut responder) = (initiator(&opener), responder(listener.clone()));
+            let mut reply = reply(&mut responder, &initiator.poll_transmit(NOW).unwrap()).unwrap();
             reply[bit / 8] ^= 1 << (bit % 8);
-            assert!(!matches!(guest.handle(NOW, &reply), Ok(Some(_))), "bit {bit}");
+            assert!(!matches!(initiator.handle(NOW, &reply), Ok(Some(_))), "bit {bit}");
             // The forgery does not end the handshake.
             reply[bit / 8] ^= 1 << (bit % 8);
-            assert!(guest.handle(NOW, &reply).unwrap().is_some(), "bit {bit}");
+            assert!(initiator.handle(NOW, &reply).unwrap().is_some(), "bit {bit}");
             assert!(
-                admit(&mut gate, &guest.poll_transmit(NOW).unwrap()).is_some(),
+                admit(&mut responder, &initiator.poll_transmit(NOW).unwrap()).is_some(),
                 "bit {bit}"
             );
         }
         for bit in 0..reference.finish.len() * 8 {
-            let (mut guest, mut gate) = (guest(&opener), gate(listener.clone()));
-            let reply = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
-            guest.handle(NOW, &reply).unwrap().unwrap();
-            let mut finish = guest.poll_transmit(NOW).unwrap();
+            let (mut initiator, mut responder) = (initiator(&opener), responder(listener.clone()));
+            let reply = reply(&mut responder, &initiator.poll_transmit(NOW).unwrap()).unwrap();
+            initiator.handle(NOW, &reply).unwrap().unwrap();
+            let mut finish = initiator.poll_transmit(NOW).unwrap();
             finish[bit / 8] ^= 1 << (bit % 8);
-            assert!(admit(&mut gate, &finish).is_none(), "bit {bit}");
+            assert!(admit(&mut responder, &finish).is_none(), "bit {bit}");
             finish[bit / 8] ^= 1 << (bit % 8);
-            assert!(admit(&mut gate, &finish).is_some(), "bit {bit}");
+            assert!(admit(&mut responder, &finish).is_some(), "bit {bit}");
         }
     }
 }
@@ -56,36 +56,36 @@ fn every_changed_bit_of_the_handshake_is_detected() {
 #[test]
 fn truncated_messages_are_ignored() {
     for (opener, listener) in both() {
-        let (mut guest, mut gate) = (guest(&opener), gate(listener));
-        let hello = guest.poll_transmit(NOW).unwrap();
+        let (mut initiator, mut responder) = (initiator(&opener), responder(listener));
+        let hello = initiator.poll_transmit(NOW).unwrap();
         for cut in 0..hello.len() {
-            assert_eq!(reply(&mut gate, &hello[..cut]), None);
+            assert_eq!(reply(&mut responder, &hello[..cut]), None);
         }
-        let reply = reply(&mut gate, &hello).unwrap();
+        let reply = reply(&mut responder, &hello).unwrap();
         for cut in 0..reply.len() {
-            assert!(guest.handle(NOW, &reply[..cut]).unwrap().is_none());
+            assert!(initiator.handle(NOW, &reply[..cut]).unwrap().is_none());
         }
-        guest.handle(NOW, &reply).unwrap().unwrap();
-        let finish = guest.poll_transmit(NOW).unwrap();
+        initiator.handle(NOW, &reply).unwrap().unwrap();
+        let finish = initiator.poll_transmit(NOW).unwrap();
         for cut in 0..finish.len() {
-            assert!(admit(&mut gate, &finish[..cut]).is_none());
+            assert!(admit(&mut responder, &finish[..cut]).is_none());
         }
-        assert!(admit(&mut gate, &finish).is_some());
+        assert!(admit(&mut responder, &finish).is_some());
     }
 }
 
 #[test]
 fn reordered_messages_are_ignored() {
     for (opener, listener) in both() {
-        let done = complete(&mut guest(&opener), &mut gate(listener.clone())).unwrap();
-        let (mut guest, mut gate) = (guest(&opener), gate(listener));
-        assert!(admit(&mut gate, &done.finish).is_none());
-        assert!(guest.handle(NOW, &done.finish).unwrap().is_none());
-        let hello = guest.poll_transmit(NOW).unwrap();
-        assert!(guest.handle(NOW, &hello).unwrap().is_none());
-        assert!(admit(&mut gate, &done.reply).is_none());
-        let reply = reply(&mut gate, &hello).unwrap();
-        assert!(guest.handle(NOW, &reply).unwrap().is_some());
+        let done = complete(&mut initiator(&opener), &mut responder(listener.clone())).unwrap();
+        let (mut initiator, mut responder) = (initiator(&opener), responder(listener));
+        assert!(admit(&mut responder, &done.finish).is_none());
+        assert!(initiator.handle(NOW, &done.finish).unwrap().is_none());
+        let hello = initiator.poll_transmit(NOW).unwrap();
+        assert!(initiator.handle(NOW, &hello).unwrap().is_none());
+        assert!(admit(&mut responder, &done.reply).is_none());
+        let reply = reply(&mut responder, &hello).unwrap();
+        assert!(initiator.handle(NOW, &reply).unwrap().is_some());
     }
 }
 
@@ -93,16 +93,16 @@ fn reordered_messages_are_ignored() {
 #[test]
 fn a_replayed_handshake_admits_nobody() {
     for (opener, listener) in both() {
-        let mut old = gate(listener.clone());
-        let done = complete(&mut guest(&opener), &mut old).unwrap();
-        let mut restarted = security::Gate::new(listener, [10; 32], 512, true);
-        for gate in [&mut old, &mut restarted] {
-            let fresh = reply(gate, &done.hello).unwrap();
+        let mut old = responder(listener.clone());
+        let done = complete(&mut initiator(&opener), &mut old).unwrap();
+        let mut restarted = security::Responder::new(listener, [10; 32], 512, true);
+        for responder in [&mut old, &mut restarted] {
+            let fresh = reply(responder, &done.hello).unwrap();
             assert_ne!(fresh, done.reply, "the listener's randomness repeats");
-            assert!(admit(gate, &done.finish).is_none());
+            assert!(admit(responder, &done.finish).is_none());
         }
         // An opener rejects a reply to an earlier handshake.
-        let mut other = guest_with(&opener, true, 7);
+        let mut other = initiator_with(&opener, true, 7);
         other.poll_transmit(NOW).unwrap();
         assert!(other.handle(NOW, &done.reply).unwrap().is_none());
         let end = other.poll_timeout() + foundation::Duration::from_secs(40);
@@ -113,22 +113,22 @@ fn a_replayed_handshake_admits_nobody() {
 #[test]
 fn reflected_messages_are_ignored() {
     for (opener, listener) in both() {
-        let mut guest = guest(&opener);
-        let hello = guest.poll_transmit(NOW).unwrap();
-        assert!(guest.handle(NOW, &hello).unwrap().is_none());
+        let mut initiator = initiator(&opener);
+        let hello = initiator.poll_transmit(NOW).unwrap();
+        assert!(initiator.handle(NOW, &hello).unwrap().is_none());
         // The listener's own reply, in a hello to itself.
-        let mut gate = gate(listener);
-        let reply = reply(&mut gate, &hello).unwrap();
+        let mut responder = responder(listener);
+        let reply = reply(&mut responder, &hello).unwrap();
         assert!(matches!(
-            gate.handle(NOW, address(2), &reply, false),
+            responder.handle(NOW, address(2), &reply, false),
             Admission::Ignore
         ));
         let mut forged = hello.clone();
         forged[32..32 + 48].copy_from_slice(&reply[8..56]);
-        let answer = gate.handle(NOW, address(2), &forged, false);
+        let answer = responder.handle(NOW, address(2), &forged, false);
         if let Admission::Reply(answer) = answer {
             assert!(
-                guest
+                initiator
                     .handle(NOW, &answer)
                     .map_or(true, |welcomed| welcomed.is_none())
             );
@@ -235,14 +235,14 @@ fn datagram(kind: u8, method: u8, message: &[u8], length: usize) -> Vec<u8> {
     out
 }
 
-/// Runs the opener's side of a handshake with `builder`; returns whether the gate of key 2 admits it.
+/// Runs the opener's side of a handshake with `builder`; returns whether the responder of key 2 admits it.
 fn is_admitted(builder: snow::Builder<'_>) -> bool {
     let mut state = builder.build_initiator().unwrap();
-    let mut gate = gate(keys(2, &[1]));
+    let mut responder = responder(keys(2, &[1]));
     let mut out = [0; 200];
     let length = state.write_message(&[1], &mut out).unwrap();
     let answer = reply(
-        &mut gate,
+        &mut responder,
         &datagram(10, 1, &out[..length], security::HELLO_LENGTH),
     )
     .unwrap();
@@ -251,7 +251,7 @@ fn is_admitted(builder: snow::Builder<'_>) -> bool {
     // A valid proposal: selective repeat, and the numbers 1 to 1.
     let proposal = [3, 0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1];
     let length = state.write_message(&proposal, &mut out).unwrap();
-    admit(&mut gate, &datagram(13, 0, &out[..length], 0)).is_some()
+    admit(&mut responder, &datagram(13, 0, &out[..length], 0)).is_some()
 }
 
 /// Key-compromise impersonation: the attacker stole the receiver's key (2), and claims to be the trusted sender (1).
@@ -266,17 +266,17 @@ fn a_stolen_receiver_key_does_not_impersonate_a_sender() {
     assert!(!is_admitted(attacker(3, 1)));
 }
 
-/// Runs the listener's side with `builder`; returns whether the guest of key 1 accepts it.
+/// Runs the listener's side with `builder`; returns whether the initiator of key 1 accepts it.
 fn is_accepted(builder: snow::Builder<'_>) -> bool {
     let mut state = builder.build_responder().unwrap();
-    let mut guest = guest(&keys(1, &[2]));
-    let hello = guest.poll_transmit(NOW).unwrap();
+    let mut initiator = initiator(&keys(1, &[2]));
+    let hello = initiator.poll_transmit(NOW).unwrap();
     let (mut payload, mut out) = ([0; 200], [0; 200]);
     let length = usize::from(hello[3]);
     state.read_message(&hello[32..32 + length], &mut payload).unwrap();
     let length = state.write_message(&[1, 0, 0, 1, 0], &mut out).unwrap();
     matches!(
-        guest.handle(NOW, &datagram(12, 0, &out[..length], 0)),
+        initiator.handle(NOW, &datagram(12, 0, &out[..length], 0)),
         Ok(Some(_))
     )
 }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use foundation::{Duration, Instant};
 use security::{
-    Admission, Admitted, Channel, Code, Credentials, Gate, Guest, HandshakeError, Proposal, SecretKey,
-    TrustedKeys, Welcomed,
+    Admission, Admitted, Channel, Code, Credentials, HandshakeError, Initiator, Proposal, Responder,
+    SecretKey, TrustedKeys, Welcomed,
 };
 use transport::arq::frame::{FrameType, Parameters};
 use transport::arq::{Frame, StreamRange};
@@ -48,31 +48,31 @@ pub const PROPOSAL: Proposal = Proposal {
     room: 1000,
 };
 
-pub fn guest_with(credentials: &Credentials, aes: bool, seed: u8) -> Guest {
+pub fn initiator_with(credentials: &Credentials, aes: bool, seed: u8) -> Initiator {
     let give_up = Duration::from_secs(30);
-    Guest::new(NOW, CONNECTION, credentials, PROPOSAL, aes, [seed; 32], give_up)
+    Initiator::new(NOW, CONNECTION, credentials, PROPOSAL, aes, [seed; 32], give_up)
 }
 
-pub fn guest(credentials: &Credentials) -> Guest {
-    guest_with(credentials, true, 8)
+pub fn initiator(credentials: &Credentials) -> Initiator {
+    initiator_with(credentials, true, 8)
 }
 
-pub fn gate(credentials: Credentials) -> Gate {
-    Gate::new(credentials, [9; 32], 512, true)
+pub fn responder(credentials: Credentials) -> Responder {
+    Responder::new(credentials, [9; 32], 512, true)
 }
 
-/// Returns what the gate replies to the guest's datagram.
-pub fn reply(gate: &mut Gate, datagram: &[u8]) -> Option<Vec<u8>> {
-    match gate.handle(NOW, address(1), datagram, false) {
+/// Returns what the responder replies to the initiator's datagram.
+pub fn reply(responder: &mut Responder, datagram: &[u8]) -> Option<Vec<u8>> {
+    match responder.handle(NOW, address(1), datagram, false) {
         Admission::Reply(reply) => Some(reply),
         Admission::Ignore => None,
         Admission::Admit(_) => panic!("admitted too early"),
     }
 }
 
-/// Returns whom the gate admits by the guest's datagram.
-pub fn admit(gate: &mut Gate, datagram: &[u8]) -> Option<Admitted> {
-    match gate.handle(NOW, address(1), datagram, false) {
+/// Returns whom the responder admits by the initiator's datagram.
+pub fn admit(responder: &mut Responder, datagram: &[u8]) -> Option<Admitted> {
+    match responder.handle(NOW, address(1), datagram, false) {
         Admission::Admit(admitted) => Some(*admitted),
         _ => None,
     }
@@ -87,12 +87,14 @@ pub struct Completed {
     pub listener: Admitted,
 }
 
-pub fn complete(guest: &mut Guest, gate: &mut Gate) -> Result<Completed, HandshakeError> {
-    let hello = guest.poll_transmit(NOW).unwrap();
-    let reply = reply(gate, &hello).unwrap();
-    let opener = guest.handle(NOW, &reply)?.expect("the gate's reply is authentic");
-    let finish = guest.poll_transmit(NOW).unwrap();
-    let listener = match gate.handle(NOW, address(1), &finish, false) {
+pub fn complete(initiator: &mut Initiator, responder: &mut Responder) -> Result<Completed, HandshakeError> {
+    let hello = initiator.poll_transmit(NOW).unwrap();
+    let reply = reply(responder, &hello).unwrap();
+    let opener = initiator
+        .handle(NOW, &reply)?
+        .expect("the responder's reply is authentic");
+    let finish = initiator.poll_transmit(NOW).unwrap();
+    let listener = match responder.handle(NOW, address(1), &finish, false) {
         Admission::Admit(admitted) => *admitted,
         Admission::Reply(refusal) => {
             let refusal = security::Refusal::decode(&refusal).unwrap();

@@ -1,7 +1,7 @@
 //! Handshakes of honest ends.
 
 use foundation::Duration;
-use security::{Cipher, Gate, HandshakeError, OpenError, Reason};
+use security::{Cipher, HandshakeError, OpenError, Reason, Responder};
 use transport::arq::frame::FrameType;
 use transport::arq::{Frame, StreamRange};
 
@@ -13,7 +13,7 @@ fn both_ends_agree_on_keys_and_terms() {
         (code(1), code(1), None),
         (keys(1, &[2]), keys(2, &[3, 1]), Some("number 1".to_owned())),
     ] {
-        let mut done = complete(&mut guest(&opener), &mut gate(listener)).unwrap();
+        let mut done = complete(&mut initiator(&opener), &mut responder(listener)).unwrap();
         assert_eq!(done.listener.proposal, PROPOSAL);
         assert_eq!(done.listener.connection, CONNECTION);
         assert_eq!(done.listener.name, name);
@@ -40,8 +40,8 @@ fn aes_requires_both_processors() {
         (true, false, Cipher::ChaCha20Poly1305),
         (false, true, Cipher::ChaCha20Poly1305),
     ] {
-        let mut gate = Gate::new(code(1), [9; 32], 512, listener);
-        let mut done = complete(&mut guest_with(&code(1), opener, 8), &mut gate).unwrap();
+        let mut responder = Responder::new(code(1), [9; 32], 512, listener);
+        let mut done = complete(&mut initiator_with(&code(1), opener, 8), &mut responder).unwrap();
         assert_eq!(done.opener.channel.cipher(), expected);
         assert_eq!(done.listener.channel.cipher(), expected);
         assert!(passes(&mut done.opener.channel, &mut done.listener.channel));
@@ -51,7 +51,7 @@ fn aes_requires_both_processors() {
 #[test]
 fn the_same_randomness_gives_the_same_bytes() {
     let run = |seed| {
-        let done = complete(&mut guest_with(&code(1), true, seed), &mut gate(code(1))).unwrap();
+        let done = complete(&mut initiator_with(&code(1), true, seed), &mut responder(code(1))).unwrap();
         (done.hello, done.reply, done.finish)
     };
     assert_eq!(run(8), run(8));
@@ -61,19 +61,19 @@ fn the_same_randomness_gives_the_same_bytes() {
 
 #[test]
 fn a_wrong_code_is_refused_without_state() {
-    let (mut guest, mut gate) = (guest(&code(1)), gate(code(2)));
-    let refusal = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+    let (mut initiator, mut responder) = (initiator(&code(1)), responder(code(2)));
+    let refusal = reply(&mut responder, &initiator.poll_transmit(NOW).unwrap()).unwrap();
     assert_eq!(
-        guest.handle(NOW, &refusal).unwrap_err(),
+        initiator.handle(NOW, &refusal).unwrap_err(),
         HandshakeError::Refused(Reason::WrongCode)
     );
-    assert_eq!(gate.half_open(), 0);
+    assert_eq!(responder.half_open(), 0);
 }
 
 #[test]
 fn keys_that_are_not_trusted_are_refused_by_either_end() {
     // The opener reveals its key only to a trusted listener.
-    let (mut first, mut listener) = (guest(&keys(1, &[3])), gate(keys(2, &[1])));
+    let (mut first, mut listener) = (initiator(&keys(1, &[3])), responder(keys(2, &[1])));
     let answer = reply(&mut listener, &first.poll_transmit(NOW).unwrap()).unwrap();
     assert_eq!(
         first.handle(NOW, &answer).unwrap_err(),
@@ -81,7 +81,7 @@ fn keys_that_are_not_trusted_are_refused_by_either_end() {
     );
     assert_eq!(first.poll_transmit(NOW), None);
 
-    let error = complete(&mut guest(&keys(1, &[2])), &mut gate(keys(2, &[3]))).err();
+    let error = complete(&mut initiator(&keys(1, &[2])), &mut responder(keys(2, &[3]))).err();
     assert_eq!(error, Some(HandshakeError::Refused(Reason::UntrustedKey)));
 }
 
@@ -91,10 +91,10 @@ fn a_different_method_is_refused() {
         (code(1), keys(2, &[1]), Reason::NeedsKey),
         (keys(1, &[2]), code(1), Reason::NeedsCode),
     ] {
-        let (mut guest, mut gate) = (guest(&opener), gate(listener));
-        let refusal = reply(&mut gate, &guest.poll_transmit(NOW).unwrap()).unwrap();
+        let (mut initiator, mut responder) = (initiator(&opener), responder(listener));
+        let refusal = reply(&mut responder, &initiator.poll_transmit(NOW).unwrap()).unwrap();
         assert_eq!(
-            guest.handle(NOW, &refusal).unwrap_err(),
+            initiator.handle(NOW, &refusal).unwrap_err(),
             HandshakeError::Refused(reason)
         );
     }
@@ -102,42 +102,42 @@ fn a_different_method_is_refused() {
 
 #[test]
 fn lost_datagrams_are_repeated() {
-    let (mut guest, mut gate) = (guest(&code(1)), gate(code(1)));
-    let lost = guest.poll_transmit(NOW).unwrap();
-    assert_eq!(guest.poll_transmit(NOW), None);
-    let later = guest.poll_timeout();
+    let (mut initiator, mut responder) = (initiator(&code(1)), responder(code(1)));
+    let lost = initiator.poll_transmit(NOW).unwrap();
+    assert_eq!(initiator.poll_transmit(NOW), None);
+    let later = initiator.poll_timeout();
     assert_eq!(later, NOW + Duration::from_secs(1));
-    let hello = guest.poll_transmit(later).unwrap();
+    let hello = initiator.poll_transmit(later).unwrap();
     assert_eq!(hello, lost);
-    let answer = reply(&mut gate, &hello).unwrap();
+    let answer = reply(&mut responder, &hello).unwrap();
     // The reply was lost: the same one again, without a second handshake.
-    assert_eq!(reply(&mut gate, &hello).unwrap(), answer);
-    assert_eq!(gate.half_open(), 1);
-    let welcomed = guest.handle(later, &answer).unwrap().unwrap();
+    assert_eq!(reply(&mut responder, &hello).unwrap(), answer);
+    assert_eq!(responder.half_open(), 1);
+    let welcomed = initiator.handle(later, &answer).unwrap().unwrap();
     assert_eq!(welcomed.rtt, None, "ambiguous after a retransmission");
-    assert!(guest.handle(later, &answer).unwrap().is_none());
-    let finish = guest.poll_transmit(later).unwrap();
-    let again = guest.poll_timeout();
-    assert_eq!(guest.poll_transmit(again).unwrap(), finish);
-    assert!(admit(&mut gate, &finish).is_some());
-    assert!(admit(&mut gate, &finish).is_none(), "admitted twice");
-    guest.confirm();
-    assert_eq!(guest.poll_transmit(again + Duration::from_secs(9)), None);
+    assert!(initiator.handle(later, &answer).unwrap().is_none());
+    let finish = initiator.poll_transmit(later).unwrap();
+    let again = initiator.poll_timeout();
+    assert_eq!(initiator.poll_transmit(again).unwrap(), finish);
+    assert!(admit(&mut responder, &finish).is_some());
+    assert!(admit(&mut responder, &finish).is_none(), "admitted twice");
+    initiator.confirm();
+    assert_eq!(initiator.poll_transmit(again + Duration::from_secs(9)), None);
 }
 
 #[test]
 fn silence_is_an_error() {
-    let mut guest = guest(&code(1));
+    let mut initiator = initiator(&code(1));
     let mut now = NOW;
     let mut sent = 0;
-    while guest.check(now).is_ok() {
-        sent += u32::from(guest.poll_transmit(now).is_some());
-        now = guest.poll_timeout();
+    while initiator.check(now).is_ok() {
+        sent += u32::from(initiator.poll_transmit(now).is_some());
+        now = initiator.poll_timeout();
     }
     assert_eq!(now, NOW + Duration::from_secs(30));
     assert!((14..18).contains(&sent), "{sent}");
     assert_eq!(
-        guest.check(now),
+        initiator.check(now),
         Err(HandshakeError::Silent(Duration::from_secs(30)))
     );
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use foundation::{Duration, Instant};
-use security::{Credentials, Guest, HandshakeError, Proposal, Reason, Refusal};
+use security::{Credentials, HandshakeError, Initiator, Proposal, Reason, Refusal};
 use transport::arq::{ArqConfig, Connection};
 
 use crate::clock::Clock;
@@ -68,7 +68,7 @@ pub fn run<A: Application>(
     let id = u32::from_ne_bytes([numbers[0], numbers[1], numbers[2], numbers[3]]);
     let first = u32::from_ne_bytes([numbers[4], numbers[5], numbers[6], numbers[7]]);
     let mut inbox = Inbox::new(SLOTS);
-    let (mut connection, wire, guest) = match protection {
+    let (mut connection, wire, initiator) = match protection {
         Protection::None => (
             Connection::open(clock.now(), id, first, config),
             Wire::Plain,
@@ -83,9 +83,9 @@ pub fn run<A: Application>(
                 first,
                 config,
             };
-            let (connection, wire, guest) =
+            let (connection, wire, initiator) =
                 opening.run(credentials, &mut inbox, &mut |now| tick(now, None))?;
-            (connection, wire, Some(guest))
+            (connection, wire, Some(initiator))
         }
     };
     if record_round_trips {
@@ -98,7 +98,7 @@ pub fn run<A: Application>(
         clock,
         inbox,
         session,
-        guest,
+        initiator,
         peer_responded: protection.is_secure(),
         refused: false,
     };
@@ -137,7 +137,7 @@ impl Opening<'_> {
         credentials: &Credentials,
         inbox: &mut Inbox,
         tick: &mut dyn FnMut(Instant) -> ControlFlow<()>,
-    ) -> Result<(Connection<ReceivedPayload>, Wire, Guest), Error> {
+    ) -> Result<(Connection<ReceivedPayload>, Wire, Initiator), Error> {
         let address = self.to;
         let failed = |source| Error::Handshake { address, source };
         let proposal = Proposal {
@@ -145,7 +145,7 @@ impl Opening<'_> {
             first: self.first,
             room: self.config.receive_buffer,
         };
-        let mut guest = Guest::new(
+        let mut initiator = Initiator::new(
             self.clock.now(),
             self.id,
             credentials,
@@ -156,16 +156,16 @@ impl Opening<'_> {
         );
         loop {
             let now = self.clock.now();
-            guest.check(now).map_err(failed)?;
+            initiator.check(now).map_err(failed)?;
             if tick(now).is_break() {
                 return Err(Error::Cancelled);
             }
-            if let Some(datagram) = guest.poll_transmit(now) {
+            if let Some(datagram) = initiator.poll_transmit(now) {
                 self.socket
                     .send(Peer::new(address), &datagram, datagram.len())
                     .or_else(|error| self.tolerate(error))?;
             }
-            let timeout = guest.poll_timeout().min(now + TICK) - self.clock.now();
+            let timeout = initiator.poll_timeout().min(now + TICK) - self.clock.now();
             wait::wait(self.socket.socket(), false, timeout);
             match self.socket.receive(inbox) {
                 Ok(_) => {}
@@ -177,13 +177,13 @@ impl Opening<'_> {
             let now = self.clock.now();
             for train in inbox.trains().filter(|train| train.from.address == address) {
                 for datagram in train.datagrams() {
-                    let Some(welcomed) = guest.handle(now, datagram).map_err(failed)? else {
+                    let Some(welcomed) = initiator.handle(now, datagram).map_err(failed)? else {
                         continue;
                     };
                     let numbers = (self.id, self.first);
                     let room = welcomed.welcome.room;
                     let connection = Connection::established(now, numbers, self.config, room, welcomed.rtt);
-                    return Ok((connection, Wire::Protected(Box::new(welcomed.channel)), guest));
+                    return Ok((connection, Wire::Protected(Box::new(welcomed.channel)), initiator));
                 }
             }
         }
@@ -210,7 +210,7 @@ struct Client<A> {
     inbox: Inbox,
     session: Session<A>,
     /// Repeats the last message of the handshake until the listener's first frame arrives.
-    guest: Option<Guest>,
+    initiator: Option<Initiator>,
     peer_responded: bool,
     refused: bool,
 }
@@ -255,7 +255,11 @@ impl<A: Application> Client<A> {
             }
             let mut until = next_tick.min(self.session.poll_timeout().unwrap_or(Instant::MAX));
             until = until.min(again_at.unwrap_or(Instant::MAX));
-            until = until.min(self.guest.as_ref().map_or(Instant::MAX, Guest::poll_timeout));
+            until = until.min(
+                self.initiator
+                    .as_ref()
+                    .map_or(Instant::MAX, Initiator::poll_timeout),
+            );
             wait::wait(
                 self.socket.socket(),
                 pumped == PumpOutcome::Full,
@@ -290,7 +294,7 @@ impl<A: Application> Client<A> {
                 if self.session.handle_datagram(now, datagram) {
                     self.peer_responded = true;
                     self.refused = false;
-                    self.guest = None;
+                    self.initiator = None;
                     self.pump(now)?;
                 } else if let Some(refusal) = Refusal::decode(datagram) {
                     self.handle_refusal(now, datagram, refusal.reason)?;
@@ -302,7 +306,11 @@ impl<A: Application> Client<A> {
 
     /// Sends the last message of the handshake when it is due.
     fn finish_handshake(&mut self, now: Instant) -> Result<(), Error> {
-        while let Some(datagram) = self.guest.as_mut().and_then(|guest| guest.poll_transmit(now)) {
+        while let Some(datagram) = self
+            .initiator
+            .as_mut()
+            .and_then(|initiator| initiator.poll_transmit(now))
+        {
             let sent = self.socket.send(self.session.peer(), &datagram, datagram.len());
             if let Err(error) = sent {
                 self.note_error(error)?;
@@ -315,8 +323,8 @@ impl<A: Application> Client<A> {
     /// without authentic frames.
     fn handle_refusal(&mut self, now: Instant, datagram: &[u8], reason: Reason) -> Result<(), Error> {
         let address = self.to;
-        if let Some(guest) = &mut self.guest {
-            let handled = guest.handle(now, datagram);
+        if let Some(initiator) = &mut self.initiator {
+            let handled = initiator.handle(now, datagram);
             return handled
                 .map(drop)
                 .map_err(|source: HandshakeError| Error::Handshake { address, source });

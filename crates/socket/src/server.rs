@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::{ControlFlow, Range};
 
 use foundation::{Duration, Instant};
-use security::{Admitted, Gate, Reason, Refusal};
+use security::{Admitted, Reason, Refusal, Responder};
 use transport::arq::codec::{self, Layout};
 use transport::arq::frame::{FrameType, Parameters, ResetReason};
 use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange};
@@ -95,7 +95,7 @@ enum Entrance {
     /// By a proof of their address.
     Plain(Listener),
     /// By a handshake.
-    Protected(Box<Gate>),
+    Protected(Box<Responder>),
 }
 
 impl Entrance {
@@ -103,8 +103,8 @@ impl Entrance {
         Ok(match protection {
             Protection::None => Self::Plain(Listener::new(random()?, window)),
             Protection::Secure(credentials) => {
-                let gate = Gate::new(credentials.clone(), random()?, window, wire::has_aes());
-                Self::Protected(Box::new(gate))
+                let responder = Responder::new(credentials.clone(), random()?, window, wire::has_aes());
+                Self::Protected(Box::new(responder))
             }
         })
     }
@@ -272,8 +272,8 @@ impl<S: Service> ServerLoop<'_, S> {
                     self.handle_plain_stranger(now, from, &frame, full);
                 }
             }
-            Entrance::Protected(gate) if is_protected => {
-                match gate.handle(now, from.address, datagram, full) {
+            Entrance::Protected(responder) if is_protected => {
+                match responder.handle(now, from.address, datagram, full) {
                     security::Admission::Reply(reply) => self.answer(from, Some(&reply)),
                     security::Admission::Admit(admitted) => self.admit(now, from, datagram, *admitted),
                     security::Admission::Ignore => {

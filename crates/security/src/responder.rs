@@ -60,7 +60,7 @@ struct HalfOpen {
 }
 
 /// The listening end.
-pub struct Gate {
+pub struct Responder {
     credentials: Credentials,
     tokens: Tokens,
     seed: [u8; 32],
@@ -71,9 +71,9 @@ pub struct Gate {
     half_open: VecDeque<HalfOpen>,
 }
 
-impl std::fmt::Debug for Gate {
+impl std::fmt::Debug for Responder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gate").finish_non_exhaustive()
+        f.debug_struct("Responder").finish_non_exhaustive()
     }
 }
 
@@ -87,8 +87,8 @@ fn host(address: SocketAddr) -> [u8; 8] {
     host
 }
 
-impl Gate {
-    /// Creates a gate. `seed` is random; `room` is the number of packets that a connection has room for; `aes` is
+impl Responder {
+    /// Creates a responder. `seed` is random; `room` is the number of packets that a connection has room for; `aes` is
     /// whether this processor has AES instructions.
     #[must_use]
     pub fn new(credentials: Credentials, seed: [u8; 32], room: u32, aes: bool) -> Self {
@@ -192,7 +192,7 @@ impl Gate {
                 }
                 Admission::Admit(Box::new(Admitted {
                     connection,
-                    channel: noise::channel(&mut opener.state, Role::Listener, opener.cipher),
+                    channel: noise::channel(&mut opener.state, Role::Responder, opener.cipher),
                     proposal,
                     name: self.credentials.name(&key),
                 }))
@@ -211,7 +211,7 @@ impl Gate {
         seed: [u8; 32],
         hello: &[u8],
     ) -> Option<(HandshakeState, Cipher, Vec<u8>)> {
-        let mut state = noise::start(Role::Listener, &self.credentials, connection, seed);
+        let mut state = noise::start(Role::Responder, &self.credentials, connection, seed);
         let aes = noise::read(&mut state, hello)?;
         let cipher = if self.aes && aes == [1] {
             Cipher::Aes128Gcm

@@ -59,7 +59,7 @@ enum Stage {
 
 /// The opening end. After every call, drain [`poll_transmit`](Self::poll_transmit), then see
 /// [`poll_timeout`](Self::poll_timeout).
-pub struct Guest {
+pub struct Initiator {
     connection: u32,
     credentials: Credentials,
     proposal: Proposal,
@@ -77,9 +77,9 @@ pub struct Guest {
     forged: bool,
 }
 
-impl std::fmt::Debug for Guest {
+impl std::fmt::Debug for Initiator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Guest").finish_non_exhaustive()
+        f.debug_struct("Initiator").finish_non_exhaustive()
     }
 }
 
@@ -94,7 +94,7 @@ pub struct Welcomed {
     pub rtt: Option<Duration>,
 }
 
-impl Guest {
+impl Initiator {
     /// Starts a handshake. `connection` and `seed` are random; `aes` is whether this processor has AES instructions. No
     /// reply for `give_up` is an error.
     #[must_use]
@@ -107,7 +107,7 @@ impl Guest {
         seed: [u8; 32],
         give_up: Duration,
     ) -> Self {
-        let mut state = noise::start(Role::Opener, credentials, connection, seed);
+        let mut state = noise::start(Role::Initiator, credentials, connection, seed);
         let message = noise::write(&mut state, &[aes.into()]);
         Self {
             connection,
@@ -165,7 +165,7 @@ impl Guest {
                     return Err(HandshakeError::Untrusted(key));
                 }
                 self.message = noise::write(state, &self.proposal.encode());
-                let channel = noise::channel(state, Role::Opener, welcome.cipher);
+                let channel = noise::channel(state, Role::Initiator, welcome.cipher);
                 let rtt = self.sent_at.map(|sent_at| now - sent_at);
                 self.stage = Stage::Finishing;
                 self.interval = rtt.map_or(INITIAL_TIMEOUT, |rtt| (rtt * 3).max(MIN_TIMEOUT));
