@@ -11,7 +11,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # Without the crate of benchmarks, whose dependencies take long to compile.
 CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
-.PHONY: help setup demo test test-rust test-python lint format reference bench bench-instructions clean
+.PHONY: help setup demo test test-rust test-python site lint format reference bench bench-instructions clean
 
 help:
 	@echo "make demo       set up, build, answer one question in 15 seconds"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-instructions"
 	@echo "                count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
 	@echo "make format     rewrite the sources in the project's format"
+	@echo "make site       build the documentation site into target/site"
 	@echo "make reference  rewrite the generated tables of docs/reference"
 	@echo "make clean      remove .venv, build products and caches (runs/ stays)"
 
@@ -35,6 +36,12 @@ $(VENV)/.packages: constraints.txt
 	@test -x $(BIN)/python || { echo "Setting up $(VENV) ..."; $(PYTHON) -m venv $(VENV); }
 	@echo "Installing the pinned Python packages ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement constraints.txt
+	@touch $@
+
+# The documentation site and the notebooks: more packages, which only the site and the tests use.
+$(VENV)/.site: constraints-site.txt $(VENV)/.packages
+	@echo "Installing the pinned packages of the site ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement constraints-site.txt
 	@touch $@
 
 # The wheel comes in two builds: optimised for use, and with the checks of the tests' profile, whose crates it shares.
@@ -74,10 +81,10 @@ test-rust: $(VENV)/.packages
 	  cargo test --locked --no-fail-fast $(CARGO_TESTED) --doc --quiet || status=1; \
 	  exit $$status
 
-test-python: $(VENV)/.native-dev
+test-python: $(VENV)/.native-dev $(VENV)/.site
 	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
 
-lint: $(VENV)/.packages
+lint: $(VENV)/.packages $(VENV)/.site
 	rustfmt --check $$(git ls-files '*.rs')
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	$(BIN)/ruff check
@@ -88,6 +95,12 @@ format: setup
 	rustfmt $$(git ls-files '*.rs')
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+# Any build of the native module serves: the site lists commands and names.
+site: $(VENV)/.site
+	@ls $(VENV)/.native* >/dev/null 2>&1 || $(MAKE) --no-print-directory setup
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file website/mkdocs.yml
+	@echo "target/site/index.html"
 
 reference: $(VENV)/.native-dev
 	$(BIN)/python -m tests.docs.reference
