@@ -37,6 +37,7 @@ LAYERS = (
         "worlds",
         "_endpoint",
     ),
+    ("interactive",),
     ("_native",),
 )
 """From top to bottom. Modules of one layer do not import each other."""

@@ -25,23 +25,15 @@ if TYPE_CHECKING:
 
     from longfat import mptcp
     from longfat._native import version
-    from longfat.api import (
-        GoBackN,
-        Path,
-        Protocol,
-        SelectiveRepeat,
-        StopAndWait,
-        Tcp,
-        Topology,
-        TransferError,
-        Trial,
-        run,
-        simulate,
-    )
+    from longfat.api.studies import run
+    from longfat.api.sweeps import sweep
+    from longfat.api.trials import TransferError, Trial, simulate
     from longfat.controllers import Acknowledgement, CongestionController, Loss
+    from longfat.presentation.displayed_run import Run
     from longfat.results import Cell, CellResult, Interval, RunResult, Verdict
     from longfat.runner import load_run
     from longfat.study import Study, StudyError, load_study
+    from longfat.study.tables import GoBackN, Path, Protocol, SelectiveRepeat, StopAndWait, Tcp, Topology
 
 __all__ = [
     "Acknowledgement",
@@ -53,6 +45,7 @@ __all__ = [
     "Loss",
     "Path",
     "Protocol",
+    "Run",
     "RunResult",
     "SelectiveRepeat",
     "StopAndWait",
@@ -68,16 +61,23 @@ __all__ = [
     "mptcp",
     "run",
     "simulate",
+    "sweep",
     "version",
 ]
 
-_HOMES = {
-    **dict.fromkeys(("Cell", "CellResult", "Interval", "RunResult", "Verdict"), "results"),
-    **dict.fromkeys(("Study", "StudyError", "load_study"), "study"),
-    **dict.fromkeys(("Acknowledgement", "CongestionController", "Loss"), "controllers"),
-    "load_run": "runner",
-    "version": "_native",
+_MODULES = {
+    "_native": "version",
+    "api.studies": "run",
+    "api.sweeps": "sweep",
+    "api.trials": "Trial TransferError simulate",
+    "controllers": "Acknowledgement CongestionController Loss",
+    "presentation.displayed_run": "Run",
+    "results": "Cell CellResult Interval RunResult Verdict",
+    "runner": "load_run",
+    "study": "Study StudyError load_study",
+    "study.tables": "GoBackN Path Protocol SelectiveRepeat StopAndWait Tcp Topology",
 }
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
@@ -85,7 +85,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "mptcp":
         return import_module(f"{__name__}.mptcp")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'api')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

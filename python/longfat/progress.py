@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from longfat.interactive import is_notebook
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,8 +122,55 @@ class Live:
         self._live.stop()
 
 
+class Notebook(Silent):
+    """A bar for each activity in the output of a notebook's cell, which disappears at the end."""
+
+    def __init__(self) -> None:
+        self._shown = importlib.import_module("IPython.display").display
+        self._handle: Any = None
+        self._rows: dict[str, tuple[str, float | None]] = {}
+        self._refreshed = 0.0
+
+    def show(self, key: str, text: str, part: float | None = None) -> None:
+        """Updates a line, at most every 0.1 s."""
+        self._rows[key] = (text, part)
+        if time.monotonic() - self._refreshed >= _REFRESH_EVERY_S:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        from html import escape
+
+        bars = (
+            ("" if part is None else f'<progress max="1" value="{part:.4f}"></progress> ') + escape(text)
+            for text, part in self._rows.values()
+        )
+        bundle = {"text/html": "<br>".join(bars), "text/plain": ""}
+        if self._handle is None:
+            self._handle = self._shown(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+        self._refreshed = time.monotonic()
+
+    def remove(self, key: str) -> None:
+        """Removes a line."""
+        self._rows.pop(key, None)
+        if self._handle is not None:
+            self._refresh()
+
+    def close(self) -> None:
+        """Removes all lines."""
+        self._rows.clear()
+        if self._handle is not None:
+            self._refresh()
+
+
 def display(*, log: bool = True) -> Display:
-    """Returns the display for this process's standard error; without `log` only a terminal shows progress."""
+    """Returns the display of this process: a notebook's, or that of standard error.
+
+    Without `log`, standard error shows progress only if it is a terminal.
+    """
+    if is_notebook():
+        return Notebook()
     if sys.stderr.isatty():
         from rich.console import Console
 

@@ -37,6 +37,7 @@ PAGES = (
     "docs/packetdrill.md",
     pytest.param("docs/path.md", marks=MACHINE),
     "docs/predict.md",
+    "docs/python.md",
     "docs/ttcp.md",
 )
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])

@@ -173,6 +173,19 @@ def protocol(kind: str) -> str:
     return _PROTOCOLS.get(kind, kind)
 
 
+def protocol_of(settings: Mapping[str, Any]) -> str:
+    """The name of a protocol with its controller and its window.
+
+    >>> protocol_of({"kind": "tcp", "congestion": "vegas"}), protocol_of({"kind": "go-back-n", "window": 8})
+    ('TCP Vegas', 'Go-Back-N, window 8')
+    """
+    control = settings.get("congestion")
+    control = control.get("kind") if isinstance(control, dict) else control
+    named = [protocol(str(settings.get("kind"))), *([protocol(label(control))] if control else [])]
+    window = settings.get("window")
+    return " ".join(named) + (f", window {window}" if window is not None else "")
+
+
 def _capitalised(key: str) -> str:
     return key.replace(".", " ").replace("_", " ").capitalize()
 

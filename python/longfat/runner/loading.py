@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from longfat.frames import stored
-from longfat.results import Cell, CellResult, RunResult
+from longfat.presentation.displayed_run import Run
+from longfat.results import Cell, CellResult
 from longfat.runner import store
 from longfat.runner.trial import trial_keys
 from longfat.study import Study, cells, load_study
@@ -95,12 +96,13 @@ def evaluate(
     environment: dict[str, Any],
     *,
     quick: bool,
-) -> RunResult:
+    interrupted: bool = False,
+) -> Run:
     """Returns the whole result, with the verdicts on the study's claims."""
     from longfat.analysis.claims import judge
     from longfat.presentation.verdicts import verdict
 
-    return RunResult(
+    return Run(
         study=study,
         folder=folder,
         cells=results,
@@ -109,10 +111,11 @@ def evaluate(
         quick=quick,
         records=records.measured,
         flows=Flows(folder, records.index) if store.parts(folder, "flows") else None,
+        interrupted=interrupted,
     )
 
 
-def load_run(folder: str | Path) -> RunResult:
+def load_run(folder: str | Path) -> Run:
     """Returns the result of a complete or interrupted run from its folder.
 
     Raises ValueError for a folder without a run.
@@ -135,4 +138,7 @@ def load_run(folder: str | Path) -> RunResult:
     records = read_records(study, planned, counts, folder, version)
     results = summarise(records.measured, planned)
     environment = about.get("environment", {})
-    return evaluate(study, records, results, folder, environment, quick=bool(about.get("quick")))
+    quick = bool(about.get("quick"))
+    # With a precision, the number of trials depends on the results.
+    complete = study.precision is not None or records.measured.height >= sum(counts)
+    return evaluate(study, records, results, folder, environment, quick=quick, interrupted=not complete)

@@ -10,7 +10,8 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from longfat import _native
-from longfat.results import Cell, CellResult, RunResult
+from longfat.presentation.displayed_run import Run
+from longfat.results import Cell, CellResult
 from longfat.runner import loading
 from longfat.runner.batches import Batches
 from longfat.runner.environment import environment
@@ -29,7 +30,15 @@ RUNS = Path("runs")
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C stopped the run; its records are kept. The text describes how to resume."""
+    """Ctrl-C stopped the run; its records are kept in `folder`. The text describes how to resume."""
+
+    def __init__(self, message: str, folder: Path) -> None:
+        super().__init__(message)
+        self.folder = folder
+
+    def partial(self) -> Run:
+        """Returns the result of the finished trials."""
+        return loading.load_run(self.folder)
 
 
 class MachineTooSlowError(OSError):
@@ -64,7 +73,7 @@ def run_study(
     quick: bool = False,
     reporter: Reporter | None = None,
     force: bool = False,
-) -> RunResult:
+) -> Run:
     """Runs every trial of a study without a record, and returns the result of all trials.
 
     Args:
@@ -201,7 +210,8 @@ def _run_worlds(
         except KeyboardInterrupt:
             reporter.finish()
             raise Interrupted(
-                f"stopped; {store.folder} has the finished trials: run the same command again to resume"
+                f"stopped; {store.folder} has the finished trials: run the same command again to resume",
+                store.folder,
             ) from None
         finally:
             reporter.finish()

@@ -168,6 +168,11 @@ class Study(BaseModel):
     _cuts: list[str] = PrivateAttr(default_factory=list)
     _dropped_sweeps: list[str] = PrivateAttr(default_factory=list)
 
+    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+        """Shortens the text of a study: its tables are in `text`."""
+        names = [entry.name for entry in self.protocols]
+        return [("name", self.name), ("title", self.title), ("protocols", names), ("sweep", list(self.sweep))]
+
     @property
     def name(self) -> str:
         """The file's stem; for a built-in study with its folder (`arq/loss`)."""

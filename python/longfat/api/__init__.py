@@ -1,0 +1,1 @@
+"""The Python API: every function and class is a name of the package `longfat`."""

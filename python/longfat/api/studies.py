@@ -1,0 +1,92 @@
+"""`run`: all trials of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+from longfat.study import Overrides, Study, load_study
+from longfat.study.plain import plain
+
+if TYPE_CHECKING:
+    from longfat.presentation.displayed_run import Run
+
+
+def run(
+    study: str | Path | Mapping[str, Any] | Study,
+    *,
+    worlds: Sequence[str] = (),
+    repeats: SupportsIndex | None = None,
+    settings: Mapping[str, Any] | None = None,
+    seed: SupportsIndex | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    quick: bool = False,
+    fresh: bool = False,
+    progress: bool | None = None,
+    force: bool = False,
+    report: bool = True,
+) -> Run:
+    """Runs the trials of a study that have no record yet, and returns the result of all.
+
+    Args:
+        study: A study file's path, a built-in study's name ("arq/loss"), its tables as a dict, or a `Study`.
+            A dict may contain objects (`Path`, `Tcp`), dicts, NumPy values and controller classes. An entry
+            of its protocols may be a name or a class ("cubic"), as in `simulate`.
+        worlds: Worlds to run in, instead of the study's.
+        repeats: Trials of each cell.
+        settings: Keys to change, as `--set` does: `{"path.loss": "2%"}`; a list becomes a sweep.
+        seed: Random seed.
+        jobs: Number of parallel trials; by default one per core.
+        out: Folder of the run; by default `runs/` and the study's name.
+        quick: Runs fewer cells and shorter trials, for an answer within half a minute; `study.cuts` of the
+            result lists the differences.
+        fresh: Removes this study's records first.
+        progress: Whether to show the progress; by default in a notebook or at a prompt.
+        force: Also runs trials above this machine's capacity, in worlds in wall time.
+        report: Whether to write `report.html` into the folder.
+
+    Returns:
+        Cells with intervals and claims with verdicts. `to_polars()` has one row for each trial,
+        `flows_to_polars()` one for each flow, both with plain names and SI numbers.
+
+    Raises:
+        ValueError: with file, key, value and what is allowed; also for the folder of another study.
+        OSError: if the folder is not writable.
+        KeyboardInterrupt: on Ctrl-C, after the finished records were written; another run resumes. At a
+            prompt or in a notebook, the result of the finished trials is returned instead, with `interrupted`
+            true.
+    """
+    from longfat.analysis.expectation import theory_problems
+    from longfat.interactive import is_interactive
+    from longfat.presentation.report import write_report
+    from longfat.progress import display
+    from longfat.runner import Interrupted, run_study
+    from longfat.runner.progress import Reporter
+
+    overrides = Overrides(
+        tuple(plain(settings or {}).items()),
+        tuple(plain([worlds] if isinstance(worlds, str) else worlds)),
+        plain(repeats),
+        plain(seed),
+        quick,
+        label="settings",
+    )
+    try:
+        result = run_study(
+            load_study(study, overrides, also=theory_problems),
+            folder=None if out is None else Path(out),
+            jobs=jobs,
+            fresh=fresh,
+            quick=quick,
+            reporter=Reporter(display()) if (is_interactive() if progress is None else progress) else None,
+            force=force,
+        )
+    except Interrupted as stop:
+        if not is_interactive():
+            raise
+        result = stop.partial()
+    if report:
+        write_report(result)
+    return result

@@ -1,0 +1,138 @@
+"""Results that display themselves: a short text, HTML with a table and a chart, and data frames."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from longfat.presentation.html import Content, Markup, bullets, render, tag
+
+if TYPE_CHECKING:
+    import polars
+
+MOST_LINES = 12
+"""Rows of a table in a text; the others are counted."""
+MOST_ROWS = 60
+"""Rows of a table in HTML."""
+
+
+@dataclass(frozen=True, repr=False)
+class TextTable:
+    """A table of formatted numbers. Its text is aligned, its HTML a table.
+
+    >>> TextTable(("loss", "goodput"), [["1%", "5.95 Mbit/s"]], right=(1,))
+    loss      goodput
+    1%    5.95 Mbit/s
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Collection[int] = ()
+
+    def lines(self, most: int | None = None) -> list[str]:
+        """Returns the lines of the text, the header first; `most` limits the rows."""
+        shown = self.rows if most is None or len(self.rows) <= most else self.rows[: most - 1]
+        widths = [max(map(len, column)) for column in zip(self.head, *shown, strict=True)]
+        lines = []
+        for row in (self.head, *shown):
+            cells = [
+                cell.rjust(width) if number in self.right else cell.ljust(width)
+                for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            lines.append("  ".join(cells).rstrip())
+        left = len(self.rows) - len(shown)
+        return [*lines, f"... {left} more rows"] if left else lines
+
+    def html(self) -> Markup:
+        """Returns the table as HTML, at most `MOST_ROWS` rows."""
+        shown = self.rows[:MOST_ROWS]
+        left = len(self.rows) - len(shown)
+        made = tag(
+            "table",
+            [
+                tag("thead", tag("tr", [tag("th", cell) for cell in self.head])),
+                tag("tbody", [tag("tr", [tag("td", cell) for cell in row]) for row in shown]),
+            ],
+        )
+        return render([made, tag("p", f"{left} more rows") if left else None])
+
+    def __repr__(self) -> str:
+        return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+class Displayed(abc.ABC):
+    """A result with a title, lines of text, a table, a chart and a data frame."""
+
+    @property
+    @abc.abstractmethod
+    def title(self) -> str:
+        """The result in one line."""
+
+    @abc.abstractmethod
+    def table(self) -> TextTable:
+        """Returns the main numbers as text."""
+
+    @abc.abstractmethod
+    def to_polars(self) -> polars.DataFrame:
+        """Returns the data as a frame, in SI units."""
+
+    def remarks(self) -> Sequence[str]:
+        """Returns lines below the table."""
+        return ()
+
+    def drawing(self) -> dict[str, Any] | None:
+        """Returns the main chart as Vega-Lite; None if there is nothing to draw."""
+        return None
+
+    def chart(self) -> Any:
+        """Returns the main chart as an Altair chart.
+
+        Raises:
+            ValueError: if there is nothing to draw.
+        """
+        return altair_chart(self.drawing())
+
+    def to_pandas(self) -> Any:
+        """Returns `to_polars` as a pandas data frame. Requires pandas and pyarrow."""
+        return self.to_polars().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """Returns `to_polars` as an Arrow table that shares its memory. Requires pyarrow.
+
+        Libraries that read Arrow's C stream (pyarrow, DuckDB, pandas, Altair) take the result itself.
+        """
+        return self.to_polars().to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_polars().__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return "\n".join([self.title, *self.table().lines(MOST_LINES), *self.remarks()])
+
+    def _repr_html_(self) -> str:
+        return render(
+            [tag("b", self.title), self.table().html(), bullets(self.remarks()), _svg(self.drawing())]
+        )
+
+
+def altair_chart(spec: dict[str, Any] | None) -> Any:
+    """Returns a Vega-Lite specification as an Altair chart. Raises ValueError for None."""
+    if spec is None:
+        raise ValueError("there is nothing to draw")
+    import altair as alt
+
+    with alt.data_transformers.disable_max_rows():
+        return alt.Chart.from_dict(spec)
+
+
+def _svg(spec: dict[str, Any] | None) -> Content:
+    if spec is None:
+        return None
+    from longfat.presentation.charts import render as render_chart
+
+    return Markup(render_chart(spec, "svg").decode())

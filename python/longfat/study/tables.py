@@ -1,0 +1,186 @@
+"""Tables of a study as objects: `Path(rate="10Mbit/s")`, `Tcp("vegas")`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from longfat.study.plain import plain, protocol_table
+from longfat.study.problems import Problem, StudyError, show
+from longfat.study.vocabulary import Section, canonical, check
+
+if TYPE_CHECKING:
+    from longfat.controllers import CongestionController
+
+
+class Table:
+    """Checked settings of one section; `longfat list` shows the keys."""
+
+    _section: ClassVar[Section]
+
+    def __init__(self, **settings: Any) -> None:
+        given = {key: value for key, value in settings.items() if value is not None}
+        self.settings: dict[str, Any] = table_of(given, self._section)
+        refuse(self._section, self.settings)
+
+    def to_study(self) -> dict[str, Any]:
+        """Returns the settings as the table of a study."""
+        return self.settings
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{key}={value!r}" for key, value in self.to_study().items())
+        return f"{type(self).__name__}({inner})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and (self._section, self.to_study()) == (
+            other._section,
+            other.to_study(),
+        )
+
+    def __hash__(self) -> int:
+        return hash((self._section, canonical(self.to_study())))
+
+
+class Path(Table):
+    """The path between two hosts.
+
+    Args:
+        **settings: The keys of a study's `[path]`, quantities as text with their unit: `rate` ("10Mbit/s"),
+            `delay` ("20ms", one way), `loss` ("1%"), `queue` ("100pkt"), `preset` ("lte") and more;
+            `longfat list path` shows all.
+
+    Raises:
+        ValueError: with the key, the value and what is allowed.
+
+    >>> Path(rate="10Mbit/s", delay="20ms", loss="1%")
+    Path(rate='10Mbit/s', delay='20ms', loss='1%')
+    """
+
+    _section = "path"
+
+
+class Topology(Table):
+    """Several hosts with routers and links between them.
+
+    Args:
+        kind: Shape: "dumbbell", "parking-lot", "star", "tree" or "free" (see `longfat list topologies`).
+        **settings: Keys of that shape; links are dicts with the keys of `Path`.
+
+    Raises:
+        ValueError: with the key, the value and what is allowed.
+
+    >>> Topology("dumbbell", pairs=2, bottleneck={"rate": "10Mbit/s", "delay": "20ms"})
+    Topology(kind='dumbbell', pairs=2, bottleneck={'rate': '10Mbit/s', 'delay': '20ms'})
+    """
+
+    _section = "topology"
+
+    def __init__(self, kind: str, **settings: Any) -> None:
+        super().__init__(kind=kind, **settings)
+
+
+class Protocol(Table):
+    """A protocol by its kind.
+
+    Args:
+        kind: Kind as in a study's `[[protocols]]` ("go-back-n"); `longfat list protocols` shows all.
+        name: Name in a study's tables; by default the congestion controller or the kind.
+        **settings: Keys of the protocol: `window` (packets, or "auto"), `mss` ("1024B"), `rto` ("adaptive",
+            "200ms"), ...
+
+    Raises:
+        ValueError: with the key, the value and what is allowed.
+
+    >>> Protocol("selective-repeat", window=8)
+    Protocol(kind='selective-repeat', window=8)
+    """
+
+    _section = "protocol"
+
+    def __init__(self, kind: str, *, name: str | None = None, **settings: Any) -> None:
+        super().__init__(kind=kind, **settings)
+        self.name = name
+
+    def to_study(self) -> dict[str, Any]:
+        """Returns the settings as an entry of a study's protocols."""
+        return self.settings if self.name is None else {"name": self.name, **self.settings}
+
+
+class StopAndWait(Protocol):
+    """Stop-and-wait: one packet, then its acknowledgement. Takes the keys of `Protocol`.
+
+    >>> StopAndWait(rto="200ms")
+    StopAndWait(kind='stop-and-wait', rto='200ms')
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("stop-and-wait", **settings)
+
+
+class GoBackN(Protocol):
+    """Go-Back-N: retransmits all packets of the window from a lost one on. Takes the keys of `Protocol`.
+
+    >>> GoBackN(window=8)
+    GoBackN(kind='go-back-n', window=8)
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("go-back-n", **settings)
+
+
+class SelectiveRepeat(Protocol):
+    """Selective repeat: retransmits only the lost packets of the window.
+
+    Takes the keys of `Protocol`.
+
+    >>> SelectiveRepeat(window="auto")
+    SelectiveRepeat(kind='selective-repeat', window='auto')
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__("selective-repeat", **settings)
+
+
+class Tcp(Protocol):
+    """TCP. Takes the keys of `Protocol` with kind "tcp".
+
+    Args:
+        congestion: Name of a controller ("reno", "vegas"), a class derived from `CongestionController`, or a
+            dict with kind and settings.
+        **settings: `profile` ("linux", "rfc", "ns3"), `ecn`, `receive_buffer`, ...
+
+    >>> Tcp("vegas", profile="rfc")
+    Tcp(kind='tcp', congestion='vegas', profile='rfc')
+    """
+
+    def __init__(
+        self,
+        congestion: str | type[CongestionController] | Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__("tcp", congestion=congestion, **settings)
+
+
+def protocol_settings(given: Any) -> dict[str, Any]:
+    """Returns the keys of a protocol, without its name in a study."""
+    table = protocol_table(plain(given, "protocol"))
+    if isinstance(table, dict):
+        table.pop("name", None)
+    return table_of(table, "protocol")
+
+
+def table_of(given: Any, section: Section) -> dict[str, Any]:
+    """Returns the settings of a section as plain data."""
+    table = plain(given, section)
+    if not isinstance(table, dict):
+        made = {"path": "Path", "topology": "Topology", "protocol": "Protocol"}.get(section)
+        hint = f" or an object such as longfat.{made}" if made else ""
+        raise StudyError("", [Problem(section, f"{show(table)}: must be a dict{hint}")])
+    return dict(table)
+
+
+def refuse(section: Section, settings: dict[str, Any]) -> None:
+    """Raises StudyError with every problem of a section's settings."""
+    found = [Problem(key, message) for key, message in check(section, settings)]
+    if found:
+        raise StudyError("", found)
