@@ -1,9 +1,11 @@
-"""How fast files go over loopback: longfat, encrypted and not, against the kernel's TCP, in turn, in one run.
+"""Transfers a file over loopback with longfat, encrypted and insecure, and compares with TCP and QUIC.
 
-Prints Gbit/s and CPU seconds a GiB of both, and their ratio pair by pair: a ratio holds where the
-machine's speed drifts, an absolute figure does not. Then what the relay forwards and adds, and a lossy path.
+Each round runs every transport once. longfat and TCP copy from file to file; the QUIC libraries (--peers)
+move bytes from memory to memory. Prints Gbit/s and CPU seconds per GiB of each end, then medians, and the
+medians of the ratios within a round: ratios hold when the machine's speed drifts, absolute figures do not.
+Without --peers, measurements of the relay and of lossy paths follow.
 
-Usage: python benchmarks/transfer.py [--mib 1024] [--rounds 3] [--dir DIR]
+Usage: python benchmarks/transfer.py [--mib 1024] [--rounds 3] [--dir DIR] [--peers]
 """
 
 from __future__ import annotations
@@ -16,34 +18,52 @@ import resource
 import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CHUNK = 1 << 20
 
 
+PEERS = ROOT / "benchmarks" / "quic-peers"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One transfer: Gbit/s, and CPU seconds per GiB of the sender and of the receiver."""
+
+    rate: float
+    send: float
+    receive: float
+
+    def __str__(self) -> str:
+        return f"{self.rate:.2f} Gbit/s, CPU s/GiB {self.send:.2f} + {self.receive:.2f}"
+
+
+def cargo_build(folder: Path, *arguments: str) -> Path:
+    """Builds a release of the package in `folder`; returns the folder of its programs."""
+    subprocess.run(["cargo", "build", "--release", "--locked", *arguments], cwd=folder, check=True)
+    metadata = subprocess.run(
+        ["cargo", "metadata", "--format-version", "1", "--no-deps"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+    ).stdout
+    return Path(json.loads(metadata)["target_directory"]) / "release"
+
+
 def build(*examples: str) -> list[Path]:
-    """Builds examples of the socket crate, and gives their programs."""
-    command = ["cargo", "build", "--release", "--locked", "--package", "longfat-socket"]
-    for example in examples:
-        command += ["--example", example]
-    subprocess.run(command, cwd=ROOT, check=True)
-    target = json.loads(
-        subprocess.run(
-            ["cargo", "metadata", "--format-version", "1", "--no-deps"],
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-        ).stdout
-    )["target_directory"]
-    return [Path(target) / "release" / "examples" / example for example in examples]
+    """Builds examples of the socket crate; returns their programs."""
+    names = [word for example in examples for word in ("--example", example)]
+    folder = cargo_build(ROOT, "--package", "longfat-socket", *names) / "examples"
+    return [folder / example for example in examples]
 
 
-def kernel_tcp(file: Path) -> tuple[float, float]:
-    """Sends `file` over TCP on loopback into another file; gives Gbit/s, and CPU s/GiB of both ends."""
+def kernel_tcp(file: Path) -> Transfer:
+    """Sends `file` over TCP on loopback into another file."""
     size = file.stat().st_size
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
@@ -66,18 +86,19 @@ def kernel_tcp(file: Path) -> tuple[float, float]:
         os.waitpid(child, 0)
         seconds = time.monotonic() - started
     after, end = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
-    cpu = sum(b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime for a, b in ((before, after), (own, end)))
-    return size * 8 / seconds / 1e9, cpu / (size / 2**30)
+    receive, send = (
+        (b.ru_utime + b.ru_stime - a.ru_utime - a.ru_stime) / (size / 2**30)
+        for a, b in ((before, after), (own, end))
+    )
+    return Transfer(size * 8 / seconds / 1e9, send, receive)
 
 
-def longfat(program: Path, mib: int, folder: Path, *words: str) -> tuple[float, float, str]:
-    """Runs the loopback example; gives Gbit/s, CPU seconds a GiB of both ends, and what it printed."""
-    out = subprocess.run(
-        [program, str(mib), str(folder), *words], check=True, capture_output=True, text=True
-    ).stdout
-    rate = float(re.search(r"([\d.]+) Gbit/s", out)[1])  # type: ignore[index]
-    cpu = sum(float(number) for number in re.findall(r"(?:send|receive) ([\d.]+)", out))
-    return rate, cpu, out.strip()
+def measured(program: Path, *words: object) -> Transfer:
+    """Runs a program that transfers over loopback, and reads what it prints."""
+    command = [str(program), *map(str, words)]
+    out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
+    rate, *cpu = (float(number) for number in re.findall(r"(?:^|send |receive )(\d+\.\d+)", out))
+    return Transfer(rate, *cpu)
 
 
 def main() -> None:
@@ -86,34 +107,51 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--mib", type=int, default=1024, help="size of the file")
-    parser.add_argument("--rounds", type=int, default=3, help="pairs of transfers")
-    parser.add_argument("--dir", type=Path, help="where the file and its copies lie")
+    parser.add_argument("--rounds", type=int, default=3, help="transfers of each transport")
+    parser.add_argument("--dir", type=Path, help="folder of the file and its copies")
+    parser.add_argument("--peers", action="store_true", help="compare with s2n-quic and quinn")
     options = parser.parse_args()
     loopback, relay, lossy = build("loopback", "relay", "lossy")
-    ratios, rates = [], []
+    transports: dict[str, Callable[[Path], Transfer]] = {
+        "longfat": lambda file: measured(loopback, options.mib, file.parent),
+        "longfat insecure": lambda file: measured(loopback, options.mib, file.parent, "insecure"),
+        "kernel TCP": kernel_tcp,
+    }
+    if options.peers:
+        peers = cargo_build(PEERS) / "quic-peers"
+        transports |= {
+            "s2n-quic": lambda _: measured(peers, "s2n-quic", options.mib),
+            "s2n-quic, MTU 9000": lambda _: measured(peers, "s2n-quic", options.mib, 9000),
+            "quinn": lambda _: measured(peers, "quinn", options.mib),
+        }
+    results: dict[str, list[Transfer]] = {name: [] for name in transports}
     with tempfile.TemporaryDirectory(dir=options.dir) as name:
-        folder = Path(name)
-        file = folder / "file"
+        file = Path(name) / "file"
         with file.open("wb") as out:
             for _ in range(options.mib):
                 out.write(os.urandom(CHUNK))
-        for _ in range(options.rounds):
-            tcp, tcp_cpu = kernel_tcp(file)
-            rate, cpu, _ = longfat(loopback, options.mib, folder)
-            plain, plain_cpu, _ = longfat(loopback, options.mib, folder, "insecure")
-            ratios.append(rate / tcp)
-            rates.append(rate)
-            print(
-                f"longfat {rate:.2f} Gbit/s ({cpu:.2f} CPU s/GiB), insecure {plain:.2f} Gbit/s "
-                f"({plain_cpu:.2f} CPU s/GiB), kernel TCP {tcp:.2f} Gbit/s "
-                f"({tcp_cpu:.2f} CPU s/GiB), ratio {rate / tcp:.2f}",
-                flush=True,
+        for number in range(options.rounds):
+            for transport, transfer in transports.items():
+                results[transport].append(transfer(file))
+                print(f"round {number + 1}: {transport}: {results[transport][-1]}", flush=True)
+    print(f"\nmedians of {options.rounds} rounds:")
+    for transport, transfers in results.items():
+        median = Transfer(
+            *(statistics.median(getattr(t, field.name) for t in transfers) for field in fields(Transfer))
+        )
+        ratio, plain = (
+            statistics.median(
+                ours.rate / theirs.rate for ours, theirs in zip(results[which], transfers, strict=True)
             )
-    print(f"median: longfat {statistics.median(rates):.2f} Gbit/s, ratio {statistics.median(ratios):.2f}")
+            for which in ("longfat", "longfat insecure")
+        )
+        print(f"{transport}: {median}; longfat is {ratio:.2f}x as fast, insecure {plain:.2f}x")
+    if options.peers:
+        return
     for program in (relay, lossy):
         print(f"\n{program.name}:", flush=True)
         subprocess.run([program], check=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,6 +3,7 @@
 //! `loopback [MIB] [DIR] [insecure]`: DIR holds the file and the copy; default 1024 MiB, the system's temporary
 //! directory. The transfer is encrypted unless `insecure` is given.
 
+use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -51,7 +52,10 @@ fn main() {
     let place = base.join(format!("longfat-loopback-{}", std::process::id()));
     std::fs::create_dir_all(place.join("to")).expect("a directory");
     let file = place.join("file");
-    std::fs::write(&file, vec![0x5a; mib << 20]).expect("a file");
+    let mut contents = std::fs::File::create(&file).expect("a file");
+    for _ in 0..mib {
+        contents.write_all(&[0x5a; 1 << 20]).expect("room");
+    }
     let mut child = Command::new(std::env::current_exe().expect("this program"))
         .args(["receive".into(), place.join("to")])
         .args(word.as_deref())
