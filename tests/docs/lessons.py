@@ -1,0 +1,106 @@
+"""The lessons: `python -m tests.docs.lessons` runs their commands and writes the outputs into the pages.
+
+Blocks marked `file: NAME` are written to files. Each console block has one command and its output.
+`<!-- calc: EXPRESSION = VALUE -->` is a number of the text that follows from others.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests import in_process
+
+FOLDER = Path(__file__).parents[2] / "docs" / "learn"
+COLUMNS = "100"
+"""The width of the outputs on the pages."""
+
+_BLOCK = re.compile(
+    r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+_CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
+_NAMES = re.compile(
+    r"RFC \d+|\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d|\]\([^)]*\)|(?:^# |\*\*|(?<=\? ))\d\. ",
+    re.MULTILINE,
+)
+"""Numbers that name something: documents, years, lessons, questions."""
+
+
+def pages() -> list[Path]:
+    """Returns the lessons in their order."""
+    return sorted(FOLDER.glob("[1-9]-*.md"))
+
+
+def rewritten(text: str) -> str:
+    """Returns a lesson with the outputs of its commands as they are now."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def one(match: re.Match[str]) -> str:
+            if match["file"]:
+                (Path(folder) / match["file"]).write_text(match["text"], encoding="utf-8")
+            elif match["kind"] == "console":
+                return f"```console\n{_shown(match['text'], Path(folder))}```"
+            return match[0]
+
+        return _BLOCK.sub(one, text)
+
+
+def _shown(block: str, folder: Path) -> str:
+    """Returns a command with its output, without the place of the report."""
+    command = block.partition("\n")[0]
+    done = in_process.run(folder, shlex.split(command)[2:])
+    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    lines = [line.rstrip() for line in done.stdout.splitlines() if not line.startswith("Report: ")]
+    return "\n".join([command, *lines]).rstrip() + "\n"
+
+
+def wrong_calculations(text: str) -> list[str]:
+    """Returns the calculations of a lesson whose value is wrong in its last digit."""
+    wrong = []
+    for match in _CALC.finditer(text):
+        names = {"ceil": math.ceil, "sqrt": math.sqrt, "cbrt": math.cbrt}
+        value = eval(match["expression"], {"__builtins__": {}}, names)  # the project's own pages
+        digits = len(match["value"].partition(".")[2])
+        if abs(value - float(match["value"])) > 0.5001 * 10**-digits:
+            wrong.append(f"{match[0]}: {value}")
+    return wrong
+
+
+def unsupported_numbers(text: str) -> list[str]:
+    """Returns the numbers in a lesson's text that no command, output, study or calculation has.
+
+    Exercises have numbers of their own.
+    """
+    known: set[str] = set()
+    for match in _BLOCK.finditer(text):
+        known |= set(_numbers(match["text"]))
+    for match in _CALC.finditer(text):
+        known |= {match["value"], *_numbers(match["expression"])}
+    text = text.partition("\n## Exercises")[0]
+    prose = _NAMES.sub("", re.sub(r"`[^`]*`", "", _CALC.sub("", _BLOCK.sub("", text))))
+    return [number for number in _numbers(prose) if number not in known]
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for match in re.finditer(r"(?<![A-Za-z_.\d])\d+(?:[.,]\d+)*", text):
+        yield match[0].replace(",", "")
+
+
+def write() -> None:
+    """Writes the outputs of all lessons, or of those named as arguments."""
+    os.environ["COLUMNS"] = COLUMNS
+    for page in pages():
+        if len(sys.argv) < 2 or any(name in page.name for name in sys.argv[1:]):
+            text = page.read_text(encoding="utf-8")
+            page.write_text(rewritten(text), encoding="utf-8")
+            print(page.name, *wrong_calculations(text), *unsupported_numbers(page.read_text()), sep="\n  ")
+
+
+if __name__ == "__main__":
+    write()

@@ -1,0 +1,35 @@
+"""The outputs and the numbers of the lessons come from runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.docs import lessons
+
+
+@pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
+def test_outputs_are_current(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", lessons.COLUMNS)
+    text = page.read_text(encoding="utf-8")
+    assert lessons.rewritten(text) == text, "python -m tests.docs.lessons rewrites the outputs"
+
+
+@pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
+def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert lessons.wrong_calculations(text) == []
+    assert lessons.unsupported_numbers(text) == []
+
+
+def test_wrong_numbers_are_found() -> None:
+    text = "It takes 12 ms.\n<!-- calc: 6 * 2 = 12 -->\n<!-- calc: 6 * 2 = 13 -->\nRFC 9438: 14 s, 1,500 B\n"
+    assert lessons.wrong_calculations(text) == ["<!-- calc: 6 * 2 = 13 -->: 12"]
+    assert lessons.unsupported_numbers(text) == ["14", "1500"]
+
+
+def test_every_lesson_has_a_prediction_an_experiment_and_a_solution() -> None:
+    assert len(lessons.pages()) == 8
+    for page in lessons.pages():
+        headings = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
+        assert headings == ["## Predict", "## Experiment", "## Solution", "## Exercises"]
