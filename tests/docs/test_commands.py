@@ -1,7 +1,9 @@
 """Commands, files and Python examples of README.md and docs/ work.
 
-Comments before a block mark it: `file: NAME` (write the block to this file), `append: NAME`, `skip: REASON`,
-`project: WHAT` (the block runs in the project's folder). Commands that are not run are parsed.
+Comments before a block mark it: `file: NAME` (write the block to this file), `append: NAME`, `skip: REASON`
+(it needs privileges, a host, two terminals), `minutes: REASON` (only `pytest -m minutes` runs it),
+`project: WHAT` (the block runs in the project's folder). All other blocks run. Commands that do not run are
+parsed.
 
 Built-in studies run with `--quick`, because the test is about the page.
 """
@@ -13,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,30 +25,21 @@ import typer
 from tests import in_process
 
 from longfat.cli.app import app
-from longfat.study import builtin
+from longfat.study import StudyError, builtin, load_study
 
 ROOT = Path(__file__).parents[2]
 MACHINE = pytest.mark.xdist_group("machine")
-"""Pages whose commands create network namespaces: other tests expect to find only their own."""
-PAGES = (
-    "README.md",
-    "docs/tutorial.md",
-    "docs/controllers.md",
-    pytest.param("docs/trace.md", marks=MACHINE),
-    pytest.param("docs/shell.md", marks=MACHINE),
-    pytest.param("docs/net.md", marks=MACHINE),
-    "docs/packetdrill.md",
-    pytest.param("docs/path.md", marks=MACHINE),
-    "docs/predict.md",
-    "docs/python.md",
-    "docs/ttcp.md",
-)
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)\s]+))?\)")
 TIMEOUT_S = 600
+RUNNABLE = ("console", "python", "sh")
+COVERED = ("docs/cookbook/", "docs/learn/")
+"""Folders whose commands test_cookbook.py and test_lessons.py run."""
+NETWORKS = ("docs/trace.md", "docs/shell.md", "docs/net.md", "docs/path.md", "docs/ping.md")
+"""Pages whose commands create network namespaces: other tests expect to find only their own."""
 
 
 def blocks(page: str) -> Iterator[tuple[str, str, str]]:
@@ -89,24 +83,67 @@ def run(command: str | list[str], folder: Path) -> None:
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_and_examples_of_a_page_run(page: str, tmp_path: Path) -> None:
+def pages(action: str | None = None) -> list[Any]:
+    """Returns the pages with runnable blocks that have this mark, by default with those that have none."""
+    found = []
+    for page in ALL_PAGES:
+        marks = [mark.partition(": ")[0] for mark, kind, _ in blocks(page) if kind in RUNNABLE]
+        wanted = action in marks if action else set(marks) - {"skip", "minutes"}
+        if wanted and not page.startswith(COVERED):
+            found.append(pytest.param(page, marks=[MACHINE] if page in NETWORKS else []))
+    return found
+
+
+def run_page(page: str, folder: Path, *, skipped: set[str]) -> int:
+    """Runs the blocks of a page but those with one of these marks, and returns their number."""
     tried = 0
     for mark, kind, text in blocks(page):
         action, _, name = mark.partition(": ")
         if action in ("file", "append"):
-            with (tmp_path / name).open("w" if action == "file" else "a", encoding="utf-8") as file:
+            with (folder / name).open("w" if action == "file" else "a", encoding="utf-8") as file:
                 file.write(text)
-        elif action == "skip":
+        elif action in skipped:
             continue
         elif kind == "console":
             for command in commands(text):
-                run(quick(command), ROOT if action == "project" else tmp_path)
+                run(quick(command), ROOT if action == "project" else folder)
                 tried += 1
         elif kind == "python":
-            run([sys.executable, "-P", "-c", text], tmp_path)
+            run([sys.executable, "-P", "-c", text], folder)
             tried += 1
-    assert tried > 0
+        else:
+            assert kind not in RUNNABLE, f"{page}: a block of {kind} needs a mark: {text}"
+    return tried
+
+
+@pytest.mark.parametrize("page", pages())
+def test_commands_and_examples_of_a_page_run(page: str, tmp_path: Path) -> None:
+    assert run_page(page, tmp_path, skipped={"skip", "minutes"}) > 0
+
+
+@pytest.mark.minutes
+@pytest.mark.parametrize("page", pages("minutes"))
+def test_long_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
+    assert run_page(page, tmp_path, skipped={"skip"}) > 0
+
+
+@pytest.mark.parametrize("page", ALL_PAGES)
+def test_studies_of_a_page_load(page: str, tmp_path: Path) -> None:
+    """Blocks of TOML with a title are whole studies, others parts of one."""
+    for mark, kind, text in blocks(page):
+        action, _, name = mark.partition(": ")
+        if action == "file":
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        if kind != "toml" or action in ("append", "skip"):
+            continue
+        if re.search(r"^title\s*=", text, re.MULTILINE):
+            (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+            try:
+                load_study(tmp_path / "study.toml")
+            except StudyError as error:
+                pytest.fail(f"{page}: {error}")
+        else:
+            tomllib.loads(text)
 
 
 @pytest.mark.parametrize("page", ALL_PAGES)
