@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from longfat.analysis.theory.latency import echo
-from longfat.cli.arguments.hops import read
+from longfat.api.hops import read
 from longfat.measurement.path_document import hops
 
 OTHER_SIZES = "250,450,850,1250"

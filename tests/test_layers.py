@@ -32,6 +32,7 @@ LAYERS = (
         "keys",
         "local_sockets",
         "named_classes",
+        "parameters",
         "progress",
         "snippets",
         "worlds",

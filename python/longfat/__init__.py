@@ -25,8 +25,13 @@ if TYPE_CHECKING:
 
     from longfat import mptcp
     from longfat._native import version
+    from longfat.api.links import MeasuredPath, path
+    from longfat.api.predictions import PredictedTime, predict
+    from longfat.api.round_trips import RoundTrips, ping
     from longfat.api.studies import run
     from longfat.api.sweeps import sweep
+    from longfat.api.traces import Traces, trace
+    from longfat.api.transactions import MeasuredTransactions, transact
     from longfat.api.trials import TransferError, Trial, simulate
     from longfat.controllers import Acknowledgement, CongestionController, Loss
     from longfat.presentation.displayed_run import Run
@@ -43,8 +48,12 @@ __all__ = [
     "GoBackN",
     "Interval",
     "Loss",
+    "MeasuredPath",
+    "MeasuredTransactions",
     "Path",
+    "PredictedTime",
     "Protocol",
+    "RoundTrips",
     "Run",
     "RunResult",
     "SelectiveRepeat",
@@ -53,22 +62,33 @@ __all__ = [
     "StudyError",
     "Tcp",
     "Topology",
+    "Traces",
     "TransferError",
     "Trial",
     "Verdict",
     "load_run",
     "load_study",
     "mptcp",
+    "path",
+    "ping",
+    "predict",
     "run",
     "simulate",
     "sweep",
+    "trace",
+    "transact",
     "version",
 ]
 
 _MODULES = {
     "_native": "version",
+    "api.links": "MeasuredPath path",
+    "api.predictions": "PredictedTime predict",
+    "api.round_trips": "RoundTrips ping",
+    "api.transactions": "MeasuredTransactions transact",
     "api.studies": "run",
     "api.sweeps": "sweep",
+    "api.traces": "Traces trace",
     "api.trials": "Trial TransferError simulate",
     "controllers": "Acknowledgement CongestionController Loss",
     "presentation.displayed_run": "Run",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import time
 from collections import deque
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from longfat.interactive import is_notebook
+from longfat.interactive import is_interactive, is_notebook
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -213,3 +215,13 @@ def clock(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def shower(display: Display, line: Callable[[Mapping[str, Any]], str]) -> Callable[[str], None]:
+    """Returns a function that shows the native part's progress reports, each as the text of `line`."""
+    return lambda report: display.show("", line(json.loads(report)))
+
+
+def watching(requested: bool | None) -> Display:
+    """Returns the display of a measurement; by default silent, except at a prompt or in a notebook."""
+    return display(log=False) if (is_interactive() if requested is None else requested) else Silent()

@@ -13,8 +13,8 @@ from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series_sequence import Piece, TimeSequence
-from longfat.cli.commands.trace import Trace, TraceChart, TraceFormat, View, draw
 from longfat.presentation import charts, series_charts, series_text
+from longfat.presentation.trace_drawing import OVER_TIME, Trace, View, draw
 
 ALL = ["window", "rtt", "queue", "goodput", "sequence"]
 
@@ -202,30 +202,30 @@ def of(*records: dict[str, Any]) -> list[Trace]:
     return [Trace(name, "sim", record, "t", "s") for name, record in zip("abcd", records, strict=False)]
 
 
-@pytest.mark.parametrize("chart", [chart for chart in TraceChart if chart is not TraceChart.LADDER])
-def test_every_chart_is_drawn_in_every_format(chart: TraceChart) -> None:
+@pytest.mark.parametrize("chart", [*OVER_TIME, "all"])
+def test_every_chart_is_drawn_in_every_format(chart: str) -> None:
     record = trace(flows=2, seconds=0.5)
-    text = draw(View(TraceFormat.TEXT, chart), of(record)).decode()
+    text = draw(View("text", chart), of(record)).decode()
     assert text.startswith("t\ns\n")
-    svg = draw(View(TraceFormat.SVG, chart, ("s2",), 0.1, 0.4), of(record))
+    svg = draw(View("svg", chart, ("s2",), 0.1, 0.4), of(record))
     assert svg.startswith(b"<svg")
 
 
 def test_pages_are_self_contained() -> None:
-    page = draw(View(TraceFormat.HTML, TraceChart.WINDOW), of(trace(seconds=0.5))).decode()
+    page = draw(View("html", "window"), of(trace(seconds=0.5))).decode()
     assert "cdn." not in page.split("<script", 1)[0]
     assert 'src="http' not in page
-    assert draw(View(TraceFormat.PNG, TraceChart.RTT), of(trace(seconds=0.5))).startswith(b"\x89PNG")
+    assert draw(View("png", "rtt"), of(trace(seconds=0.5))).startswith(b"\x89PNG")
 
 
 def test_protocols_are_overlaid_in_a_colour_each() -> None:
     both = of(trace(seconds=0.5), trace(seconds=0.5, lose_every=50))
-    (svg,) = [draw(View(TraceFormat.SVG, TraceChart.WINDOW), both).decode()]
+    (svg,) = [draw(View("svg", "window"), both).decode()]
     assert "s1 (a)" in svg
     assert "s1 (b)" in svg
     strokes = re.findall(r'aria-roledescription="line mark"[^>]*stroke="(#\w+)"', svg)
     assert len(set(strokes)) == 2
-    text = draw(View(TraceFormat.TEXT, TraceChart.ALL), both).decode()
+    text = draw(View("text", "all"), both).decode()
     for phrase in ("s1 (a)\n", "s1 (b)\n", "queue of bottleneck (b)", "s1 (a): ", "s1 (b): "):
         assert phrase in text
 
@@ -233,5 +233,5 @@ def test_protocols_are_overlaid_in_a_colour_each() -> None:
 def test_a_trial_without_samples_has_no_charts() -> None:
     record = json.loads(json.dumps(trace(seconds=0.2)))
     del record["series"]
-    with pytest.raises(ValueError, match="--chart window"):
-        draw(View(TraceFormat.TEXT, TraceChart.WINDOW), of(record))
+    with pytest.raises(ValueError, match="chart: window"):
+        draw(View("text", "window"), of(record))

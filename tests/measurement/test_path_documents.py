@@ -12,10 +12,10 @@ from tests.analysis.known_path import SIZES, Truth
 
 from longfat.analysis.inference.links import infer
 from longfat.analysis.inference.samples import Samples
-from longfat.cli.commands.path import _rows
 from longfat.measurement.path import Progress
 from longfat.measurement.path_document import document, hops, measured
 from longfat.measurement.path_samples import SampleFile
+from longfat.presentation.path_table import rows as _rows
 from longfat.study.path_model import PathModel, read, write
 from longfat.study.units import parse
 

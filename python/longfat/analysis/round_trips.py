@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
 
+from longfat.analysis import binomial
+from longfat.analysis.confidence import CONFIDENCE
 from longfat.analysis.inference import lines
-from longfat.analysis.statistics import CONFIDENCE
 from longfat.results import Interval, known
 
 _LINE_FROM = 4
@@ -43,8 +43,8 @@ def quantile(samples: Sequence[float], share: float) -> Interval:
     value = float(np.quantile(ordered, share))
     # The number of samples below the quantile is between `low` and `high`, except for the tails.
     tail = (1 - CONFIDENCE) / 2
-    low, high = (int(stats.binom.ppf(at, n, share)) for at in (tail, 1 - tail))
-    if stats.binom.cdf(low, n, share) > tail:
+    low, high = (binomial.ppf(at, n, share) for at in (tail, 1 - tail))
+    if binomial.cdf(low, n, share) > tail:
         low -= 1
     below = float(ordered[low]) if low >= 0 else math.nan
     above = float(ordered[high]) if high < n else math.nan
@@ -61,8 +61,8 @@ def share(count: int, of: int) -> Interval:
     if of == 0:
         return Interval(math.nan, math.nan, math.nan)
     tail = (1 - CONFIDENCE) / 2
-    low = 0.0 if count == 0 else float(special.betaincinv(count, of - count + 1, tail))
-    high = 1.0 if count == of else float(special.betaincinv(count + 1, of - count, 1 - tail))
+    low = 0.0 if count == 0 else binomial.inverse_beta(count, of - count + 1, tail)
+    high = 1.0 if count == of else binomial.inverse_beta(count + 1, of - count, 1 - tail)
     return Interval(count / of, low, high)
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from longfat.parameters import ParameterError
+
 if TYPE_CHECKING:
     import polars
 
@@ -102,13 +104,13 @@ def flow_names(flows: polars.DataFrame) -> dict[int, str]:
 
 
 def named(name: str, names: Mapping[int, str]) -> int:
-    """Returns the number of the flow with this name; raises ValueError with the allowed names."""
+    """Returns the number of the flow with this name; raises ParameterError with the allowed names."""
     from longfat.study.vocabulary import allowed
 
     for number, known in names.items():
         if known == name:
             return number
-    raise ValueError(f'--flow: this trial has no flow "{name}"; {allowed(name, list(names.values()))}')
+    raise ParameterError("flow", f'this trial has no flow "{name}"; {allowed(name, list(names.values()))}')
 
 
 def _samples(name: str, raw: Mapping[str, Any], columns: Iterable[str]) -> Samples:
@@ -131,7 +133,7 @@ def _meaningful(flow: Samples) -> Samples:
 
 
 def choose(series: Series, flows: Sequence[str]) -> Series:
-    """Selects flows by name (all by default); raises ValueError with the allowed names."""
+    """Selects flows by name (all by default); raises ParameterError with the allowed names."""
     names = {flow.number: flow.name for flow in series.flows}
     numbers = {named(name, names) for name in flows} or set(names)
     return replace(series, flows=tuple(one for one in series.flows if one.number in numbers))

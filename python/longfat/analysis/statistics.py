@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import polars as pl
 
+from longfat.analysis.confidence import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
 from longfat.results import Cell, CellResult, Interval
 
 if TYPE_CHECKING:
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
-CONFIDENCE = 0.95
-"""The confidence level of every interval."""
 
 BOOTSTRAP_FROM = 30
 """Number of trials from which the interval of a mean is the BCa bootstrap."""

@@ -51,7 +51,7 @@ def _guarded() -> int:
     except ValueError as error:
         if os.environ.get(DEBUG):
             raise
-        _report(str(error))
+        _report(_of_options(error))
         return BAD_INPUT
     except OSError as error:
         _report(describe(error))
@@ -66,6 +66,19 @@ def _guarded() -> int:
             raise
         _report(f"internal error, please report it (traceback: {DEBUG}=1): {type(error).__name__}: {error}")
         return SYSTEM_ERROR
+
+
+_OPTIONS = {"first": "--from", "last": "--to", "host": "HOST", "settings": "--set"}
+"""Options and arguments whose name differs from the parameter of the function."""
+
+
+def _of_options(error: ValueError) -> str:
+    """Returns an error with the name of the option instead of the function's parameter."""
+    from longfat.parameters import ParameterError
+
+    if not isinstance(error, ParameterError):
+        return str(error)
+    return error.named(lambda name: _OPTIONS.get(name, f"--{name.replace('_', '-')}"))
 
 
 def _command(error: BaseException) -> str:

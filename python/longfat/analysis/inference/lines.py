@@ -11,7 +11,6 @@ import functools
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 Array = NDArray[np.float64]
 
@@ -75,6 +74,8 @@ def resampled(x: Array, y: Array, random: np.random.Generator) -> tuple[Array, A
 
 @functools.lru_cache(maxsize=64)
 def _tails(freedom: int) -> float:
+    from scipy import special
+
     return float(special.stdtrit(freedom, 0.975) / special.ndtri(0.975))
 
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from longfat.api.defaults import ECHO_PORT
 from longfat.cli.arguments.options import AsJson
-from longfat.cli.measuring import ECHO_PORT
 
 
 def echo(
@@ -45,11 +45,10 @@ def echo(
       longfat echo --bind 0.0.0.0 --rate 1000
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.api.quantities import duration
     from longfat.cli.arguments import addresses
-    from longfat.cli.arguments.quantities import duration
-    from longfat.cli.measuring import shower
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.progress import display
+    from longfat.progress import display, shower
 
     try:
         host = ipaddress.ip_address(bind)
@@ -60,7 +59,7 @@ def echo(
         "per_source": rate,
         "in_all": total_rate,
         "connections": connections,
-        "idle": duration("--idle", idle, 0.01, 3600),
+        "idle": duration("idle", idle, 0.01, 3600),
     }
     first: dict[str, Any] = {}
     progress = display(log=False)

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from longfat.api.defaults import ECHO_PORT, PingProtocol
 from longfat.cli.arguments.options import AsJson, IPv4Only, IPv6Only, ReportFile, SamplesFile
-from longfat.cli.measuring import ECHO_PORT
-
-if TYPE_CHECKING:
-    from longfat.analysis.ping_summary import Summary
-
-
-class Requests(StrEnum):
-    """Kinds of requests."""
-
-    ICMP = "icmp"
-    UDP = "udp"
-    TCP = "tcp"
 
 
 def ping(
@@ -32,9 +19,9 @@ def ping(
     ] = None,
     count: Annotated[int, typer.Option(min=1, max=1_000_000, help="Requests of each size.")] = 10,
     protocol: Annotated[
-        Requests,
+        PingProtocol,
         typer.Option(help="ICMP echo, UDP to longfat echo or a closed port, or TCP handshake."),
-    ] = Requests.ICMP,
+    ] = "icmp",
     port: Annotated[
         int | None,
         typer.Option(
@@ -78,185 +65,44 @@ def ping(
       longfat ping 127.0.0.1 --sizes 8,100..1400:100 --out round-trips.html
       longfat ping 127.0.0.1 --flood --count 1000 --json
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat import _native
-    from longfat.analysis.ping_summary import rows, summarise
+    from longfat.api.round_trips import ping as measure
     from longfat.cli import measuring
     from longfat.cli.arguments.formats import require_suffix
-    from longfat.cli.arguments.quantities import duration
-    from longfat.cli.arguments.sizes import read
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.files import write_whole
     from longfat.presentation import tables
-    from longfat.presentation.formatting import quantity
-    from longfat.progress import display
 
-    requested = read("--sizes", sizes) if sizes is not None else ((0,) if protocol is Requests.TCP else (56,))
-    if protocol is Requests.TCP and port is None:
-        raise ValueError("--protocol tcp requires --port")
     require_suffix("--samples", samples, ".parquet", ".csv")
     require_suffix("--out", out, ".html", ".htm")
-    options = {
-        "host": host,
-        "port": port or ECHO_PORT,
-        "version": measuring.ip_version(four, six),
-        "protocol": protocol.value,
-        "sizes": requested,
-        "count": count,
-        "interval": 0.01 if flood else duration("--interval", interval, 0.0002, 3600),
-        "flood": rate if flood else None,
-        "window": window or (1 if flood else 64),
-        "timeout": duration("--timeout", timeout, 0.001, 3600),
-        "whole": whole,
-        "spin": spin,
-    }
-    total = len(requested) * count
-
-    def line(now: Mapping[str, Any]) -> str:
-        last = f", last {now['size']} B after {quantity(now['last_s'], 's')}" if now["answered"] else ""
-        return f"{now['sent']} of {total} sent, {now['answered']} answered{last}"
-
-    progress = display(log=False)
     interrupt_on_sigterm()
-    try:
-        report = json.loads(_native.ping(json.dumps(options), measuring.shower(progress, line)))
-    finally:
-        progress.close()
-    found = rows(report)
-    summary = summarise(found)
-    result = document(host, protocol.value, report, summary)
-    if samples is not None and found:
-        measuring.write_samples(samples, found)
-    if out is not None and summary.answered:
-        write_whole(out, page(result, summary).encode())
-    if as_json:
-        typer.echo(json.dumps(result, indent=2))
-    else:
-        if summary.sizes:
-            head, *body = table(summary)
-            tables.show(tables.table(*head, right=range(len(head)), rows=body))
-        for text in result["notes"]:
-            typer.echo(text)
-    if not summary.answered and not report["interrupted"]:
-        typer.echo(f"longfat: {failure(host, protocol, summary)}", err=True)
-    measuring.finish(interrupted=report["interrupted"], measured=summary.answered > 0)
-
-
-def document(host: str, protocol: str, report: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
-    """Returns the results without the samples, for `--json`."""
-    return {
-        "host": host,
-        "address": report["address"],
-        "protocol": protocol,
-        "method": report["method"],
-        "clock": summary.clock,
-        "took_s": report["took_s"],
-        "interrupted": report["interrupted"],
-        "sizes": [one.to_json() for one in summary.sizes],
-        "line": summary.line.to_json() if summary.line is not None else None,
-        "errors": summary.errors,
-        "notes": notes(report, summary),
-    }
-
-
-def failure(host: str, protocol: Requests, summary: Summary) -> str:
-    """Returns why there is no result, as one line."""
-    if summary.errors:
-        return f"no request reached {host}: {', '.join(summary.errors)}"
-    hint = {
-        Requests.ICMP: "hosts and firewalls may drop echo requests: try --protocol tcp --port 443, or udp",
-        Requests.UDP: "start longfat echo there and open the port in firewalls",
-        Requests.TCP: "a firewall drops the SYN, or the host is down",
-    }[protocol]
-    return f"{host} did not answer: {hint}"
-
-
-def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
-    """Returns remarks about the table, one line each."""
-    from longfat.presentation.formatting import digits, quantity
-
-    found: list[str] = []
-    if not summary.sizes:
-        return found
-    if summary.clock == "kernel" and report["method"] == "tcp":
-        found.append(
-            "RTT: measured by the kernel for each SYN, in whole µs; application: duration of connect"
-        )
-    elif summary.clock == "kernel":
-        found.append("RTT: from the kernel's timestamp of the request to that of the reply")
-    else:
-        found.append("RTT: on the application's clock, because the kernel did not timestamp every packet")
-    found.append("In brackets: 95 % CI from order statistics; jitter: mean difference of consecutive RTTs")
-    if summary.line is not None:
-        latency, slope = summary.line.latency, summary.line.per_byte
-        at = [digits(value * 1e9) for value in (slope.value, slope.low, slope.high)]
-        found.append(
-            f"Smallest RTT by size: {quantity(latency.value, 's')} at 0 B, "
-            f"plus {at[0]} ns [{at[1]}, {at[2]}] per byte"
-        )
-    if summary.closed:
-        every = "All" if summary.closed == summary.answered else str(summary.closed)
-        reply = (
-            "a RST"
-            if report["method"] == "tcp"
-            else "ICMP port unreachable, which hosts limit (Linux: 1 per second)"
-        )
-        found.append(f"{every} of the replies came from a closed port: {reply}")
-    late, doubled = (sum(getattr(one, key) for one in summary.sizes) for key in ("late", "duplicates"))
-    if late:
-        found.append(f"{late} replies arrived after the timeout and count as lost")
-    if doubled:
-        found.append(f"{doubled} duplicate replies")
-    found += [f"{count} requests failed: {error}" for error, count in summary.errors.items()]
-    if report["note"]:
-        found.append(f"{report['note'][0].upper()}{report['note'][1:]}")
-    return found
-
-
-def table(summary: Summary) -> list[list[str]]:
-    """Returns the table's rows, the header first."""
-    from longfat.cli.measuring import with_bounds
-    from longfat.presentation.formatting import digits, scale_for
-
-    scale, unit = scale_for([one.application.median.value for one in summary.sizes], "s")
-    rows = [
-        [
-            *("payload B", "sent", "lost", f"RTT min {unit}", "median", "99th percentile", "jitter"),
-            *("application, median", "out + in"),
-        ]
-    ]
-    for one in summary.sizes:
-        lost = f"{one.loss.value:.1%} [{one.loss.low:.1%}, {one.loss.high:.1%}]"
-        rows.append(
-            [
-                str(one.size),
-                str(one.sent),
-                lost,
-                digits(one.rtt.minimum / scale),
-                with_bounds(one.rtt.median, scale),
-                with_bounds(one.rtt.p99, scale),
-                digits(one.rtt.jitter / scale),
-                digits(one.application.median.value / scale),
-                digits((one.outbound + one.inbound) / scale),
-            ]
-        )
-    return rows
-
-
-def page(result: Mapping[str, Any], summary: Summary) -> str:
-    """Returns the HTML report."""
-    from longfat.cli.measuring import chart_points
-    from longfat.presentation import measurement_report
-
-    names = {"application": "median, application", "rtt": f"median, {summary.clock}"}
-    keys = ("application", "rtt") if summary.clock == "kernel" else ("application",)
-    points = chart_points(
-        [(names[key], one.size, getattr(one, key).median) for key in keys for one in summary.sizes]
+    found = measure(
+        host,
+        sizes=sizes,
+        count=count,
+        protocol=protocol,
+        port=port,
+        interval=interval,
+        flood=flood,
+        rate=rate,
+        window=window,
+        timeout=timeout,
+        dont_fragment=whole,
+        spin=spin,
+        ip=measuring.ip_version(four, six),
+        progress=True,
     )
-    points += [
-        {"series": "smallest", "size": one.size, "ms": one.rtt.minimum * 1e3}
-        for one in summary.sizes
-        if one.answered
-    ]
-    title = f"Round-trip times to {result['host']}"
-    chart = ("Round-trip times by size", measurement_report.by_size(points, "Round-trip time (ms)"))
-    return measurement_report.page(title, result["notes"], table(summary), chart, result)
+    if samples is not None and found.summary.sizes:
+        measuring.write_samples(samples, found.to_polars())
+    if out is not None and found.answered:
+        write_whole(out, found.page().encode())
+    if as_json:
+        typer.echo(json.dumps(found.document(), indent=2))
+    else:
+        if found.summary.sizes:
+            shown = found.table()
+            tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
+        for text in found.remarks():
+            typer.echo(text)
+    if not found.answered and not found.interrupted:
+        typer.echo(f"longfat: {found.failure()}", err=True)
+    measuring.finish(interrupted=found.interrupted, measured=found.answered > 0)

@@ -81,7 +81,7 @@ def recv(
       longfat recv --dir inbox --listen 0.0.0.0:9000 --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.arguments.quantities import of_option
+    from longfat.api.quantities import of_parameter
     from longfat.cli.display.transfers import Transfers
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.progress import display
@@ -91,7 +91,7 @@ def recv(
     limits = {
         "once": once,
         "max_connections": max_connections,
-        "max_bytes": None if max_bytes is None else int(of_option("--max-bytes", max_bytes, "size")),
+        "max_bytes": None if max_bytes is None else int(of_parameter("max_bytes", max_bytes, "size")),
         "dotfiles": dotfiles,
         "executables": executables,
     }

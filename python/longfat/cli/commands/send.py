@@ -65,7 +65,7 @@ def send(
       longfat send notes.pdf 127.0.0.1:9000 --code ft0cxa-7kgrax-srk42p-z8jcn8
       longfat send big.bin 127.0.0.1:9000 --insecure --protocol go-back-n --window 64
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli.arguments.quantities import duration
+    from longfat.api.quantities import duration
     from longfat.cli.display.transfers import printable
     from longfat.cli.signals import interrupt_on_sigterm
 
@@ -76,7 +76,7 @@ def send(
         raise ValueError(f"no file to send: {_EXAMPLE}")
     protocol = _PROTOCOL.read(given, settings or ())
     secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed()
-    patience = duration("--wait", wait, 0, 86_400)
+    patience = duration("wait", wait, 0, 86_400)
     interrupt_on_sigterm()
     report = _send(files, address, secured.document, protocol, recursive, patience)
     if as_json:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.theory.latency import Hop
-from longfat.cli.arguments.quantities import quantity
+from longfat.api.quantities import quantity
+from longfat.parameters import ParameterError
 
 if TYPE_CHECKING:
     from longfat.analysis.prediction.layout import Link
@@ -26,7 +27,7 @@ Ways = tuple[tuple[Hop, ...], tuple[Hop, ...]]
 
 
 def read(texts: Sequence[str]) -> Ways:
-    """Returns the hops of both directions. Raises ValueError with `--hop` and the key.
+    """Returns the hops of both directions. Raises ParameterError.
 
     Texts go from near to far. Keys are rate, delay, processing and loss; with the prefix `reverse.` they
     apply to the reverse direction, which is otherwise the same. `count` repeats a hop.
@@ -42,25 +43,34 @@ def read(texts: Sequence[str]) -> Ways:
         there += [forward] * count
         back += [reverse] * count
     if len(there) > _MOST:
-        raise ValueError(f"--hop: {len(there)} hops are out of range: 1 to {_MOST}")
+        raise ParameterError("hop", f"{len(there)} hops are out of range: 1 to {_MOST}")
     return tuple(there), tuple(reversed(back))
 
 
-def of_model(path: Path) -> tuple[Ways, list[str]]:
+def of_model(file: File) -> tuple[Ways, list[str]]:
     """Returns the hops of a path model file, and the effects in it that the time does not include."""
-    from longfat.analysis.prediction.layout import layout
-    from longfat.analysis.prediction.model import NoClosedFormError
     from longfat.study.path_model import read as read_model
 
+    return of_path(read_model(file).path, str(file))
+
+
+def of_path(path: dict[str, Any], name: str = "path") -> tuple[Ways, list[str]]:
+    """Returns the hops of a path's table, and the effects in it that the time does not include.
+
+    Raises ValueError, with the name, for a path without a closed form.
+    """
+    from longfat.analysis.prediction.layout import layout
+    from longfat.analysis.prediction.model import NoClosedFormError
+
     spec = {
-        "path": read_model(path).path,
+        "path": path,
         "protocol": {"kind": "udp"},
         "workload": {"kind": "bulk", "rate": "1Mbit/s", "duration": "1s"},
     }
     try:
         (flow,) = layout(spec).flows
     except NoClosedFormError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{name}: {error}") from None
     ways = (flow.forward, flow.reverse)
     left_out = [] if all(link.steady for way in ways for link in way) else ["variation over time"]
     there, back = (tuple(Hop(link.rate, link.delay, loss=_loss(link)) for link in way) for way in ways)
@@ -108,18 +118,18 @@ def _hop(text: str) -> tuple[Hop, Hop, int]:
     for part in re.split(r"[,\s]+", text.strip()):
         key, equals, value = part.partition("=")
         if not equals or not value:
-            raise ValueError(f'--hop: "{part}": write KEY=VALUE, e.g. "rate=10Mbit/s delay=5ms"')
+            raise ParameterError("hop", f'"{part}": write KEY=VALUE, e.g. "rate=10Mbit/s delay=5ms"')
         into, name = (reverse, key.removeprefix("reverse.")) if key.startswith("reverse.") else (forward, key)
         if key != "count" and name not in _KEYS:
             known = ", ".join((*_KEYS, "reverse.KEY", "count"))
-            raise ValueError(f"--hop: {key}: unknown key; allowed: {known}")
+            raise ParameterError("hop", f"{key}: unknown key; allowed: {known}")
         try:
             if key == "count":
                 count = _count(value)
             else:
                 into[name] = rate(value) if name == "rate" else quantity(value, _KEYS[name])
         except ValueError as error:
-            raise ValueError(f"--hop: {key}: {error}") from None
+            raise ParameterError("hop", f"{key}: {error}") from None
     return Hop(**forward), Hop(**{**forward, **reverse}), count
 
 

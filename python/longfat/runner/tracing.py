@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from longfat.parameters import ParameterError
+
 WORLDS = ("sim", "netns")
 SAMPLES, MOST_SAMPLES = 1000, 20_000
 """Samples in a drawing, and the most in a whole trial."""
@@ -39,12 +41,12 @@ class Capture:
 
 
 def worlds(requested: Sequence[str]) -> tuple[str, ...]:
-    """Returns the requested worlds without duplicates. Raises ValueError for a world without traces."""
+    """Returns the requested worlds without duplicates. Raises ParameterError for a world without traces."""
     from longfat.study.vocabulary import allowed
 
     for name in requested:
         if name not in WORLDS:
-            raise ValueError(f'--world: "{name}" has no traces; {allowed(name, WORLDS)}')
+            raise ParameterError("world", f'"{name}" has no traces; {allowed(name, WORLDS)}')
     return tuple(dict.fromkeys(requested)) or WORLDS[:1]
 
 
@@ -55,7 +57,7 @@ def run(
     for world in chosen:
         if interval.seconds is not None and interval.seconds < SHORTEST[world]:
             least = "1us" if world == "sim" else "1ms in netns"
-            raise ValueError(f"--interval: {interval.text} is out of range: at least {least}")
+            raise ParameterError("interval", f"{interval.text} is out of range: at least {least}")
     needs_length = "netns" in chosen or (interval.wanted and interval.seconds is None)
     whole = _length(spec) if needs_length else 0.0
     records = {}

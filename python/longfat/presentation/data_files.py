@@ -1,0 +1,21 @@
+"""Data frames as files."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars
+
+FORMATS = ("parquet", "csv")
+
+
+def encoded(frame: polars.DataFrame, kind: str) -> bytes:
+    """Returns a frame as the bytes of a file of a kind: "parquet" or "csv"."""
+    content = io.BytesIO()
+    if kind == "parquet":
+        frame.write_parquet(content)
+    else:
+        frame.write_csv(content)
+    return content.getvalue()
