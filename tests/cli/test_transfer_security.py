@@ -46,6 +46,29 @@ def test_every_receiver_has_a_new_code(start: Start, place: Path, monkeypatch: p
         assert receiver.ends(signal.SIGINT) == 0
 
 
+def test_each_sender_needs_a_new_code(
+    start: Start, place: Path, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LONGFAT_CODE")
+    receiver = start("recv", "--dir", place, "--listen", "127.0.0.1:0")
+    code, address, path = receiver.sees(r"--code (\S+)"), receiver.address(), make("a.bin", 1000)
+    for number in range(2):
+        sender = start("send", path, address, "--code", code)
+        assert sender.ends() == 0, sender.err
+        start("send", path, address, "--code", code).fails_with("the code is wrong or used")
+        code = receiver.sees(rf"(?s)(?:--code \S+.*){{{number + 1}}}For the next sender: .* --code (\S+)")
+    assert receiver.ends(signal.SIGINT) == 0
+
+
+def test_a_chosen_code_stays_valid(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    receiver, address = receive("--code", CODE)
+    for name in ("a.bin", "b.bin"):
+        sender = start("send", make(name, 1000), address, "--code", CODE)
+        assert sender.ends() == 0, sender.err
+    assert receiver.ends(signal.SIGINT) == 0
+    assert names(place) == ["a.bin", "b.bin"]
+
+
 def test_without_a_folder_a_new_one_is_created(
     start: Start, place: Path, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,7 +84,7 @@ def test_without_a_folder_a_new_one_is_created(
 @pytest.mark.parametrize(
     ("receiving", "sending", "reported"),
     [
-        ((), ("--code", "other"), "the code is wrong: type the one that the receiver prints"),
+        ((), ("--code", "other"), "the code is wrong or used: type the newest one that the receiver prints"),
         ((), ("--insecure",), "the peer requires encryption"),
         (("--insecure",), (), "the receiver does not encrypt: it accepts insecure senders only"),
     ],

@@ -197,6 +197,7 @@ pub fn send_files(
 fn event_json(event: ReceiveEvent) -> Option<Value> {
     Some(match event {
         ReceiveEvent::Tick => return None,
+        ReceiveEvent::NextCode(code) => json!({"event": "next_code", "code": code.to_string()}),
         ReceiveEvent::Listening(at) => json!({"event": "listening", "address": at.to_string()}),
         ReceiveEvent::Connected(peer, name) => {
             json!({"event": "connected", "peer": peer.to_string(), "name": name})
@@ -259,6 +260,7 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
 #[derive(serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Limits {
+    one_time: bool,
     once: bool,
     max_connections: usize,
     max_bytes: Option<u64>,
@@ -269,6 +271,7 @@ struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
+            one_time: false,
             once: false,
             max_connections: 32,
             max_bytes: None,
@@ -312,6 +315,7 @@ pub fn receive_files(
 ) -> PyResult<String> {
     let limits: Limits = serde_json::from_str(limits_json).map_err(wrong)?;
     let options = ReceiveOptions {
+        one_time: limits.one_time,
         once: limits.once,
         max_connections: limits.max_connections,
         max_bytes: limits.max_bytes,

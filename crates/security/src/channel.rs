@@ -7,6 +7,7 @@ use transport::arq::Frame;
 use transport::arq::codec::{self, Layout};
 use transport::arq::frame::Payload;
 use transport::arq::sequence::{expand, truncate};
+use zeroize::Zeroizing;
 
 use crate::replay::ReplayWindow;
 use crate::traffic::{Cipher, RECORDS_PER_KEY, TrafficKey};
@@ -56,7 +57,7 @@ struct Opener {
 impl Channel {
     /// Creates a channel from the secrets of both directions.
     #[must_use]
-    pub(crate) fn new(cipher: Cipher, sending: [u8; 32], receiving: [u8; 32]) -> Self {
+    pub(crate) fn new(cipher: Cipher, sending: Zeroizing<[u8; 32]>, receiving: Zeroizing<[u8; 32]>) -> Self {
         let first = TrafficKey::new(cipher, receiving);
         let second = first.next();
         Self {
@@ -90,16 +91,11 @@ impl Channel {
     ) {
         let number = self.sending.take_number();
         let start = out.len();
-        let written: Result<usize, Infallible> = codec::write(
-            Layout::PROTECTED,
-            truncate(number),
-            frame,
-            out,
-            |payload, room| {
-                fill(payload, room);
+        let written: Result<usize, Infallible> =
+            codec::write(Layout::PROTECTED, truncate(number), frame, out, |payload, out| {
+                fill(payload, out);
                 Ok(())
-            },
-        );
+            });
         let Ok(payload_at) = written;
         let (header, payload) = out[start..].split_at_mut(payload_at - start);
         let tag = self.sending.key.seal(number, header, payload);
@@ -171,8 +167,11 @@ mod tests {
     use transport::arq::frame::FrameType;
 
     fn pair(cipher: Cipher) -> (Channel, Channel) {
-        let (a, b) = ([1; 32], [2; 32]);
-        (Channel::new(cipher, a, b), Channel::new(cipher, b, a))
+        let (a, b) = (Zeroizing::new([1; 32]), Zeroizing::new([2; 32]));
+        (
+            Channel::new(cipher, a.clone(), b.clone()),
+            Channel::new(cipher, b, a),
+        )
     }
 
     fn data(sequence: u32, length: u32) -> Frame<StreamRange> {
@@ -186,7 +185,7 @@ mod tests {
 
     fn seal(channel: &mut Channel, frame: &Frame<StreamRange>) -> Vec<u8> {
         let mut bytes = vec![9, 9];
-        channel.seal(frame, &mut bytes, |_, room| room.fill(0xab));
+        channel.seal(frame, &mut bytes, |_, out| out.fill(0xab));
         bytes.split_off(2)
     }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
 use crate::text::{self, TextError};
 
 /// Random bytes of a code: 96 bits, too many to be guessed from a recorded handshake.
@@ -13,7 +15,8 @@ const CHECKSUM: usize = 3;
 const GROUP: usize = 6;
 
 /// A shared secret of 96 random bits. Text form: four groups of six characters, the last 24 bits a checksum.
-#[derive(Clone, PartialEq, Eq)]
+/// It is erased from memory when it is dropped.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Code {
     secret: [u8; SECRET],
 }
@@ -27,8 +30,11 @@ impl Code {
 
     /// Returns the pre-shared key of the handshake.
     #[must_use]
-    pub fn key(&self) -> [u8; 32] {
-        blake3::derive_key("longfat transfer 1: key of a code", &self.secret)
+    pub fn key(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(blake3::derive_key(
+            "longfat transfer 1: key of a code",
+            &self.secret,
+        ))
     }
 
     fn checksum(&self) -> [u8; CHECKSUM] {
@@ -39,7 +45,8 @@ impl Code {
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let digits = text::encode(&[&self.secret[..], &self.checksum()].concat());
+        let bytes = Zeroizing::new([&self.secret[..], &self.checksum()].concat());
+        let digits = Zeroizing::new(text::encode(&bytes));
         for (number, digit) in digits.chars().enumerate() {
             if number > 0 && number % GROUP == 0 {
                 f.write_str("-")?;
@@ -60,7 +67,7 @@ impl FromStr for Code {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let bytes: [u8; SECRET + CHECKSUM] = text::decode(text.trim())?;
+        let bytes = text::decode::<{ SECRET + CHECKSUM }>(text.trim())?;
         let mut secret = [0; SECRET];
         secret.copy_from_slice(&bytes[..SECRET]);
         let code = Self { secret };

@@ -2,13 +2,14 @@
 
 use foundation::{Duration, Instant};
 use snow::HandshakeState;
+use zeroize::Zeroizing;
 
 use crate::channel::Channel;
 use crate::credentials::Credentials;
 use crate::key::PublicKey;
 use crate::noise::{self, Role};
 use crate::packet::{Packet, Reason};
-use crate::terms::{Proposal, Welcome};
+use crate::terms::{Acceptance, Proposal};
 
 /// First interval of retransmissions, without a measured round trip (RFC 6298).
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub enum HandshakeError {
 const fn refusal(reason: Reason) -> &'static str {
     match reason {
         Reason::Busy => "the receiver is busy: it accepts no more connections now",
-        Reason::WrongCode => "the code is wrong: type the one that the receiver prints",
+        Reason::WrongCode => "the code is wrong or used: type the newest one that the receiver prints",
         Reason::UntrustedKey => "the receiver does not trust this key: add it to the receiver's trusted keys",
         Reason::NeedsCode => "the receiver requires the code that it prints",
         Reason::NeedsKey => "the receiver requires a trusted key instead of a code",
@@ -85,11 +86,11 @@ impl std::fmt::Debug for Initiator {
 
 /// A handshake that succeeded, as the opener sees it. The listener may still miss the last message.
 #[derive(Debug)]
-pub struct Welcomed {
+pub struct InitiatorOutcome {
     /// Protects the connection's frames.
     pub channel: Channel,
     /// The listener's terms.
-    pub welcome: Welcome,
+    pub acceptance: Acceptance,
     /// The round trip, if measured.
     pub rtt: Option<Duration>,
 }
@@ -107,7 +108,7 @@ impl Initiator {
         seed: [u8; 32],
         give_up: Duration,
     ) -> Self {
-        let mut state = noise::start(Role::Initiator, credentials, connection, seed);
+        let mut state = noise::start(Role::Initiator, credentials, connection, &Zeroizing::new(seed));
         let message = noise::write(&mut state, &[aes.into()]);
         Self {
             connection,
@@ -131,7 +132,11 @@ impl Initiator {
     ///
     /// # Errors
     /// [`HandshakeError`] if the listener refuses, or is not trusted.
-    pub fn handle(&mut self, now: Instant, datagram: &[u8]) -> Result<Option<Welcomed>, HandshakeError> {
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        datagram: &[u8],
+    ) -> Result<Option<InitiatorOutcome>, HandshakeError> {
         let Some((connection, packet)) = Packet::decode(datagram) else {
             return Ok(None);
         };
@@ -155,8 +160,8 @@ impl Initiator {
                 Ok(None)
             }
             Packet::Reply(message) => {
-                let welcome = noise::read(state, message).and_then(|payload| Welcome::decode(&payload));
-                let (Some(welcome), Some(key)) = (welcome, noise::peer_key(state)) else {
+                let acceptance = noise::read(state, message).and_then(|payload| Acceptance::decode(&payload));
+                let (Some(acceptance), Some(key)) = (acceptance, noise::peer_key(state)) else {
                     // The authentic reply may follow.
                     self.forged = true;
                     return Ok(None);
@@ -165,14 +170,14 @@ impl Initiator {
                     return Err(HandshakeError::Untrusted(key));
                 }
                 self.message = noise::write(state, &self.proposal.encode());
-                let channel = noise::channel(state, Role::Initiator, welcome.cipher);
+                let channel = noise::channel(state, Role::Initiator, acceptance.cipher);
                 let rtt = self.sent_at.map(|sent_at| now - sent_at);
                 self.stage = Stage::Finishing;
                 self.interval = rtt.map_or(INITIAL_TIMEOUT, |rtt| (rtt * 3).max(MIN_TIMEOUT));
                 self.send_again(now);
-                Ok(Some(Welcomed {
+                Ok(Some(InitiatorOutcome {
                     channel,
-                    welcome,
+                    acceptance,
                     rtt,
                 }))
             }

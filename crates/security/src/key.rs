@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use snow::params::DHChoice;
 use snow::resolvers::{CryptoResolver, DefaultResolver};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::text::{self, TextError};
 
@@ -16,12 +17,13 @@ const CHECKSUM: usize = 3;
 
 fn to_text(prefix: &str, key: &[u8; KEY]) -> String {
     let checksum = blake3::derive_key("longfat transfer 1: checksum of a key", key);
-    format!("{prefix}{}", text::encode(&[key, &checksum[..CHECKSUM]].concat()))
+    let bytes = Zeroizing::new([key, &checksum[..CHECKSUM]].concat());
+    format!("{prefix}{}", *Zeroizing::new(text::encode(&bytes)))
 }
 
 fn of_text(prefix: &'static str, text: &str) -> Result<[u8; KEY], TextError> {
     let digits = text.strip_prefix(prefix).ok_or(TextError::Prefix(prefix))?;
-    let bytes: [u8; KEY + CHECKSUM] = text::decode(digits)?;
+    let bytes = text::decode::<{ KEY + CHECKSUM }>(digits)?;
     let mut key = [0; KEY];
     key.copy_from_slice(&bytes[..KEY]);
     let checksum = blake3::derive_key("longfat transfer 1: checksum of a key", &key);
@@ -31,8 +33,9 @@ fn of_text(prefix: &'static str, text: &str) -> Result<[u8; KEY], TextError> {
     Ok(key)
 }
 
-/// A secret X25519 key (RFC 7748). Its text is the content of an identity file.
-#[derive(Clone, PartialEq, Eq)]
+/// A secret X25519 key (RFC 7748), which is erased from memory when it is dropped. Its text is the content of an identity
+/// file.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct SecretKey([u8; KEY]);
 
 impl SecretKey {
@@ -196,6 +199,14 @@ mod tests {
         let wrong = format!("{}{last}", &text[..text.len() - 1]);
         assert_eq!(wrong.parse::<PublicKey>(), Err(TextError::Checksum));
         assert_eq!(format!("{secret:?}"), "SecretKey(secret)");
+    }
+
+    #[test]
+    fn secrets_are_erased_when_dropped() {
+        fn erased<T: ZeroizeOnDrop>(_: &T) {}
+        erased(&SecretKey::new([5; 32]));
+        erased(&crate::code::Code::new([5; 12]));
+        erased(&crate::code::Code::new([5; 12]).key());
     }
 
     #[test]

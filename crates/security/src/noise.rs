@@ -4,6 +4,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice, NoiseParams};
 use snow::resolvers::{CryptoResolver, DefaultResolver};
 use snow::types::{Cipher as NoiseCipher, Dh, Hash, Random};
 use snow::{Builder, HandshakeState};
+use zeroize::{Zeroize, Zeroizing};
 
 use crate::channel::Channel;
 use crate::credentials::Credentials;
@@ -34,14 +35,22 @@ impl Random for Seeded {
     }
 }
 
+impl Drop for Seeded {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
 /// The default algorithms with the caller's random bytes.
-struct Resolver([u8; 32]);
+struct Resolver(Zeroizing<[u8; 32]>);
 
 impl CryptoResolver for Resolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
         let mut hasher = blake3::Hasher::new_derive_key("longfat transfer 1: ephemeral key");
-        hasher.update(&self.0);
-        Some(Box::new(Seeded(hasher.finalize_xof())))
+        hasher.update(&self.0[..]);
+        let bytes = Seeded(hasher.finalize_xof());
+        hasher.zeroize();
+        Some(Box::new(bytes))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
@@ -61,21 +70,28 @@ impl CryptoResolver for Resolver {
 ///
 /// # Panics
 /// Never: the patterns and keys are valid.
-pub fn start(role: Role, credentials: &Credentials, connection: u32, seed: [u8; 32]) -> HandshakeState {
+pub fn start(role: Role, credentials: &Credentials, connection: u32, seed: &[u8; 32]) -> HandshakeState {
     let (name, code, secret) = match credentials {
         Credentials::Code(code) => (
             "Noise_XXpsk0_25519_ChaChaPoly_BLAKE2s",
             Some(code.key()),
             // Only the code authenticates, so the static key is a second ephemeral one.
-            blake3::derive_key("longfat transfer 1: temporary static key", &seed),
+            Zeroizing::new(blake3::derive_key(
+                "longfat transfer 1: temporary static key",
+                seed,
+            )),
         ),
-        Credentials::Keys { identity, .. } => ("Noise_XX_25519_ChaChaPoly_BLAKE2s", None, *identity.bytes()),
+        Credentials::Keys { identity, .. } => (
+            "Noise_XX_25519_ChaChaPoly_BLAKE2s",
+            None,
+            Zeroizing::new(*identity.bytes()),
+        ),
     };
     let params: NoiseParams = name.parse().expect("a valid pattern");
     let prologue = [PROLOGUE, &connection.to_be_bytes()].concat();
-    let mut builder = Builder::with_resolver(params, Box::new(Resolver(seed)));
+    let mut builder = Builder::with_resolver(params, Box::new(Resolver(Zeroizing::new(*seed))));
     builder = builder.prologue(&prologue).expect("set once");
-    builder = builder.local_private_key(&secret).expect("set once");
+    builder = builder.local_private_key(&secret[..]).expect("set once");
     if let Some(code) = &code {
         builder = builder.psk(0, code).expect("set once");
     }
@@ -114,6 +130,7 @@ pub fn peer_key(state: &HandshakeState) -> Option<PublicKey> {
 /// Returns the channel of a complete handshake.
 pub fn channel(state: &mut HandshakeState, role: Role, cipher: Cipher) -> Channel {
     let (opener, listener) = state.dangerously_get_raw_split();
+    let (opener, listener) = (Zeroizing::new(opener), Zeroizing::new(listener));
     match role {
         Role::Initiator => Channel::new(cipher, opener, listener),
         Role::Responder => Channel::new(cipher, listener, opener),

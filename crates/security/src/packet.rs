@@ -41,7 +41,7 @@ pub enum Method {
 pub enum Reason {
     /// It accepts no more connections now.
     Busy,
-    /// The code is wrong.
+    /// The code is wrong, or a newer one has replaced it.
     WrongCode,
     /// The key is not in its list.
     UntrustedKey,

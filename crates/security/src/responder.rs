@@ -6,22 +6,23 @@ use std::net::{IpAddr, SocketAddr};
 use foundation::{Duration, Instant};
 use snow::HandshakeState;
 use transport::arq::handshake::Tokens;
+use zeroize::Zeroizing;
 
 use crate::channel::Channel;
 use crate::credentials::Credentials;
 use crate::noise::{self, Role};
 use crate::packet::{Method, Packet, Reason};
-use crate::terms::{Proposal, Welcome};
+use crate::terms::{Acceptance, Proposal};
 use crate::traffic::Cipher;
 
 /// Handshakes without their last message at a time, in all about 100 kB.
 const MAX_HALF_OPEN: usize = 64;
 /// Of these, from one host: an IPv4 address, or an IPv6 network of 64 bits.
 const MAX_PER_HOST: usize = 16;
-/// Above this number, openers prove their address first.
-const FREE: usize = 16;
+/// From this number on, openers prove their address with a token first.
+const TOKEN_THRESHOLD: usize = 16;
 /// How long an opener may take for its last message.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reaction to a handshake datagram.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ struct HalfOpen {
     from: SocketAddr,
     connection: u32,
     since: Instant,
-    seed: [u8; 32],
+    seed: Zeroizing<[u8; 32]>,
     /// The opener's first message.
     hello: Vec<u8>,
     reply: Vec<u8>,
@@ -63,9 +64,9 @@ struct HalfOpen {
 pub struct Responder {
     credentials: Credentials,
     tokens: Tokens,
-    seed: [u8; 32],
+    seed: Zeroizing<[u8; 32]>,
     drawn: u64,
-    room: u32,
+    receive_window: u32,
     aes: bool,
     /// Oldest first.
     half_open: VecDeque<HalfOpen>,
@@ -88,19 +89,25 @@ fn host(address: SocketAddr) -> [u8; 8] {
 }
 
 impl Responder {
-    /// Creates a responder. `seed` is random; `room` is the number of packets that a connection has room for; `aes` is
-    /// whether this processor has AES instructions.
+    /// Creates a responder. `seed` is random; `receive_window` is the first receive window of a connection in
+    /// packets; `aes` is whether this processor has AES instructions.
     #[must_use]
-    pub fn new(credentials: Credentials, seed: [u8; 32], room: u32, aes: bool) -> Self {
+    pub fn new(credentials: Credentials, seed: [u8; 32], receive_window: u32, aes: bool) -> Self {
         Self {
             credentials,
             tokens: Tokens::new(blake3::derive_key("longfat transfer 1: tokens", &seed)),
-            seed: blake3::derive_key("longfat transfer 1: handshakes", &seed),
+            seed: Zeroizing::new(blake3::derive_key("longfat transfer 1: handshakes", &seed)),
             drawn: 0,
-            room,
+            receive_window,
             aes,
             half_open: VecDeque::new(),
         }
+    }
+
+    /// Replaces the credentials. Handshakes under the earlier ones end.
+    pub fn replace_credentials(&mut self, credentials: Credentials) {
+        self.credentials = credentials;
+        self.half_open.clear();
     }
 
     /// Returns the number of handshakes without their last message.
@@ -110,9 +117,9 @@ impl Responder {
     }
 
     /// Returns a seed that is used once.
-    fn draw(&mut self) -> [u8; 32] {
+    fn draw(&mut self) -> Zeroizing<[u8; 32]> {
         self.drawn += 1;
-        *blake3::keyed_hash(&self.seed, &self.drawn.to_be_bytes()).as_bytes()
+        Zeroizing::new(*blake3::keyed_hash(&self.seed, &self.drawn.to_be_bytes()).as_bytes())
     }
 
     /// Handles a datagram that is no frame of a known connection. `full` is whether the caller accepts no more
@@ -121,7 +128,7 @@ impl Responder {
         while self
             .half_open
             .front()
-            .is_some_and(|oldest| oldest.since + PATIENCE < now)
+            .is_some_and(|oldest| oldest.since + HALF_OPEN_TIMEOUT < now)
         {
             self.half_open.pop_front();
         }
@@ -158,7 +165,7 @@ impl Responder {
                 None,
             ) => {
                 let peer = from.to_string();
-                if self.half_open.len() >= FREE
+                if self.half_open.len() >= TOKEN_THRESHOLD
                     && !self.tokens.is_valid(now, peer.as_bytes(), connection, &token)
                 {
                     let token = self.tokens.token(now, peer.as_bytes(), connection);
@@ -172,7 +179,7 @@ impl Responder {
             }
             (Packet::Finish(message), Some(known)) => {
                 let Some(proposal) = noise::read(&mut self.half_open[known].state, message) else {
-                    let (seed, hello) = (self.half_open[known].seed, &self.half_open[known].hello);
+                    let (seed, hello) = (&self.half_open[known].seed, &self.half_open[known].hello);
                     if let Some((fresh, ..)) = self.answer(connection, seed, hello) {
                         self.half_open[known].state = fresh;
                     }
@@ -208,7 +215,7 @@ impl Responder {
     fn answer(
         &self,
         connection: u32,
-        seed: [u8; 32],
+        seed: &[u8; 32],
         hello: &[u8],
     ) -> Option<(HandshakeState, Cipher, Vec<u8>)> {
         let mut state = noise::start(Role::Responder, &self.credentials, connection, seed);
@@ -218,15 +225,18 @@ impl Responder {
         } else {
             Cipher::ChaCha20Poly1305
         };
-        let room = self.room;
-        let message = noise::write(&mut state, &Welcome { cipher, room }.encode());
+        let acceptance = Acceptance {
+            cipher,
+            receive_window: self.receive_window,
+        };
+        let message = noise::write(&mut state, &acceptance.encode());
         Some((state, cipher, message))
     }
 
     /// Stores a handshake that starts with `hello`. Returns the reply; `None` if the opener does not have the code.
     fn open(&mut self, now: Instant, from: SocketAddr, connection: u32, hello: &[u8]) -> Option<Vec<u8>> {
         let seed = self.draw();
-        let (state, cipher, message) = self.answer(connection, seed, hello)?;
+        let (state, cipher, message) = self.answer(connection, &seed, hello)?;
         let reply = Packet::Reply(&message).encode(connection);
         self.make_room(from);
         self.half_open.push_back(HalfOpen {

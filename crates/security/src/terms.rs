@@ -12,17 +12,17 @@ pub struct Proposal {
     pub parameters: Parameters,
     /// The first sequence number of both directions.
     pub first: u32,
-    /// Packets that the opener has room for.
-    pub room: u32,
+    /// Packets that the opener can receive before it acknowledges: its first receive window.
+    pub receive_window: u32,
 }
 
-/// The listener's part.
+/// The listener's part, which is encrypted in its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Welcome {
+pub struct Acceptance {
     /// The cipher of all frames.
     pub cipher: Cipher,
-    /// Packets that the listener has room for.
-    pub room: u32,
+    /// Packets that the listener can receive before it acknowledges: its first receive window.
+    pub receive_window: u32,
 }
 
 impl Proposal {
@@ -35,7 +35,7 @@ impl Proposal {
         out[3..5].copy_from_slice(&self.parameters.acknowledge_every.to_be_bytes());
         out[5..7].copy_from_slice(&self.parameters.acknowledge_delay.to_be_bytes());
         out[7..11].copy_from_slice(&self.first.to_be_bytes());
-        out[11..15].copy_from_slice(&self.room.to_be_bytes());
+        out[11..15].copy_from_slice(&self.receive_window.to_be_bytes());
         out
     }
 
@@ -51,16 +51,16 @@ impl Proposal {
         is_valid(parameters).then_some(Self {
             parameters,
             first: u32::from_be_bytes([b[7], b[8], b[9], b[10]]),
-            room: u32::from_be_bytes([b[11], b[12], b[13], b[14]]),
+            receive_window: u32::from_be_bytes([b[11], b[12], b[13], b[14]]),
         })
     }
 }
 
-impl Welcome {
+impl Acceptance {
     pub(crate) const LENGTH: usize = 5;
 
     pub(crate) fn encode(&self) -> [u8; Self::LENGTH] {
-        let [a, b, c, d] = self.room.to_be_bytes();
+        let [a, b, c, d] = self.receive_window.to_be_bytes();
         [self.cipher.code(), a, b, c, d]
     }
 
@@ -68,7 +68,7 @@ impl Welcome {
         let &[cipher, a, b, c, d] = bytes else { return None };
         Some(Self {
             cipher: Cipher::from_code(cipher)?,
-            room: u32::from_be_bytes([a, b, c, d]),
+            receive_window: u32::from_be_bytes([a, b, c, d]),
         })
     }
 }
@@ -87,7 +87,7 @@ mod tests {
             if let Some(decoded) = Proposal::decode(&proposal) {
                 prop_assert_eq!(&decoded.encode()[..], &proposal[..]);
             }
-            if let Some(welcome) = Welcome::decode(&bytes) {
+            if let Some(welcome) = Acceptance::decode(&bytes) {
                 prop_assert_eq!(&welcome.encode()[..], &bytes[..]);
             }
             prop_assert!(bytes.len() == Proposal::LENGTH || Proposal::decode(&bytes).is_none());

@@ -3,6 +3,7 @@
 //! message announces the change.
 
 use ring::aead::{AES_128_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use zeroize::Zeroizing;
 
 /// Records under one key.
 pub const RECORDS_PER_KEY: u64 = 1 << 22;
@@ -39,7 +40,7 @@ impl Cipher {
 pub struct TrafficKey {
     cipher: Cipher,
     /// The secret that this key and the next secret derive from.
-    secret: [u8; 32],
+    secret: Zeroizing<[u8; 32]>,
     key: LessSafeKey,
     iv: [u8; NONCE_LEN],
 }
@@ -49,15 +50,17 @@ impl TrafficKey {
     ///
     /// # Panics
     /// Never: the keys have the ciphers' lengths.
-    pub fn new(cipher: Cipher, secret: [u8; 32]) -> Self {
-        let key = blake3::derive_key("longfat transfer 1: traffic key", &secret);
+    pub fn new(cipher: Cipher, secret: Zeroizing<[u8; 32]>) -> Self {
+        let key = Zeroizing::new(blake3::derive_key("longfat transfer 1: traffic key", &secret[..]));
         let (algorithm, length) = match cipher {
             Cipher::Aes128Gcm => (&AES_128_GCM, 16),
             Cipher::ChaCha20Poly1305 => (&CHACHA20_POLY1305, 32),
         };
         let key = UnboundKey::new(algorithm, &key[..length]).expect("the length of the cipher's key");
         let mut iv = [0; NONCE_LEN];
-        iv.copy_from_slice(&blake3::derive_key("longfat transfer 1: traffic nonce", &secret)[..NONCE_LEN]);
+        iv.copy_from_slice(
+            &blake3::derive_key("longfat transfer 1: traffic nonce", &secret[..])[..NONCE_LEN],
+        );
         Self {
             cipher,
             secret,
@@ -68,8 +71,8 @@ impl TrafficKey {
 
     /// Returns the key of the records that follow. The secret of this key does not derive from it.
     pub fn next(&self) -> Self {
-        let secret = blake3::derive_key("longfat transfer 1: next traffic secret", &self.secret);
-        Self::new(self.cipher, secret)
+        let secret = blake3::derive_key("longfat transfer 1: next traffic secret", &self.secret[..]);
+        Self::new(self.cipher, Zeroizing::new(secret))
     }
 
     fn nonce(&self, record: u64) -> Nonce {

@@ -130,7 +130,7 @@ fn reflected_messages_are_ignored() {
             assert!(
                 initiator
                     .handle(NOW, &answer)
-                    .map_or(true, |welcomed| welcomed.is_none())
+                    .map_or(true, |outcome| outcome.is_none())
             );
         }
     }

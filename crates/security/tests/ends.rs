@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use foundation::{Duration, Instant};
 use security::{
-    Admission, Admitted, Channel, Code, Credentials, HandshakeError, Initiator, Proposal, Responder,
-    SecretKey, TrustedKeys, Welcomed,
+    Admission, Admitted, Channel, Code, Credentials, HandshakeError, Initiator, InitiatorOutcome, Proposal,
+    Responder, SecretKey, TrustedKeys,
 };
 use transport::arq::frame::{FrameType, Parameters};
 use transport::arq::{Frame, StreamRange};
@@ -45,7 +45,7 @@ pub const PROPOSAL: Proposal = Proposal {
         acknowledge_delay: 10,
     },
     first: 77,
-    room: 1000,
+    receive_window: 1000,
 };
 
 pub fn initiator_with(credentials: &Credentials, aes: bool, seed: u8) -> Initiator {
@@ -83,7 +83,7 @@ pub struct Completed {
     pub hello: Vec<u8>,
     pub reply: Vec<u8>,
     pub finish: Vec<u8>,
-    pub opener: Welcomed,
+    pub opener: InitiatorOutcome,
     pub listener: Admitted,
 }
 
@@ -119,7 +119,7 @@ pub fn passes(from: &mut Channel, to: &mut Channel) -> bool {
         length: 10,
     });
     let mut bytes = Vec::new();
-    from.seal(&frame, &mut bytes, |_, room| room.fill(0x55));
+    from.seal(&frame, &mut bytes, |_, out| out.fill(0x55));
     to.open(&mut bytes)
         .is_ok_and(|frame| bytes[frame.payload.unwrap()] == [0x55; 10])
 }

@@ -17,7 +17,7 @@ fn both_ends_agree_on_keys_and_terms() {
         assert_eq!(done.listener.proposal, PROPOSAL);
         assert_eq!(done.listener.connection, CONNECTION);
         assert_eq!(done.listener.name, name);
-        assert_eq!(done.opener.welcome.room, 512);
+        assert_eq!(done.opener.acceptance.receive_window, 512);
         assert_eq!(done.opener.rtt, Some(Duration::ZERO));
         for _ in 0..3 {
             assert!(passes(&mut done.opener.channel, &mut done.listener.channel));
@@ -113,8 +113,8 @@ fn lost_datagrams_are_repeated() {
     // The reply was lost: the same one again, without a second handshake.
     assert_eq!(reply(&mut responder, &hello).unwrap(), answer);
     assert_eq!(responder.half_open(), 1);
-    let welcomed = initiator.handle(later, &answer).unwrap().unwrap();
-    assert_eq!(welcomed.rtt, None, "ambiguous after a retransmission");
+    let outcome = initiator.handle(later, &answer).unwrap().unwrap();
+    assert_eq!(outcome.rtt, None, "ambiguous after a retransmission");
     assert!(initiator.handle(later, &answer).unwrap().is_none());
     let finish = initiator.poll_transmit(later).unwrap();
     let again = initiator.poll_timeout();

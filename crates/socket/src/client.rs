@@ -143,7 +143,7 @@ impl Opening<'_> {
         let proposal = Proposal {
             parameters: self.config.parameters(),
             first: self.first,
-            room: self.config.receive_buffer,
+            receive_window: self.config.receive_buffer,
         };
         let mut initiator = Initiator::new(
             self.clock.now(),
@@ -177,13 +177,13 @@ impl Opening<'_> {
             let now = self.clock.now();
             for train in inbox.trains().filter(|train| train.from.address == address) {
                 for datagram in train.datagrams() {
-                    let Some(welcomed) = initiator.handle(now, datagram).map_err(failed)? else {
+                    let Some(outcome) = initiator.handle(now, datagram).map_err(failed)? else {
                         continue;
                     };
                     let numbers = (self.id, self.first);
-                    let room = welcomed.welcome.room;
-                    let connection = Connection::established(now, numbers, self.config, room, welcomed.rtt);
-                    return Ok((connection, Wire::Protected(Box::new(welcomed.channel)), initiator));
+                    let room = outcome.acceptance.receive_window;
+                    let connection = Connection::established(now, numbers, self.config, room, outcome.rtt);
+                    return Ok((connection, Wire::Protected(Box::new(outcome.channel)), initiator));
                 }
             }
         }

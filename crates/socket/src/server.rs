@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::{ControlFlow, Range};
 
 use foundation::{Duration, Instant};
-use security::{Admitted, Reason, Refusal, Responder};
+use security::{Admitted, Credentials, Reason, Refusal, Responder};
 use transport::arq::codec::{self, Layout};
 use transport::arq::frame::{FrameType, Parameters, ResetReason};
 use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRange};
@@ -51,6 +51,10 @@ pub trait Service {
     fn accept(&mut self, now: Instant, visitor: &Visitor, number: u64) -> Result<Self::Application, String>;
     /// Runs in every turn of the loop, at least every 50 ms, after arrivals are handled. `Break` stops the server.
     fn turn(&mut self, now: Instant, sessions: &mut Sessions<Self::Application>) -> ControlFlow<()>;
+    /// Returns credentials that replace those of protected connections to come. Runs after each turn; never by default.
+    fn next_credentials(&mut self) -> Option<Credentials> {
+        None
+    }
     /// Takes a session that is over. `Break` stops the server.
     fn ended(&mut self, now: Instant, number: u64, session: Session<Self::Application>) -> ControlFlow<()>;
 }
@@ -198,6 +202,11 @@ impl<S: Service> ServerLoop<'_, S> {
                 self.farewell();
                 return Ok(());
             }
+            if let Some(credentials) = self.service.next_credentials()
+                && let Entrance::Protected(responder) = &mut self.server.entrance
+            {
+                responder.replace_credentials(credentials);
+            }
             if arrived || pumped == PumpOutcome::More {
                 continue;
             }
@@ -341,7 +350,7 @@ impl<S: Service> ServerLoop<'_, S> {
             proposal,
             name,
         } = admitted;
-        let (parameters, first, room) = (proposal.parameters, proposal.first, proposal.room);
+        let (parameters, first, room) = (proposal.parameters, proposal.first, proposal.receive_window);
         let create = |config: &ArqConfig| {
             let config = config.adopting(parameters);
             let connection = Connection::established(now, (connection, first), &config, room, None);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use security::{Code, Credentials, SecretKey, TrustedKeys};
-use socket::transfer::{ReceiveEvent, SendOptions, SendReport, send_files};
+use socket::transfer::{ReceiveEvent, ReceiveOptions, SendOptions, SendReport, receive, send_files};
 use socket::{Error, Protection};
 
 use crate::common::{Receiver, bytes, protection};
@@ -65,7 +65,7 @@ fn ends_that_do_not_fit_refuse_each_other() {
         (
             code(1),
             code(2),
-            "the code is wrong: type the one that the receiver prints",
+            "the code is wrong or used: type the newest one that the receiver prints",
         ),
         (
             keys(1, 3),
@@ -102,6 +102,52 @@ fn ends_that_do_not_fit_refuse_each_other() {
         assert_eq!(receiver.stop().files, 0);
         assert_eq!(*events.lock().unwrap(), [], "{expected}: nobody was admitted");
     }
+}
+
+/// A one-time code admits senders until one has finished; interrupted ones resume with it.
+#[test]
+fn a_code_is_valid_until_a_sender_has_finished() {
+    let receiver = Receiver::start_with(|options| options.one_time = true);
+    let next_code = || {
+        let events = receiver.events.lock().unwrap();
+        events.iter().rev().find_map(|event| match event {
+            ReceiveEvent::NextCode(code) => Some(Protection::Secure(Credentials::Code(code.clone()))),
+            _ => None,
+        })
+    };
+    let (_place, path) = file(3_000_000);
+    let mut options = SendOptions::new(vec![path.clone()], receiver.address, protection());
+    // The transfer takes a second, so that it can be interrupted.
+    options.protocol.congestion =
+        Some(serde_json::from_str(r#"{"kind": "fixed", "window": 100, "rate": "20Mbit/s"}"#).unwrap());
+    let interrupted = send_files(&options, &mut |progress| {
+        if progress.done > 0 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(matches!(interrupted, Err(Error::Cancelled)));
+    assert!(next_code().is_none());
+    let mut current = protection();
+    for _ in 0..3 {
+        let report = send(receiver.address, path.clone(), current.clone()).unwrap();
+        assert_eq!(report.failures().count(), 0);
+        let error = send(receiver.address, path.clone(), current).unwrap_err();
+        assert!(error.to_string().contains("the code is wrong or used"), "{error}");
+        current = next_code().unwrap();
+    }
+    assert_eq!(receiver.names(), ["file.bin"]);
+    assert_eq!(receiver.stop().files, 3);
+}
+
+#[test]
+fn one_time_codes_require_a_code() {
+    let options = ReceiveOptions {
+        one_time: true,
+        ..ReceiveOptions::new(([127, 0, 0, 1], 0).into(), ".".into(), keys(2, 1))
+    };
+    let error = receive(&options, &mut |_| panic!("it listens")).unwrap_err();
+    assert_eq!(error.to_string(), "one_time requires protection by a code");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod folder;
 mod incoming;
 mod message;
 mod name;
+mod one_time;
 mod outgoing;
 mod pace;
 mod prefix;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use foundation::{Duration, Instant};
+use security::{Code, Credentials};
 use transport::arq::ArqConfig;
 
 use super::approvals::Approvals;
@@ -15,6 +16,7 @@ use super::budget::Budget;
 use super::claims::Claims;
 use super::directory::{Directory, plain};
 use super::incoming::{ContendedOffer, FileEvent, Incoming, OfferRules};
+use super::one_time::OneTimeCodes;
 use super::pace::Pace;
 use super::writer::{Store, Writer};
 use crate::client::TICK;
@@ -48,6 +50,8 @@ pub struct ReceiveOptions {
     pub ask: Option<Approvals>,
     /// Whether connections are encrypted and authenticated.
     pub protection: Protection,
+    /// Replace the code when a sender finishes, default no. It requires protection by a code.
+    pub one_time: bool,
     /// Stop after the first connection.
     pub once: bool,
     /// Connections at a time, default 32. Further ones are refused as busy.
@@ -66,6 +70,7 @@ impl ReceiveOptions {
             executables: false,
             ask: None,
             protection,
+            one_time: false,
             once: false,
             max_connections: 32,
         }
@@ -109,6 +114,8 @@ pub enum ReceiveEvent {
     },
     /// A sender has disconnected; with the reason unless it finished.
     Disconnected(SocketAddr, Option<String>),
+    /// With [`ReceiveOptions::one_time`]: the code of the next sender.
+    NextCode(Code),
     /// An opportunity to stop; at least 20 times a second.
     Tick,
 }
@@ -133,12 +140,18 @@ pub struct ReceiveReport {
 /// is `.NAME.longfat-part`, from which a later transfer resumes; a transfer that fills the disk removes what it wrote.
 /// An existing file is never replaced: one with the same content counts as received, otherwise the new file gets a
 /// number ("notes (1).txt").
+///
 /// # Errors
 /// [`Error`] if the directory or the address is not available, or the socket fails.
 pub fn receive(
     options: &ReceiveOptions,
     on_event: &mut dyn FnMut(ReceiveEvent) -> ControlFlow<()>,
 ) -> Result<ReceiveReport, Error> {
+    if options.one_time && !matches!(options.protection, Protection::Secure(Credentials::Code(_))) {
+        return Err(Error::Abandoned(
+            "one_time requires protection by a code".to_owned(),
+        ));
+    }
     let directory = Directory::new(&options.directory).map_err(|error| Error::File {
         path: options.directory.clone(),
         reason: plain(&error),
@@ -164,6 +177,10 @@ pub fn receive(
         },
         approvals: options.ask.clone().unwrap_or_default(),
         paces: HashMap::new(),
+        // A receiver that stops after one sender needs no further code.
+        codes: (options.one_time && !options.once).then(OneTimeCodes::default),
+        next_code: None,
+        failure: None,
         once: options.once,
         threads: Vec::new(),
         arrivals: Vec::new(),
@@ -179,7 +196,12 @@ pub fn receive(
         // Pending writes finish before the function returns.
         let _ = thread.join();
     }
-    Ok(report)
+    receiver.failure.map_or(Ok(report), Err)
+}
+
+/// Whether the sender has the result of each file and has confirmed it.
+fn is_complete(session: &Session<Incoming>) -> bool {
+    crate::session::Application::is_complete(session.application())
 }
 
 struct FileReceiver<'a> {
@@ -187,6 +209,11 @@ struct FileReceiver<'a> {
     rules: OfferRules,
     approvals: Approvals,
     paces: HashMap<u64, Pace>,
+    /// With one-time codes.
+    codes: Option<OneTimeCodes>,
+    /// The code that replaces the current one.
+    next_code: Option<Code>,
+    failure: Option<Error>,
     once: bool,
     threads: Vec<JoinHandle<()>>,
     arrivals: Vec<(SocketAddr, Option<String>)>,
@@ -229,6 +256,24 @@ impl FileReceiver<'_> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Replaces the code of connection `number`, whose sender has finished.
+    fn renew_code(&mut self, number: u64) -> ControlFlow<()> {
+        let Some(codes) = &mut self.codes else {
+            return ControlFlow::Continue(());
+        };
+        match codes.finish(number) {
+            Ok(None) => ControlFlow::Continue(()),
+            Ok(Some(code)) => {
+                self.next_code = Some(code.clone());
+                (self.on_event)(ReceiveEvent::NextCode(code))
+            }
+            Err(error) => {
+                self.failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
     }
 
     /// Decides on offers of names that other connections are receiving.
@@ -296,6 +341,9 @@ impl Service for FileReceiver<'_> {
         self.threads.retain(|thread| !thread.is_finished());
         self.threads.push(thread);
         self.arrivals.push((visitor.peer.address, visitor.name.clone()));
+        if let Some(codes) = &mut self.codes {
+            codes.admit(number);
+        }
         Ok(Incoming::new(writer, self.rules, now))
     }
 
@@ -309,6 +357,11 @@ impl Service for FileReceiver<'_> {
             let peer = session.peer().address;
             while let Some(event) = session.application_mut().events.pop_front() {
                 self.report_file(peer, event)?;
+            }
+        }
+        for (number, session) in sessions.iter_mut() {
+            if is_complete(session) {
+                self.renew_code(number)?;
             }
         }
         if now < self.next_tick {
@@ -346,6 +399,10 @@ impl Service for FileReceiver<'_> {
         (self.on_event)(ReceiveEvent::Tick)
     }
 
+    fn next_credentials(&mut self) -> Option<Credentials> {
+        self.next_code.take().map(Credentials::Code)
+    }
+
     fn ended(&mut self, _: Instant, number: u64, mut session: Session<Incoming>) -> ControlFlow<()> {
         self.paces.remove(&number);
         let peer = session.peer().address;
@@ -354,8 +411,8 @@ impl Service for FileReceiver<'_> {
             Some(End::Failed(error)) => Some(error.to_string()),
             Some(End::Abandoned(reason)) => Some(reason.clone()),
         };
+        let complete = is_complete(&session);
         let incoming = session.application_mut();
-        let complete = crate::session::Application::is_complete(incoming);
         let reason = reason.filter(|_| !complete);
         incoming.give_up(reason.as_deref().unwrap_or("the sender left"));
         let event = std::mem::take(&mut incoming.events);
@@ -363,6 +420,12 @@ impl Service for FileReceiver<'_> {
             self.report_file(peer, event)?;
         }
         self.report.failures += u64::from(reason.is_some());
+        if complete {
+            self.renew_code(number)?;
+        }
+        if let Some(codes) = &mut self.codes {
+            codes.forget(number);
+        }
         (self.on_event)(ReceiveEvent::Disconnected(peer, reason))?;
         if self.once {
             return ControlFlow::Break(());

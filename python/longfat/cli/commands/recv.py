@@ -73,7 +73,7 @@ def recv(
     ] = 32,
     as_json: AsJson = False,
 ) -> None:
-    """Receive files from longfat send until Ctrl-C; print the command that sends.
+    """Receive files from longfat send until Ctrl-C; print the command that sends, with a one-time code.
 
     \b
     Examples:
@@ -87,8 +87,10 @@ def recv(
     from longfat.progress import display
 
     address = addresses.listening(listen, "--listen")
-    secured = protection.chosen(code, keys, identity, trusted, insecure) or _new_code()
+    chosen = protection.chosen(code, keys, identity, trusted, insecure)
+    secured = chosen or _new_code()
     limits = {
+        "one_time": chosen is None,
         "once": once,
         "max_connections": max_connections,
         "max_bytes": None if max_bytes is None else int(of_parameter("max_bytes", max_bytes, "size")),
@@ -189,6 +191,8 @@ class Received:
     """Running transfers by key: `peer`, `name` and `size`."""
     questions: Questions | None = None
     """The questions about senders, if they are asked."""
+    address: str = ""
+    """The address for senders."""
 
     def handle(self, text: str) -> None:
         """Handles an event of `_native.receive_files`."""
@@ -203,10 +207,14 @@ class Received:
         host, _, port = address.rpartition(":")
         if ipaddress.ip_address(host.strip("[]").partition("%")[0]).is_unspecified:
             host = socket.gethostname()
+        self.address = f"{host}:{port}"
         if self.secured.code:
-            self.transfers.note(f"To send: longfat send FILE {host}:{port} --code {self.secured.code}")
+            self.transfers.note(f"To send: longfat send FILE {self.address} --code {self.secured.code}")
         elif self.secured.insecure and addresses.is_open(address):
             self.transfers.note("Every host that reaches this address may send files, without encryption.")
+
+    def _next_code(self, event: dict[str, Any]) -> None:
+        self.transfers.note(f"For the next sender: longfat send FILE {self.address} --code {event['code']}")
 
     def _connected(self, event: dict[str, Any]) -> None:
         from longfat.cli.display.transfers import printable

@@ -1,0 +1,100 @@
+"""SIGKILL of either end of a transfer at random moments: files arrive intact, no byte is sent twice.
+
+LONGFAT_KILLS is the number of kills of each end, by default a few.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+
+from tests.cli.conftest import Make, Receive, Running, Start, at_rate, names, partial
+from tests.waiting import wait_until
+
+KILLS = int(os.environ.get("LONGFAT_KILLS", "3"))
+LARGE = "file.bin"
+SIZES = {"first": 30_000, "empty": 0, LARGE: 2_500_000, "last": 30_000}
+SLOW = at_rate("8Mbit/s")
+
+
+def sources(make: Make, number: int) -> list[Path]:
+    """Creates the files of a transfer."""
+    return [make(name, size, number) for name, size in SIZES.items()]
+
+
+def arrived(place: Path, paths: list[Path]) -> None:
+    """Checks that exactly these files arrived, and removes them."""
+    assert names(place) == sorted(path.name for path in paths)
+    for path in paths:
+        assert (place / path.name).read_bytes() == path.read_bytes()
+        (place / path.name).unlink()
+
+
+def done(place: Path) -> int:
+    """Returns the bytes of all files that the receiver has."""
+    return sum(path.stat().st_size for path in place.iterdir())
+
+
+def kill(running: Running) -> None:
+    running.process.kill()
+    running.process.wait()
+
+
+def test_a_killed_sender_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    draw, transfers, amid, number = random.Random(14), 0, 0, 0
+    receiver, address = receive()
+    paths = sources(make, transfers)
+    before = 0
+    while number < KILLS or before:
+        last = number >= KILLS
+        sender = start("send", *paths, address, *SLOW, "--json")
+        if not last:
+            # From before the first packet to after the last one.
+            time.sleep(draw.uniform(0.2, draw.choice((2.5, 5.0))))
+        if not last and sender.process.poll() is None:
+            kill(sender)
+            number += 1
+            now = done(place)
+            assert now >= before, f"kill {number}: {before} bytes before, {now} after"
+            amid += partial(place, LARGE).exists()
+            before = max(now, 1)
+            continue
+        assert sender.ends() == 0, f"after {number} kills: {sender.err}"
+        document = sender.document()
+        assert document["bytes"] <= sum(SIZES.values()) - before + 1, (before, document)
+        arrived(place, paths)
+        transfers, before = transfers + 1, 0
+        paths = sources(make, transfers)
+    assert receiver.process.poll() is None, receiver.err
+    print(f"{KILLS} senders killed, {amid} of them amid a file; {transfers} transfers")
+
+
+def test_a_killed_receiver_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    draw, transfers, number, reconnections = random.Random(41), 0, 0, 0
+    slowest = 0.0
+    receiver, address = receive()
+    while number < KILLS:
+        paths = sources(make, transfers)
+        sender = start("send", *paths, address, *SLOW, "--json", "--wait", "60s")
+        wait_until(lambda: names(place))
+        while number < KILLS and sender.process.poll() is None:
+            before = done(place)
+            # During handshakes, files and their ends.
+            time.sleep(draw.uniform(0.0, draw.choice((0.5, 5.0))))
+            kill(receiver)
+            number += 1
+            assert done(place) >= before
+            time.sleep(draw.choice((0.0, 0.0, 1.0)))
+            receiver, _ = receive("--listen", address)
+        began = time.monotonic()
+        assert sender.ends() == 0, f"after {number} kills: {sender.err}"
+        slowest = max(slowest, time.monotonic() - began)
+        reconnections += sender.document()["reconnections"]
+        arrived(place, paths)
+        transfers += 1
+    print(
+        f"{KILLS} receivers killed; {transfers} transfers, {reconnections} reconnections, "
+        f"{slowest:.1f} s from a restart to the end"
+    )
