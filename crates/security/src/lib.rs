@@ -28,6 +28,6 @@ pub use credentials::Credentials;
 pub use initiator::{HandshakeError, Initiator, InitiatorOutcome};
 pub use key::{PublicKey, SecretKey, TrustedKeys};
 pub use packet::{HELLO_LENGTH, Reason, Refusal};
-pub use responder::{Admission, Admitted, Responder};
+pub use responder::{Admission, Admitted, HALF_OPEN_TIMEOUT, Responder};
 pub use terms::{Acceptance, Proposal};
 pub use traffic::Cipher;

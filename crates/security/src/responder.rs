@@ -21,8 +21,8 @@ const MAX_HALF_OPEN: usize = 64;
 const MAX_PER_HOST: usize = 16;
 /// From this number on, openers prove their address with a token first.
 const TOKEN_THRESHOLD: usize = 16;
-/// How long an opener may take for its last message.
-const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an opener may take for its last message. The listener drops the handshake then.
+pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reaction to a handshake datagram.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
 use foundation::{Duration, Instant};
-use security::{Credentials, HandshakeError, Initiator, Proposal, Reason, Refusal};
+use security::{Credentials, HALF_OPEN_TIMEOUT, HandshakeError, Initiator, Proposal, Reason, Refusal};
 use transport::arq::{ArqConfig, Connection};
 
 use crate::clock::Clock;
@@ -319,19 +319,20 @@ impl<A: Application> Client<A> {
         Ok(())
     }
 
-    /// Handles a refusal, which is not authenticated: it ends a handshake, but a running connection only after a time
-    /// without authentic frames.
+    /// Handles a refusal, which is not authenticated: it ends a handshake, but a connection only after a time without
+    /// authentic frames.
     fn handle_refusal(&mut self, now: Instant, datagram: &[u8], reason: Reason) -> Result<(), Error> {
         let address = self.to;
+        let mut patience = PATIENCE;
         if let Some(initiator) = &mut self.initiator {
             let handled = initiator.handle(now, datagram);
-            return handled
-                .map(drop)
-                .map_err(|source: HandshakeError| Error::Handshake { address, source });
+            handled.map_err(|source: HandshakeError| Error::Handshake { address, source })?;
+            // The last message of the handshake may still arrive, until the listener drops the handshake.
+            patience = HALF_OPEN_TIMEOUT;
         }
         let silence = now - self.session.last_arrival();
         match reason {
-            _ if !self.session.is_protected() || silence < PATIENCE => Ok(()),
+            _ if !self.session.is_protected() || silence < patience => Ok(()),
             Reason::Unknown => Err(Error::Restarted { address }),
             Reason::Closed => Err(Error::Gone { address, silence }),
             _ => Ok(()),

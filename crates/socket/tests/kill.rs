@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{bytes, protection, send_to};
+use crate::common::{Receiver, bytes, protection, send_to};
 use foundation::Streams;
 use network::PathConfig;
 use socket::relay::{Relay, RelayOptions};
@@ -226,6 +226,34 @@ fn a_sender_waits_for_a_killed_receiver() {
         report.bytes
     );
     process.kill();
+}
+
+/// Bytes are written soon, also where a full piece takes long.
+#[test]
+fn an_interrupted_slow_transfer_keeps_what_arrived() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(SIZE, 1)).unwrap();
+    let mut options = SendOptions::new(vec![file], receiver.address, protection());
+    options.protocol.congestion =
+        Some(serde_json::from_str(r#"{"kind": "fixed", "window": 100, "rate": "4Mbit/s"}"#).unwrap());
+    let partial = receiver.path().join(".file.bin.longfat-part");
+    let (mut seen, mut done) = (0, 0);
+    let result = send_files(&options, &mut |progress| {
+        done = progress.done;
+        seen = length(&partial);
+        if seen > 0 || done > 500_000 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(matches!(result, Err(socket::Error::Cancelled)));
+    assert!(seen > 0, "nothing was written of {done} bytes");
+    receiver.stop_and(|_| {
+        let kept = length(&partial);
+        assert!(kept >= done, "{kept} of {done}");
+    });
 }
 
 #[test]

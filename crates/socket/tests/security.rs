@@ -295,6 +295,25 @@ fn replayed_and_reflected_datagrams_are_dropped() {
     survives(Box::new(Action::Reflect), Box::new(Action::Reflect));
 }
 
+/// The receiver drops the handshake when its last message does not arrive; the sender notices it.
+#[test]
+fn a_handshake_without_its_last_message_ends() {
+    let receiver = receiver(protection());
+    let drop_finish: Attack = Box::new(|bytes| {
+        let is_finish = bytes[0] == 0x2d;
+        Action::Forward(if is_finish { vec![] } else { vec![bytes] })
+    });
+    let middle = Middle::start(receiver.address, drop_finish, honest());
+    let (_place, path) = file(1000);
+    let error = send(middle.address, path, protection()).unwrap_err().to_string();
+    assert!(
+        error.contains("does not know this connection: it was restarted"),
+        "{error}"
+    );
+    middle.stop();
+    assert_eq!(receiver.stop().files, 0);
+}
+
 /// Unauthenticated refusals and resets of a stranger do not end a running connection.
 #[test]
 fn forged_refusals_do_not_end_a_connection() {

@@ -15,6 +15,8 @@ pub struct Batch {
     total: u64,
     /// Bytes of the files that the receiver has.
     there: u64,
+    /// Bytes of other files that the receiver had at the end of the last connection. The next one confirms them.
+    unconfirmed: u64,
 }
 
 /// Progress of a batch.
@@ -70,6 +72,7 @@ impl Batch {
 
     /// Takes over the results of a connection that sent `files`.
     pub fn update(&mut self, files: &[usize], outgoing: &Outgoing) {
+        let before = self.there;
         for (at, &file) in files.iter().enumerate() {
             self.outcomes[file].clone_from(&outgoing.outcomes()[at]);
             if let Some(Outcome::Stored(_) | Outcome::Already(_)) = self.outcomes[file] {
@@ -78,6 +81,9 @@ impl Batch {
             // Later connections also resume what this sender itself has sent.
             self.resumed[file] = self.resumed[file].or(outgoing.resumed()[at]);
         }
+        if outgoing.is_confirmed() {
+            self.unconfirmed = outgoing.done().saturating_sub(self.there - before);
+        }
     }
 
     /// Returns the progress while a connection sends `files`.
@@ -85,11 +91,15 @@ impl Batch {
     pub fn state(&self, files: &[usize], outgoing: Option<&Outgoing>) -> State<'_> {
         let current = outgoing.map_or(0, Outgoing::current);
         let file = files.get(current).copied().unwrap_or(0);
+        let open = match outgoing {
+            Some(outgoing) if outgoing.is_confirmed() => outgoing.done(),
+            _ => self.unconfirmed,
+        };
         State {
             name: &self.names[file],
             file,
             files: self.names.len(),
-            done: (self.there + outgoing.map_or(0, Outgoing::done)).min(self.total),
+            done: (self.there + open).min(self.total),
             total: self.total,
             waiting: outgoing.is_none(),
         }

@@ -15,8 +15,10 @@ use super::stream_buffer::StreamBuffer;
 use super::writer::{Command, Reply, Writer};
 use crate::session::{Application, Work};
 
-/// Bytes passed to the writing thread at a time.
+/// Most bytes passed to the writing thread at a time.
 const PIECE: usize = 512 << 10;
+/// How long bytes may wait until a piece is full. A receiver that is killed loses what waits.
+const MAX_HOLD: Duration = Duration::from_millis(200);
 /// How long a person may take for a decision.
 const ANSWER: Duration = Duration::from_secs(600);
 /// Pieces that may wait for the thread in addition to those in its queue.
@@ -131,6 +133,8 @@ pub struct Incoming {
     /// The file whose contents are arriving, and the bytes not yet passed on.
     current: Option<(u32, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
+    /// When bytes were last passed on.
+    passed_on_at: Instant,
     farewell: bool,
     failure: Option<String>,
     now: Instant,
@@ -168,6 +172,7 @@ impl Incoming {
             contended: Vec::new(),
             current: None,
             spare: Vec::new(),
+            passed_on_at: now,
             farewell: false,
             failure: None,
             now,
@@ -364,10 +369,20 @@ impl Incoming {
     }
 
     fn pass_on(&mut self, file: u32, buffer: Vec<u8>) {
+        self.passed_on_at = self.now;
         if buffer.is_empty() {
             self.spare.push(buffer);
         } else {
             self.commands.push_back(Command::Write(file, buffer));
+        }
+    }
+
+    /// Passes on the bytes that wait for a full piece.
+    fn pass_on_part(&mut self) {
+        if let Some((file, buffer)) = self.current.take() {
+            let next = self.spare.pop().unwrap_or_default();
+            self.pass_on(file, buffer);
+            self.current = Some((file, next));
         }
     }
 
@@ -524,6 +539,9 @@ impl Application for Incoming {
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
+        if now.saturating_since(self.passed_on_at) >= MAX_HOLD && self.commands.is_empty() {
+            self.pass_on_part();
+        }
         self.send_commands()?;
         let written = self.out.end() - std::mem::replace(&mut self.reported, self.out.end());
         Ok(Work {
@@ -541,6 +559,9 @@ impl Application for Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
+        // What has arrived stays, unless the disk is busy.
+        self.pass_on_part();
+        let _ = self.send_commands();
         self.writer.cancelled.store(true, Ordering::Relaxed);
     }
 }

@@ -104,6 +104,12 @@ impl Outgoing {
         self.resumed.iter().flatten().sum::<u64>() + self.acknowledged_contents()
     }
 
+    /// Whether the receiver has reported which part of a file it has.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        self.resumed.iter().any(Option::is_some)
+    }
+
     /// Returns how many bytes of file contents were passed to the connection and acknowledged.
     #[must_use]
     pub const fn acknowledged_contents(&self) -> u64 {

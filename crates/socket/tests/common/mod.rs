@@ -84,6 +84,13 @@ impl Receiver {
         self.thread.join().unwrap()
     }
 
+    /// Stops it, and calls `check` with its directory.
+    pub fn stop_and(self, check: impl FnOnce(&Path)) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap();
+        check(self.directory.path());
+    }
+
     /// Waits until it stops.
     pub fn join(self) -> ReceiveReport {
         self.thread.join().unwrap()

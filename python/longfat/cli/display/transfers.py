@@ -29,7 +29,8 @@ class Transfers:
         before, total, rate = self._running[key]
         name = name or before
         self._running[key] = (name, total, rate)
-        speed = rate.update(done, time.monotonic())
+        # A receiver that was killed may have lost bytes that it had acknowledged.
+        speed = max(0.0, rate.update(done, time.monotonic()))
         left = f"{clock((total - done) / speed)} left" if speed else "stalled"
         text = f"{name}: {size(done)} of {size(total)}, {size(speed)}/s, {left}"
         self._display.show(key, text, done / total if total else 1.0)
