@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
     from longfat import mptcp
     from longfat._native import version
+    from longfat.api.emulations import emulate
     from longfat.api.links import MeasuredPath, path
     from longfat.api.predictions import PredictedTime, predict
+    from longfat.api.relays import Relay, relay
     from longfat.api.round_trips import RoundTrips, ping
+    from longfat.api.scripts import ScriptResults, packetdrill
     from longfat.api.studies import run
     from longfat.api.sweeps import sweep
     from longfat.api.traces import Traces, trace
     from longfat.api.transactions import MeasuredTransactions, transact
+    from longfat.api.transfers import Receiver, SentFiles, receive, send
     from longfat.api.trials import TransferError, Trial, simulate
     from longfat.controllers import Acknowledgement, CongestionController, Loss
     from longfat.presentation.displayed_run import Run
@@ -53,10 +57,14 @@ __all__ = [
     "Path",
     "PredictedTime",
     "Protocol",
+    "Receiver",
+    "Relay",
     "RoundTrips",
     "Run",
     "RunResult",
+    "ScriptResults",
     "SelectiveRepeat",
+    "SentFiles",
     "StopAndWait",
     "Study",
     "StudyError",
@@ -66,13 +74,18 @@ __all__ = [
     "TransferError",
     "Trial",
     "Verdict",
+    "emulate",
     "load_run",
     "load_study",
     "mptcp",
+    "packetdrill",
     "path",
     "ping",
     "predict",
+    "receive",
+    "relay",
     "run",
+    "send",
     "simulate",
     "sweep",
     "trace",
@@ -86,6 +99,10 @@ _MODULES = {
     "api.predictions": "PredictedTime predict",
     "api.round_trips": "RoundTrips ping",
     "api.transactions": "MeasuredTransactions transact",
+    "api.emulations": "emulate",
+    "api.relays": "Relay relay",
+    "api.scripts": "ScriptResults packetdrill",
+    "api.transfers": "Receiver SentFiles receive send",
     "api.studies": "run",
     "api.sweeps": "sweep",
     "api.traces": "Traces trace",

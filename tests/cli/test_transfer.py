@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
 
-from longfat.cli.arguments.protection import INSECURE
+from longfat.api.protection import INSECURE
 from longfat.cli.commands.recv import Received
 from longfat.cli.display.transfers import Transfers
 from longfat.progress import Lines

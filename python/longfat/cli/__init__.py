@@ -68,7 +68,14 @@ def _guarded() -> int:
         return SYSTEM_ERROR
 
 
-_OPTIONS = {"first": "--from", "last": "--to", "host": "HOST", "settings": "--set"}
+_OPTIONS = {
+    "first": "--from",
+    "last": "--to",
+    "host": "HOST",
+    "settings": "--set",
+    "files": "FILE",
+    "address": "ADDR",
+}
 """Options and arguments whose name differs from the parameter of the function."""
 
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import queue
 import random
 import tempfile
-import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from longfat import _native
-from longfat.cli.arguments.protection import INSECURE
-
-_PATIENCE_S = 60
+from longfat.api.protection import INSECURE
+from longfat.api.servers import Server
 
 
 @dataclass(frozen=True)
@@ -47,12 +44,12 @@ def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: 
         (folder / "received").mkdir()
         sent = folder / "demo.bin"
         sent.write_bytes(random.Random(seed).randbytes(size))  # noqa: S311 - content, not a secret
-        receiver = _Server(
+        receiver = Server(
             lambda handle: _native.receive_files(
                 "127.0.0.1:0", str(folder / "received"), INSECURE.document, '{"once": true}', handle
             )
         )
-        relay = _Server(
+        relay = Server(
             lambda handle: _native.relay("127.0.0.1:0", receiver.address, json.dumps(path), seed, handle)
         )
         try:
@@ -67,37 +64,3 @@ def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: 
         if (folder / "received" / sent.name).read_bytes() != sent.read_bytes():
             raise OSError("the received file differs from the sent one")
         return Moved(report["seconds"], json.loads(relay.result)["late_p99_s"] or 0.0)
-
-
-class _Server:
-    """A thread that serves one of the native part's loops until it ends or is stopped."""
-
-    def __init__(self, serve: Callable[[Callable[[str], bool]], str]) -> None:
-        self.result = ""
-        self._first: queue.Queue[str | BaseException] = queue.Queue()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(serve,), daemon=True)
-        self._thread.start()
-        first = self._first.get(timeout=_PATIENCE_S)
-        if isinstance(first, BaseException):
-            raise first
-        self.address = first
-
-    def _run(self, serve: Callable[[Callable[[str], bool]], str]) -> None:
-        try:
-            self.result = serve(self._handle)
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
-            self._first.put(error)
-
-    def _handle(self, text: str) -> bool:
-        event = json.loads(text)
-        if "listening" in event:
-            self._first.put(event["listening"])
-        elif event.get("event") == "listening":
-            self._first.put(event["address"])
-        return not self._stopped.is_set()
-
-    def stop(self) -> None:
-        """Ends the loop and waits for the thread."""
-        self._stopped.set()
-        self._thread.join(_PATIENCE_S)

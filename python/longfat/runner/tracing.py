@@ -59,7 +59,7 @@ def run(
             least = "1us" if world == "sim" else "1ms in netns"
             raise ParameterError("interval", f"{interval.text} is out of range: at least {least}")
     needs_length = "netns" in chosen or (interval.wanted and interval.seconds is None)
-    whole = _length(spec) if needs_length else 0.0
+    whole = length(spec) if needs_length else 0.0
     records = {}
     for world in chosen:
         every = None
@@ -69,7 +69,7 @@ def run(
     return records
 
 
-def _length(spec: Mapping[str, Any]) -> float:
+def length(spec: Mapping[str, Any]) -> float:
     """Returns the duration of a trial in s, from an untraced simulation."""
     from longfat import _native
     from longfat.flow_table import flow_table

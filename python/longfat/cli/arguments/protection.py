@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-_CHOOSE = "choose one of --code, --keys and --insecure"
+from longfat.api import protection
+from longfat.api.protection import Protection
 
 Code = Annotated[
     str | None,
@@ -44,87 +43,10 @@ Insecure = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Protection:
-    """How the peers of a transfer authenticate each other."""
-
-    document: str
-    """The JSON text for the native part."""
-    code: str | None = None
-    """The code, if they use one."""
-    insecure: bool = False
-    """Whether they do not authenticate each other at all."""
-
-
-INSECURE = Protection(json.dumps({"kind": "none"}), insecure=True)
-"""Neither encryption nor authentication."""
-
-
-def by_code(code: str) -> Protection:
-    """Returns the protection by a valid code."""
-    return Protection(json.dumps({"kind": "code", "code": code}), code)
-
-
 def chosen(
     code: str | None, keys: bool, identity: Path | None, trusted: Path | None, insecure: bool
 ) -> Protection | None:
-    """Returns the protection that options choose, if they do. Raises ValueError for contradictions."""
-    from longfat import _native
-
-    keys = keys or identity is not None or trusted is not None
-    # A code from the environment gives way to an option.
-    code = None if (keys or insecure) and code == os.environ.get("LONGFAT_CODE") else code
-    if (code is not None) + keys + insecure > 1:
-        raise ValueError(_CHOOSE)
-    if insecure:
-        return INSECURE
-    if keys:
-        return _by_keys(identity or folder() / "identity", trusted or folder() / "trusted")
-    if code is None:
-        return None
-    try:
-        _native.check_code(code)
-    except ValueError as error:
-        raise ValueError(f"--code: {error}") from None
-    return by_code(code)
-
-
-def folder() -> Path:
-    """Returns the folder of the user's keys."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "longfat"
-
-
-def read_identity(path: Path) -> str:
-    """Returns the text of a secret key's file. Raises ValueError if it is not valid or others can read it."""
-    from longfat import _native
-
-    try:
-        text = path.read_text(encoding="utf-8")
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such key (longfat key creates one)") from None
-    if mode & 0o077:
-        raise ValueError(f"{path}: other users can access this secret key (fix: chmod 600 {path})")
-    try:
-        _native.public_key(text)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return text
-
-
-def _by_keys(identity: Path, trusted: Path) -> Protection:
-    from longfat import _native
-
-    own = read_identity(identity)
-    try:
-        keys = trusted.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ValueError(f"{trusted}: no such file (longfat key --trust KEY creates it)") from None
-    try:
-        count = _native.count_trusted(keys)
-    except ValueError as error:
-        raise ValueError(f"{trusted}:{error}") from None
-    if not count:
-        raise ValueError(f"{trusted}: no trusted key (add one with longfat key --trust KEY)")
-    return Protection(json.dumps({"kind": "keys", "identity": own, "trusted": keys}))
+    """Returns the protection that options choose; a code from the environment gives way to another option."""
+    by_keys = keys or identity is not None or trusted is not None
+    code = None if (by_keys or insecure) and code == os.environ.get("LONGFAT_CODE") else code
+    return protection.chosen(code, keys, identity, trusted, insecure)

@@ -45,8 +45,8 @@ def echo(
       longfat echo --bind 0.0.0.0 --rate 1000
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.api import addresses
     from longfat.api.quantities import duration
-    from longfat.cli.arguments import addresses
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.progress import display, shower
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from longfat.api import protection as credentials
 from longfat.cli.arguments import protection
 
 
@@ -34,13 +35,13 @@ def key(
     if trust is None:
         if name:
             raise ValueError("--name is the name of a key to trust: it needs --trust KEY")
-        path = identity or protection.folder() / "identity"
+        path = identity or credentials.folder() / "identity"
         if not path.exists():
             _create(path)
             typer.echo(f"longfat: created {path}", err=True)
-        typer.echo(_native.public_key(protection.read_identity(path)))
+        typer.echo(_native.public_key(credentials.read_identity(path)))
         return
-    _trust(trusted or protection.folder() / "trusted", trust, name)
+    _trust(trusted or credentials.folder() / "trusted", trust, name)
 
 
 def _create(path: Path) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
-import itertools
 import json
-import os
 import queue
 import socket
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments import addresses, protection
+from longfat.api import addresses
+from longfat.api.protection import Protection, by_code
+from longfat.api.received import ReceivedFiles, key_of, limits_of, prepare_folder
+from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 
 if TYPE_CHECKING:
@@ -81,22 +82,14 @@ def recv(
       longfat recv --dir inbox --listen 0.0.0.0:9000 --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.api.quantities import of_parameter
     from longfat.cli.display.transfers import Transfers
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.progress import display
 
-    address = addresses.listening(listen, "--listen")
+    address = addresses.listening(listen, "listen")
     chosen = protection.chosen(code, keys, identity, trusted, insecure)
     secured = chosen or _new_code()
-    limits = {
-        "one_time": chosen is None,
-        "once": once,
-        "max_connections": max_connections,
-        "max_bytes": None if max_bytes is None else int(of_parameter("max_bytes", max_bytes, "size")),
-        "dotfiles": dotfiles,
-        "executables": executables,
-    }
+    limits = limits_of(chosen is None, once, max_connections, max_bytes, dotfiles, executables)
     if ask and not sys.stdin.isatty():
         raise ValueError("--ask needs a terminal for its answers")
     directory = prepare_folder(directory)
@@ -124,30 +117,10 @@ def recv(
         raise typer.Exit(1)
 
 
-def _new_code() -> protection.Protection:
+def _new_code() -> Protection:
     from longfat import _native
 
-    return protection.by_code(_native.new_code())
-
-
-def prepare_folder(directory: Path | None) -> Path:
-    """Returns the folder for the files; creates it if it is missing, or a new one if none is given.
-
-    Raises ValueError, before any sender connects, if files cannot be stored in it.
-    """
-    if directory is None:
-        names = (Path(f"received-{number}" if number else "received") for number in itertools.count())
-        directory = next(name for name in names if not os.path.lexists(name))
-    if not directory.exists() and not directory.is_symlink():
-        try:
-            directory.mkdir()
-        except OSError as error:
-            raise ValueError(f"--dir {directory}: cannot be created: {error.strerror}") from None
-    if not directory.is_dir():
-        raise ValueError(f"--dir {directory}: is a file, not a folder")
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise ValueError(f"--dir {directory}: not writable for this user")
-    return directory
+    return by_code(_native.new_code())
 
 
 class Questions:
@@ -179,16 +152,12 @@ class Questions:
 
 
 @dataclass
-class Received:
+class Received(ReceivedFiles):
     """The received files, reported as they arrive."""
 
     directory: Path
     transfers: Transfers
-    secured: protection.Protection
-    files: list[dict[str, Any]] = field(default_factory=list)
-    failures: list[dict[str, Any]] = field(default_factory=list)
-    active: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Running transfers by key: `peer`, `name` and `size`."""
+    secured: Protection
     questions: Questions | None = None
     """The questions about senders, if they are asked."""
     address: str = ""
@@ -197,8 +166,9 @@ class Received:
     def handle(self, text: str) -> None:
         """Handles an event of `_native.receive_files`."""
         event = json.loads(text)
+        is_news = self.record(event)
         handler = getattr(self, f"_{event['event']}", None)
-        if handler is not None:
+        if is_news and handler is not None:
             handler(event)
 
     def _listening(self, event: dict[str, Any]) -> None:
@@ -229,41 +199,31 @@ class Received:
     def _started(self, event: dict[str, Any]) -> None:
         from longfat.cli.display.transfers import size
 
-        key = _key(event)
-        self.active[key] = {name: event[name] for name in ("peer", "name", "size")}
         resumed = f", resuming at {size(event['resumed'])}" if event["resumed"] else ""
         self.transfers.note(f"{event['peer']}: {event['name']}: receiving {size(event['size'])}{resumed}")
-        self.transfers.start(key, event["name"], event["size"], event["resumed"])
+        self.transfers.start(key_of(event), event["name"], event["size"], event["resumed"])
 
     def _progress(self, event: dict[str, Any]) -> None:
-        self.transfers.advance(_key(event), event["done"])
+        self.transfers.advance(key_of(event), event["done"])
 
     def _stored(self, event: dict[str, Any]) -> None:
         from longfat.cli.display.transfers import size
         from longfat.presentation.formatting import quantity
 
-        self._end(event)
+        self.transfers.end(key_of(event))
         name = event["offered"]
-        self.files.append({key: event[key] for key in ("peer", "name", "size", "already", "seconds")})
         renamed = f" as {event['name']}" if event["name"] != name else ""
         stored = f"stored{renamed} after {quantity(event['seconds'], 's')}"
         how = "already there" if event["already"] else stored
         self.transfers.note(f"{event['peer']}: {name}: {how}, {size(event['size'])}")
 
     def _failed(self, event: dict[str, Any]) -> None:
-        self._end(event)
-        self.failures.append({key: event[key] for key in ("peer", "name", "reason")})
+        self.transfers.end(key_of(event))
         self.transfers.note(f"{event['peer']}: {event['name']}: failed: {event['reason']}")
 
     def _disconnected(self, event: dict[str, Any]) -> None:
-        # Files that failed with their connection were reported one by one.
-        if event["reason"] is not None and not any(f["peer"] == event["peer"] for f in self.failures):
-            self.failures.append({"peer": event["peer"], "name": None, "reason": event["reason"]})
+        if event["reason"] is not None:
             self.transfers.note(f"{event['peer']}: {event['reason']}")
-
-    def _end(self, event: dict[str, Any]) -> None:
-        self.transfers.end(_key(event))
-        self.active.pop(_key(event), None)
 
     def to_json(self) -> dict[str, Any]:
         """Returns the document for `--json`."""
@@ -284,8 +244,3 @@ class Received:
         if cut := [file["name"] for file in self.active.values()]:
             parts.append(f"incomplete: {', '.join(cut)} (send again to resume)")
         return "; ".join(parts)
-
-
-def _key(event: dict[str, Any]) -> str:
-    """Returns the key of a transfer: the peer and its number of the file, since files may be renamed."""
-    return f"{event['peer']} {event['file']}"

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments import addresses
+from longfat.api import addresses
+from longfat.api.relays import SIDES, RelayRates, ends
 from longfat.cli.arguments.options import AsJson, PathSettings, Seed
 from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
-from longfat.progress import Rate
 
 if TYPE_CHECKING:
     from longfat.progress import Display
-
-_RATE_OVER_S = 1.0
-SIDES = ("forward", "reverse")
 
 _PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
 
@@ -47,9 +43,7 @@ def relay(
     from longfat.presentation import tables
     from longfat.progress import display
 
-    address, target = addresses.listening(listen, "--listen"), addresses.peer(to, "--to")
-    if address == target:
-        raise ValueError(f"--to: {target} is also --listen: the relay would send to itself")
+    address, target = ends(listen, to)
     path = as_subscriber(_PATH.read(given, settings or ()))
     interrupt_on_sigterm()
     watched = Watched(display(), target)
@@ -59,7 +53,7 @@ def relay(
         )
     finally:
         watched.display.close()
-    for side, bits_per_s in watched.rates(report).items():
+    for side, bits_per_s in watched.rates.overall(report).items():
         report[side]["rate_bps"] = bits_per_s
     if as_json:
         typer.echo(json.dumps({**watched.begun, "to": target, "seed": seed, **report}, indent=2))
@@ -76,10 +70,7 @@ class Watched:
         self.begun: dict[str, Any] = {}
         self._target = target
         self._is_refused = False
-        self._meters = {side: Rate(_RATE_OVER_S) for side in SIDES}
-        # Time and bytes of the first and the last delivery of each link.
-        self._first: dict[str, tuple[float, int]] = {}
-        self._last: dict[str, tuple[float, int]] = {}
+        self.rates = RelayRates()
 
     def handle(self, text: str) -> None:
         """Handles a report of `_native.relay`."""
@@ -97,22 +88,6 @@ class Watched:
         if report["refused_by_server"] and not self._is_refused:
             self._is_refused = True
             self.display.note(f"longfat: nothing listens at {self._target}: datagrams are lost there")
-        now = time.monotonic()
-        rates = {}
-        for side in SIDES:
-            count = report[side]["delivered_bytes"]
-            rates[side] = self._meters[side].update(count, now) * 8
-            if count != self._last.get(side, (0.0, 0))[1]:
-                self._first.setdefault(side, (now, count))
-                self._last[side] = (now, count)
+        rates = self.rates.update(report)
         if any(report[side]["entered"] for side in SIDES):
             self.display.show("", progress_line(report, rates))
-
-    def rates(self, report: dict[str, Any]) -> dict[str, float | None]:
-        """Returns bit/s between the first and the last delivery of each link; None with fewer than two."""
-        found: dict[str, float | None] = {}
-        for side in SIDES:
-            (begin, before), (end, _) = self._first.get(side, (0.0, 0)), self._last.get(side, (0.0, 0))
-            count = report[side]["delivered_bytes"] - before
-            found[side] = count * 8 / (end - begin) if end > begin else None
-        return found

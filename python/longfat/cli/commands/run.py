@@ -14,6 +14,8 @@ from longfat.worlds import WORLDS
 if TYPE_CHECKING:
     from longfat.results import RunResult
 
+_STANDARD_OUTPUT = Path("-")
+
 
 def run(
     study: Annotated[
@@ -47,6 +49,13 @@ def run(
             "--force", help="Trials beyond this machine's capacity too, without unsupported ones (wall time)."
         ),
     ] = False,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Output file for a row for each trial: .csv, or .parquet; - is standard output.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Output as one JSON document; a list for several studies."),
@@ -58,10 +67,10 @@ def run(
     Examples:
       longfat run arq/loss --quick
       longfat run arq/loss --repeats 5 --set path.delay=50ms
-
-    Tables: RUN/records/*.parquet; for CSV, longfat.load_run("RUN").to_polars().write_csv("FILE") in Python.
+      longfat run arq/loss --quick --csv trials.csv
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
+    from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.presentation.report import write_report
     from longfat.progress import display
@@ -72,6 +81,9 @@ def run(
     overrides = Overrides(tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, quick)
     if out is not None and len(study) > 1:
         raise ValueError("--out is the folder of one run: run the studies one by one")
+    if csv is not None and len(study) > 1:
+        raise ValueError("--csv is a file for one run: run the studies one by one")
+    require_suffix("--csv", None if csv == _STANDARD_OUTPUT else csv, ".csv", ".parquet")
     # A mistake in any study is reported before the first one runs.
     loaded = [load_study(one, overrides, also=theory_problems) for one in study]
     interrupt_on_sigterm()
@@ -92,7 +104,9 @@ def run(
                 )
             )
             report = write_report(results[-1])
-            if as_json:
+            if csv is not None:
+                _write_trials(results[-1], csv)
+            if as_json or csv == _STANDARD_OUTPUT:
                 typer.echo(f"Report: {report}", err=True)
             else:
                 _print(results[-1], report)
@@ -107,6 +121,18 @@ def run(
         which = f" of {', '.join(failed)}" if len(study) > 1 else ""
         typer.echo(f"longfat: all trials{which} failed", err=True)
         raise typer.Exit(1)
+
+
+def _write_trials(result: RunResult, target: Path) -> None:
+    """Writes a row for each trial, as `to_polars` returns it."""
+    from longfat.files import write_whole
+    from longfat.presentation.data_files import encoded
+
+    if target == _STANDARD_OUTPUT:
+        typer.echo(encoded(result.to_polars(), "csv").decode(), nl=False)
+    else:
+        write_whole(target, encoded(result.to_polars(), target.suffix.removeprefix(".")))
+        typer.echo(f"Trials: {target}", err=True)
 
 
 def _print(result: RunResult, report: Path) -> None:

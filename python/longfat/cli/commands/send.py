@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from longfat import _native
-from longfat.cli.arguments import addresses, protection
+from longfat.api import addresses
+from longfat.api.protection import Protection
+from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 from longfat.cli.arguments.sections import Given, SectionOptions
 
@@ -71,7 +73,7 @@ def send(
 
     if not addresses.is_address(address) and (":" not in address or Path(address).exists()):
         raise ValueError(f'ADDR: "{address}" is not an address: {_EXAMPLE}')
-    addresses.peer(address, "ADDR")
+    addresses.peer(address, "address")
     if not files:
         raise ValueError(f"no file to send: {_EXAMPLE}")
     protocol = _PROTOCOL.read(given, settings or ())
@@ -97,7 +99,7 @@ def send(
         raise typer.Exit(1)
 
 
-def _typed() -> protection.Protection:
+def _typed() -> Protection:
     """Returns the protection by a code that the user types."""
     if not sys.stdin.isatty():
         raise ValueError(_AUTHENTICATE)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import ipaddress
 
+from longfat.parameters import ParameterError
+
 LISTEN = "127.0.0.1:9000"
 """The default address to listen at, which other machines cannot reach."""
 _EXAMPLE = "write HOST:PORT, e.g. 127.0.0.1:9000 or [::1]:9000"
 
 
-def listening(text: str, option: str) -> str:
-    """Returns a checked address to listen at; port 0 is any free one. Raises ValueError with the option."""
-    return _checked(text, option, least_port=0)
+def listening(text: str, parameter: str) -> str:
+    """Returns a checked address to listen at; port 0 is any free one. Raises ParameterError."""
+    return _checked(text, parameter, least_port=0)
 
 
-def peer(text: str, option: str) -> str:
-    """Returns a checked address to send to. Raises ValueError with the option."""
-    return _checked(text, option, least_port=1)
+def peer(text: str, parameter: str) -> str:
+    """Returns a checked address to send to. Raises ParameterError."""
+    return _checked(text, parameter, least_port=1)
 
 
 def is_open(address: str) -> bool:
@@ -39,12 +41,14 @@ def is_address(text: str) -> bool:
     return bool(host and colon) and port.isdecimal() and "/" not in host
 
 
-def _checked(text: str, option: str, least_port: int) -> str:
+def _checked(text: str, parameter: str, least_port: int) -> str:
     host, _, port = text.rpartition(":")
     if not is_address(text):
-        raise ValueError(f'{option}: "{text}" is not an address: {_EXAMPLE}')
+        raise ParameterError(parameter, f'"{text}" is not an address: {_EXAMPLE}')
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
-        raise ValueError(f'{option}: "{text}" is not an address: put IPv6 addresses in brackets; {_EXAMPLE}')
+        raise ParameterError(
+            parameter, f'"{text}" is not an address: put IPv6 addresses in brackets; {_EXAMPLE}'
+        )
     if not least_port <= int(port) <= 65_535:
-        raise ValueError(f'{option}: "{text}": port {port} is out of range: {least_port} to 65535')
+        raise ParameterError(parameter, f'"{text}": port {port} is out of range: {least_port} to 65535')
     return text

@@ -1,0 +1,143 @@
+"""`relay`: an emulated path between UDP programs, in wall time."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+
+from longfat import _native
+from longfat.api import addresses
+from longfat.api.servers import Server
+from longfat.api.specification import whole_number
+from longfat.parameters import ParameterError
+from longfat.progress import Rate
+from longfat.study.tables import refuse, table_of
+
+if TYPE_CHECKING:
+    from longfat.study.tables import Path
+
+SIDES = ("forward", "reverse")
+_RATE_OVER_S = 1.0
+
+
+class RelayRates:
+    """The rates of both directions of a relay, from its reports."""
+
+    def __init__(self) -> None:
+        self._meters = {side: Rate(_RATE_OVER_S) for side in SIDES}
+        # Time and bytes of the first and the last delivery of each link.
+        self._first: dict[str, tuple[float, int]] = {}
+        self._last: dict[str, tuple[float, int]] = {}
+
+    def update(self, report: Mapping[str, Any]) -> dict[str, float]:
+        """Adds a report; returns the current rates in bit/s."""
+        now = time.monotonic()
+        rates = {}
+        for side in SIDES:
+            count = report[side]["delivered_bytes"]
+            rates[side] = self._meters[side].update(count, now) * 8
+            if count != self._last.get(side, (0.0, 0))[1]:
+                self._first.setdefault(side, (now, count))
+                self._last[side] = (now, count)
+        return rates
+
+    def overall(self, report: Mapping[str, Any]) -> dict[str, float | None]:
+        """Returns bit/s between the first and the last delivery of each link; None with fewer than two."""
+        found: dict[str, float | None] = {}
+        for side in SIDES:
+            (begin, before), (end, _) = self._first.get(side, (0.0, 0)), self._last.get(side, (0.0, 0))
+            count = report[side]["delivered_bytes"] - before
+            found[side] = count * 8 / (end - begin) if end > begin else None
+        return found
+
+
+def ends(listen: str, to: str) -> tuple[str, str]:
+    """Returns the checked addresses of a relay. Raises ParameterError."""
+    address, target = addresses.listening(listen, "listen"), addresses.peer(to, "to")
+    if address == target:
+        raise ParameterError("to", f"{target} is also {{listen}}: the relay would send to itself")
+    return address, target
+
+
+class Relay:
+    """A running relay, in a thread. `stop()` or the end of a `with` block ends it.
+
+    `address` is where clients send to. `report` has the counters of both directions so far: packets
+    `entered`,
+    `delivered`, `lost`, ..., bytes, and `rate_bps` between the first and the last delivery.
+    """
+
+    def __init__(self, path: dict[str, Any], to: str, listen: str, seed: int) -> None:
+        self.to = to
+        self._rates = RelayRates()
+        self._last: dict[str, Any] = {}
+        self._server = Server(
+            lambda handle: _native.relay(listen, to, json.dumps(path), seed, handle), self._handle
+        )
+
+    def _handle(self, report: dict[str, Any]) -> None:
+        if "listening" not in report:
+            self._last = report
+            self._rates.update(report)
+
+    @property
+    def address(self) -> str:
+        """The address for clients."""
+        return self._server.address
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The counters so far; empty before the first packet."""
+        last = self._last if self._server.is_running else json.loads(self._server.result or "{}")
+        if not last:
+            return {}
+        rates = self._rates.overall(last)
+        return {**last, **{side: {**last[side], "rate_bps": rates[side]} for side in SIDES}}
+
+    def stop(self) -> dict[str, Any]:
+        """Ends the relay and returns its last report."""
+        self._server.stop()
+        return self.report
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        state = "running" if self._server.is_running else "stopped"
+        return f"Relay({self.address} to {self.to}, {state})"
+
+
+def relay(
+    path: Path | Mapping[str, Any],
+    to: str,
+    *,
+    listen: str = "127.0.0.1:0",
+    seed: SupportsIndex = 1,
+) -> Relay:
+    """Starts to relay UDP datagrams over an emulated path, in the background.
+
+    Args:
+        path: The path between clients and the server.
+        to: Address of the server ("127.0.0.1:9000").
+        listen: Local address for clients; port 0 is any free one.
+        seed: Random seed of losses and delays.
+
+    Returns:
+        The running relay.
+
+    Raises:
+        ValueError: with the key or parameter and what is allowed.
+        OSError: if the address is in use.
+    """
+    table = table_of(path, "path")
+    refuse("path", table)
+    address, target = ends(listen, to)
+    return Relay(table, target, address, whole_number(seed, "seed"))

@@ -1,0 +1,77 @@
+"""Transfers, relays, emulated trials and scripts from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from tests.conftest import Cli
+
+import longfat as lf
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_a_file_is_sent_through_a_relay(tmp_path: Path) -> None:
+    file = tmp_path / "file.bin"
+    file.write_bytes(bytes(range(256)) * 400)
+    with (
+        lf.receive(tmp_path / "in", listen="127.0.0.1:0") as receiver,
+        lf.relay(lf.Path(delay="5ms", loss="1%"), receiver.address, seed=3) as relay,
+    ):
+        assert receiver.code is not None
+        sent = lf.send(file, relay.address, code=receiver.code)
+        assert receiver.address in repr(receiver)
+    assert sent.is_complete
+    assert sent.report["rtt_s"] >= 0.01
+    assert (tmp_path / "in" / "file.bin").read_bytes() == file.read_bytes()
+    assert [one["name"] for one in receiver.files] == ["file.bin"]
+    assert relay.report["forward"]["delivered"] > 70
+    assert relay.report["forward"]["rate_bps"] > 0
+    assert sent.to_polars()["outcome"].to_list() == ["stored"]
+
+
+def test_a_receiver_for_one_sender_ends(tmp_path: Path) -> None:
+    file = tmp_path / "file.txt"
+    file.write_text("text")
+    receiver = lf.receive(tmp_path / "in", listen="127.0.0.1:0", insecure=True, once=True)
+    lf.send([file], receiver.address, insecure=True, protocol=lf.GoBackN(window=4))
+    receiver.wait(timeout=30)
+    assert receiver.failures == []
+
+
+def test_mistakes_in_transfers_name_the_parameter(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^address: "):
+        lf.send("file", "nowhere", insecure=True)
+    with pytest.raises(ValueError, match=r"^choose one of code, keys and insecure"):
+        lf.send("file", "127.0.0.1:9", insecure=True, keys=True)
+    with pytest.raises(ValueError, match=r"^set code, keys or insecure"):
+        lf.send("file", "127.0.0.1:9")
+    with pytest.raises(ValueError, match=r"^to: 127\.0\.0\.1:9 is also listen"):
+        lf.relay({}, "127.0.0.1:9", listen="127.0.0.1:9")
+    with pytest.raises(ValueError, match=r"path\.dealy"):
+        lf.relay({"dealy": "1ms"}, "127.0.0.1:9")
+
+
+def test_scripts_have_outcomes() -> None:
+    found = lf.packetdrill(ROOT / "tests" / "packetdrill" / "paws.pkt")
+    assert found.is_passed
+    assert repr(found).startswith("1 passed of 1")
+    assert found.to_polars()["outcome"].to_list() == ["pass"]
+
+
+@pytest.mark.usefixtures("emulated")
+def test_a_trial_between_kernels() -> None:
+    trial = lf.emulate("reno", lf.Path(rate="10Mbit/s", delay="5ms", queue="50pkt"), "200kB")
+    assert 1e6 < trial.goodput < 10e6
+
+
+def test_a_run_writes_its_trials(cli: Cli, tmp_path: Path) -> None:
+    run = ("run", "arq/loss", "--quick", "--repeats", "2")
+    cli(*run, "--csv", "trials.csv")
+    frame = pl.read_csv(tmp_path / "trials.csv")
+    assert {"protocol", "path_loss", "goodput_bps"} <= set(frame.columns)
+    text = cli(*run, "--csv", "-").stdout
+    assert text.count("\n") == frame.height + 1
+    assert "unknown suffix" in cli(*run, "--csv", "trials.xls", ok=False).stderr
