@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ class Browser:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            ready, _, _ = select.select([self._answers], [], [], TIMEOUT_S)
+            assert ready, f"the browser has not answered for {TIMEOUT_S} s; events: {self._events[-5:]}"
             read = os.read(self._answers, 1 << 20)
             assert read, "the browser has ended"
             self._buffer += read
@@ -111,6 +114,13 @@ class Browser:
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
+
+    def wait(self, condition: str) -> None:
+        """Waits until a JavaScript expression is true."""
+        look = f"const look = () => ({condition}) ? done(true) : performance.now() > stop ? done(false) : "
+        start = f"const stop = performance.now() + {TIMEOUT_S // 3 * 1000};"
+        held = self.evaluate(f"new Promise(done => {{ {start} {look} setTimeout(look, 20); look(); }})")
+        assert held, (condition, self.complaints())
 
     def overflow(self) -> int:
         """Returns by how many pixels the page is wider than the window."""

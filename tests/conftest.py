@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import tomli_w
 
 from longfat import _native
 from longfat.interpreter import python_command
-from tests import in_process, requirements
+from tests import browser, in_process, requirements
 
 Data = dict[str, Any]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -96,6 +96,15 @@ def refuse_without(probes: list[Data], *names: str) -> None:
             detail, remedy = by_name[name]["detail"], by_name[name]["remedy"]
             reason = f"{name}: {detail}" if remedy in detail else f"{name}: {detail}: {remedy}"
             requirements.skip("tun" if name == "TUN devices" else "netns", reason)
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+    """A page of a headless browser. Tests with it have the mark `xdist_group("site")`, so that one starts."""
+    if browser.program() is None:
+        requirements.skip("programs", "no Chromium")
+    with browser.browser(tmp_path_factory.mktemp("chromium")) as found:
+        yield found
 
 
 @pytest.fixture

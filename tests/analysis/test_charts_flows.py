@@ -76,7 +76,9 @@ def test_distributions_cover_measured_flows_only(run: RunResult) -> None:
         & (flows["class"] == 0)
         & (flows["opened_s"] >= 1.0)
     )
-    line = [r for r in rows if (r["series"], r["class"]) == ("all", "class G0") and "50/s" in r["point"]]
+    line = [
+        r for r in rows if (r["series"], r["class"]) == ("MPTCP (all)", "class G0") and "50/s" in r["point"]
+    ]
     times = sorted(chosen["fct_s"].drop_nulls())
     half = next(row["time"] for row in line if row["share"] == 50)
     assert half == pytest.approx(1000 * times[round(0.5 * len(times)) - 1])

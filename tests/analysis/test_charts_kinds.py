@@ -114,7 +114,7 @@ def test_two_unordered_dimensions_make_a_matrix() -> None:
     spec = charts_matrix.chart(run, "goodput_bps")
     alt.Chart.from_dict(spec, validate=True)
     svg = charts.render(spec, "svg").decode()
-    assert all(word in svg for word in ("drop-tail", "codel", "vegas", "cubic"))
+    assert all(word in svg for word in ("drop-tail", "codel", "TCP Vegas", "TCP CUBIC"))
 
 
 def test_a_numeric_sweep_makes_no_matrix() -> None:

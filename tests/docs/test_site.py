@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests import browser, requirements
+from tests.browser import Browser
 from tests.docs import site_pages
 
 ROOT = Path(__file__).parents[2]
@@ -51,15 +50,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    """A page of a headless browser."""
-    if browser.program() is None:
-        requirements.skip("programs", "no Chromium")
-    with browser.browser(tmp_path_factory.mktemp("chromium")) as found:
-        yield found
-
-
 def test_links_and_anchors_exist(site: Path) -> None:
     pages = site_pages.read(site)
     broken = []
@@ -92,7 +82,7 @@ def test_every_page_is_within_three_clicks(site: Path) -> None:
     assert far == []
 
 
-def test_pages_fit_screens_and_phones_without_console_messages(site: Path, page: browser.Browser) -> None:
+def test_pages_fit_screens_and_phones_without_console_messages(site: Path, page: Browser) -> None:
     found = []
     for file in site_pages.read(site):
         page.resize(WIDTHS[0])
@@ -104,7 +94,7 @@ def test_pages_fit_screens_and_phones_without_console_messages(site: Path, page:
     assert found == []
 
 
-def test_search_works_without_a_server(site: Path, page: browser.Browser) -> None:
+def test_search_works_without_a_server(site: Path, page: Browser) -> None:
     page.resize(WIDTHS[0])
     page.open((site / "index.html").as_uri())
     page.evaluate(
@@ -112,16 +102,11 @@ def test_search_works_without_a_server(site: Path, page: browser.Browser) -> Non
         box.value = 'stop-and-wait'; box.dispatchEvent(new Event('input', {bubbles: true}));
         box.dispatchEvent(new Event('keyup', {bubbles: true})); })()"""
     )
-    results = page.evaluate(
-        """new Promise(done => { const stop = performance.now() + 20000; const look = () => {
-        const count = document.querySelectorAll('.md-search-result__item').length;
-        if (count || performance.now() > stop) done(count); else setTimeout(look, 50); }; look(); })"""
-    )
-    assert results > 0
+    page.wait("document.querySelectorAll('.md-search-result__item').length > 0")
     assert page.complaints() == []
 
 
-def test_dark_mode_follows_the_system(site: Path, page: browser.Browser) -> None:
+def test_dark_mode_follows_the_system(site: Path, page: Browser) -> None:
     colors = []
     for scheme in ("light", "dark"):
         page.emulate("prefers-color-scheme", scheme)

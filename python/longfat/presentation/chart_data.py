@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names
+from longfat.presentation import formatting, names, series_names
 from longfat.presentation.columns import Column
 from longfat.study.vocabulary import whole_metric
 
@@ -53,6 +53,14 @@ class ChartData:
     panels: list[str]
     kinds: list[str]
 
+    def lines(self, kind: str) -> bool:
+        """Whether any row of a kind of theory is part of a line."""
+        return self.x.quantitative and any(r["kind"] == kind and "alone" not in r for r in self.rows)
+
+    def ticks(self, kind: str) -> bool:
+        """Whether any row of a kind of theory is a tick: its form applies at a single point of the axis."""
+        return any(r["kind"] == kind and ("alone" in r or not self.x.quantitative) for r in self.rows)
+
 
 def axis_key(study: Study) -> str | None:
     """The swept key of the x axis: the quantity with the most values."""
@@ -80,14 +88,15 @@ def collect(run: RunResult, metric: str) -> ChartData:
     numeric = x_key is not None and _numeric(x_key, ordered)
     figures = [figure for figure in grid.reported(study, cells) if figure.metric == metric]
     column = Column.of(metric, cells, [figure.value for figure in figures])
+    titles = series_names.titles(cell.cell for cell in cells)
     rows: list[Row] = []
     for cell in cells:
         base = _place(study, cell.cell.params, x_key, numeric=numeric)
-        base |= {"series": grid.series_name(study, cell.cell), "world": cell.cell.world}
+        base |= {"series": series_names.series_name(study, cell.cell), "world": cell.cell.world}
         rows.append(base | _measured(cell, column))
         rows += [base | row for row in _expected(cell, column)]
     for figure in figures:
-        base = _place(study, figure.params, x_key, numeric=numeric) | {"series": figure.protocol}
+        base = _place(study, figure.params, x_key, numeric=numeric) | {"series": titles[figure.protocol]}
         text = formatting.quantity(figure.value, names.unit_of(metric))
         rows += [
             base | {"kind": SOURCE, "y": figure.value / column.scale, "text": text, "world": world}

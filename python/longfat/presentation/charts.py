@@ -45,6 +45,12 @@ MOST_ACROSS = 3
 _TITLE, LABEL = 13, 12
 LETTER = 7.0
 """Average width of a letter of an axis title, in px."""
+TITLE_LETTER, SUBTITLE_LETTER = 8.5, 6.2
+"""The same of a chart's title and subtitle."""
+_SYMBOL = 30
+"""Width of an entry of a legend in px, without its text."""
+MOST_ENTRIES = 4
+"""Maximum number of entries of a legend side by side."""
 _NARROWEST = 12
 """Minimum letters per line of an axis title."""
 _CHOSEN = "chosen"
@@ -63,8 +69,9 @@ _CONFIG: Spec = {
         "labelFontSize": LABEL,
         "titleFontSize": LABEL,
         "titleLimit": 0,
+        "labelLimit": 0,
         "orient": "bottom",
-        "columns": 4,
+        "columns": MOST_ENTRIES,
         "symbolSize": 80,
     },
     "view": {"stroke": None},
@@ -93,7 +100,7 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
     panel_width = max(220, round(width / columns) - (30 if columns > 1 else 0))
     height = 300 if rows == 1 else 200
     plot: Spec = {
-        "layer": _layers(data, wrapped(data.y.title, height)),
+        "layer": _layers(data, wrapped(data.y.title, height), width),
         "width": panel_width,
         "height": height,
     }
@@ -108,19 +115,19 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
         plot = {"facet": facet, "spec": plot}
     spec: Spec = {"$schema": SCHEMA, "data": {"values": data.rows}, **plot, "config": config()}
     if title:
-        spec["title"] = _title(run, metric, _caption(run, data))
+        spec["title"] = _title(run, metric, _caption(run, data), width)
     return spec
 
 
-def titled(made: Any, run: RunResult, metric: str, subtitle: str) -> Any:
+def titled(made: Any, run: RunResult, metric: str, subtitle: str, width: int) -> Any:
     """An Altair chart with the study's title and a subtitle."""
-    return made.properties(title=_title(run, metric, subtitle))
+    return made.properties(title=_title(run, metric, subtitle, width))
 
 
-def _title(run: RunResult, metric: str, subtitle: str) -> Spec:
+def _title(run: RunResult, metric: str, subtitle: str, width: int) -> Spec:
     return {
-        "text": f"{names.metric_title(metric)}: {run.study.title}",
-        "subtitle": subtitle,
+        "text": textwrap.wrap(f"{names.metric_title(metric)}: {run.study.title}", int(width / TITLE_LETTER)),
+        "subtitle": textwrap.wrap(subtitle, int(width / SUBTITLE_LETTER)),
         "anchor": "start",
         "fontSize": 15,
         "subtitleFontSize": LABEL,
@@ -144,19 +151,24 @@ def _caption(run: RunResult, data: ChartData) -> str:
     if len(random) < len(cells):
         fixed = [cell for cell in cells if cell.deterministic]
         parts.append(f"Without bars: {formatting.DETERMINISTIC} ({notes.trials(fixed)})")
-    if THEORY in data.kinds:
-        parts.append("dashed: theory")
-    if BOUND in data.kinds:
-        parts.append("dotted: upper bound")
+    parts += _marks(data, THEORY, "dashed", "broad ticks", "theory")
+    parts += _marks(data, BOUND, "dotted", "thin ticks", "upper bound")
     if SOURCE in data.kinds:
         parts.append("hollow points: figures of the source")
     return "; ".join(parts)
 
 
-def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
+def _marks(data: ChartData, kind: str, line: str, tick: str, meaning: str) -> list[str]:
+    """Explains how a kind of row is drawn: as lines, as ticks at single points, or both."""
+    drawn = [line] * data.lines(kind) + [tick] * data.ticks(kind)
+    return [f"{' and '.join(drawn)}: {meaning}"] if drawn else []
+
+
+def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
+    color = series_color(data.series, width)
     shared: Spec = {
         "x": _x(data),
-        "color": series_color(data.series),
+        "color": color,
         "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
         "tooltip": [
             _text("series", "Protocol"),
@@ -179,6 +191,7 @@ def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
         "scale": {"domain": data.series, "range": repeated(SHAPES, len(data.series))},
         "sort": data.series,
         "title": "Protocol",
+        "legend": color["legend"],
     }
 
     def layer(kind: str, mark: str, style: Spec, *filters: str, **encoding: Any) -> Spec:
@@ -198,21 +211,29 @@ def _layers(data: ChartData, y_title: list[str]) -> list[Spec]:
         # Each form of theory is a line.
         dashes = {"strokeWidth": 5, "strokeDash": [7, 5], "strokeOpacity": 0.45}
         form = {"field": "form", "type": "nominal"}
-        drawn.append(layer(THEORY, "line", dashes, detail=form))
-        name = {"align": "left", "dx": 7, "fontSize": 11}
-        label = {"field": "label", "type": "nominal"}
-        drawn.append(layer(THEORY, "text", name, "isValid(datum.label)", text=label))
-        drawn.append(layer(BOUND, "line", {"strokeWidth": 1.6, "strokeDash": [1.5, 3.5]}))
+        if data.lines(THEORY):
+            drawn.append(layer(THEORY, "line", dashes, "!datum.alone", detail=form))
+        if any("label" in row for row in data.rows):
+            name = {"align": "left", "dx": 7, "fontSize": 11}
+            label = {"field": "label", "type": "nominal"}
+            drawn.append(layer(THEORY, "text", name, "isValid(datum.label)", text=label))
+        if data.lines(BOUND):
+            dots = {"strokeWidth": 1.6, "strokeDash": [1.5, 3.5]}
+            drawn.append(layer(BOUND, "line", dots, "!datum.alone"))
         # A form that applies at a single point is a tick, not a line.
         alone = ("datum.alone",)
     tick = {"orient": "horizontal", "size": 22}
-    drawn.append(layer(THEORY, "tick", {**tick, "thickness": 5, "opacity": 0.45}, *alone))
-    drawn.append(layer(BOUND, "tick", {**tick, "thickness": 1.6}, *alone))
+    # Layers without rows are left out: a browser warns of their scales.
+    if data.ticks(THEORY):
+        drawn.append(layer(THEORY, "tick", {**tick, "thickness": 5, "opacity": 0.45}, *alone))
+    if data.ticks(BOUND):
+        drawn.append(layer(BOUND, "tick", {**tick, "thickness": 1.6}, *alone))
     if data.x.quantitative:
         drawn.append(layer(MEASURED, "line", {"strokeWidth": 1.8}))
     low = {key: value for key, value in y.items() if key != "axis"} | {"field": "low"}
     bars = {"ticks": {"size": 7}, "thickness": 1.6}
-    drawn.append(layer(MEASURED, "errorbar", bars, "isValid(datum.low)", y=low, y2={"field": "high"}))
+    if any("low" in row for row in data.rows):
+        drawn.append(layer(MEASURED, "errorbar", bars, "isValid(datum.low)", y=low, y2={"field": "high"}))
     drawn.append(layer(MEASURED, "point", {"filled": True, "size": 46}, shape=shape))
     if SOURCE in data.kinds:
         drawn.append(layer(SOURCE, "point", {"filled": False, "size": 62, "strokeWidth": 1.6}, shape=shape))
@@ -278,9 +299,11 @@ def wrapped(title: str, height: int) -> list[str]:
     return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
 
 
-def series_color(series: Sequence[str]) -> Spec:
-    """The colour encoding by protocol with its legend, as Vega-Lite."""
+def series_color(series: Sequence[str], width: int = 620) -> Spec:
+    """The colour encoding by protocol with its legend, as Vega-Lite; `width` is that of the chart in px."""
+    entry = max(map(len, series), default=0) * LETTER + _SYMBOL
     return {
+        "legend": {"columns": max(1, min(MOST_ENTRIES, int(width / entry)))},
         "field": "series",
         "type": "nominal",
         "scale": {"domain": list(series), "range": repeated(PALETTE, len(series))},
@@ -289,11 +312,11 @@ def series_color(series: Sequence[str]) -> Spec:
     }
 
 
-def coloured(series: Sequence[str]) -> Any:
+def coloured(series: Sequence[str], width: int = 620) -> Any:
     """The colour encoding by protocol with its legend, for Altair."""
     import altair as alt
 
-    return alt.Color.from_dict(series_color(series))
+    return alt.Color.from_dict(series_color(series, width))
 
 
 def repeated(of: tuple[str, ...], count: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import grid
-from longfat.presentation import agreement_text, formatting, names
+from longfat.presentation import agreement_text, formatting, names, series_names
 from longfat.presentation.charts import SHAPES, coloured, configured, repeated
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def chart(
     Points are mean differences, bars their 95 % confidence intervals, the band is the limit, and hollow
     points are beyond it. Relative differences are in percent, others in the metric's unit.
     """
-    series = grid.series(run.study, (one.cell for one in found))
+    series = series_names.series(run.study, (one.cell for one in found))
     panels = [
         _panel(_rows(run.study, found, measure), measure, series, _axis_title(run.study), width)
         for measure in measures
@@ -68,7 +68,7 @@ def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[di
         rows.append(
             {
                 "point": point or "all",
-                "series": grid.series_name(study, one.cell),
+                "series": series_names.series_name(study, one.cell),
                 "misses": difference.misses,
                 "text": agreement_text.with_bounds(difference),
                 **_scaled(difference),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from longfat.analysis import grid
-from longfat.presentation import names
+from longfat.presentation import names, series_names
 from longfat.presentation.charts import LABEL, config, series_color
 from longfat.presentation.vega_bundle import SCHEMA
 
@@ -57,7 +57,7 @@ def rows(run: RunResult) -> list[Row]:
     found: list[Row] = []
     for name, group in drawn.items():
         for number, cell in group:
-            line = {"series": grid.series_name(run.study, cell.cell), "point": name}
+            line = {"series": series_names.series_name(run.study, cell.cell), "point": name}
             found += _lines(of_cell.get((number,), flows.clear()), _warm_up(cell), line)
     return found
 
@@ -97,7 +97,9 @@ def _shares() -> list[float]:
 def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
     """Classes side by side, points of the sweep below each other."""
     drawn = {row["series"] for row in found}
-    series = [name for name in grid.series(run.study, (cell.cell for cell in run.cells)) if name in drawn]
+    series = [
+        name for name in series_names.series(run.study, (cell.cell for cell in run.cells)) if name in drawn
+    ]
     classes = sorted({row["class"] for row in found})
     points = list(dict.fromkeys(row["point"] for row in found))
     across = max(130, round(width / len(classes)) - 45)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names
+from longfat.presentation import formatting, names, series_names
 from longfat.presentation.charts import coloured, configured, titled, wrapped
 from longfat.presentation.columns import Column
 from longfat.study.vocabulary import AT_HOST
@@ -43,7 +43,7 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
                 continue
             row: Row = {
                 "host": host,
-                "series": grid.series_name(run.study, cell.cell),
+                "series": series_names.series_name(run.study, cell.cell),
                 "panel": ", ".join(panel),
                 "y": interval.mean / scale,
                 "text": f"{Column(name, scale, unit).measured(cell)} {unit}".strip(),
@@ -78,7 +78,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     base = alt.Chart(alt.InlineData(values=found)).encode(
         x=alt.X("host:N", sort=hosts, title=part, axis=alt.Axis(labelAngle=0)),
         xOffset=alt.XOffset("series:N", sort=series),
-        color=coloured(series),
+        color=coloured(series, width),
         tooltip=[
             alt.Tooltip("series:N", title="Protocol"),
             alt.Tooltip("host:N", title=part),
@@ -97,7 +97,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     if len(panels) > 1:
         made = made.facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=3)
     if title:
-        made = titled(made, run, metric, caption(run, metric).removesuffix("."))
+        made = titled(made, run, metric, caption(run, metric).removesuffix("."), width)
     spec: Spec = json.loads(configured(made).to_json())
     return spec
 

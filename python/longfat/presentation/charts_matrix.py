@@ -63,7 +63,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     if len(panels) > 1:
         made = made.facet(facet=alt.Facet("place:N", title=None), columns=1)
     if title:
-        made = titled(made, run, metric, caption(run, metric).removesuffix("."))
+        made = titled(made, run, metric, caption(run, metric).removesuffix("."), width)
     spec: Spec = json.loads(configured(made).to_json())
     return spec
 

@@ -69,6 +69,11 @@ def bullets(items: Iterable[Content], class_: str | None = None) -> Markup:
     return tag("ul", made, class_=class_) if made else Markup("")
 
 
+def folded(summary: Content, content: Content) -> Markup:
+    """Returns content that is hidden until its summary is clicked."""
+    return tag("details", [tag("summary", summary), content], class_="fold")
+
+
 def facts(pairs: Iterable[tuple[str, Content]]) -> Markup:
     """Returns a list of names with their descriptions."""
     return tag("dl", [[tag("dt", name), tag("dd", value)] for name, value in pairs])

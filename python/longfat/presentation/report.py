@@ -12,6 +12,7 @@ from longfat.presentation import (
     charts_flows,
     charts_hosts,
     charts_matrix,
+    formatting,
     names,
     notes,
     report_agreement,
@@ -19,7 +20,7 @@ from longfat.presentation import (
     report_text,
 )
 from longfat.presentation.document import document, figure
-from longfat.presentation.html import Markup, section, tag
+from longfat.presentation.html import Markup, folded, section, tag
 from longfat.study.vocabulary import AT_HOST, whole_metric
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MINOR_METRICS = ("retransmissions", "efficiency", "timeouts", "rtt_p99_s")
 """Metrics with a smaller chart below those that the study shows, if their means vary."""
+LEAST_CHANGE = 0.02
+"""The smallest relative change of a minor metric over the cells that is drawn."""
 
 _WIDTH, _MINOR_WIDTH = 900, 400
 
@@ -50,14 +53,14 @@ def build(run: RunResult) -> str:
 def _body(run: RunResult) -> list[Markup]:
     return [
         report_text.header(run),
-        section("Verdicts", report_text.verdicts(run)),
         section("Measurements", _charts(run)),
+        section("Verdicts", report_text.verdicts(run)),
         section("Agreement of worlds", _agreement(run)),
         section("Tables", report_tables.numbers(run)),
         section("Failures", report_text.failures(run)),
         section("Theory", report_text.theory(run)),
         section("Method", report_text.method(run)),
-        section("Study file", tag("pre", tag("code", run.study.text))),
+        section("Study file", folded("Show", tag("pre", tag("code", run.study.text)))),
         section("Reproduce", report_text.rerun(run)),
         report_text.footer(run),
     ]
@@ -68,7 +71,8 @@ def _charts(run: RunResult) -> list[Markup]:
     main, *others = grid.shown(run.study, run.cells)
     if main not in measured:
         return []
-    minor = [n for n in dict.fromkeys((*others, *MINOR_METRICS)) if n in measured and _moves(run, n)]
+    candidates = [name for name in dict.fromkeys((*others, *MINOR_METRICS)) if name in measured]
+    minor = [n for n in candidates if _change(run, n) > (0.0 if n in others else LEAST_CHANGE)]
     made = [_figure(run, main, _WIDTH)]
     # If a metric of one class is shown, bars compare all classes.
     for whole in dict.fromkeys(map(whole_metric, (main, *(name for name in others if AT_HOST in name)))):
@@ -81,9 +85,11 @@ def _charts(run: RunResult) -> list[Markup]:
     wide = len(grid.worlds(run.cells)) > 1
     small = [_figure(run, name, _WIDTH if wide else _MINOR_WIDTH, heading=True) for name in minor]
     if wide and small:
-        made += [tag("details", [tag("summary", _named(minor)), small], class_="fold")]
+        made.append(folded(_named(minor), small))
     elif small:
         made.append(tag("div", small, class_="minor"))
+    if steady := [_steady(run, name) for name in candidates if name not in minor]:
+        made.append(tag("p", f"The same in all cells: {'; '.join(steady)}.", class_="note"))
     if bounds := notes.classes(run.study, main):
         made.append(tag("p", f"Classes of flows by size: {bounds}.", class_="note"))
     if flows := charts_flows.rows(run):
@@ -110,9 +116,21 @@ def _named(metrics: list[str]) -> str:
     return ", ".join(names.metric_title(name) for name in metrics)
 
 
-def _moves(run: RunResult, metric: str) -> bool:
+def _change(run: RunResult, metric: str) -> float:
+    """The largest difference between the cells' means of a metric, relative to the largest mean."""
+    low, high = _range(run, metric)
+    return (high - low) / high if high else 0.0
+
+
+def _range(run: RunResult, metric: str) -> tuple[float, float]:
     means = [cell.metrics[metric].mean for cell in run.cells if metric in cell.metrics]
-    return max(means) > min(means)
+    return min(means), max(means)
+
+
+def _steady(run: RunResult, metric: str) -> str:
+    """A metric that hardly changes, with its values."""
+    low, high = (formatting.quantity(mean, names.unit_of(metric)) for mean in _range(run, metric))
+    return f"{names.metric_phrase(metric)} {low if low == high else f'{low} to {high}'}"
 
 
 def _figure(run: RunResult, metric: str, width: int, *, heading: bool = False) -> Markup:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from longfat.analysis import agreement, grid
-from longfat.presentation import agreement_text, formatting, names
+from longfat.presentation import agreement_text, formatting, names, series_names
 from longfat.presentation.columns import Column
 from longfat.presentation.html import Content, Markup, paragraph, table, tag
 
@@ -62,7 +62,7 @@ def _rows(
     row: list[Content] = [
         tag("th", formatting.label(one.cell.params.get(key, "")), scope="row") for key in keys
     ]
-    row.append(tag("td", grid.series_name(run.study, one.cell), class_="name"))
+    row.append(tag("td", series_names.series_name(run.study, one.cell), class_="name"))
     row.append(tag("td", _verdict(one), class_="name"))
     for measure, column in zip(measures, columns, strict=True):
         row += _entries(one.difference(measure.metric), measure, column)

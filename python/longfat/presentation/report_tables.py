@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names, notes
+from longfat.presentation import formatting, names, notes, series_names
 from longfat.presentation.columns import Column
-from longfat.presentation.html import Content, Markup, paragraph, table, tag
+from longfat.presentation.html import Content, Markup, folded, paragraph, table, tag
 from longfat.study.vocabulary import canonical
 
 if TYPE_CHECKING:
@@ -23,7 +23,11 @@ def numbers(run: RunResult) -> list[Markup]:
     made: list[Markup] = []
     worlds = grid.worlds(run.cells)
     main = grid.shown(run.study, run.cells)[0]
+    fixed_metrics = []
     for metric in sorted(grid.measured(run.cells), key=lambda name: name != main):
+        if metric != main and (value := _only_value(run, metric)) is not None:
+            fixed_metrics.append(f"{names.metric_phrase(metric)} {value}")
+            continue
         layout = _Layout.of(run, metric)
         tables: list[Content] = []
         for world in worlds:
@@ -37,8 +41,17 @@ def numbers(run: RunResult) -> list[Markup]:
             made += [paragraph(f"{fixed[:1].upper()}{fixed[1:]}.", "note")] if fixed else []
             made.append(tag("div", tables))
         else:
-            made.append(tag("details", [tag("summary", title), tables], class_="fold"))
+            made.append(folded(title, tables))
+    if fixed_metrics:
+        made.append(paragraph(f"The same in all trials: {'; '.join(fixed_metrics)}.", "note"))
     return made
+
+
+def _only_value(run: RunResult, metric: str) -> str | None:
+    """The value of a metric that is the same in all trials; None if it varies."""
+    cells = [cell for cell in run.cells if metric in cell.metrics]
+    found = {value for cell in cells for value in (*cell.samples.get(metric, ()), cell.metrics[metric].mean)}
+    return formatting.quantity(found.pop(), names.unit_of(metric)) if len(found) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ class _Layout:
             if figure.metric == metric
         }
         theory = any(map(column.theory, run.cells))
-        series = grid.series(run.study, (cell.cell for cell in run.cells))
+        series = series_names.series(run.study, (cell.cell for cell in run.cells))
         return cls(run.study, column, series, theory, figures)
 
     def table(self, cells: Sequence[CellResult]) -> Markup:
@@ -84,7 +97,9 @@ class _Layout:
         for point in grid.points(self.study, cells):
             labels = [formatting.label(value) for value in point.params.values()] or [""]
             found = {
-                grid.series_name(self.study, c.cell): c for group in point.results.values() for c in group
+                series_names.series_name(self.study, c.cell): c
+                for group in point.results.values()
+                for c in group
             }
             row: list[Content] = [tag("th", label, scope="row") for label in labels[:firsts]]
             for name in self.series:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis import grid, statistics
 from longfat.analysis.prediction import ARQ_HEADER, ARQ_KINDS, UDP_IPV4, pipe
 from longfat.analysis.relations import RESOLUTION
-from longfat.presentation import formatting, notes
+from longfat.presentation import formatting, notes, series_names
 from longfat.presentation.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
@@ -54,7 +54,7 @@ def _prose(text: str | None, class_: str | None = None) -> list[Markup]:
 def verdicts(run: RunResult) -> Content:
     """The claims with their verdicts, world by world."""
     if not run.claims:
-        return paragraph("The study makes no claims; see the charts and tables below.", "soft")
+        return paragraph("The study makes no claims.", "soft")
     by_claim: dict[str, list[Verdict]] = {}
     for verdict in run.claims:
         by_claim.setdefault(verdict.id, []).append(verdict)
@@ -119,7 +119,8 @@ def theory_lines(run: RunResult) -> Iterable[tuple[str, str]]:
     for cell in run.cells:
         prediction = grid.theory_of(cell, metric)
         note = prediction.note + (" (exact)" if prediction.exact else "")
-        found.setdefault(cell.cell.protocol, {})[note] = None
+        protocol = series_names.title(cell.cell.protocol, cell.cell.spec.get("protocol", {}))
+        found.setdefault(protocol, {})[note] = None
     return [(protocol, note) for protocol, notes in found.items() for note in notes]
 
 
