@@ -24,6 +24,9 @@ const TOKEN_THRESHOLD: usize = 16;
 /// How long an opener may take for its last message. The listener drops the handshake then.
 pub const HALF_OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Handshakes of one connection number that a last message is tried with.
+const MAX_ATTEMPTS: usize = 4;
+
 /// Reaction to a handshake datagram.
 #[derive(Debug)]
 pub enum Admission {
@@ -58,6 +61,12 @@ struct HalfOpen {
     reply: Vec<u8>,
     state: HandshakeState,
     cipher: Cipher,
+}
+
+impl HalfOpen {
+    fn is(&self, from: SocketAddr, connection: u32) -> bool {
+        self.from == from && self.connection == connection
+    }
 }
 
 /// The listening end.
@@ -136,34 +145,27 @@ impl Responder {
             return Admission::Ignore;
         };
         let refuse = |reason| Admission::Reply(Packet::Refusal(reason).encode(connection));
-        let known = self
-            .half_open
-            .iter()
-            .position(|known| known.from == from && known.connection == connection);
-        match (packet, known) {
-            (Packet::Hello { message, .. }, Some(known)) => {
-                let known = &self.half_open[known];
-                // A repetition: the reply was lost.
-                if known.hello == message {
-                    return Admission::Reply(known.reply.clone());
-                }
+        match packet {
+            Packet::Hello { message, .. } if self.repeated(connection, message).is_some() => {
+                let reply = self
+                    .repeated(connection, message)
+                    .map(|known| known.reply.clone());
+                reply.map_or(Admission::Ignore, Admission::Reply)
+            }
+            Packet::Hello { .. } | Packet::Finish(_) if full => refuse(Reason::Busy),
+            Packet::Hello { method, .. } if method != self.credentials.method() => refuse(match method {
+                Method::Code => Reason::NeedsKey,
+                Method::Keys => Reason::NeedsCode,
+            }),
+            // A different handshake under the same number: the address must first drop the other one.
+            Packet::Hello { .. } if self.half_open.iter().any(|known| known.is(from, connection)) => {
                 Admission::Ignore
             }
-            (Packet::Hello { .. } | Packet::Finish(_), _) if full => refuse(Reason::Busy),
-            (Packet::Hello { method, .. }, None) if method != self.credentials.method() => {
-                refuse(match method {
-                    Method::Code => Reason::NeedsKey,
-                    Method::Keys => Reason::NeedsCode,
-                })
-            }
-            (
-                Packet::Hello {
-                    token,
-                    message,
-                    method,
-                },
-                None,
-            ) => {
+            Packet::Hello {
+                token,
+                message,
+                method,
+            } => {
                 let peer = from.to_string();
                 if self.half_open.len() >= TOKEN_THRESHOLD
                     && !self.tokens.is_valid(now, peer.as_bytes(), connection, &token)
@@ -177,37 +179,57 @@ impl Responder {
                     (None, Method::Keys) => Admission::Ignore,
                 }
             }
-            (Packet::Finish(message), Some(known)) => {
-                let Some(proposal) = noise::read(&mut self.half_open[known].state, message) else {
-                    let (seed, hello) = (&self.half_open[known].seed, &self.half_open[known].hello);
-                    if let Some((fresh, ..)) = self.answer(connection, seed, hello) {
-                        self.half_open[known].state = fresh;
-                    }
-                    return Admission::Ignore;
-                };
-                // From here on the handshake is complete, and the opener has the code or the key.
-                let Some(mut opener) = self.half_open.remove(known) else {
-                    return Admission::Ignore;
-                };
-                let (Some(proposal), Some(key)) =
-                    (Proposal::decode(&proposal), noise::peer_key(&opener.state))
-                else {
-                    return Admission::Ignore;
-                };
-                if !self.credentials.trusts(&key) {
-                    return refuse(Reason::UntrustedKey);
-                }
-                Admission::Admit(Box::new(Admitted {
-                    connection,
-                    channel: noise::channel(&mut opener.state, Role::Responder, opener.cipher),
-                    proposal,
-                    name: self.credentials.name(&key),
-                }))
-            }
-            (Packet::Finish(_) | Packet::Retry { .. } | Packet::Reply(_) | Packet::Refusal(_), _) => {
-                Admission::Ignore
-            }
+            Packet::Finish(message) => match self.finish(from, connection, message) {
+                Some(Ok(admitted)) => Admission::Admit(Box::new(admitted)),
+                Some(Err(reason)) => refuse(reason),
+                None => Admission::Ignore,
+            },
+            Packet::Retry { .. } | Packet::Reply(_) | Packet::Refusal(_) => Admission::Ignore,
         }
+    }
+
+    /// Returns the handshake that started with `hello`, from any address: the opener's may have changed since.
+    fn repeated(&self, connection: u32, hello: &[u8]) -> Option<&HalfOpen> {
+        let mut known = self.half_open.iter();
+        known.find(|known| known.connection == connection && known.hello == hello)
+    }
+
+    /// Handles the last message of a handshake. Returns the opener, or why it is refused; `None` if the message is not
+    /// authentic.
+    fn finish(
+        &mut self,
+        from: SocketAddr,
+        connection: u32,
+        message: &[u8],
+    ) -> Option<Result<Admitted, Reason>> {
+        let mut candidates: Vec<usize> = (0..self.half_open.len())
+            .filter(|&at| self.half_open[at].connection == connection)
+            .collect();
+        // The opener's address may have changed since its first message. Each attempt costs a key exchange.
+        candidates.sort_by_key(|&at| self.half_open[at].from != from);
+        for at in candidates.into_iter().take(MAX_ATTEMPTS) {
+            let Some(proposal) = noise::read(&mut self.half_open[at].state, message) else {
+                let (seed, hello) = (&self.half_open[at].seed, &self.half_open[at].hello);
+                if let Some((fresh, ..)) = self.answer(connection, seed, hello) {
+                    self.half_open[at].state = fresh;
+                }
+                continue;
+            };
+            // From here on the handshake is complete, and the opener has the code or the key.
+            let mut opener = self.half_open.remove(at)?;
+            let proposal = Proposal::decode(&proposal)?;
+            let key = noise::peer_key(&opener.state)?;
+            if !self.credentials.trusts(&key) {
+                return Some(Err(Reason::UntrustedKey));
+            }
+            return Some(Ok(Admitted {
+                connection,
+                channel: noise::channel(&mut opener.state, Role::Responder, opener.cipher),
+                proposal,
+                name: self.credentials.name(&key),
+            }));
+        }
+        None
     }
 
     /// Answers a first message. Returns the state, the cipher and the second message, always the same ones for the same

@@ -1,7 +1,7 @@
 //! Handshakes of honest ends.
 
 use foundation::Duration;
-use security::{Cipher, HandshakeError, OpenError, Reason, Responder};
+use security::{Admission, Cipher, HandshakeError, OpenError, Reason, Responder};
 use transport::arq::frame::FrameType;
 use transport::arq::{Frame, StreamRange};
 
@@ -123,6 +123,24 @@ fn lost_datagrams_are_repeated() {
     assert!(admit(&mut responder, &finish).is_none(), "admitted twice");
     initiator.confirm();
     assert_eq!(initiator.poll_transmit(again + Duration::from_secs(9)), None);
+}
+
+/// The opener's address changes between the messages of its handshake.
+#[test]
+fn a_handshake_survives_changes_of_address() {
+    for (opener, listener) in [(code(1), code(1)), (keys(1, &[2]), keys(2, &[1]))] {
+        let (mut initiator, mut responder) = (initiator(&opener), responder(listener));
+        let hello = initiator.poll_transmit(NOW).unwrap();
+        let answer = reply(&mut responder, &hello).unwrap();
+        // The same message from another address gets the same reply.
+        let repeated = responder.handle(NOW, address(2), &hello, false);
+        assert!(matches!(repeated, Admission::Reply(repeated) if repeated == answer));
+        assert_eq!(responder.half_open(), 1);
+        initiator.handle(NOW, &answer).unwrap().unwrap();
+        let finish = initiator.poll_transmit(NOW).unwrap();
+        let admission = responder.handle(NOW, address(3), &finish, false);
+        assert!(matches!(admission, Admission::Admit(_)), "{admission:?}");
+    }
 }
 
 #[test]

@@ -4,3 +4,4 @@ mod attacks;
 mod ends;
 mod half_open;
 mod handshake;
+mod impairments;
