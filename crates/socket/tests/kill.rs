@@ -155,6 +155,38 @@ fn a_killed_sender_resumes() {
     receiver.kill();
 }
 
+/// Senders that are killed while they wait for the connection of another killed sender do not start the file again.
+#[test]
+fn a_sender_resumes_after_several_killed_ones() {
+    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = source.path().join("file.bin");
+    fs::write(&file, bytes(SIZE, 1)).unwrap();
+    let (receiver, address) = receiver(place.path(), "127.0.0.1:0", "");
+    let slow = slow_path(address);
+    let variables = [
+        ("LONGFAT_SEND", file.to_str().unwrap().to_owned()),
+        ("LONGFAT_TO", slow.to_string()),
+    ];
+    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    for round in 0..3 {
+        let mut first = Process::start("", &variables);
+        first.line("done ");
+        first.kill();
+        let partial = length(&place.path().join(".file.bin.longfat-part"));
+        for _ in 0..2 {
+            let waiting = Process::start("", &variables);
+            std::thread::sleep(Duration::from_millis(700));
+            waiting.kill();
+        }
+        let report = send_to(slow, vec![file.clone()]).unwrap();
+        assert!(report.files[0].resumed >= partial, "round {round}: {report:?}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "round {round}");
+        assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 1));
+        fs::remove_file(place.path().join("file.bin")).unwrap();
+    }
+    receiver.kill();
+}
+
 #[test]
 fn a_killed_receiver_resumes() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -8,6 +8,7 @@ use std::sync::mpsc::{TryRecvError, TrySendError};
 use foundation::{Duration, Instant};
 use transport::arq::StreamRange;
 
+use super::claims::Claim;
 use super::message::{GREETING, MAX_OFFERS, Message, Offer, Parsed, Parser, printable};
 use super::name;
 use super::pace::Observation;
@@ -103,7 +104,7 @@ pub struct ContendedOffer {
     pub offer: Offer,
     /// When it arrived.
     pub since: Instant,
-    /// How many keep-alive probes were sent on the other connection.
+    /// How many keep-alive probes were sent on both connections.
     pub probes: u64,
 }
 
@@ -231,10 +232,10 @@ impl Incoming {
         }
     }
 
-    /// Starts the transfer of an offer whose name nobody else receives.
-    pub(super) fn prepare(&mut self, offer: Offer) {
+    /// Starts the transfer of an offer, whose name is claimed.
+    pub(super) fn prepare(&mut self, offer: Offer, claim: Claim) {
         self.awaited += 1;
-        self.commands.push_back(Command::Prepare(offer));
+        self.commands.push_back(Command::Prepare(offer, claim));
     }
 
     /// Fails all unfinished files; the connection has ended for `reason`.

@@ -28,7 +28,7 @@ use crate::wire::Protection;
 /// How long a connection that receives a file may be silent before another one that offers the same name replaces it:
 /// most likely its sender was killed and restarted.
 const CONTEST: Duration = Duration::from_millis(1500);
-/// Interval of the probes on the silent connection.
+/// Interval of the probes on both connections.
 const PROBE_INTERVAL: Duration = Duration::from_millis(300);
 /// A connection is alive if a frame arrived this long after the start of the contest or later.
 const ALIVE: Duration = Duration::from_millis(900);
@@ -166,11 +166,11 @@ pub fn receive(
     let mut receiver = FileReceiver {
         store: Store {
             directory: Arc::new(directory),
-            claims: Claims::default(),
             budget: Budget::new(options.max_bytes),
             executables: options.executables,
             hashes: !options.protection.is_secure(),
         },
+        claims: Claims::default(),
         rules: OfferRules {
             dotfiles: options.dotfiles,
             ask: options.ask.is_some(),
@@ -206,6 +206,7 @@ fn is_complete(session: &Session<Incoming>) -> bool {
 
 struct FileReceiver<'a> {
     store: Store,
+    claims: Claims,
     rules: OfferRules,
     approvals: Approvals,
     paces: HashMap<u64, Pace>,
@@ -299,11 +300,14 @@ impl FileReceiver<'_> {
                 continue;
             }
             for mut contended in std::mem::take(&mut incoming.contended) {
-                let holders = self.store.claims.others(&contended.offer.name, number);
+                let holders = self.claims.others(&contended.offer.name, number);
                 let waited = now - contended.since;
                 let all_alive = holders.iter().all(|&holder| is_alive(holder, contended.since));
-                if holders.is_empty() || all_alive || waited > CONTEST * 4 {
-                    incoming.prepare(contended.offer);
+                // A sender that was killed while it waited must not start now, in the way of its successor.
+                let ready = contended.probes == 0 || is_alive(number, contended.since);
+                if ready && (holders.is_empty() || all_alive || waited > CONTEST * 4) {
+                    let claim = self.claims.claim(&contended.offer.name, number);
+                    incoming.prepare(contended.offer, claim);
                     continue;
                 }
                 if waited >= CONTEST {
@@ -311,9 +315,11 @@ impl FileReceiver<'_> {
                         .iter()
                         .filter(|&&holder| !is_alive(holder, contended.since));
                     silent.extend(dead.copied());
-                } else if waited >= PROBE_INTERVAL * contended.probes {
+                }
+                if waited >= PROBE_INTERVAL * contended.probes {
                     contended.probes += 1;
                     probed.extend(holders);
+                    probed.push(number);
                 }
                 incoming.contended.push(contended);
             }
@@ -335,7 +341,7 @@ impl Service for FileReceiver<'_> {
     type Application = Incoming;
 
     fn accept(&mut self, now: Instant, visitor: &Visitor, number: u64) -> Result<Incoming, String> {
-        let started = Writer::start(self.store.clone(), number);
+        let started = Writer::start(self.store.clone());
         let (writer, thread) =
             started.map_err(|error| format!("cannot start a thread: {}", plain(&error)))?;
         self.threads.retain(|thread| !thread.is_finished());

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::budget::{Budget, Reservation};
-use super::claims::{Claim, Claims};
+use super::claims::Claim;
 use super::directory::{Directory, Partial, make_executable, plain};
 use super::message::Offer;
 use super::{name, prefix};
@@ -25,8 +25,8 @@ const MAX_NUMBER: u32 = 999;
 /// Commands to the thread. `u32`s are numbers of files.
 #[derive(Debug)]
 pub enum Command {
-    /// A file is offered: report which part of it is present.
-    Prepare(Offer),
+    /// A file is offered, and its name is claimed: report which part of it is present.
+    Prepare(Offer, Claim),
     /// The present part differs from the offered file.
     Differs(u32),
     /// Bytes from this offset on follow.
@@ -64,17 +64,16 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread of connection number `session`.
+    /// Starts the thread of a connection.
     ///
     /// # Errors
     /// The system's, if no thread can be started.
-    pub fn start(store: Store, session: u64) -> io::Result<(Self, JoinHandle<()>)> {
+    pub fn start(store: Store) -> io::Result<(Self, JoinHandle<()>)> {
         let (commands, inbox) = sync_channel(QUEUE);
         let (outbox, replies) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut work = Disk {
             store,
-            session,
             cancelled: Arc::clone(&cancelled),
             files: HashMap::new(),
             outbox,
@@ -104,8 +103,6 @@ impl Writer {
 pub struct Store {
     /// Where files go.
     pub directory: Arc<Directory>,
-    /// The files in reception.
-    pub claims: Claims,
     /// The room for them.
     pub budget: Budget,
     /// Whether files may become executable.
@@ -116,7 +113,6 @@ pub struct Store {
 
 struct Disk {
     store: Store,
-    session: u64,
     cancelled: Arc<AtomicBool>,
     files: HashMap<u32, Incoming>,
     outbox: Sender<Reply>,
@@ -128,6 +124,7 @@ struct Incoming {
     /// Existing files that may be identical.
     candidates: VecDeque<String>,
     local: LocalCopy,
+    _claim: Claim,
 }
 
 enum LocalCopy {
@@ -146,7 +143,6 @@ struct PartialFile {
     started_at: Option<u64>,
     /// Room for the bytes that are missing.
     reserved: Reservation,
-    _claim: Claim,
 }
 
 impl PartialFile {
@@ -168,7 +164,7 @@ type Refusal = String;
 impl Disk {
     fn handle(&mut self, command: Command) {
         let (number, result) = match command {
-            Command::Prepare(offer) => {
+            Command::Prepare(offer, claim) => {
                 let number = offer.file;
                 let candidates = self.candidates(&offer);
                 let local = LocalCopy::Nothing;
@@ -178,6 +174,7 @@ impl Disk {
                         offer,
                         candidates,
                         local,
+                        _claim: claim,
                     },
                 );
                 (number, self.propose(number))
@@ -282,7 +279,6 @@ impl Disk {
                 Ok(Partial::Taken) => continue,
                 Err(error) => return Err(self.cannot("write", &name, &error)),
             };
-            let claim = self.store.claims.claim(&offer.name, self.session);
             let failed = |error: io::Error| self.cannot("read", &name, &error);
             let mut length = file.metadata().map_err(failed)?.len();
             if length > offer.size {
@@ -306,7 +302,6 @@ impl Disk {
                 length,
                 started_at: None,
                 reserved,
-                _claim: claim,
             });
         }
         Err(format!("{MAX_SLOTS} transfers of this name are unfinished"))
