@@ -155,7 +155,6 @@ class Traces(Displayed):
             ValueError: for an unknown suffix. OSError if the file cannot be written.
         """
         from longfat.files import write_whole
-        from longfat.presentation.charts import render
 
         target = File(file)
         kind = target.suffix.removeprefix(".")
@@ -165,7 +164,7 @@ class Traces(Displayed):
             drawn = self.drawing(*parts)
             if drawn is None:
                 raise ValueError("this trial has no samples to draw")
-            write_whole(target, render(drawn, kind))  # type: ignore[arg-type]
+            write_whole(target, trace_drawing.rendering(drawn, self.traces, kind))  # type: ignore[arg-type]
         else:
             raise ValueError(f"{target}: unknown suffix; allowed: .parquet, .csv, .html, .svg, .png, .pdf")
 

@@ -10,29 +10,36 @@ from longfat.presentation.html import Content, Markup, page_part, tag
 from longfat.presentation.vega_bundle import bundle
 
 
-def document(title: str, body: Content) -> str:
-    """Returns an HTML document with its style and scripts, which opens without a network."""
+def document(title: str, body: Content, *, wide: bool = False) -> str:
+    """Returns an HTML document with its style and scripts, which opens without a network.
+
+    A wide one is as wide as the screen.
+    """
     return page_part(
         "report.html",
         title=f"{title} \N{EM DASH} longfat",
         style=page_part("report.css"),
-        body=body,
+        body=tag("main", body, class_="wide" if wide else None),
         vega=Markup(_inside_script(bundle())),
         script=page_part("report.js"),
     )
 
 
-def figure(spec: Spec, name: str, *, title: str = "", caption: str = "") -> Markup:
-    """Returns a chart as a drawing, with its specification for the script that makes it interactive."""
+def figure(spec: Spec, name: str, *, title: str = "", caption: str = "", fit: int | None = None) -> Markup:
+    """Returns a chart as a drawing, with its specification for the script that makes it interactive.
+
+    With `fit`, the plots become as wide as the page without this margin in px.
+    """
     # The page's background shows through in light and dark colours.
     spec["config"]["background"] = "transparent"
     name = f"chart-{name}"
-    drawing = _own_ids(render(spec, "svg").decode(), name)
+    # A chart that fits the page has no drawing yet: its size is unknown.
+    drawing = "" if fit is not None else _own_ids(render(spec, "svg").decode(), name)
     return tag(
         "figure",
         [
             tag("h3", title) if title else None,
-            tag("div", Markup(drawing), class_="chart", data_chart=name),
+            tag("div", Markup(drawing), class_="chart", data_chart=name, data_fit=fit),
             Markup(f'<script type="application/json" id="{name}">{_json(spec)}</script>'),
             tag("figcaption", caption) if caption else None,
         ],

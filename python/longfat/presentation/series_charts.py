@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,15 @@ MOST_LINES = 8
 
 Row = dict[str, Any]
 
+_COLOURS = {
+    "congestion window": PALETTE[0],
+    "slow-start threshold": PALETTE[1],
+    "in flight": PALETTE[6],
+    "smoothed RTT": PALETTE[0],
+    "RTT": PALETTE[5],
+    "goodput": PALETTE[0],
+}
+"""Colours of quantities in charts of a single flow."""
 _STATES = {"recovery": "#fbe3d3", "loss": "#f8ccc8", "cwr": "#e3eefb"}
 _SEQUENCE = {
     "sent": "#0072B2",
@@ -50,6 +59,10 @@ class Scope:
     end: float
     named: bool = False
     """Whether the axis has a title; only the lowest chart's has one."""
+    colours: Mapping[str, str] = field(default_factory=dict)
+    """The colours of flows, the same in all charts."""
+    pointed: bool = False
+    """Whether lines have points that show values under the pointer."""
 
     @property
     def x(self) -> Any:
@@ -70,15 +83,22 @@ def charts(
     parts: Sequence[str],
     title: str,
     subtitle: str,
+    *,
+    pointed: bool = False,
 ) -> Spec:
     """Returns the parts below each other over one time axis, as a Vega-Lite specification.
 
     `parts` are any of window, rtt, queue, goodput and sequence, all with the same time range. In HTML,
-    zooming and panning applies to all parts. Raises ValueError if there is nothing to draw.
+    zooming and panning applies to all parts; `pointed` adds points that show the values under the pointer.
+    Raises ValueError if there is nothing to draw.
     """
     makers, notes = _makers(shown, sequences, parts)
-    scope = _scope(shown, sequences)
+    flows = [flow.name for flow in shown.flows] if shown is not None else []
+    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(flows)}
+    scope = replace(_scope(shown, sequences), colours=colours, pointed=pointed)
     drawable = [maker for maker in makers if maker(scope) is not None]
+    if _queue in (getattr(one, "func", None) for one in makers if one not in drawable):
+        notes.append("the queue is always empty")
     if not drawable:
         raise ValueError(f"this trial has nothing to draw for {', '.join(parts)}")
     panels = [maker(scope) for maker in drawable[:-1]] + [drawable[-1](replace(scope, named=True))]
@@ -108,7 +128,9 @@ def _zoomed(spec: Spec) -> Spec:
             view = view["layer"][0]
         view["name"] = f"part_{number}"
         names.append(view["name"])
-    select = {"type": "interval", "encodings": ["x"]}
+    # The wheel alone scrolls the page.
+    zoom = "wheel![event.ctrlKey || event.shiftKey]"
+    select = {"type": "interval", "encodings": ["x"], "zoom": zoom}
     return {**spec, "params": [{"name": "zoom", "select": select, "bind": "scales", "views": names}]}
 
 
@@ -191,7 +213,8 @@ def _plot(
     quantities = [one for one in quantities if any(row["quantity"] == one for row in rows)]
     several = len(flows) > 1
     names = flows if several else quantities
-    scale = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
+    known = scope.colours if several else _COLOURS
+    scale = alt.Scale(domain=names, range=[known.get(name, PALETTE[0]) for name in names])
     dashes = alt.Scale(domain=quantities, range=[[1, 0], [6, 3], [2, 2]][: len(quantities)])
     encodings: dict[str, Any] = {
         "x": scope.x,
@@ -201,16 +224,21 @@ def _plot(
         "tooltip": [
             "flow:N",
             "quantity:N",
-            alt.Tooltip("time:Q", title="s"),
-            alt.Tooltip("y:Q", title=title),
+            alt.Tooltip("time:Q", title="Time (s)", format=".6~g"),
+            alt.Tooltip("y:Q", title=title, format=".4~g"),
         ],
     }
     if several and len(quantities) > 1:
         encodings["strokeDash"] = alt.StrokeDash("quantity:N", scale=dashes, sort=quantities)
-    line = alt.Chart(alt.InlineData(values=rows)).mark_line(
-        strokeWidth=1.4, interpolate="step-after" if step else "linear", clip=True
-    )
-    return line.encode(**encodings).properties(width=WIDTH, height=HEIGHT)
+    base = alt.Chart(alt.InlineData(values=rows))
+    line = base.mark_line(strokeWidth=1.4, interpolate="step-after" if step else "linear", clip=True)
+    made: Any = line.encode(**encodings)
+    if scope.pointed:
+        encodings.pop("strokeDash", None)
+        made = alt.layer(
+            made, base.mark_point(opacity=0, filled=True, size=90, clip=True).encode(**encodings)
+        )
+    return made.properties(width=WIDTH, height=HEIGHT)
 
 
 def _window(shown: Series, scope: Scope) -> Any:
@@ -264,11 +292,24 @@ def _rtt(shown: Series, scope: Scope) -> Any:
 
 def _queue(shown: Series, scope: Scope) -> Any:
     rows = _lines(shown.queues, {"packets": "packets"}, 1.0)
+    if not any(row["y"] for row in rows):
+        return None
+    colours = dict(scope.colours)
     for row in rows:
-        row["quantity"] = f"queue of {row['flow']}"
-        row["flow"] = row["quantity"]
-    names = list(dict.fromkeys(row["quantity"] for row in rows))
-    return _plot(rows, scope, "Queue (packets)", names, step=True) if rows else None
+        name = f"queue of {row['flow']}"
+        colours.setdefault(name, _colour(row["flow"], colours))
+        row |= {"flow": name, "quantity": "queue"}
+    return _plot(rows, replace(scope, colours=colours), "Queue (packets)", ["queue"], step=True)
+
+
+def _colour(queue: str, colours: Mapping[str, str]) -> str:
+    """The colour of a queue: that of the only flow of the same trial, else one that no flow has."""
+    label = queue[queue.find(" (") :] if " (" in queue else None
+    same = [colour for flow, colour in colours.items() if label and flow.endswith(label)]
+    if len(same) == 1:
+        return same[0]
+    free = [colour for colour in PALETTE if colour not in colours.values()]
+    return free[0] if free else PALETTE[0]
 
 
 def _goodput(shown: Series, scope: Scope) -> Any:

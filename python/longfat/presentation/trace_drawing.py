@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from longfat.analysis import series, series_sequence
 from longfat.parameters import ParameterError
-from longfat.presentation import formatting, names
+from longfat.presentation import formatting, names, series_names
 
 if TYPE_CHECKING:
     from longfat.presentation.charts import Spec
@@ -46,6 +46,8 @@ class Trace:
     record: dict[str, Any]
     title: str
     subtitle: str
+    name: str = ""
+    """The protocol's full name."""
 
 
 def traced(
@@ -55,7 +57,8 @@ def traced(
     title = f"{protocol}: {names.protocol_of(spec['protocol'])}"
     about = [formatting.place(params), f"trial {spec['trial']}, seed {spec['seed']}"]
     about += [f"failed: {record['error']}"] if record.get("error") else []
-    return Trace(protocol, world, record, title, "; ".join(text for text in about if text))
+    subtitle = "; ".join(text for text in about if text)
+    return Trace(protocol, world, record, title, subtitle, series_names.title(protocol, spec["protocol"]))
 
 
 def draw(view: View, traces: Sequence[Trace]) -> bytes:
@@ -70,9 +73,17 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
         width = shutil.get_terminal_size((series_text.WIDTH, 24)).columns
         title, subtitle = headings(traces)
         return series_text.draw(shown, sequences, parts_of(view.chart), title, subtitle, width).encode()
-    from longfat.presentation import charts
+    return rendering(chart(view, traces), traces, rendered)
 
-    return charts.render(chart(view, traces), rendered)
+
+def rendering(spec: Spec, traces: Sequence[Trace], rendered: Literal["svg", "html", "png", "pdf"]) -> bytes:
+    """Returns charts over time as a file: a page with the trial's title, or a picture."""
+    from longfat.presentation import charts, trace_page
+
+    if rendered == "html":
+        title = " and ".join(dict.fromkeys(trace.name or trace.title for trace in traces))
+        return trace_page.page(spec, title, headings(traces)[1]).encode()
+    return charts.render(spec, rendered)
 
 
 def chart(view: View, traces: Sequence[Trace], parts: Sequence[str] = ()) -> Spec:
@@ -80,7 +91,8 @@ def chart(view: View, traces: Sequence[Trace], parts: Sequence[str] = ()) -> Spe
     from longfat.presentation import series_charts
 
     shown, sequences = _overlaid(view, traces, parts)
-    return series_charts.charts(shown, sequences, parts or parts_of(view.chart), *headings(traces))
+    drawn = parts or parts_of(view.chart)
+    return series_charts.charts(shown, sequences, drawn, *headings(traces), pointed=view.format == "html")
 
 
 def parts_of(chart: str) -> tuple[str, ...]:
@@ -100,7 +112,7 @@ def _overlaid(
     """Returns the samples of all traces in the view's period, and the sequences if they are drawn."""
     samples: list[series.Series] = []
     sequences: list[series_sequence.TimeSequence] = []
-    for trace, label in zip(traces, labels(traces), strict=True):
+    for trace, label in zip(traces, _full_labels(traces), strict=True):
         record = trace.record
         if not record.get("series"):
             raise ParameterError("chart", f"{view.chart}: this trial has no samples; use the chart {LADDER}")
@@ -127,6 +139,11 @@ def labels(traces: Sequence[Trace]) -> list[str]:
         ", ".join(name for name, needed in zip((trace.protocol, trace.world), several, strict=True) if needed)
         for trace in traces
     ]
+
+
+def _full_labels(traces: Sequence[Trace]) -> list[str]:
+    """Returns the labels with full names of protocols."""
+    return labels([replace(trace, protocol=trace.name or trace.protocol) for trace in traces])
 
 
 def _one_flow(record: dict[str, Any], names_given: Sequence[str]) -> tuple[int, str]:

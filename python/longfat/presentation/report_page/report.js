@@ -44,7 +44,7 @@ function draw() {
     }
     const place = document.createElement("div");
     const actions = { export: true, source: false, compiled: false, editor: false };
-    vegaEmbed(place, spec, { renderer: figure.dataset.renderer || "svg", actions }).then(
+    vegaEmbed(place, spec, { renderer: figure.dataset.fit ? "canvas" : "svg", actions }).then(
       () => figure.replaceChildren(place),
       (error) => console.warn(figure.dataset.chart, error),
     );
