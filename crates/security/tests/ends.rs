@@ -8,7 +8,7 @@ use security::{
     Responder, SecretKey, TrustedKeys,
 };
 use transport::arq::frame::{FrameType, Parameters};
-use transport::arq::{Frame, StreamRange};
+use transport::arq::{Frame, Payload, StreamRange};
 
 pub const CONNECTION: u32 = 0x1234_5678;
 pub const NOW: Instant = Instant::from_nanos(5_000_000_000);
@@ -35,6 +35,21 @@ pub fn keys(own: u8, trusted: &[u8]) -> Credentials {
         identity: secret(own),
         trusted: TrustedKeys::parse(&list).unwrap(),
     }
+}
+
+/// The payload of a received packet.
+#[derive(Debug)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Payload for Bytes {
+    fn length(&self) -> u32 {
+        self.0.len() as u32
+    }
+}
+
+/// Returns the number in an environment variable, which makes a run longer.
+pub fn count(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
 pub const PROPOSAL: Proposal = Proposal {

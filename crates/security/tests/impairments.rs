@@ -15,23 +15,14 @@ use security::{
 };
 use transport::Machine;
 use transport::arq::config::ArqProtocol;
-use transport::arq::{ArqConfig, Connection, Event, Frame, Payload, StreamRange};
+use transport::arq::{ArqConfig, Connection, Event, Frame, StreamRange};
 
-use crate::ends::{address, code, keys};
+use crate::ends::{Bytes, address, code, count, keys};
 
 /// How long an end tolerates refusals without an authentic frame.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Virtual time after which a transfer counts as hanging.
 const LIMIT: Duration = Duration::from_secs(3600);
-
-#[derive(Debug)]
-struct Bytes(Vec<u8>);
-
-impl Payload for Bytes {
-    fn length(&self) -> u32 {
-        self.0.len() as u32
-    }
-}
 
 fn contents(offset: u64) -> u8 {
     (offset.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8
@@ -547,12 +538,7 @@ impl Transfer {
 
 #[test]
 fn random_impairments_end_in_the_file_or_an_error() {
-    let number =
-        |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().expect("a number"));
-    let (first, patterns) = (
-        number("LONGFAT_FIRST_PATTERN", 0),
-        number("LONGFAT_PATTERNS", 300),
-    );
+    let (first, patterns) = (count("LONGFAT_FIRST_PATTERN", 0), count("LONGFAT_PATTERNS", 300));
     let mut failures = BTreeMap::<Failure, u64>::new();
     for pattern in first..first + patterns {
         let result = std::panic::catch_unwind(|| Transfer::new(pattern).run());

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod ends;
+mod fuzz;
 mod half_open;
 mod handshake;
 mod impairments;
