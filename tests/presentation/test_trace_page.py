@@ -94,6 +94,7 @@ def test_a_protocol_has_the_same_colour_in_all_charts(traces: Any) -> None:
 def test_an_empty_queue_is_a_note_instead_of_a_chart() -> None:
     traces = lf.trace("reno", lf.Path(delay="10ms"), "20kB")
     spec = traces.drawing()
+    assert spec is not None
     titles = str(spec["vconcat"])
     assert "Goodput" in titles
     assert "Queue (packets)" not in titles

@@ -26,6 +26,8 @@ def slug(heading: str, separator: str) -> str:
 
 def place(file: str) -> str:
     """Returns the page of the site that shows a file of the project."""
+    if file.startswith("docs/notebooks/") and file.endswith(".ipynb"):
+        return file.removeprefix("docs/").removesuffix(".ipynb") + ".md"
     if file.startswith("docs/"):
         return file.removeprefix("docs/")
     if file in PROJECT_PAGES:

@@ -1,0 +1,56 @@
+"""The notebooks of docs/notebooks run, and are stored without outputs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from tests import requirements
+
+FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+NEEDS_LINUX = ("measured-path",)
+TIMEOUT_S = 300
+
+
+@pytest.fixture
+def _kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installs a kernel of this interpreter where only the test finds it."""
+    kernel = tmp_path / "data" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    command = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    (kernel / "kernel.json").write_text(
+        json.dumps({"argv": command, "display_name": "Python 3", "language": "python"}), encoding="utf-8"
+    )
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+
+
+@pytest.mark.usefixtures("_kernel")
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_notebook_runs(file: Path, tmp_path: Path) -> None:
+    if file.stem in NEEDS_LINUX and sys.platform != "linux":
+        requirements.skip("programs", "measurements need Linux")
+    notebook: Any = nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    client = NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(folder)}})
+    done = client.execute()
+    shown = [output for cell in done.cells for output in cell.get("outputs", ())]
+    assert any("text/html" in output.get("data", {}) for output in shown)
+    assert not [output for output in shown if output["output_type"] == "error"]
+
+
+@pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
+def test_the_notebook_is_stored_without_outputs(file: Path) -> None:
+    notebook: Any = nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert code
+    assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
