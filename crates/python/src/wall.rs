@@ -181,10 +181,13 @@ pub fn send_files(
     recursive: bool,
     wait_s: f64,
 ) -> PyResult<String> {
+    let protocol = protocol(protocol_json)?;
     let options = SendOptions {
         recursive,
         wait: foundation::Duration::from_secs_f64(wait_s),
-        protocol: protocol(protocol_json)?,
+        // Under a custom protocol, every packet has its own datagram.
+        search_path_mtu: protocol == ArqConfig::for_files(),
+        protocol,
         ..SendOptions::new(files, address(to)?, protection(protection_json)?)
     };
     let mut callback = Callback::new(progress.as_ref());

@@ -20,7 +20,7 @@ pub const HELLO_LENGTH: usize = 192;
 const TOKEN: usize = 24;
 const HEAD: usize = 8;
 const VERSION: u8 = 2;
-/// The lowest type of a handshake datagram. Lower ones are protected frames.
+/// The lowest type of a handshake datagram. Types outside of 10 to 14 are protected frames.
 const HELLO: u8 = 10;
 const RETRY: u8 = 11;
 const REPLY: u8 = 12;
@@ -197,7 +197,7 @@ impl Refusal {
     pub fn is_handshake(bytes: &[u8]) -> bool {
         bytes
             .first()
-            .is_some_and(|first| first >> 4 == VERSION && first & 0x0f >= HELLO)
+            .is_some_and(|first| first >> 4 == VERSION && (HELLO..=REFUSAL).contains(&(first & 0x0f)))
     }
 
     /// Returns the refusal of a protected frame or a handshake datagram. Other datagrams have none, and a refusal is

@@ -46,6 +46,15 @@ impl<A> From<Failed<A>> for Error {
     }
 }
 
+/// Options of a connection beyond its protocol.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Record a histogram of round-trip times.
+    pub record_round_trips: bool,
+    /// Search for the longest datagrams that the path carries, and send several packets in each.
+    pub search_path_mtu: bool,
+}
+
 /// Is called at least every [`TICK`], with the session once there is one, and may end the connection.
 pub type Tick<'a, A> = dyn FnMut(Instant, Option<&Session<A>>) -> ControlFlow<()> + 'a;
 
@@ -58,7 +67,7 @@ pub fn run<A: Application>(
     protection: &Protection,
     config: &ArqConfig,
     application: A,
-    record_round_trips: bool,
+    options: Options,
     tick: &mut Tick<'_, A>,
 ) -> Result<Session<A>, Failed<A>> {
     let socket = Datagrams::connect(to).map_err(|source| Error::Send { address: to, source })?;
@@ -88,10 +97,13 @@ pub fn run<A: Application>(
             (connection, wire, Some(initiator))
         }
     };
-    if record_round_trips {
+    if options.record_round_trips {
         connection.record_round_trips();
     }
-    let session = Session::new(clock.now(), Peer::new(to), connection, wire, first, application);
+    let mut session = Session::new(clock.now(), Peer::new(to), connection, wire, application);
+    if options.search_path_mtu {
+        session.search_path_mtu(socket.longest_datagram());
+    }
     let mut client = Client {
         to,
         socket,
@@ -368,7 +380,14 @@ impl<A: Application> Client<A> {
                 }
                 Ok(())
             }
-            _ if quinn_udp::is_msg_size_err(&error) => Err(Error::TooLarge(address)),
+            _ if quinn_udp::is_msg_size_err(&error) => {
+                let now = self.clock.now();
+                // Retransmissions are shorter.
+                match self.session.connection_mut().handle_too_long(now) {
+                    true => Ok(()),
+                    false => Err(Error::TooLarge(address)),
+                }
+            }
             // Full queues of the system, and networks that come and go.
             _ if self.peer_responded && silence < PATIENCE => Ok(()),
             _ => Err(Error::Send {

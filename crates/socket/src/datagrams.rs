@@ -11,6 +11,8 @@ use socket2::{Domain, Protocol, Socket, Type};
 const SLOT: usize = 65_536;
 /// Most bytes in one train: GSO cuts a train from one IP packet.
 pub const MAX_TRAIN: usize = 65_000;
+/// Longest UDP payload over IPv4.
+const MAX_DATAGRAM: usize = 65_507;
 /// Requested size of each socket buffer; the system may grant less.
 const SOCKET_BUFFER: usize = 16 << 20;
 
@@ -91,6 +93,27 @@ impl Datagrams {
     #[must_use]
     pub fn max_segments(&self) -> usize {
         self.state.max_gso_segments()
+    }
+
+    /// Returns the longest datagram to the peer of a connected socket that the local interface carries; 0 if unknown.
+    #[must_use]
+    pub fn longest_datagram(&self) -> usize {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::net::sockopt;
+            let is_ipv4 = self.socket.local_addr().is_ok_and(|address| address.is_ipv4());
+            let (mtu, headers) = if is_ipv4 {
+                (sockopt::ip_mtu(&self.socket), 20 + 8)
+            } else {
+                (sockopt::ipv6_mtu(&self.socket), 40 + 8)
+            };
+            let mtu = mtu.map_or(0, |mtu| usize::try_from(mtu).unwrap_or(0));
+            mtu.saturating_sub(headers).min(MAX_DATAGRAM)
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            0
+        }
     }
 
     /// Fills `inbox` and returns the number of filled slots; 0 if nothing has arrived.

@@ -71,7 +71,11 @@ pub fn send_pattern(
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
     };
-    let session = client::run(to, &Protection::None, config, sender, true, &mut tick)?;
+    let options = client::Options {
+        record_round_trips: true,
+        search_path_mtu: false,
+    };
+    let session = client::run(to, &Protection::None, config, sender, options, &mut tick)?;
     Ok(session.connection().statistics().clone())
 }
 

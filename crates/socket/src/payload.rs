@@ -36,4 +36,16 @@ impl Payload for ReceivedPayload {
         };
         u32::try_from(length).unwrap_or(u32::MAX)
     }
+
+    fn split(self, size: u32) -> Vec<Self> {
+        let size = size as usize;
+        match self {
+            Self::Here(range) => range
+                .clone()
+                .step_by(size)
+                .map(|at| Self::Here(at..range.end.min(at + size)))
+                .collect(),
+            Self::Kept(bytes) => bytes.chunks(size).map(|part| Self::Kept(part.into())).collect(),
+        }
+    }
 }

@@ -326,15 +326,9 @@ impl<S: Service> ServerLoop<'_, S> {
                     return;
                 }
                 let accepted = !full
-                    && self.accept(
-                        now,
-                        from,
-                        None,
-                        frame.connection,
-                        frame.sequence,
-                        parameters,
-                        |config| (Connection::accept(now, frame, parameters, config), Wire::Plain),
-                    );
+                    && self.accept(now, from, None, frame.connection, parameters, |config| {
+                        (Connection::accept(now, frame, parameters, config), Wire::Plain)
+                    });
                 if !accepted {
                     self.reset(from, frame, ResetReason::Busy);
                 }
@@ -356,7 +350,7 @@ impl<S: Service> ServerLoop<'_, S> {
             let connection = Connection::established(now, (connection, first), &config, room, None);
             (connection, Wire::Protected(Box::new(channel)))
         };
-        if !self.accept(now, from, name, connection, first, parameters, create) {
+        if !self.accept(now, from, name, connection, parameters, create) {
             let busy = Refusal::of(datagram, Reason::Busy);
             self.answer(from, busy.as_deref());
         }
@@ -391,7 +385,6 @@ impl<S: Service> ServerLoop<'_, S> {
         from: Peer,
         name: Option<String>,
         connection: u32,
-        first: u32,
         parameters: Parameters,
         create: impl FnOnce(&ArqConfig) -> (Connection<ReceivedPayload>, Wire),
     ) -> bool {
@@ -410,7 +403,7 @@ impl<S: Service> ServerLoop<'_, S> {
             ..self.server.config.clone()
         };
         let (created, wire) = create(&config);
-        let session = Session::new(now, from, created, wire, first, application);
+        let session = Session::new(now, from, created, wire, application);
         let slots = &mut self.sessions.slots;
         let slot = slots.iter().position(Option::is_none).unwrap_or(slots.len());
         if slot == slots.len() {

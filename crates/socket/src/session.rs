@@ -88,8 +88,6 @@ pub struct Session<A> {
     application: A,
     wire: Wire,
     outbox: Outbox,
-    /// Sequence number of the next packet in order.
-    expected: u32,
     /// Whether received payload waits for room in the application.
     holds_payload: bool,
     finishing: bool,
@@ -101,14 +99,13 @@ pub struct Session<A> {
 }
 
 impl<A: Application> Session<A> {
-    /// Creates a session for a connection whose first incoming packet has number `first`.
+    /// Creates a session.
     #[must_use]
     pub const fn new(
         now: Instant,
         peer: Peer,
         connection: Connection<ReceivedPayload>,
         wire: Wire,
-        first: u32,
         application: A,
     ) -> Self {
         Self {
@@ -116,7 +113,6 @@ impl<A: Application> Session<A> {
             application,
             wire,
             outbox: Outbox::new(peer),
-            expected: first,
             holds_payload: false,
             finishing: false,
             peer_finished: false,
@@ -135,6 +131,12 @@ impl<A: Application> Session<A> {
     /// Returns the connection for changes.
     pub const fn connection_mut(&mut self) -> &mut Connection<ReceivedPayload> {
         &mut self.connection
+    }
+
+    /// Searches for the longest datagrams that the path carries, up to `most` bytes.
+    pub fn search_path_mtu(&mut self, most: usize) {
+        self.connection
+            .search_path_mtu(most.saturating_sub(self.wire.overhead()));
     }
 
     /// Returns the application.
@@ -206,12 +208,10 @@ impl<A: Application> Session<A> {
     /// Handles a frame of this connection; its payload is a range of `datagram`.
     fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
         self.last_arrival = now;
-        let in_order = frame.kind == FrameType::Data
-            && frame.sequence == self.expected
-            && !self.holds_payload
-            && self.application.has_room();
+        let may_read = frame.kind == FrameType::Data && !self.holds_payload && self.application.has_room();
+        let sequence = frame.sequence;
         let frame = frame.map_payload(|range| {
-            if in_order {
+            if may_read && self.connection.accepts_whole(sequence, range.len() as u32) {
                 ReceivedPayload::Here(range)
             } else {
                 ReceivedPayload::Kept(datagram[range].into())
@@ -229,7 +229,6 @@ impl<A: Application> Session<A> {
                 self.handle_events();
                 return;
             };
-            self.expected = self.expected.wrapping_add(1);
             self.application.receive(payload.bytes(datagram));
         }
         self.holds_payload = true;
@@ -325,8 +324,13 @@ impl<A: Application> Session<A> {
                 }
             }
             let (application, wire) = (&mut self.application, &mut self.wire);
-            self.outbox
-                .push(|bytes| wire.encode(&frame, bytes, |range, out| application.fill(*range, out)));
+            self.outbox.push(|bytes| {
+                wire.encode(&frame, bytes, |range, out| {
+                    if frame.kind == FrameType::Data {
+                        application.fill(*range, out);
+                    }
+                });
+            });
         }
         Ok(PumpOutcome::More)
     }

@@ -69,7 +69,7 @@ fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error)
         &protection(),
         &config,
         script,
-        false,
+        socket::client::Options::default(),
         &mut |_, _| ControlFlow::Continue(()),
     );
     let received = replies.lock().unwrap().clone();
@@ -348,16 +348,23 @@ fn refuses_connections_beyond_the_limit_as_busy() {
             enough: usize::MAX,
         };
         let config = ArqConfig::for_files();
-        let _ = socket::client::run(address, &protection(), &config, script, false, &mut |_, _| {
-            if !replies.lock().unwrap().is_empty() {
-                let _ = connected.send(());
-            }
-            if ended.load(Ordering::Relaxed) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
+        let _ = socket::client::run(
+            address,
+            &protection(),
+            &config,
+            script,
+            socket::client::Options::default(),
+            &mut |_, _| {
+                if !replies.lock().unwrap().is_empty() {
+                    let _ = connected.send(());
+                }
+                if ended.load(Ordering::Relaxed) {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            },
+        );
     });
     is_connected.recv().unwrap();
     let source = tempfile::tempdir().unwrap();

@@ -256,6 +256,57 @@ fn files_arrive_complete_over_a_lossy_path_with_every_protocol() {
     assert_eq!(receiver.stop().files, protocols.len() as u64);
 }
 
+/// Sends a file of 100 MB through a relay whose links carry IP packets of up to `before` bytes, and of up to `after` bytes
+/// as soon as 60 MB have arrived. Returns the report and the datagrams of both relays.
+fn send_over_changing_mtu(before: &str, after: &str) -> (socket::transfer::SendReport, [RelayReport; 2]) {
+    let path =
+        |mtu: &str| format!(r#"{{"rate": "400Mbit/s", "delay": "1ms", "queue": "1MB", "mtu": "{mtu}"}}"#);
+    let receiver = common::Receiver::start();
+    let mut relay = Some(Running::start(receiver.address, &path(before), |_| {}));
+    let listen = relay.as_ref().unwrap().address;
+    let source = tempfile::tempdir().unwrap();
+    let file = source.path().join("file");
+    let content = common::bytes(100_000_000, 1);
+    std::fs::write(&file, &content).unwrap();
+    let options = socket::transfer::SendOptions::new(vec![file], listen, crate::common::protection());
+    let mut reports = Vec::new();
+    let report = socket::transfer::send_files(&options, &mut |progress| {
+        if progress.done > 60_000_000 && reports.is_empty() {
+            reports.push(relay.take().unwrap().stop());
+            relay = Some(Running::start(receiver.address, &path(after), |options| {
+                options.listen = listen
+            }));
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!(report.failures().count(), 0, "{report:?}");
+    assert!(std::fs::read(receiver.path().join("file")).unwrap() == content);
+    reports.push(relay.take().unwrap().stop());
+    receiver.stop();
+    (report, reports.try_into().unwrap())
+}
+
+#[test]
+fn datagrams_grow_to_the_mtu_and_shrink_when_it_drops() {
+    let (report, [before, after]) = send_over_changing_mtu("9000B", "1500B");
+    let mean = |report: &RelayReport| report.forward.delivered.bytes / report.forward.delivered.packets;
+    assert!(mean(&before) > 2000, "{before:?}");
+    assert!(
+        mean(&after) <= 1500 && after.forward.mtu_dropped.packets >= 6,
+        "{after:?}"
+    );
+    assert_eq!(report.reconnections, 0);
+}
+
+#[test]
+fn a_path_with_a_small_mtu_costs_only_probes() {
+    let (report, [before, after]) = send_over_changing_mtu("1500B", "1500B");
+    let dropped = before.forward.mtu_dropped.packets + after.forward.mtu_dropped.packets;
+    assert!((1..=18).contains(&dropped), "{before:?} {after:?}");
+    assert_eq!(report.reconnections, 0);
+}
+
 #[test]
 fn a_trial_returns_the_senders_record() {
     let stop = Arc::new(AtomicBool::new(false));

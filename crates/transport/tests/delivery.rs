@@ -70,11 +70,17 @@ proptest! {
         first in prop_oneof![Just(0_u32), Just(u32::MAX - 3), any::<u32>()],
         there in 0_u64..40_000,
         back in 0_u64..4_000,
+        search in prop_oneof![Just(0), 1_usize..20_000],
+        mtus in prop::array::uniform2(0_usize..20_000),
     ) {
         prop_assume!(config.validate().is_empty());
         let mss = config.mss.bytes();
         let (there, back) = (there.min(mss * 60), back.min(mss * 20));
         let mut pair = Pair::new(&config, network, seed, first);
+        // One packet always fits. The MTU changes in the middle.
+        let shortest = mss as usize + 96;
+        pair.mtu = shortest + mtus[0];
+        pair.search_path_mtu(search);
         pair.write_all(true, there);
         let mut answered = false;
         let mut steps = 0_u64;
@@ -82,6 +88,9 @@ proptest! {
             if !answered && pair.listener.connection.is_some() {
                 answered = true;
                 pair.write_all(false, back);
+            }
+            if pair.listener.received.len() as u64 > there / 2 {
+                pair.mtu = shortest + mtus[1];
             }
             steps += 1;
             prop_assert!(steps < 400_000, "hangs at {}", pair.now);
@@ -107,6 +116,75 @@ proptest! {
             prop_assert_eq!(statistics.bytes_acknowledged, there);
         }
         prop_assert!(statistics.bytes_sent >= statistics.bytes_acknowledged);
+    }
+}
+
+/// Runs a transfer of `bytes` over a path whose MTU is `before`, then `after` from the half of it on. Returns the frames to
+/// the listener in both halves, and the duration.
+fn transfer_with_mtu(bytes: u64, search: usize, before: usize, after: usize) -> (u64, u64, Duration) {
+    let config = ArqConfig {
+        window: Some(Window::Packets(100)),
+        congestion: None,
+        gap_retransmit: Some(true),
+        min_rto: Duration::from_millis(20),
+        ..ArqConfig::for_files()
+    };
+    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 7);
+    pair.mtu = before;
+    pair.search_path_mtu(search);
+    pair.write_all(true, bytes);
+    let mut first_half = 0;
+    while !pair.opener.events.contains(&Event::Finished) {
+        if first_half == 0 && pair.listener.received.len() as u64 >= bytes / 2 {
+            first_half = pair.frames[1];
+            pair.mtu = after;
+        }
+        if pair
+            .listener
+            .connection
+            .as_ref()
+            .is_some_and(|l| l.statistics().bytes_acknowledged == 0)
+            && pair.listener.received.len() as u64 == bytes
+        {
+            pair.listener.connection.as_mut().unwrap().finish();
+            pair.drain(false);
+        }
+        assert!(pair.step(Instant::MAX), "{:?}", pair.opener.events);
+        assert!(pair.now < Instant::ZERO + Duration::from_secs(600), "hangs");
+    }
+    assert_eq!(pair.listener.received.len() as u64, bytes);
+    assert_pattern(&pair.listener.received);
+    (first_half, pair.frames[1] - first_half, pair.now - Instant::ZERO)
+}
+
+#[test]
+fn long_frames_carry_several_packets() {
+    let (short, ..) = transfer_with_mtu(20_000_000, 0, usize::MAX, usize::MAX);
+    let (jumbo, ..) = transfer_with_mtu(20_000_000, 9000, usize::MAX, usize::MAX);
+    let (loopback, ..) = transfer_with_mtu(20_000_000, 65_000, usize::MAX, usize::MAX);
+    assert!(short > 7142, "{short}");
+    assert!(jumbo < short / 4, "{jumbo} of {short}");
+    assert!(loopback < jumbo / 2, "{loopback} of {jumbo}");
+}
+
+#[test]
+fn frames_never_exceed_the_path() {
+    let (_, other, _) = transfer_with_mtu(40_000_000, 65_000, 9000, 9000);
+    assert!(other < 20_000_000 / 1400 / 4, "{other}");
+    let (half, other, _) = transfer_with_mtu(5_000_000, 65_000, 1500, 1500);
+    assert!((3571..3620).contains(&(half + other)), "{half} {other}");
+}
+
+#[test]
+fn a_smaller_mtu_in_mid_transfer_shortens_frames() {
+    let (.., duration) = transfer_with_mtu(20_000_000, 9000, 9000, 9000);
+    for after in [1500, 4000] {
+        let (half, other, longer) = transfer_with_mtu(20_000_000, 9000, 9000, after);
+        assert!(other > half * 3 / 2, "{half} {other}");
+        assert!(
+            longer < duration + Duration::from_secs(2),
+            "{longer} after {duration}"
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use transport::arq::codec::{DecodeError, decode, encode};
 use transport::arq::frame::{Frame, FrameType, Handshake, Parameters};
 use transport::arq::{ArqConfig, Event};
 
-const KINDS: [FrameType; 9] = [
+const KINDS: [FrameType; 11] = [
     FrameType::Open,
     FrameType::Challenge,
     FrameType::Accept,
@@ -20,6 +20,8 @@ const KINDS: [FrameType; 9] = [
     FrameType::Fin,
     FrameType::Ping,
     FrameType::Reset,
+    FrameType::Probe,
+    FrameType::ProbeReply,
 ];
 
 prop_compose! {
@@ -42,7 +44,7 @@ prop_compose! {
             let parameters = Parameters { protocol, segment_size, acknowledge_every, acknowledge_delay };
             frame.handshake = Some(Box::new(Handshake { token, parameters }));
         }
-        frame.payload = (kind == FrameType::Data).then_some(Bytes(payload));
+        frame.payload = matches!(kind, FrameType::Data | FrameType::Probe).then_some(Bytes(payload));
         frame
     }
 }

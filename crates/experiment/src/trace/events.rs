@@ -108,6 +108,8 @@ pub const fn frame_name(kind: FrameType) -> &'static str {
         FrameType::Update => "update",
         FrameType::Fin => "fin",
         FrameType::Ping => "ping",
+        FrameType::Probe => "probe",
+        FrameType::ProbeReply => "probe-reply",
         FrameType::Reset => "reset",
     }
 }

@@ -123,7 +123,10 @@ impl<'a> Connections<'a> {
             &options.protection,
             &options.protocol,
             outgoing,
-            false,
+            client::Options {
+                record_round_trips: false,
+                search_path_mtu: options.search_path_mtu,
+            },
             &mut tick,
         );
         let (session, error) = match result {

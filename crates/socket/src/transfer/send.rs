@@ -34,6 +34,8 @@ pub struct SendOptions {
     pub wait: Duration,
     /// The protocol, by default [`ArqConfig::for_files`].
     pub protocol: ArqConfig,
+    /// Search for the longest datagrams that the path carries (RFC 8899) and send several packets in each. Default: yes.
+    pub search_path_mtu: bool,
 }
 
 impl SendOptions {
@@ -47,6 +49,7 @@ impl SendOptions {
             protection,
             wait: Duration::ZERO,
             protocol: ArqConfig::for_files(),
+            search_path_mtu: true,
         }
     }
 }

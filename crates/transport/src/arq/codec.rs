@@ -19,6 +19,8 @@
 //! | payload                                                       |
 //! ```
 //!
+//! The payload of a data frame is one packet of the stream, or several consecutive ones (see [`FrameType::Data`]).
+//!
 //! A protected frame ([`Layout::PROTECTED`]) has the same header. It carries the low half of a record number instead of
 //! the checksum, an encrypted payload, and an authentication tag after it. So captures and relays read packet numbers
 //! and ACKs of both.
@@ -98,6 +100,7 @@ pub enum DecodeError {
 
 const fn type_code(kind: FrameType) -> u8 {
     match kind {
+        FrameType::Probe => 0,
         FrameType::Open => 1,
         FrameType::Challenge => 2,
         FrameType::Accept => 3,
@@ -107,11 +110,14 @@ const fn type_code(kind: FrameType) -> u8 {
         FrameType::Fin => 7,
         FrameType::Ping => 8,
         FrameType::Reset => 9,
+        // 10 to 14 are handshakes of protected connections.
+        FrameType::ProbeReply => 15,
     }
 }
 
 const fn type_of(code: u8) -> Option<FrameType> {
     Some(match code {
+        0 => FrameType::Probe,
         1 => FrameType::Open,
         2 => FrameType::Challenge,
         3 => FrameType::Accept,
@@ -121,6 +127,7 @@ const fn type_of(code: u8) -> Option<FrameType> {
         7 => FrameType::Fin,
         8 => FrameType::Ping,
         9 => FrameType::Reset,
+        15 => FrameType::ProbeReply,
         _ => return None,
     })
 }
@@ -250,7 +257,7 @@ pub fn read(layout: Layout, bytes: &[u8]) -> Result<Unverified, DecodeError> {
     if bytes.len() != payload_at + payload_length + layout.trailer {
         return Err(DecodeError::Length);
     }
-    if (payload_length > 0) != (kind == FrameType::Data) {
+    if (payload_length > 0) != matches!(kind, FrameType::Data | FrameType::Probe) {
         return Err(DecodeError::Malformed);
     }
     let u32_at = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

@@ -5,7 +5,10 @@ use hdrhistogram::Histogram;
 
 use super::AnyPolicy;
 use super::config::ArqConfig;
-use super::frame::{Frame, FrameType, Handshake, Parameters, Payload, ResetReason, StreamRange};
+use super::frame::{
+    Frame, FrameType, HEADER_LENGTH, Handshake, MAX_PAYLOAD, Parameters, Payload, ResetReason, StreamRange,
+};
+use super::path_mtu::PathMtuSearch;
 use super::receiver::Receiver;
 use super::sender::{AckInfo, Sender, wire_clock};
 use super::sequence::truncate;
@@ -13,6 +16,9 @@ use super::timer::BACK_OFF_SHARE;
 use crate::machine::Machine;
 use crate::rtt::INITIAL_TIMEOUT;
 use crate::statistics::Statistics;
+
+/// Shortest wait for the reply to a probe of the path's MTU.
+const MIN_PROBE_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Events for the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +106,10 @@ pub struct Connection<P> {
     owes_update: bool,
     wants_ping: bool,
     wants_reset: Option<ResetReason>,
+    /// The search for longer frames, if enabled.
+    path_mtu: Option<Box<PathMtuSearch>>,
+    /// Number and timestamp of a probe without a reply.
+    unanswered_probe: Option<(u32, u32)>,
     /// When the peer's last frame arrived, initially when the connection was opened.
     last_arrival: Instant,
     probed_at: Instant,
@@ -165,9 +175,9 @@ impl<P: Payload> Connection<P> {
         let receiver = Receiver::new(
             u64::from(first),
             config.receive_buffer,
+            u32::from(config.parameters().segment_size),
             AnyPolicy::of(config).buffers_out_of_order(),
-            u32::from(config.acknowledge_every),
-            config.acknowledge_delay,
+            (u32::from(config.acknowledge_every), config.acknowledge_delay),
         );
         Self {
             id,
@@ -189,6 +199,8 @@ impl<P: Payload> Connection<P> {
             owes_update: false,
             wants_ping: false,
             wants_reset: None,
+            path_mtu: None,
+            unanswered_probe: None,
             last_arrival: now,
             probed_at: now,
             closed_first: false,
@@ -203,6 +215,52 @@ impl<P: Payload> Connection<P> {
             opened_at,
             ..Statistics::with_rtt_histogram()
         };
+    }
+
+    /// Searches for frames with several packets that the path carries, up to `length` bytes of a frame without
+    /// protection, and uses them.
+    pub fn search_path_mtu(&mut self, length: usize) {
+        let segment = usize::from(self.parameters.segment_size);
+        let longest = length.saturating_sub(HEADER_LENGTH).min(MAX_PAYLOAD as usize);
+        let limit = u16::try_from(longest / segment).unwrap_or(u16::MAX);
+        self.path_mtu = (limit > 1).then(|| Box::new(PathMtuSearch::new(limit)));
+    }
+
+    /// Handles the report of the local system that frames with several packets are too long. Returns whether shorter ones
+    /// may help.
+    pub fn handle_too_long(&mut self, now: Instant) -> bool {
+        let may_help = self.path_mtu.as_ref().is_some_and(|search| search.is_active());
+        if may_help {
+            self.handle_black_hole(now);
+        }
+        may_help
+    }
+
+    fn handle_black_hole(&mut self, now: Instant) {
+        if let Some(search) = &mut self.path_mtu {
+            search.handle_black_hole(now, probe_timeout(&self.sender));
+            self.sender.set_packets_per_frame(1);
+        }
+    }
+
+    fn check_black_hole(&mut self, now: Instant) {
+        if self.sender.is_black_hole() {
+            self.handle_black_hole(now);
+        }
+    }
+
+    /// Returns the number of packets per frame that the path carries, as far as known.
+    #[must_use]
+    pub fn packets_per_frame(&self) -> u16 {
+        self.path_mtu
+            .as_ref()
+            .map_or(1, |search| search.packets_per_frame())
+    }
+
+    /// Whether a data frame with `length` bytes from packet `sequence` on would become readable at once and as a whole.
+    #[must_use]
+    pub fn accepts_whole(&self, sequence: u32, length: u32) -> bool {
+        self.receiver.accepts_whole(sequence, length)
     }
 
     /// Returns the number of the connection.
@@ -349,16 +407,26 @@ impl<P: Payload> Connection<P> {
         };
         self.sender
             .handle_acknowledgement(now, info, &mut self.statistics);
+        self.check_black_hole(now);
         match kind {
             FrameType::Data | FrameType::Fin => {
                 let is_data = kind == FrameType::Data;
-                let new = self
+                let (count, new) = self
                     .receiver
                     .accept(now, frame.sequence, frame.timestamp, frame.payload);
-                self.statistics.packets_received += u64::from(is_data);
-                self.statistics.duplicates_received += u64::from(is_data && !new);
-                self.events.readable |= new && self.receiver.is_readable();
-                self.events.peer_finished |= new && self.receiver.is_finished();
+                if is_data {
+                    self.statistics.packets_received += u64::from(count);
+                    self.statistics.duplicates_received += u64::from(count - new);
+                }
+                self.events.readable |= new > 0 && self.receiver.is_readable();
+                self.events.peer_finished |= new > 0 && self.receiver.is_finished();
+            }
+            FrameType::Probe => self.unanswered_probe = Some((frame.sequence, frame.timestamp)),
+            FrameType::ProbeReply => {
+                if let Some(search) = &mut self.path_mtu {
+                    search.handle_reply(now, frame.sequence);
+                    self.sender.set_packets_per_frame(search.packets_per_frame());
+                }
             }
             FrameType::Ping => self.owes_update = true,
             _ => {}
@@ -437,7 +505,25 @@ impl<P: Payload> Connection<P> {
         if std::mem::take(&mut self.wants_ping) {
             return Some(self.frame(now, FrameType::Ping));
         }
+        if let Some((number, timestamp)) = self.unanswered_probe.take() {
+            let mut frame = self.frame(now, FrameType::ProbeReply);
+            (frame.sequence, frame.echo) = (number, timestamp);
+            return Some(frame);
+        }
         None
+    }
+
+    /// Returns the probe of the path's MTU that is due: as long as the data frames that it is to permit.
+    fn poll_probe(&mut self, now: Instant) -> Option<Frame<StreamRange>> {
+        let search = self.path_mtu.as_mut()?;
+        let (number, packets) = search.poll_probe(now, probe_timeout(&self.sender))?;
+        let mut frame = self.frame(now, FrameType::Probe);
+        frame.sequence = number;
+        frame.payload = Some(StreamRange {
+            offset: 0,
+            length: u32::from(packets) * u32::from(self.parameters.segment_size),
+        });
+        Some(frame)
     }
 
     /// Returns when unacknowledged packets end the connection (the user timeout of RFC 9293, section 3.8.3). A peer
@@ -450,6 +536,16 @@ impl<P: Payload> Connection<P> {
     fn silence_deadline(&self) -> Instant {
         let probe = self.last_arrival.max(self.probed_at) + self.keep_alive;
         probe.min(self.last_arrival + self.give_up)
+    }
+}
+
+/// Returns how long to wait for the reply to a probe (PROBE_TIMER from the RTT, RFC 8899, section 5.1.1). A probe that is
+/// wrongly considered lost costs less than a long search.
+fn probe_timeout(sender: &Sender) -> Duration {
+    let rtt = sender.timer().rtt();
+    match rtt.minimum() {
+        Some(_) => (rtt.smoothed() * 4).max(MIN_PROBE_TIMEOUT),
+        None => INITIAL_TIMEOUT,
     }
 }
 
@@ -517,6 +613,7 @@ impl<P: Payload> Machine for Connection<P> {
         }
         self.receiver.handle_timeout(now);
         self.wants_ping |= self.sender.handle_timeout(now, &mut self.statistics);
+        self.check_black_hole(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Frame<StreamRange>> {
@@ -533,6 +630,9 @@ impl<P: Payload> Machine for Connection<P> {
         }
         if let Some(frame) = self.poll_open(now).or_else(|| self.poll_control(now)) {
             return Some(frame);
+        }
+        if let Some(probe) = self.poll_probe(now) {
+            return Some(probe);
         }
         let packet = self.sender.poll_packet(now, &mut self.statistics)?;
         let mut frame = self.frame(
@@ -563,6 +663,7 @@ impl<P: Payload> Machine for Connection<P> {
                 self.open_at,
                 self.sender.poll_timeout(),
                 self.receiver.deadline(),
+                self.path_mtu.as_ref().and_then(|search| search.poll_timeout()),
             ]
             .into_iter()
             .flatten()

@@ -22,7 +22,8 @@ pub enum FrameType {
     Challenge,
     /// The listener's reply to an `Open` with a valid token.
     Accept,
-    /// One numbered packet of the stream.
+    /// One numbered packet of the stream, or several consecutive ones: a payload longer than the connection's segment size
+    /// continues with the next numbers. All packets of a frame but the last have the segment size.
     Data,
     /// The reply to a frame: cumulative acknowledgement, SACK ranges, window, and the echo of the triggering frame's
     /// sequence number and timestamp.
@@ -33,6 +34,10 @@ pub enum FrameType {
     Fin,
     /// Requests an `Ack`: keep-alive and zero-window probe.
     Ping,
+    /// Padding that tests whether the path carries a frame of this length; `sequence` is the number of the probe.
+    Probe,
+    /// The reply to a `Probe`, with its `sequence` and timestamp.
+    ProbeReply,
     /// The connection is aborted; `sequence` contains a [`ResetReason`].
     Reset,
 }
@@ -88,14 +93,38 @@ pub struct StreamRange {
 }
 
 /// The payload of a packet. Simulation uses a [`StreamRange`] without bytes; a socket driver uses a buffer.
-pub trait Payload {
+pub trait Payload: Sized {
     /// Returns the number of bytes.
     fn length(&self) -> u32;
+    /// Splits it into parts of `size` bytes; the last may be shorter.
+    fn split(self, size: u32) -> Vec<Self>;
+}
+
+/// Returns the number of packets of `segment` bytes in a payload of `length` bytes.
+#[must_use]
+#[inline]
+pub const fn packets(length: u32, segment: u32) -> u32 {
+    // Most frames have one packet, and a division takes longer than a comparison.
+    if length <= segment {
+        1
+    } else {
+        length.div_ceil(segment)
+    }
 }
 
 impl Payload for StreamRange {
     fn length(&self) -> u32 {
         self.length
+    }
+
+    fn split(self, size: u32) -> Vec<Self> {
+        (0..self.length)
+            .step_by(size as usize)
+            .map(|at| Self {
+                offset: self.offset + u64::from(at),
+                length: size.min(self.length - at),
+            })
+            .collect()
     }
 }
 
@@ -167,7 +196,7 @@ pub struct Frame<P> {
     pub sack: SackRanges,
     /// The setup block, in setup frames only.
     pub handshake: Option<Box<Handshake>>,
-    /// The payload, in data frames only.
+    /// The payload, in data frames and probes only.
     pub payload: Option<P>,
 }
 

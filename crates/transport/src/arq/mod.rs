@@ -8,6 +8,7 @@ pub mod config;
 pub mod connection;
 pub mod frame;
 pub mod handshake;
+pub mod path_mtu;
 mod protocols;
 pub mod receiver;
 pub mod retransmission;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
-use super::frame::{Frame, SackRanges};
+use super::frame::{Frame, Payload, SackRanges, packets};
 use super::sequence::{expand, truncate};
 use crate::ranges::RangeSet;
 
@@ -37,6 +37,10 @@ pub struct Receiver<P> {
     buffered: VecDeque<Option<BufferedPacket<P>>>,
     ranges: RangeSet,
     ready: VecDeque<P>,
+    /// Packets in `ready`.
+    ready_packets: u32,
+    /// Payload of every packet of a longer frame but the last.
+    segment: u32,
     finished: bool,
     every: u32,
     delay: Duration,
@@ -50,11 +54,17 @@ pub struct Receiver<P> {
     advertised: u32,
 }
 
-impl<P> Receiver<P> {
-    /// Creates a buffer for `capacity` packets that expects packet `first` and sends one ACK per `every` packets in
-    /// order, at the latest after `delay`.
+impl<P: Payload> Receiver<P> {
+    /// Creates a buffer for `capacity` packets of `segment` bytes that expects packet `first` and sends one ACK per `every`
+    /// packets in order, at the latest after `delay`.
     #[must_use]
-    pub fn new(first: u64, capacity: u32, buffers_out_of_order: bool, every: u32, delay: Duration) -> Self {
+    pub fn new(
+        first: u64,
+        capacity: u32,
+        segment: u32,
+        buffers_out_of_order: bool,
+        (every, delay): (u32, Duration),
+    ) -> Self {
         Self {
             next: first,
             capacity,
@@ -62,6 +72,8 @@ impl<P> Receiver<P> {
             buffered: VecDeque::new(),
             ranges: RangeSet::default(),
             ready: VecDeque::new(),
+            ready_packets: 0,
+            segment,
             finished: false,
             every,
             delay,
@@ -75,15 +87,50 @@ impl<P> Receiver<P> {
         }
     }
 
-    /// Handles packet `sequence` (on the wire): data, or the end of the stream if there is no payload. Returns whether
-    /// it was new.
-    pub fn accept(&mut self, now: Instant, wire: u32, timestamp: u32, payload: Option<P>) -> bool {
+    /// Handles a frame whose first packet has number `wire`: data, or the end of the stream if there is no payload. Returns
+    /// the number of its packets, and how many of them are new.
+    pub fn accept(&mut self, now: Instant, wire: u32, timestamp: u32, payload: Option<P>) -> (u32, u32) {
         let sequence = expand(self.next, wire);
         self.trigger = Trigger {
             sequence: wire,
             timestamp,
         };
-        let packet = payload.map_or(BufferedPacket::End, BufferedPacket::Data);
+        let Some(payload) = payload else {
+            return (
+                1,
+                u32::from(self.accept_packet(now, sequence, BufferedPacket::End)),
+            );
+        };
+        let count = packets(payload.length(), self.segment);
+        if count == 1 {
+            let is_new = self.accept_packet(now, sequence, BufferedPacket::Data(payload));
+            return (1, u32::from(is_new));
+        }
+        if self.accepts_whole(wire, payload.length()) {
+            self.next += u64::from(count);
+            self.ready_packets += count;
+            self.ready.push_back(payload);
+            self.note_in_order(now, count, true);
+            return (count, count);
+        }
+        let mut new = 0;
+        for (packet, number) in payload.split(self.segment).into_iter().zip(sequence..) {
+            new += u32::from(self.accept_packet(now, number, BufferedPacket::Data(packet)));
+        }
+        (count, new)
+    }
+
+    /// Whether a frame with `length` bytes from number `wire` on would become readable at once and as a whole.
+    #[must_use]
+    pub fn accepts_whole(&self, wire: u32, length: u32) -> bool {
+        let count = packets(length, self.segment);
+        expand(self.next, wire) == self.next
+            && !self.finished
+            && self.window() >= count
+            && (count == 1 || self.ranges.is_empty())
+    }
+
+    fn accept_packet(&mut self, now: Instant, sequence: u64, packet: BufferedPacket<P>) -> bool {
         if sequence == self.next && !self.finished && self.window() > 0 {
             let in_order = self.ranges.is_empty();
             self.take(packet);
@@ -94,7 +141,7 @@ impl<P> Receiver<P> {
                 }
                 self.ranges.remove_below(self.next);
             }
-            self.note_in_order(now, in_order);
+            self.note_in_order(now, 1, in_order);
             return true;
         }
         // RFC 5681, section 4.2: out-of-order packets are acknowledged at once.
@@ -116,7 +163,10 @@ impl<P> Receiver<P> {
     fn take(&mut self, packet: BufferedPacket<P>) {
         self.next += 1;
         match packet {
-            BufferedPacket::Data(payload) => self.ready.push_back(payload),
+            BufferedPacket::Data(payload) => {
+                self.ready_packets += 1;
+                self.ready.push_back(payload);
+            }
             BufferedPacket::End => {
                 // Nothing follows the end; packets that claim to are dropped.
                 self.finished = true;
@@ -126,8 +176,8 @@ impl<P> Receiver<P> {
         }
     }
 
-    fn note_in_order(&mut self, now: Instant, in_order: bool) {
-        self.unacknowledged += 1;
+    fn note_in_order(&mut self, now: Instant, count: u32, in_order: bool) {
+        self.unacknowledged += count;
         let alone = self.next <= self.sharing_from;
         if alone || !in_order || self.finished || self.unacknowledged >= self.every {
             self.owed = true;
@@ -139,6 +189,7 @@ impl<P> Receiver<P> {
     /// Returns the next payload in order.
     pub fn read(&mut self) -> Option<P> {
         let payload = self.ready.pop_front()?;
+        self.ready_packets -= packets(payload.length(), self.segment);
         // When an almost closed window is half open again, it is announced in a separate frame (RFC 9293, section
         // 3.8.6.2.2: avoid silly windows).
         if self.advertised < self.capacity / 4 && self.window() >= self.capacity / 2 {
@@ -171,8 +222,7 @@ impl<P> Receiver<P> {
     /// Returns how many packets there is room for.
     #[must_use]
     pub fn window(&self) -> u32 {
-        self.capacity
-            .saturating_sub(u32::try_from(self.ready.len()).unwrap_or(u32::MAX))
+        self.capacity.saturating_sub(self.ready_packets)
     }
 
     /// Returns the number of the next expected packet.

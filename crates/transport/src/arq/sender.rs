@@ -30,12 +30,19 @@ pub struct AckInfo<'a> {
     pub trigger: Option<(u32, u32)>,
 }
 
-/// A packet to be sent.
+/// Longest time that one frame takes at the pacing rate. At low rates short frames keep bursts and the price of a loss
+/// small; at high rates long frames save processor time.
+const FRAME_TIME: Duration = Duration::from_micros(250);
+/// Consecutive losses of frames with several packets that show a black hole (RFC 8899, section 4.3). Random loss that
+/// exceeds it costs one probe.
+const BLACK_HOLE: u32 = 6;
+
+/// A packet to be sent, or several consecutive ones in one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataPacket {
-    /// Its number.
+    /// The number of the first.
     pub sequence: u64,
-    /// Its range of the stream.
+    /// Their range of the stream.
     pub range: StreamRange,
     /// Whether it ends the stream.
     pub fin: bool,
@@ -82,6 +89,9 @@ pub struct Sender {
     fixed_window: Option<u64>,
     congestion: Option<Congestion>,
     segment_size: u32,
+    packets_per_frame: u16,
+    /// Frames with several packets that were lost since one was acknowledged, and the number of the last.
+    lost_frames: (u32, u64),
     written: u64,
     cut: u64,
     finishing: bool,
@@ -120,6 +130,8 @@ impl Sender {
             fixed_window,
             congestion,
             segment_size,
+            packets_per_frame: 1,
+            lost_frames: (0, 0),
             written: 0,
             cut: 0,
             finishing: false,
@@ -212,6 +224,19 @@ impl Sender {
         self.allowed = self.window.base() + u64::from(room);
     }
 
+    /// Puts up to `packets` new packets into one frame. Retransmitted packets have frames of their own, which every path
+    /// carries.
+    pub const fn set_packets_per_frame(&mut self, packets: u16) {
+        self.packets_per_frame = packets;
+        self.lost_frames.0 = 0;
+    }
+
+    /// Whether the path seems to lose all frames with several packets.
+    #[must_use]
+    pub const fn is_black_hole(&self) -> bool {
+        self.lost_frames.0 >= BLACK_HOLE
+    }
+
     /// Returns the packet to send now, if any is allowed.
     pub fn poll_packet(&mut self, now: Instant, statistics: &mut Statistics) -> Option<DataPacket> {
         self.paced_until = None;
@@ -251,26 +276,71 @@ impl Sender {
             }
             return None;
         }
-        let length = u64::from(self.segment_size).min(self.written - self.cut) as u32;
-        if !self.may_leave(now, length) {
+        let mut range = self.next_range();
+        if !self.may_leave(now, range.length) {
             return None;
         }
-        let range = StreamRange {
-            offset: self.cut,
-            length,
-        };
         if self.window.is_empty() {
             self.last_progress = now;
         }
-        let snapshot = self.record_transmission(now, length);
+        let snapshot = self.record_transmission(now, range.length);
         let sequence = self.window.push(now, range, fin, snapshot);
-        self.cut += u64::from(length);
+        self.cut += u64::from(range.length);
         self.fin_sent |= fin;
         if !fin {
             statistics.first_data_at.get_or_insert(now);
-            count_transmission(statistics, length);
+            count_transmission(statistics, range.length);
+            if self.packets_per_frame > 1 {
+                self.extend_frame(now, &mut range, statistics);
+            }
         }
         Some(DataPacket { sequence, range, fin })
+    }
+
+    /// Returns the range of the next new packet.
+    fn next_range(&self) -> StreamRange {
+        StreamRange {
+            offset: self.cut,
+            length: u64::from(self.segment_size).min(self.written - self.cut) as u32,
+        }
+    }
+
+    /// Adds packets to the frame of `range`, which is the first. Pacing applies to whole frames, the windows to packets.
+    fn extend_frame(&mut self, now: Instant, range: &mut StreamRange, statistics: &mut Statistics) {
+        let room = self.allowed - self.window.next();
+        let fixed = self.fixed_window.map_or(u64::MAX, |packets| {
+            packets - (self.window.next() - self.window.base())
+        });
+        let most = room.min(fixed).min(u64::from(self.most_packets()) - 1);
+        for _ in 0..most {
+            let next = self.next_range();
+            // A short packet ends the frame.
+            if next.length == 0 || !range.length.is_multiple_of(self.segment_size) {
+                break;
+            }
+            if let Some(congestion) = &mut self.congestion
+                && self.window.bytes_in_flight() + u64::from(next.length) > congestion.controller.window()
+            {
+                congestion.limited = true;
+                break;
+            }
+            let snapshot = self.record_transmission(now, next.length);
+            self.window.extend(now, next, snapshot);
+            self.cut += u64::from(next.length);
+            range.length += next.length;
+            count_transmission(statistics, next.length);
+        }
+    }
+
+    /// Returns how many packets the next frame may have.
+    fn most_packets(&self) -> u32 {
+        let most = u32::from(self.packets_per_frame);
+        let Some(rate) = self.congestion.as_ref().and_then(|c| c.controller.pacing_rate()) else {
+            return most;
+        };
+        let bytes = rate.bits_per_second() / 8 * FRAME_TIME.as_micros() / 1_000_000;
+        let packets = bytes / u64::from(self.segment_size);
+        most.min(u32::try_from(packets).unwrap_or(u32::MAX)).max(1)
     }
 
     fn may_leave(&mut self, now: Instant, length: u32) -> bool {
@@ -338,10 +408,12 @@ impl Sender {
         }
         let base = self.window.base();
         let (mut newly, mut payload, mut newest) = (0_u64, 0_u64, None::<Slot>);
+        let mut shared = false;
         let mut estimator = self.congestion.as_mut().map(|c| &mut c.estimator);
         let mut note = |slot: &Slot| {
             newly += 1;
             payload += u64::from(slot.range.length);
+            shared |= slot.shared;
             if let Some(estimator) = &mut estimator {
                 let bytes = u64::from(slot.range.length);
                 estimator.on_packet_acknowledged(now, &slot.snapshot, bytes, slot.sent_at);
@@ -370,6 +442,9 @@ impl Sender {
         if newly > 0 {
             self.last_progress = now;
         }
+        if shared {
+            self.lost_frames.0 = 0;
+        }
         if let Some(rtt) = rtt {
             self.timer.sample(now, rtt);
             statistics.record_rtt(rtt);
@@ -377,8 +452,11 @@ impl Sender {
         facts.duplicate =
             newly == 0 && cumulative == base && info.trigger.is_some() && self.window.packets_in_flight() > 0;
         let mut losses = LossSummary::default();
-        self.policy
-            .on_acknowledgement(&mut self.window, facts, |slot| losses.add(slot));
+        let frames = &mut self.lost_frames;
+        self.policy.on_acknowledgement(&mut self.window, facts, |slot| {
+            count_lost_frame(frames, slot);
+            losses.add(slot);
+        });
         self.report_losses(now, losses, prior_in_flight - payload.min(prior_in_flight));
         self.report_acknowledged(now, payload, rtt, newest);
     }
@@ -504,8 +582,11 @@ impl Sender {
         let prior_in_flight = self.window.bytes_in_flight();
         let mut losses = LossSummary::default();
         let timeout = self.timer.timeout();
-        self.policy
-            .on_timeout(&mut self.window, now, timeout, |slot| losses.add(slot));
+        let frames = &mut self.lost_frames;
+        self.policy.on_timeout(&mut self.window, now, timeout, |slot| {
+            count_lost_frame(frames, slot);
+            losses.add(slot);
+        });
         statistics.timeouts += 1;
         self.timer.back_off(oldest.order, self.window.next_order());
         if self.last_progress > oldest.sent_at {
@@ -515,6 +596,13 @@ impl Sender {
             congestion.estimator.on_lost(losses.bytes);
             congestion.controller.on_timeout(now, prior_in_flight);
         }
+    }
+}
+
+/// Counts the frame of a lost packet once, if it had others.
+fn count_lost_frame((count, newest): &mut (u32, u64), slot: &Slot) {
+    if slot.shared && (*count == 0 || slot.order > *newest) {
+        (*count, *newest) = (*count + 1, slot.order);
     }
 }
 

@@ -32,8 +32,10 @@ pub struct Slot {
     pub transmissions: u32,
     /// Time of the last transmission.
     pub sent_at: Instant,
-    /// Number of its last transmission, counted over the whole connection.
+    /// Number of the frame of its last transmission, counted over the whole connection.
     pub order: u64,
+    /// Whether that frame had other packets, too.
+    pub shared: bool,
     /// State of the delivery-rate estimator at that transmission.
     pub snapshot: Snapshot,
 }
@@ -128,11 +130,24 @@ impl SendWindow {
             transmissions: 1,
             sent_at: now,
             order,
+            shared: false,
             snapshot,
         });
         self.packets_in_flight += 1;
         self.bytes_in_flight += u64::from(range.length);
         sequence
+    }
+
+    /// Adds a packet to the frame of the packet before, which was added at the same time.
+    pub fn extend(&mut self, now: Instant, range: StreamRange, snapshot: Snapshot) {
+        if let Some(last) = self.slots.back_mut() {
+            last.shared = true;
+            self.next_order = last.order;
+        }
+        let sequence = self.push(now, range, false, snapshot);
+        if let Some(slot) = self.slot_mut(sequence) {
+            slot.shared = true;
+        }
     }
 
     /// Returns the first packet that waits for retransmission.
@@ -155,6 +170,7 @@ impl SendWindow {
         slot.transmissions += 1;
         slot.sent_at = now;
         slot.order = order;
+        slot.shared = false;
         slot.snapshot = snapshot;
         let slot = *slot;
         self.packets_in_flight += 1;

@@ -34,6 +34,13 @@ impl Payload for Bytes {
     fn length(&self) -> u32 {
         self.0.len() as u32
     }
+
+    fn split(self, size: u32) -> Vec<Self> {
+        self.0
+            .chunks(size as usize)
+            .map(|part| Self(part.to_vec()))
+            .collect()
+    }
 }
 
 /// Returns the byte of the test stream at `offset`.
@@ -76,6 +83,10 @@ pub struct Pair {
     random: foundation::Generator,
     /// Drop frames towards the listener and towards the opener.
     pub cut: (bool, bool),
+    /// Longest frame that the network carries.
+    pub mtu: usize,
+    /// Longest frame that the ends search for; 0: none.
+    search: usize,
     pub frames: [u64; 2],
 }
 
@@ -92,11 +103,21 @@ impl Pair {
             unkind,
             random: Streams::new(seed, 0).stream("network"),
             cut: (false, false),
+            mtu: usize::MAX,
+            search: 0,
             frames: [0; 2],
         };
         let id = pair.random.next_u32();
         pair.opener.connection = Some(Connection::open(pair.now, id, first, config));
         pair
+    }
+
+    /// Lets both ends search for frames of up to `length` bytes.
+    pub fn search_path_mtu(&mut self, length: usize) {
+        self.search = length;
+        if let Some(connection) = &mut self.opener.connection {
+            connection.search_path_mtu(length);
+        }
     }
 
     fn chance(&mut self, probability: f64) -> bool {
@@ -118,7 +139,7 @@ impl Pair {
         assert_eq!(bytes.len(), frame.length(), "length() is the encoded length");
         self.frames[usize::from(to_listener)] += 1;
         let cut = if to_listener { self.cut.0 } else { self.cut.1 };
-        if cut || self.chance(self.unkind.loss) {
+        if cut || bytes.len() > self.mtu || self.chance(self.unkind.loss) {
             return;
         }
         let copies = 1 + u32::from(self.chance(self.unkind.duplicate));
@@ -200,7 +221,11 @@ impl Pair {
             // A repeated `Open` of a closed connection.
             Admission::Accept(_) if host.connection.is_some() => {}
             Admission::Accept(parameters) => {
-                host.connection = Some(Connection::accept(now, &frame, parameters, &self.config));
+                let mut accepted = Connection::accept(now, &frame, parameters, &self.config);
+                if self.search > 0 {
+                    accepted.search_path_mtu(self.search);
+                }
+                host.connection = Some(accepted);
                 self.drain(false);
             }
             Admission::Ignore => {}

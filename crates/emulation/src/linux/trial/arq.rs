@@ -120,7 +120,11 @@ pub(super) fn open(
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
-    match client::run(to, &Protection::None, config, end, group.records_rtt, &mut tick) {
+    let options = client::Options {
+        record_round_trips: group.records_rtt,
+        search_path_mtu: false,
+    };
+    match client::run(to, &Protection::None, config, end, options, &mut tick) {
         Ok(session) => {
             if let Some(rtt) = &session.connection().statistics().round_trips() {
                 flow.set_round_trips(rtt);
