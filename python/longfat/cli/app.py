@@ -32,6 +32,7 @@ from longfat.cli.commands import (
     transact,
 )
 from longfat.cli.commands import list as list_
+from longfat.cli.commands import open as open_
 
 _GROUPS: dict[str, Sequence[Callable[..., None]]] = {
     "Studies": (
@@ -40,6 +41,7 @@ _GROUPS: dict[str, Sequence[Callable[..., None]]] = {
         list_.list_,
         schema.schema,
         chart.chart,
+        open_.open_,
         trace.trace,
         predict.predict,
         packetdrill.packetdrill,

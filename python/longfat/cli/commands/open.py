@@ -1,0 +1,65 @@
+"""`longfat open`: an index of runs, or the report of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+INDEX = "index.html"
+
+
+def open_(
+    run: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of a run, or name of its study.  [default: an index of all runs]"),
+    ] = None,
+    folder: Annotated[Path, typer.Option(help="Folder with the runs.")] = Path("runs"),
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Show the page in a browser.")
+    ] = True,
+) -> None:
+    """Show an index of all runs, or the report of one run, in a browser.
+
+    \b
+    Examples:
+      longfat open
+      longfat open arq/loss
+    """  # noqa: D301 - this backslash keeps the lines of the examples
+    page = _index(folder) if run is None else _report(run, folder)
+    typer.echo(str(page))
+    if browser:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
+def _report(run: Path, folder: Path) -> Path:
+    from longfat.runner.store import REPORT_FILE, RUN_FILE
+
+    found = next((one for one in (run, folder / run) if (one / RUN_FILE).is_file()), None)
+    if found is None:
+        raise ValueError(f"{run}: no run here or in {folder}; longfat open lists all runs")
+    if not (found / REPORT_FILE).is_file():
+        raise ValueError(f"{found}: this run has no report yet; longfat run writes it")
+    return found / REPORT_FILE
+
+
+def _index(folder: Path) -> Path:
+    from longfat.files import write_whole
+    from longfat.presentation.runs_index import Entry, page
+    from longfat.runner import load_run
+    from longfat.runner.store import REPORT_FILE, RUN_FILE
+
+    found = sorted(one.parent for one in folder.rglob(RUN_FILE) if (one.parent / REPORT_FILE).is_file())
+    if not found:
+        raise ValueError(f"{folder}: no runs with a report; longfat run makes one")
+    entries = []
+    for one in found:
+        try:
+            entries.append(Entry.of(load_run(one)))
+        except (ValueError, OSError) as error:
+            typer.echo(f"longfat: {one}: not listed: {error}", err=True)
+    write_whole(folder / INDEX, page(folder, entries).encode())
+    return folder / INDEX

@@ -1,0 +1,67 @@
+"""The index of runs: a page with a row for each run of a folder, the newest first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from longfat.presentation.document import document
+from longfat.presentation.html import Markup, paragraph, table, tag
+
+if TYPE_CHECKING:
+    from longfat.results import RunResult
+
+_SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run as the index shows it. `verdicts` counts the verdicts by word."""
+
+    folder: Path
+    title: str
+    date: str
+    worlds: str
+    trials: int
+    verdicts: dict[str, int]
+
+    @classmethod
+    def of(cls, run: RunResult) -> Entry:
+        """Returns the entry of a run."""
+        words = [claim.verdict for claim in run.claims]
+        return cls(
+            folder=run.folder,
+            title=run.study.title,
+            date=str(run.environment.get("date", "")).replace("T", " ")[:16],
+            worlds=" + ".join(dict.fromkeys(cell.cell.world for cell in run.cells)),
+            trials=sum(cell.n + sum(cell.failures.values()) for cell in run.cells),
+            verdicts={word: words.count(word) for word in _SYMBOLS if word in words},
+        )
+
+
+def page(folder: Path, entries: Sequence[Entry]) -> str:
+    """Returns the index of a folder as HTML."""
+    heads = [tag("th", name) for name in ("Run", "Question", "Measured (UTC)", "World", "Trials", "Claims")]
+    newest = sorted(entries, key=lambda entry: entry.date, reverse=True)
+    body = [
+        tag("h1", "Runs"),
+        paragraph([f"{len(entries)} in ", tag("code", str(folder))], "soft"),
+        table([heads], [tag("tr", list(_cells(folder, entry))) for entry in newest]),
+    ]
+    return document("Runs", body)
+
+
+def _cells(folder: Path, entry: Entry) -> Iterator[Markup]:
+    report = Path(os.path.relpath(entry.folder / "report.html", folder)).as_posix()
+    name = Path(os.path.relpath(entry.folder, folder)).as_posix()
+    yield tag("th", tag("a", name, href=quote(report)), class_="name")
+    yield tag("td", entry.title, class_="text")
+    yield tag("td", entry.date)
+    yield tag("td", entry.worlds)
+    yield tag("td", f"{entry.trials:,}")
+    marks = [tag("span", f"{_SYMBOLS[word]} {count} ", class_=word) for word, count in entry.verdicts.items()]
+    yield tag("td", marks)
