@@ -26,6 +26,7 @@ def test_the_index_links_all_reports(cli: Cli, tmp_path: Path) -> None:
     for name in ("one", "two"):
         assert f'href="{name}/report.html"' in text
         assert f"Study &lt;{name}&gt;" in text
+    cli("run", "one.toml", "--out", "runs/three")
     assert text.count("<td>12</td>") == 2, "trials"
     assert 'class="holds"' in text or 'class="undecided"' in text
 

@@ -36,6 +36,8 @@ RUN_FILE = "run.json"
 STUDY_FILE = "study.toml"
 RECORDS = "records"
 REPORT_FILE = "report.html"
+INDEX_FILE = "index.html"
+"""The index of the runs in the folders below."""
 
 _COLUMNS = {
     "key": pl.String,
@@ -167,10 +169,12 @@ def _refuse_foreign(folder: Path, study: str) -> None:
 
 
 def _ours(entry: Path) -> bool:
-    """Returns whether an entry may precede run.json: the lock, temporary files, folders of other runs."""
+    """Returns whether an entry may precede run.json: the lock, the index, temporary files, other runs."""
     if entry.is_dir():
         return (entry / RUN_FILE).is_file() or all(_ours(inner) for inner in entry.iterdir())
-    return entry.name == lock.NAME or (entry.name.startswith(".") and entry.name.endswith(TEMPORARY))
+    return entry.name in (lock.NAME, INDEX_FILE) or (
+        entry.name.startswith(".") and entry.name.endswith(TEMPORARY)
+    )
 
 
 def describe(folder: Path) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-INDEX = "index.html"
-
 
 def open_(
     run: Annotated[
@@ -17,7 +15,7 @@ def open_(
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder with the runs.")] = Path("runs"),
     browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Show the page in a browser.")
+        bool, typer.Option("--browser/--no-browser", help="Whether a browser shows the page.")
     ] = True,
 ) -> None:
     """Show an index of all runs, or the report of one run, in a browser.
@@ -50,7 +48,7 @@ def _index(folder: Path) -> Path:
     from longfat.files import write_whole
     from longfat.presentation.runs_index import Entry, page
     from longfat.runner import load_run
-    from longfat.runner.store import REPORT_FILE, RUN_FILE
+    from longfat.runner.store import INDEX_FILE, REPORT_FILE, RUN_FILE
 
     found = sorted(one.parent for one in folder.rglob(RUN_FILE) if (one.parent / REPORT_FILE).is_file())
     if not found:
@@ -61,5 +59,5 @@ def _index(folder: Path) -> Path:
             entries.append(Entry.of(load_run(one)))
         except (ValueError, OSError) as error:
             typer.echo(f"longfat: {one}: not listed: {error}", err=True)
-    write_whole(folder / INDEX, page(folder, entries).encode())
-    return folder / INDEX
+    write_whole(folder / INDEX_FILE, page(folder, entries).encode())
+    return folder / INDEX_FILE
