@@ -65,9 +65,8 @@ def run(
 
     \b
     Examples:
-      longfat run arq/loss --quick
-      longfat run arq/loss --repeats 5 --set path.delay=50ms
       longfat run arq/loss --quick --csv trials.csv
+      longfat run arq/loss --repeats 5 --set path.delay=50ms
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
     from longfat.cli.arguments.formats import require_suffix

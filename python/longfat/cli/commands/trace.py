@@ -102,7 +102,6 @@ def trace(
 
     \b
     Examples:
-      longfat trace congestion/delay --protocol vegas
       longfat trace arq/loss --protocol gbn-adaptive --chart ladder --out ladder.svg
       longfat trace congestion/delay --protocol vegas --out events.parquet
     """  # noqa: D301 - this backslash keeps the lines of the examples
