@@ -17,8 +17,10 @@ from pathlib import Path
 
 from tests import in_process
 
-FOLDER = Path(__file__).parents[2] / "docs" / "learn"
-COLUMNS = "100"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "learn"
+README = ROOT / "README.md"
+COLUMNS, README_COLUMNS = "100", "160"
 """The width of the outputs on the pages."""
 
 _BLOCK = re.compile(
@@ -95,6 +97,9 @@ def _numbers(text: str) -> Iterator[str]:
 def write() -> None:
     """Writes the outputs of all lessons, or of those named as arguments."""
     os.environ["COLUMNS"] = COLUMNS
+    if any(name in README.name for name in sys.argv[1:]):
+        os.environ["COLUMNS"] = README_COLUMNS
+        README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
     for page in pages():
         if len(sys.argv) < 2 or any(name in page.name for name in sys.argv[1:]):
             text = page.read_text(encoding="utf-8")

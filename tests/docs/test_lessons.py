@@ -15,6 +15,12 @@ def test_outputs_are_current(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert lessons.rewritten(text) == text, "python -m tests.docs.lessons rewrites the outputs"
 
 
+def test_the_answer_of_readme_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", lessons.README_COLUMNS)
+    text = lessons.README.read_text(encoding="utf-8")
+    assert lessons.rewritten(text) == text, "python -m tests.docs.lessons README rewrites the output"
+
+
 @pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
 def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
