@@ -35,6 +35,11 @@ BLOCK = re.compile(
 )
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)?(?:#(?P<anchor>[^)\s]+))?\)")
 TIMEOUT_S = 600
+EXACT = ("docs/tutorial.md", "docs/trace.md", "docs/predict.md", "docs/packetdrill.md")
+"""Pages whose commands print what the page shows."""
+COLUMNS = "140"
+VARIABLE = re.compile("…|^(sim|relay): .* in ")
+"""Lines that omit something, or have the duration of a run."""
 RUNNABLE = ("console", "python", "sh")
 COVERED = ("docs/cookbook/", "docs/learn/")
 """Folders whose commands test_cookbook.py and test_lessons.py run."""
@@ -61,15 +66,34 @@ def quick(command: str) -> str:
     return f"{command.partition(' #')[0]} --quick" if is_study and "--quick" not in words else command
 
 
-def run(command: str | list[str], folder: Path) -> None:
-    """Runs a command of a page in a folder.
+def outputs(text: str) -> Iterator[tuple[str, list[str]]]:
+    """Yields the longfat commands of a console block with the lines of output that the page shows."""
+    _, *parts = re.split(r"^\$ ", text.replace("\\\n", " "), flags=re.MULTILINE)
+    for part in parts:
+        command, *lines = part.splitlines()
+        if command.startswith("longfat "):
+            yield command, [line for line in lines if line.strip() and not VARIABLE.search(line)]
+
+
+def missing(shown: list[str], output: str) -> list[str]:
+    """Returns the shown lines that an output lacks; the widths of spaces may differ.
+
+    >>> missing(["a  b", "c"], "x\\na b\\n")
+    ['c']
+    """
+    printed = " ".join(output.split())
+    return [line for line in shown if " ".join(line.split()) not in printed]
+
+
+def run(command: str | list[str], folder: Path) -> str:
+    """Runs a command of a page in a folder and returns its output.
 
     `longfat` runs in this process unless the command needs a shell.
     """
     if isinstance(command, str) and not set(command) & set("|<>$;&"):
         done = in_process.run(folder, shlex.split(command, comments=True)[1:])
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        return
+        return done.stdout + done.stderr
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     done = subprocess.run(
         command if isinstance(command, list) else ["sh", "-c", command],
@@ -81,6 +105,7 @@ def run(command: str | list[str], folder: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
 
 
 def pages(action: str | None = None) -> list[Any]:
@@ -105,8 +130,10 @@ def run_page(page: str, folder: Path, *, skipped: set[str]) -> int:
         elif action in skipped:
             continue
         elif kind == "console":
-            for command in commands(text):
-                run(quick(command), ROOT if action == "project" else folder)
+            for command, shown in outputs(text):
+                printed = run(quick(command), ROOT if action == "project" else folder)
+                if page in EXACT and quick(command) == command:
+                    assert missing(shown, printed) == [], f"{command}\n{printed}"
                 tried += 1
         elif kind == "python":
             run([sys.executable, "-P", "-c", text], folder)
@@ -117,7 +144,10 @@ def run_page(page: str, folder: Path, *, skipped: set[str]) -> int:
 
 
 @pytest.mark.parametrize("page", pages())
-def test_commands_and_examples_of_a_page_run(page: str, tmp_path: Path) -> None:
+def test_commands_and_examples_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", COLUMNS)
     assert run_page(page, tmp_path, skipped={"skip", "minutes"}) > 0
 
 
