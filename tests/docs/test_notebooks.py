@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from nbclient import NotebookClient
 from tests import requirements
 
-FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 NEEDS_LINUX = ("measured-path",)
 TIMEOUT_S = 300
@@ -54,3 +56,14 @@ def test_the_notebook_is_stored_without_outputs(file: Path) -> None:
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert code
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
+
+
+@pytest.mark.minutes
+def test_the_code_passes_strict_type_checks(tmp_path: Path) -> None:
+    for file in NOTEBOOKS:
+        notebook: Any = nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
+        code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        (tmp_path / f"{file.stem.replace('-', '_')}.py").write_text(code + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout
