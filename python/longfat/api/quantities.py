@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from longfat.parameters import ParameterError
-from longfat.study import units
 
 _EXAMPLES = {"rate": '"10Mbit/s" or T1', "duration": '"5ms"', "size": '"1428B"', "proportion": '"2%"'}
 
@@ -15,6 +14,8 @@ def quantity(text: str, dimension: str) -> float:
 
     Raises ValueError for another dimension and for negative values.
     """
+    from longfat.study import units
+
     found = units.parse(text)
     if found.dimension != dimension:
         raise ValueError(f'"{text}" is not a {dimension}: write e.g. {_EXAMPLES[dimension]}')

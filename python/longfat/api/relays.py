@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 from longfat import _native
 from longfat.api import addresses
 from longfat.api.servers import Server
-from longfat.api.specification import whole_number
 from longfat.parameters import ParameterError
 from longfat.progress import Rate
-from longfat.study.tables import refuse, table_of
 
 if TYPE_CHECKING:
     from longfat.study.tables import Path
@@ -137,6 +135,10 @@ def relay(
         ValueError: with the key or parameter and what is allowed.
         OSError: if the address is in use.
     """
+    # Commands import this module, and start without the checks of studies.
+    from longfat.api.specification import whole_number
+    from longfat.study.tables import refuse, table_of
+
     table = table_of(path, "path")
     refuse("path", table)
     address, target = ends(listen, to)
