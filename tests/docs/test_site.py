@@ -115,3 +115,9 @@ def test_dark_mode_follows_the_system(site: Path, page: Browser) -> None:
     page.emulate("prefers-color-scheme", "light")
     assert colors[0] == "rgb(255, 255, 255)"
     assert colors[1] != colors[0]
+
+
+def test_examples_of_docstrings_are_blocks(site: Path) -> None:
+    text = (site / "reference" / "python.html").read_text(encoding="utf-8")
+    assert '<div class="language-pycon' in text
+    assert "<blockquote>" not in text
