@@ -119,5 +119,5 @@ def test_dark_mode_follows_the_system(site: Path, page: Browser) -> None:
 
 def test_examples_of_docstrings_are_blocks(site: Path) -> None:
     text = (site / "reference" / "python.html").read_text(encoding="utf-8")
-    assert '<div class="language-pycon' in text
+    assert '<span class="gp">&gt;&gt;&gt; </span>' in text
     assert "<blockquote>" not in text
