@@ -45,6 +45,11 @@ impl Payload for Bytes {
     fn length(&self) -> u32 {
         self.0.len() as u32
     }
+
+    fn split(self, size: u32) -> Vec<Self> {
+        let parts = self.0.chunks(size as usize);
+        parts.map(|part| Self(part.to_vec())).collect()
+    }
 }
 
 /// Returns the number in an environment variable, which makes a run longer.

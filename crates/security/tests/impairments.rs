@@ -41,6 +41,8 @@ struct Pattern {
     delay: (Duration, Duration),
     /// Share of the datagrams with the longest delay times ten.
     late: f64,
+    /// Longest datagram.
+    mtu: usize,
     /// Nothing arrives in these spans.
     outages: Vec<(Instant, Instant)>,
 }
@@ -75,6 +77,7 @@ impl Pattern {
             readdress,
             delay: (shortest, longest),
             late,
+            mtu: random.random_range(1500..20_000),
             outages,
         }
     }
@@ -120,6 +123,9 @@ impl Path {
     }
 
     fn carry(&mut self, now: Instant, to: End, mut datagram: Vec<u8>) {
+        if datagram.len() > self.pattern.mtu {
+            return;
+        }
         let dark = |(start, end): &(Instant, Instant)| (*start..*end).contains(&now);
         if self.pattern.outages.iter().any(dark) || self.chance(self.pattern.loss) {
             return;
@@ -224,6 +230,7 @@ struct Transfer {
     path: Path,
     config: ArqConfig,
     size: u64,
+    searches_path_mtu: bool,
     initiator: Initiator,
     /// Whether the last message of the handshake is confirmed.
     confirmed: bool,
@@ -297,6 +304,7 @@ impl Transfer {
         // Mostly some packets, often none.
         let size = random.random_range(0_u64..4).pow(2) * random.random_range(0..1000_u64);
         let pattern = Pattern::draw(&mut random);
+        let searches_path_mtu = random.random_bool(0.5);
         Self {
             now,
             path: Path {
@@ -309,6 +317,7 @@ impl Transfer {
             },
             config,
             size,
+            searches_path_mtu,
             initiator,
             confirmed: false,
             id,
@@ -437,6 +446,9 @@ impl Transfer {
                         window,
                         outcome.rtt,
                     );
+                    if self.searches_path_mtu {
+                        connection.search_path_mtu(65_000);
+                    }
                     connection.write(self.size);
                     connection.finish();
                     self.opener = Some(Session::new(now, connection, outcome.channel));
@@ -573,6 +585,7 @@ fn an_untrusted_opener_is_an_error() {
         readdress: 0.0,
         delay: (Duration::from_millis(5), Duration::from_millis(5)),
         late: 0.0,
+        mtu: 1500,
         outages: Vec::new(),
     };
     transfer.responder = Responder::new(credentials, [1; 32], 10, true);
