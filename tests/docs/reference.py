@@ -198,7 +198,7 @@ def _flows() -> str:
 
 
 _TCP, _ARQ, _UDP, _ICMP = 0, 2, 3, 4
-_LINKS = ("access", "bottleneck", "exit", "hub", "leaf", "level", "path")
+_LINKS = ("access", "bottleneck", "exit", "hub", "leaf", "level", "link", "path", "uplink")
 TABLES: dict[str, Callable[[], str]] = {
     "study": _study(
         None,

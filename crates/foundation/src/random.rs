@@ -45,10 +45,15 @@ impl Streams {
     }
 }
 
-/// The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): every input bit changes half of the output's.
+/// One step of SplitMix64 (Steele, Lea and Flood, 2014).
 const fn mix(value: u64) -> u64 {
-    let z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    finalize(value.wrapping_add(0x9e37_79b9_7f4a_7c15))
+}
+
+/// The finalizer of SplitMix64, variant 13 of Stafford's: every input bit changes half of the output's. 0 stays 0.
+#[must_use]
+pub const fn finalize(value: u64) -> u64 {
+    let z = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use foundation::random::finalize;
 use foundation::{Duration, Instant, Problem, Size};
 use rand::Rng;
 use schemars::JsonSchema;
@@ -184,15 +185,8 @@ impl Queue {
 
 /// Returns the slot of a flow.
 const fn slot(perturbation: u64, route: RouteId, flow: u64, slots: usize) -> usize {
-    let hash = mix(mix(perturbation ^ route.0 as u64) ^ flow);
+    let hash = finalize(finalize(perturbation ^ route.0 as u64) ^ flow);
     (hash % slots as u64) as usize
-}
-
-/// A finalizer that mixes all bits (Stafford's variant 13 of MurmurHash3's).
-const fn mix(value: u64) -> u64 {
-    let z = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 impl Discipline for Queue {

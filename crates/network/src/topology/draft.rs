@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use foundation::Problem;
 
+use super::equal_cost::Ties;
 use super::links::{FileLoader, Links};
 use super::{NodeId, Topology};
 use crate::config::PathSpec;
@@ -83,6 +84,28 @@ impl<'a> Draft<'a> {
         }
     }
 
+    /// Returns the specifications of `count` links of a role, by default those of another role (its key, links and
+    /// specifications) that has one table for all; or adds a problem.
+    pub(super) fn links_or_alike(
+        &mut self,
+        key: &str,
+        links: Option<&Links>,
+        count: usize,
+        (other_key, other, specs): (&str, &Links, &[PathSpec]),
+    ) -> Option<Vec<PathSpec>> {
+        match (links, other) {
+            (Some(links), _) => Some(self.links(key, links, count)),
+            (None, Links::Alike(_)) => Some(vec![specs[0].clone(); count]),
+            (None, Links::Each(_)) => {
+                self.problem(
+                    key,
+                    format!("the key is missing: required if {other_key} is a list"),
+                );
+                None
+            }
+        }
+    }
+
     pub(super) fn router(&mut self, name: impl Into<String>) -> NodeId {
         self.topology.add_node(name, true)
     }
@@ -131,6 +154,15 @@ impl<'a> Draft<'a> {
 
     pub(super) fn pair(&mut self, from: HostId, to: HostId) {
         self.topology.pairs.push((from, to));
+    }
+
+    /// Pairs each host with the one half the hosts away (the stride pattern of Al-Fares, Loukissas and Vahdat, SIGCOMM 2008),
+    /// so that each sends one stream and receives one, and pairs spread over the shortest routes.
+    pub(super) fn pair_by_stride(&mut self, hosts: &[HostId]) {
+        self.topology.ties = Ties::Spread;
+        for (number, &from) in hosts.iter().enumerate() {
+            self.pair(from, hosts[(number + hosts.len() / 2) % hosts.len()]);
+        }
     }
 
     pub(super) fn bottleneck(&mut self, link: LinkId) {

@@ -9,6 +9,7 @@
 mod bottlenecks;
 mod config;
 mod draft;
+mod equal_cost;
 mod links;
 mod routers;
 mod search;
@@ -35,6 +36,8 @@ kinds! {
         "parking-lot" => ParkingLot in parking_lot,
         "star" => Star in star,
         "tree" => Tree in tree,
+        "leaf-spine" => LeafSpine in leaf_spine,
+        "fat-tree" => FatTree in fat_tree,
         "multipath" => Multipath in multipath,
         "loopback" => Loopback in loopback,
         "free" => Free in free,
@@ -95,6 +98,7 @@ pub struct Topology {
     pairs: Vec<(HostId, HostId)>,
     bottlenecks: Vec<LinkId>,
     bottleneck_source: bottlenecks::BottleneckSource,
+    ties: equal_cost::Ties,
     /// MTU of the loopback interface of the only host, for the kind loopback.
     loopback: Option<u32>,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::equal_cost::Ties;
 use super::{NodeId, Topology};
 use crate::packet::{HostId, LinkId};
 
@@ -26,17 +27,11 @@ pub struct WaySearch<'a> {
     visited: u64,
 }
 
-const UNREACHED: u32 = u32::MAX;
-
 impl<'a> WaySearch<'a> {
     pub(super) fn new(topology: &'a Topology) -> Self {
-        let mut arriving = vec![Vec::new(); topology.nodes.len()];
-        for (number, link) in (0..).map(LinkId).zip(&topology.links) {
-            arriving[link.to.0 as usize].push(number);
-        }
         Self {
             topology,
-            arriving,
+            arriving: topology.arriving(),
             trees: BTreeMap::new(),
             distances: BTreeMap::new(),
             visited: 0,
@@ -78,7 +73,7 @@ impl<'a> WaySearch<'a> {
         ways
     }
 
-    /// Returns the shortest route from one node to another; declaration order breaks ties.
+    /// Returns the shortest route from one node to another.
     fn shortest(&mut self, start: NodeId, goal: NodeId) -> Option<Vec<LinkId>> {
         if start == goal {
             return Some(Vec::new());
@@ -96,7 +91,7 @@ impl<'a> WaySearch<'a> {
             return None;
         }
         let mut way: Vec<LinkId> = first.into_iter().collect();
-        self.extend(&mut way, near, far)?;
+        self.extend(&mut way, near, far, (start, goal))?;
         way.extend(last);
         Some(way)
     }
@@ -111,19 +106,32 @@ impl<'a> WaySearch<'a> {
         only(&self.arriving[node.0 as usize])
     }
 
-    /// Appends the links from `start` to `goal`; `None` if no route exists.
-    fn extend(&mut self, way: &mut Vec<LinkId>, start: NodeId, goal: NodeId) -> Option<()> {
+    /// Appends the links from `start` to `goal`, a part of the route between `ends`; `None` if no route exists.
+    fn extend(
+        &mut self,
+        way: &mut Vec<LinkId>,
+        start: NodeId,
+        goal: NodeId,
+        ends: (NodeId, NodeId),
+    ) -> Option<()> {
         if start == goal {
             return Some(());
         }
-        if !self.trees.contains_key(&start) && !self.distances.contains_key(&goal) {
-            // Either end may be the one that other pairs share.
-            self.search_from(start);
+        // A tree of first arrivals contains one route to each node only.
+        let needs_distances = self.topology.ties == Ties::Spread;
+        if !self.distances.contains_key(&goal) && (needs_distances || !self.trees.contains_key(&start)) {
+            if !needs_distances {
+                // Either end may be the one that other pairs share.
+                self.search_from(start);
+            }
             self.search_towards(goal);
         }
         match self.trees.get(&start) {
             Some(tree) => self.topology.trace_back(tree, goal, way),
-            None => self.descend(&self.distances[&goal], start, goal, way),
+            None => {
+                let distances = &self.distances[&goal];
+                self.topology.descend(distances, &[], start, goal, ends, way)
+            }
         }
     }
 
@@ -156,46 +164,9 @@ impl<'a> WaySearch<'a> {
         if self.distances.len() >= MAX_CACHED {
             self.distances.clear();
         }
-        let (nodes, links) = (&self.topology.nodes, &self.topology.links);
-        let mut distances = vec![UNREACHED; nodes.len()];
-        distances[goal.0 as usize] = 0;
-        let mut open = VecDeque::from([goal]);
-        while let Some(node) = open.pop_front() {
-            self.visited += 1;
-            if node != goal && !nodes[node.0 as usize].forwards {
-                continue;
-            }
-            for &link in &self.arriving[node.0 as usize] {
-                let before = links[link.0 as usize].from.0 as usize;
-                if distances[before] == UNREACHED {
-                    distances[before] = distances[node.0 as usize] + 1;
-                    open.push_back(NodeId(before as u32));
-                }
-            }
-        }
+        let (distances, visited) = self.topology.distances(&self.arriving, goal, &[]);
+        self.visited += visited;
         self.distances.insert(goal, distances);
-    }
-
-    /// Follows, from node to node, the first link that reduces the distance to the goal. A search from `start` finds the
-    /// same route, because it also visits nodes in the order of the links that lead to them.
-    fn descend(&self, distances: &[u32], start: NodeId, goal: NodeId, way: &mut Vec<LinkId>) -> Option<()> {
-        let (nodes, links) = (&self.topology.nodes, &self.topology.links);
-        let mut node = start;
-        while node != goal {
-            let left = distances[node.0 as usize];
-            if left == UNREACHED {
-                return None;
-            }
-            let leads_nearer = |link: &&LinkId| {
-                let next = links[link.0 as usize].to;
-                let passes = next == goal || nodes[next.0 as usize].forwards;
-                passes && distances[next.0 as usize] == left - 1
-            };
-            let &link = nodes[node.0 as usize].links.iter().find(leads_nearer)?;
-            way.push(link);
-            node = links[link.0 as usize].to;
-        }
-        Some(())
     }
 }
 
@@ -251,10 +222,13 @@ mod tests {
         (2_usize..9)
             .prop_flat_map(|nodes| {
                 let links = prop::collection::vec((0..nodes, 0..nodes), 0..24);
-                (prop::collection::vec(any::<bool>(), nodes), links)
+                (prop::collection::vec(any::<bool>(), nodes), links, any::<bool>())
             })
-            .prop_map(|(forwards, links)| {
+            .prop_map(|(forwards, links, spreads)| {
                 let mut topology = Topology::default();
+                if spreads {
+                    topology.ties = Ties::Spread;
+                }
                 for (number, &forwards) in forwards.iter().enumerate() {
                     let node = topology.add_node(format!("n{number}"), forwards);
                     topology.add_host(format!("h{number}"), node);

@@ -1,8 +1,9 @@
-//! Shortest routes between two hosts by number of links, with ties broken by declaration order, and link-disjoint routes.
+//! Shortest routes between two hosts by number of links, with ties broken as the topology says, and link-disjoint routes.
 //! A [`WaySearch`] finds the same routes for many pairs of hosts at lower cost.
 
 use std::collections::VecDeque;
 
+use super::equal_cost::Ties;
 use super::{NodeId, Topology, WaySearch};
 use crate::packet::{HostId, LinkId};
 
@@ -13,7 +14,8 @@ impl Topology {
         WaySearch::new(self)
     }
 
-    /// Returns the shortest route from one host to another as a list of links; declaration order breaks ties.
+    /// Returns the shortest route from one host to another as a list of links. Of several, a leaf-spine or fat-tree
+    /// network chooses one by a hash of the two hosts, others the one declared first.
     /// The route between hosts at one node is empty; `None` if no route exists.
     ///
     /// # Panics
@@ -50,6 +52,13 @@ impl Topology {
         let (start, goal) = (start.0 as usize, goal.0 as usize);
         if start == goal {
             return Some(Vec::new());
+        }
+        if self.ties == Ties::Spread {
+            let (start, goal) = (NodeId(start as u32), NodeId(goal as u32));
+            let (distances, _) = self.distances(&self.arriving(), goal, used);
+            let mut way = Vec::new();
+            self.descend(&distances, used, start, goal, (start, goal), &mut way)?;
+            return Some(way);
         }
         // Breadth first: the first route that reaches a node has the fewest links.
         let mut arrived_by: Vec<Option<LinkId>> = vec![None; self.nodes.len()];

@@ -36,13 +36,8 @@ impl TopologyKind for Star {
             return;
         };
         let specs = draft.links("leaf", leaf, leaves);
-        let own = match (&self.hub, leaf) {
-            (Some(hub), _) => draft.links("hub", hub, 1),
-            (None, Links::Alike(_)) => specs[..1].to_vec(),
-            (None, Links::Each(_)) => {
-                draft.problem("hub", "the key is missing: required if leaf is a list");
-                return;
-            }
+        let Some(own) = draft.links_or_alike("hub", self.hub.as_ref(), 1, ("leaf", leaf, &specs)) else {
+            return;
         };
         let switch = draft.router("switch");
         // Declared first, so that searches find its links first.

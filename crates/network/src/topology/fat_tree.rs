@@ -1,0 +1,87 @@
+//! The fat tree of switches with `k` ports (Al-Fares, Loukissas and Vahdat, SIGCOMM 2008): `k` pods of `k/2` edge and `k/2`
+//! aggregation switches, `k²/4` core switches and `k³/4` hosts.
+//!
+//! Links are named by pod and switch: `access/5` leads from host h5 to its edge switch, `edge/2/1/3` in pod 2 from edge switch
+//! 1 to aggregation switch 3, `core/2/3/1` in pod 2 from aggregation switch 3 to the first of its core switches. All links
+//! above the edge switches are bottlenecks.
+
+use foundation::omit_unset;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::TopologyKind;
+use super::draft::Draft;
+use super::links::Links;
+
+const MAX_PORTS: u64 = 32;
+
+omit_unset! {
+    /// Hosts h1, h2, … below a fat tree of equal switches; h1 sends to the host half of all hosts away, and so on. Each pair of
+    /// hosts takes one of the shortest paths, by a hash.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct FatTree {
+        /// Ports of each switch, k: an even number from 2 to 32, for k³/4 hosts; default 4.
+        pub ports: Option<u64>,
+        /// All links, a table of path keys.
+        pub link: Option<Links>,
+    }
+}
+
+impl TopologyKind for FatTree {
+    fn draw(&self, draft: &mut Draft<'_>) {
+        let ports = self.ports.unwrap_or(4);
+        if !(2..=MAX_PORTS).contains(&ports) || ports % 2 == 1 {
+            draft.problem(
+                "ports",
+                format!("{ports} is out of range: an even number from 2 to {MAX_PORTS}"),
+            );
+            return;
+        }
+        let Some(link) = draft.required("link", self.link.as_ref()) else {
+            return;
+        };
+        let spec = draft.links("link", link, 1).swap_remove(0);
+
+        let half = ports as usize / 2;
+        // Core switch `up` of aggregation switch `above` in every pod, at `(above - 1) * half + up - 1`.
+        let cores: Vec<_> = (1..=half * half)
+            .map(|core| draft.router(format!("core{core}")))
+            .collect();
+        let mut hosts = Vec::with_capacity(2 * half * half * half);
+        for pod in 1..=2 * half {
+            let above: Vec<_> = (1..=half)
+                .map(|number| draft.router(format!("aggregation/{pod}/{number}")))
+                .collect();
+            for (number, &switch) in above.iter().enumerate() {
+                for up in 0..half {
+                    let name = format!("core/{pod}/{}/{}", number + 1, up + 1);
+                    let link = draft.cable(&name, &spec, switch, cores[number * half + up]);
+                    draft.bottleneck(link);
+                }
+            }
+            for edge in 1..=half {
+                let switch = draft.router(format!("edge/{pod}/{edge}"));
+                for (number, &aggregation) in above.iter().enumerate() {
+                    let link = draft.cable(
+                        &format!("edge/{pod}/{edge}/{}", number + 1),
+                        &spec,
+                        switch,
+                        aggregation,
+                    );
+                    draft.bottleneck(link);
+                }
+                for _ in 0..half {
+                    let host = hosts.len() + 1;
+                    hosts.push(draft.sender(
+                        &format!("h{host}"),
+                        switch,
+                        &format!("access/{host}"),
+                        Some(&spec),
+                    ));
+                }
+            }
+        }
+        draft.pair_by_stride(&hosts);
+    }
+}

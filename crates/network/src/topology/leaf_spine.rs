@@ -1,0 +1,89 @@
+//! The leaf-spine network of data centres: each leaf switch has a link to each spine switch, and hosts.
+//!
+//! Links are named by switch: `uplink/2/1` leads from leaf 2 to spine 1, `access/3` from host h3 to its leaf. The uplinks are
+//! the bottlenecks.
+
+use foundation::omit_unset;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::config::TopologyKind;
+use super::draft::Draft;
+use super::links::Links;
+
+const MAX_SWITCHES: usize = 1_000;
+const MAX_HOSTS: usize = 10_000;
+const MAX_UPLINKS: usize = 100_000;
+
+omit_unset! {
+    /// Hosts h1, h2, … below leaf switches, each of which has a link to each spine; h1 sends to the host half of all hosts
+    /// away, and so on. Each pair of hosts takes one of the shortest paths, by a hash.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct LeafSpine {
+        /// Number of leaf switches, from 1 to 1000; default 2.
+        pub leaves: Option<u64>,
+        /// Number of spine switches, from 1 to 1000; default 2. At most 100000 uplinks in total.
+        pub spines: Option<u64>,
+        /// Hosts below each leaf; at most 10000 in total; default 2.
+        pub hosts: Option<u64>,
+        /// Links from hosts to their leaf, a table of path keys for all or a list with one table each.
+        pub access: Option<Links>,
+        /// Links from each leaf to each spine, a table of path keys for all or a list with one table each, in order of
+        /// leaves; default: like access, if that is one table.
+        pub uplink: Option<Links>,
+    }
+}
+
+impl TopologyKind for LeafSpine {
+    fn draw(&self, draft: &mut Draft<'_>) {
+        let leaves = draft.count("leaves", self.leaves.unwrap_or(2), MAX_SWITCHES);
+        let spines = draft.count("spines", self.spines.unwrap_or(2), MAX_SWITCHES);
+        let hosts = draft.count("hosts", self.hosts.unwrap_or(2), MAX_HOSTS);
+        if leaves * spines > MAX_UPLINKS {
+            draft.problem(
+                "spines",
+                format!("{leaves} leaves with {spines} spines exceed {MAX_UPLINKS} uplinks"),
+            );
+        }
+        if leaves * hosts > MAX_HOSTS {
+            draft.problem(
+                "hosts",
+                format!("{hosts} hosts below each of {leaves} leaves exceed {MAX_HOSTS}"),
+            );
+        }
+        if leaves * hosts < 2 {
+            draft.problem("hosts", "one host has nobody to send to: at least 2 in total");
+        }
+        let Some(access) = draft.required("access", self.access.as_ref()) else {
+            return;
+        };
+        if !draft.problems.is_empty() {
+            return;
+        }
+        let accesses = draft.links("access", access, leaves * hosts);
+        let alike = ("access", access, accesses.as_slice());
+        let Some(uplinks) = draft.links_or_alike("uplink", self.uplink.as_ref(), leaves * spines, alike)
+        else {
+            return;
+        };
+
+        let tops: Vec<_> = (1..=spines)
+            .map(|spine| draft.router(format!("spine{spine}")))
+            .collect();
+        let mut ends = Vec::with_capacity(leaves * hosts);
+        for (leaf, specs) in (1..).zip(uplinks.chunks(spines)) {
+            let leaf: usize = leaf;
+            let switch = draft.router(format!("leaf{leaf}"));
+            for ((spine, &top), spec) in (1..).zip(&tops).zip(specs) {
+                let link = draft.cable(&format!("uplink/{leaf}/{spine}"), spec, switch, top);
+                draft.bottleneck(link);
+            }
+            for spec in &accesses[(leaf - 1) * hosts..leaf * hosts] {
+                let host = ends.len() + 1;
+                ends.push(draft.sender(&format!("h{host}"), switch, &format!("access/{host}"), Some(spec)));
+            }
+        }
+        draft.pair_by_stride(&ends);
+    }
+}
