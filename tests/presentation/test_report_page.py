@@ -54,6 +54,22 @@ def test_charts_are_complete_on_screens_and_phones(run: lf.RunResult, page: Brow
         assert cut == 0
 
 
+def test_folded_charts_fit_phones(tmp_path: Path, page: Browser) -> None:
+    """With two worlds, the charts of minor metrics are folded."""
+    changes = {"worlds": ["sim", "relay"], "repeats": 1, "sweep": {"path.loss": ["0%", "20%"]}, "claims": []}
+    changes["protocols"] = [{"name": "gbn", "kind": "go-back-n", "window": 4}]
+    result = lf.run(STUDY | changes, out=tmp_path / "worlds")
+    page.resize(400)
+    page.open(result.report.as_uri())
+    page.wait(DRAWN)
+    page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    drawings = "[...document.querySelectorAll('details .chart svg.marks')]"
+    widths = page.evaluate(f"{drawings}.map(one => one.getBoundingClientRect().width)")
+    assert widths
+    assert all(250 < width <= 400 for width in widths)
+    assert page.overflow() == 0
+
+
 def test_panels_are_in_one_column_on_phones(run: lf.RunResult, page: Browser) -> None:
     page.resize(400)
     page.open(run.report.as_uri())

@@ -3,6 +3,8 @@
 
 // Margin of a chart for its axes and the menu, in px.
 const MARGIN = 110;
+// Padding of the page and of a folded section, in px.
+const FOLDED = 68;
 const narrow = window.matchMedia("(max-width: 759px)");
 
 // Stacks panels that are side by side, and sets the width of all plots.
@@ -34,13 +36,15 @@ function oneColumn(part) {
 
 function draw() {
   for (const figure of document.querySelectorAll("[data-chart]")) {
+    // A folded chart has no width yet.
+    const room = figure.clientWidth || document.querySelector("main").clientWidth - FOLDED;
     let spec = JSON.parse(document.getElementById(figure.dataset.chart).textContent);
     if (narrow.matches) {
-      spec = fit(spec, figure.clientWidth - MARGIN);
+      spec = fit(spec, room - MARGIN);
       spec.config.legend = { ...spec.config.legend, columns: 1 };
       oneColumn(spec);
     } else if (figure.dataset.fit) {
-      spec = fit(spec, figure.clientWidth - Number(figure.dataset.fit));
+      spec = fit(spec, room - Number(figure.dataset.fit));
     }
     const place = document.createElement("div");
     const actions = { export: true, source: false, compiled: false, editor: false };
