@@ -63,7 +63,8 @@ class Topology(Table):
     """Several hosts with routers and links between them.
 
     Args:
-        kind: Shape: "dumbbell", "parking-lot", "star", "tree", "leaf-spine", "fat-tree" or "free" (see `longfat list topologies`).
+        kind: Shape: "dumbbell", "parking-lot", "star", "tree", "leaf-spine", "fat-tree" or "free"
+            (see `longfat list topologies`).
         **settings: Keys of that shape; links are dicts with the keys of `Path`.
 
     Raises:
