@@ -188,6 +188,23 @@ fn a_smaller_mtu_in_mid_transfer_shortens_frames() {
     }
 }
 
+#[test]
+fn a_local_report_of_too_long_frames_shortens_them() {
+    let config = ArqConfig::new(ArqProtocol::SelectiveRepeat);
+    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 7);
+    pair.search_path_mtu(9000);
+    pair.write_all(true, 1_000_000);
+    while pair.opener.connection.as_ref().unwrap().packets_per_frame() == 1 {
+        assert!(pair.step(Instant::MAX));
+    }
+    let now = pair.now;
+    let connection = pair.opener.connection.as_mut().unwrap();
+    assert!(connection.handle_too_long(now));
+    assert_eq!(connection.packets_per_frame(), 1);
+    // No shorter frames exist: the report ends the connection.
+    assert!(!connection.handle_too_long(now));
+}
+
 fn protocols() -> [ArqConfig; 4] {
     [
         ArqConfig::new(ArqProtocol::StopAndWait),
