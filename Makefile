@@ -11,7 +11,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # Without the crate of benchmarks, whose dependencies take long to compile.
 CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
-.PHONY: help setup demo test test-rust test-python site lint format reference bench bench-instructions clean
+.PHONY: help setup demo test test-rust test-python site lint format wheel reference bench bench-instructions clean
 
 help:
 	@echo "make demo       set up, build, answer one question in 15 seconds"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench      measure speed (benchmarks/)"
 	@echo "make bench-instructions"
 	@echo "                count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
+	@echo "make wheel      build a profile-guided wheel in dist/ (needs rustup's component llvm-tools)"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make site       build the documentation site into target/site"
 	@echo "make reference  rewrite the generated tables of docs/reference"
@@ -101,6 +102,14 @@ site: $(VENV)/.site
 	@ls $(VENV)/.native* >/dev/null 2>&1 || $(MAKE) --no-print-directory setup
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file website/mkdocs.yml
 	@echo "target/site/index.html"
+
+# A wheel for distribution. Its compiler learns from simulations of built-in studies which branches are usual.
+wheel: $(VENV)/.packages
+	@test -x "$$(rustc --print target-libdir)/../bin/llvm-profdata" || \
+	  { echo "make wheel needs the tools of rustc's LLVM (rustup component add llvm-tools)" >&2; exit 1; }
+	@echo "Building twice, with simulations in between ..."
+	@$(BIN)/maturin build --release --pgo --quiet --out dist
+	@ls dist/*.whl
 
 reference: $(VENV)/.native-dev
 	$(BIN)/python -m tests.docs.reference
