@@ -129,6 +129,43 @@ def enter_user_namespace() -> None:
     process has other threads already.
     """
 
+class Session:
+    """A simulated trial that advances in steps, with a sample every `interval` s.
+
+    The sizes of steps do not affect the results. ValueError is about specifications, names and values.
+    """
+
+    def __init__(self, spec_json: str, interval: float) -> None: ...
+    def advance(self, step: float) -> str:
+        """Runs `step` seconds of virtual time; JSON with `now_s`, `over`, and new `events` and `series`."""
+
+    def set_link(self, link: str, key: str, value_json: str) -> None:
+        """Changes a key of a link now; null removes it."""
+
+    def set_controller(self, flow: int, congestion_json: str) -> None:
+        """Replaces the controller of a flow's established TCP sender by one that starts now."""
+
+    def links(self) -> list[str]:
+        """The names of the links."""
+
+    def finish(self) -> str:
+        """Ends the trial; returns its record as JSON."""
+
+class Environments:
+    """Trials whose TCP senders a program controls, stepped together on several threads without the GIL."""
+
+    def __init__(self, count: int, agents: int, interval: float, threads: int) -> None: ...
+    def reset(self, index: int, spec_json: str) -> None:
+        """Starts a trial, and runs it until its first `agents` flows are established."""
+
+    def step(self, actions: bytes) -> bytes:
+        """Runs one interval everywhere.
+
+        `actions` has two doubles for each agent: window in bytes, and pacing rate in bit/s (0: none). The result
+        has ten for each: time (s), bytes sent, acknowledged and lost, number of RTT samples, their mean and
+        minimum (s, NaN for none) and slope (s/s), timeouts, and 1 after the end.
+        """
+
 class HopProber:
     """Sends packets of many sizes to the routers on the way to a host, one or a few at a time.
 

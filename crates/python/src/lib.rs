@@ -9,6 +9,7 @@ mod calls;
 mod check;
 mod controllers;
 mod credentials;
+mod environment;
 #[cfg(target_os = "linux")]
 mod hops;
 #[cfg(target_os = "linux")]
@@ -18,6 +19,7 @@ mod measuring;
 #[cfg(target_os = "linux")]
 mod multipath;
 mod packetdrill;
+mod session;
 #[cfg(target_os = "linux")]
 mod testbed;
 mod trials;
@@ -46,6 +48,8 @@ mod _native {
     use super::credentials::{
         check_code, check_public_key, count_trusted, new_code, new_identity, public_key,
     };
+    #[pymodule_export]
+    use super::environment::Environments;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::hops::HopProber;
@@ -62,6 +66,8 @@ mod _native {
     use super::multipath::{manage_paths, mptcp_subflows, mptcp_support};
     #[pymodule_export]
     use super::packetdrill::run_scripts;
+    #[pymodule_export]
+    use super::session::Session;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::testbed::Testbed;

@@ -6,9 +6,12 @@
 
 pub mod body;
 pub mod endpoint;
+pub mod environment;
 mod flow;
 pub mod sampling;
 mod schedule;
+pub mod session;
+pub mod steering;
 mod timers;
 pub mod trace;
 pub mod trial;

@@ -50,6 +50,11 @@ impl Sampler {
         self.series.as_ref().map(Sampling::series)
     }
 
+    /// Takes the series' samples since the last call.
+    pub(crate) fn drain_series(&mut self) -> Option<Series> {
+        self.series.as_mut().map(Sampling::drain)
+    }
+
     pub(crate) fn windows(&self) -> &[GoodputWindow] {
         &self.windows
     }

@@ -41,9 +41,7 @@ pub fn run_watched<W: WorldObserver>(
     watch: W,
     series: Option<Duration>,
 ) -> Result<(TrialRecord, World<W>), TrialError> {
-    refuse_kernels(spec)?;
-    refuse_loopback(spec)?;
-    let mut world = World::new(spec, watch, series)?;
+    let mut world = world(spec, watch, series)?;
     let stop = world.run(cancel).err();
     if stop == Some(RunError::Cancelled) {
         return Err(TrialError::Cancelled);
@@ -51,6 +49,17 @@ pub fn run_watched<W: WorldObserver>(
     world.close();
     let record = record(&mut world, stop);
     Ok((record, world))
+}
+
+/// Returns the world of a trial that the simulation supports.
+pub(crate) fn world<W: WorldObserver>(
+    spec: &TrialSpec,
+    watch: W,
+    series: Option<Duration>,
+) -> Result<World<W>, SpecError> {
+    refuse_kernels(spec)?;
+    refuse_loopback(spec)?;
+    World::new(spec, watch, series)
 }
 
 /// Rejects the kernel's TCP, which is not simulated.
@@ -85,7 +94,7 @@ fn refuse_loopback(spec: &TrialSpec) -> Result<(), SpecError> {
     }
 }
 
-fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunError>) -> TrialRecord {
+pub(crate) fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunError>) -> TrialRecord {
     let bottlenecks = world.bottlenecks();
     let measured = TrialOutcome {
         topology: world.topology(),

@@ -10,12 +10,12 @@ use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::Series;
 use experiment::workload::WorkloadKind;
-use foundation::{Duration, Instant};
-use network::topology::Topology;
+use foundation::{Duration, Instant, Problem};
+use network::topology::{Topology, changed_link};
 use network::{Network, TooBig};
 use rand::Rng as _;
 use transport::mptcp::HostPaths;
-use transport::tcp::HostMemory;
+use transport::tcp::{Connection, HostMemory};
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
@@ -221,19 +221,39 @@ impl<W: WorldObserver> World<W> {
         Ok(())
     }
 
+    /// Processes all events up to `until`, unless the run ends before. The times of the calls do not affect the events.
+    pub fn run_until(&mut self, until: Instant) {
+        while !self.over && self.step_to(until) {}
+        if !self.over {
+            self.now = self.now.max(until);
+        }
+    }
+
+    /// Returns whether the run has ended.
+    #[must_use]
+    pub const fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// Processes the next event. Returns whether there was one.
     #[inline]
     fn step(&mut self) -> bool {
+        self.step_to(Instant::MAX)
+    }
+
+    /// Processes the next event by `until`. Returns whether there was one.
+    #[inline(always)]
+    fn step_to(&mut self, until: Instant) -> bool {
         let timer_at = self.timers.first();
         let control_at = self.schedule.first();
-        let limit = timer_at.min(control_at);
+        let limit = timer_at.min(control_at).min(until);
         // Packets before timers: an ACK that arrives in the same nanosecond still counts.
         if let Some(at) = self.network.handle_timeouts_until_delivery(limit) {
             self.now = at;
             self.deliver();
             return true;
         }
-        if limit == Instant::MAX {
+        if limit == Instant::MAX || timer_at.min(control_at) > until {
             return false;
         }
         self.now = self.now.max(limit);
@@ -513,6 +533,42 @@ impl<W: WorldObserver> World<W> {
 
     pub(crate) const fn sampler(&self) -> &Sampler {
         &self.sampler
+    }
+
+    /// Takes the samples since the last call.
+    pub(crate) fn drain_series(&mut self) -> Option<Series> {
+        self.sampler.drain_series()
+    }
+
+    /// Changes one key of a link now. `value` is JSON as in a study; null removes the key.
+    ///
+    /// # Errors
+    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
+    ///
+    /// # Panics
+    /// For a world without an observer, whose links are fixed.
+    pub fn change_link(&mut self, link: &str, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
+        let (number, spec) = changed_link(&self.topology, link, key, value)?;
+        let changed = self.network.change_link(self.now, number, &spec);
+        changed.map_err(|error| Problem::new(key, error.to_string()))?;
+        self.topology.set_link(number, spec);
+        Ok(())
+    }
+
+    /// Acts on the sender's established TCP connection of a flow, which then sends what it may. Returns `None` for a flow
+    /// without one.
+    pub fn with_connection<R>(&mut self, flow: u32, act: impl FnOnce(&mut Connection) -> R) -> Option<R> {
+        let place = *self.places.get(flow as usize).filter(|&&place| place != GONE)?;
+        let mut result = None;
+        self.with_end(place, Side::Sender, |end, now, network, host| {
+            if let Some(connection) = end.established() {
+                result = Some(act(connection));
+                end.handle_timeout(now, network, host);
+            }
+        });
+        // A route without links delivers immediately.
+        self.deliver();
+        result
     }
 
     /// Returns the series, if sampled.

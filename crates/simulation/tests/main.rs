@@ -9,6 +9,7 @@ mod flows;
 mod measured_time;
 mod path_bytes;
 mod requests;
+mod sessions;
 mod traces;
 mod transactions;
 mod transfers;

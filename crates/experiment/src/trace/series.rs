@@ -60,6 +60,18 @@ fn is_unknown<T>(values: &[Option<T>]) -> bool {
     values.iter().all(Option::is_none)
 }
 
+impl FlowSeries {
+    /// Returns the flow without its samples, to add later ones.
+    fn continuation(&self) -> Self {
+        Self {
+            flow: self.flow,
+            name: self.name.clone(),
+            delivered: self.delivered,
+            ..Self::default()
+        }
+    }
+}
+
 /// The samples of one queue. All lists are as long as `time`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct QueueSeries {
@@ -71,6 +83,16 @@ pub struct QueueSeries {
     pub packets: Vec<u64>,
     /// Bytes of these packets.
     pub bytes: Vec<u64>,
+}
+
+impl QueueSeries {
+    /// Returns the queue without its samples, to add later ones.
+    fn continuation(&self) -> Self {
+        Self {
+            link: self.link.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Periodic samples of machines and queues.
@@ -119,6 +141,16 @@ impl Sampling {
     #[must_use]
     pub const fn series(&self) -> &Series {
         &self.series
+    }
+
+    /// Takes the samples so far; later ones continue them.
+    pub fn drain(&mut self) -> Series {
+        let rest = Series {
+            interval_s: self.series.interval_s,
+            flows: self.series.flows.iter().map(FlowSeries::continuation).collect(),
+            queues: self.series.queues.iter().map(QueueSeries::continuation).collect(),
+        };
+        std::mem::replace(&mut self.series, rest)
     }
 
     /// Adds a sample of flow `number`, whose receiver has read `delivered` bytes so far. Calls `name` for the first sample.

@@ -7,6 +7,7 @@
 //! A host is attached to a node. Hosts without access links are attached to the router itself, which then adds no hop.
 
 mod bottlenecks;
+mod change;
 mod config;
 mod draft;
 mod equal_cost;
@@ -22,6 +23,7 @@ use crate::config::{LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
 use config::TopologyKind;
 
+pub use change::changed_link;
 pub use free::FreeLink;
 pub use links::Links;
 pub use multipath::Delays;

@@ -16,6 +16,7 @@ use experiment::trace::Probe;
 use foundation::Instant;
 use network::{Arrival, Network};
 use transport::Statistics;
+use transport::tcp::{Connection, State};
 
 use crate::body::{Content, Parcel};
 use crate::watch::WorldObserver;
@@ -140,6 +141,16 @@ impl Endpoint {
                 let sent = self.statistics().map_or(0, |statistics| statistics.bytes_sent);
                 carried.add(self.port.first + self.port.way, sent);
             }
+        }
+    }
+
+    /// Returns the connection of TCP, once it is established.
+    pub(crate) fn established(&mut self) -> Option<&mut Connection> {
+        match &mut self.machine {
+            Machine::Tcp(end) => end
+                .connection_mut()
+                .filter(|connection| connection.state() == State::Established),
+            _ => None,
         }
     }
 

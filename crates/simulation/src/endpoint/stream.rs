@@ -100,6 +100,10 @@ impl<F: Family> StreamEnd<F> {
         self.connection.as_ref()
     }
 
+    pub(crate) const fn connection_mut(&mut self) -> Option<&mut F::Connection> {
+        self.connection.as_mut()
+    }
+
     /// Fills the send buffer, like an application whose socket became writable.
     fn fill(&mut self, now: Instant) {
         let Some(connection) = self.connection.as_mut().filter(|it| !it.is_half_open()) else {

@@ -1,10 +1,7 @@
 //! Configuration and counters of a testbed's links.
 
-use foundation::Problem;
-use foundation::quantity::nearest;
-use network::{Capacity, LinkConfig, LinkId, LinkSpec, QueueConfig, Topology};
+use network::{Capacity, LinkId, QueueConfig, Topology};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::linux::emulation::Emulation;
 
@@ -47,42 +44,6 @@ pub struct LinkState {
     pub waiting: u64,
     /// Maximum queue length in packets.
     pub max_waiting: u64,
-}
-
-/// Returns a link by name, and its configuration after a change of one key.
-pub(super) fn changed(
-    topology: &Topology,
-    name: &str,
-    key: &str,
-    value: &Value,
-) -> Result<(LinkId, LinkSpec), Problem> {
-    let link = topology.link(name).ok_or_else(|| {
-        let names: Vec<&str> = topology.links().iter().map(|link| link.name.as_str()).collect();
-        let near = nearest(name, names.iter().copied());
-        let hint = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
-        Problem::new(
-            "link",
-            format!("there is no link {name:?}: {hint}allowed: {}", names.join(", ")),
-        )
-    })?;
-    let before = &topology.links()[link.0 as usize].spec;
-    let written = serde_json::to_value(LinkConfig::of(before));
-    let mut keys = written.map_err(|error| Problem::new(key, error.to_string()))?;
-    // Rate and trace exclude each other.
-    match key {
-        "rate" => keys["trace"] = Value::Null,
-        "trace" => keys["rate"] = Value::Null,
-        _ => {}
-    }
-    keys[key] = value.clone();
-    let config: LinkConfig = foundation::reading::read_value(keys)?;
-    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
-    let resolved = config.resolve(&mut load);
-    let mut spec = resolved.map_err(|mut problems| problems.swap_remove(0))?;
-    if !matches!(key, "rate" | "trace") {
-        spec.capacity = before.capacity.clone();
-    }
-    Ok((link, spec))
 }
 
 pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkState> {

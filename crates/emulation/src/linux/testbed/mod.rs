@@ -92,7 +92,7 @@ impl Testbed {
     /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
     pub fn set(&self, link: &str, key: &str, value: &Value) -> Result<(), Error> {
         let mut topology = self.topology.write().unwrap_or_else(PoisonError::into_inner);
-        let (link, spec) = links::changed(&topology, link, key, value)?;
+        let (link, spec) = network::topology::changed_link(&topology, link, key, value)?;
         let new_spec = spec.clone();
         let changed = self
             .emulation

@@ -269,6 +269,17 @@ impl Connection {
         self.sender.controller()
     }
 
+    /// Replaces the congestion controller of an established connection by one that starts now.
+    pub fn set_controller(&mut self, controller: Box<dyn Controller>) {
+        self.sender.set_controller(controller);
+    }
+
+    /// Returns the payload bytes of a full segment.
+    #[must_use]
+    pub const fn segment(&self) -> u32 {
+        self.sender.segment()
+    }
+
     /// Returns the stream offset of a sequence number of the peer: 0 is the peer's first byte, -1 its SYN.
     #[must_use]
     pub fn receive_offset(&self, sequence: SequenceNumber) -> i64 {

@@ -384,6 +384,11 @@ impl Sender {
         &*self.controller
     }
 
+    /// Replaces the congestion controller by one that starts now.
+    pub fn set_controller(&mut self, controller: Box<dyn Controller>) {
+        self.controller = CachedController::new(controller, self.segment);
+    }
+
     pub const fn rtt(&self) -> &RttEstimator {
         &self.rtt
     }

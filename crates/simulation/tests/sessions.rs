@@ -1,0 +1,88 @@
+//! Trials in steps.
+
+use experiment::spec::TrialSpec;
+use experiment::trace::TraceEvent;
+use foundation::{Duration, Rate};
+use proptest::prelude::*;
+use simulation::environment::{Action, Environment};
+use simulation::session::Session;
+
+const SPEC: &str = r#"{"path": {"rate": "5Mbit/s", "delay": "10ms", "queue": "20pkt", "loss": "1%"},
+    "protocol": {"kind": "tcp", "congestion": "cubic"}, "workload": {"kind": "bulk", "duration": "3s"}, "seed": 1}"#;
+
+fn session() -> Session {
+    Session::new(&TrialSpec::from_json(SPEC).unwrap(), Duration::from_millis(7)).unwrap()
+}
+
+/// Runs to the end in steps of these lengths in ms, with changes at 1 s; returns events, samples and metrics as text.
+fn run(steps: &[u64]) -> (Vec<TraceEvent>, Vec<f64>, String) {
+    let mut session = session();
+    let (mut events, mut samples) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    let mut lengths = steps.iter().cycle();
+    while !session.is_over() {
+        let left = if at < 1000 { 1000 - at } else { u64::MAX };
+        let step = left.min(*lengths.next().unwrap());
+        let (new, series) = session.advance(Duration::from_millis(step));
+        at += step;
+        events.extend(new);
+        samples.extend(series.flows.iter().flat_map(|flow| flow.goodput_bps.clone()));
+        if at == 1000 {
+            session.change_link("forward", "delay", &"20ms".into()).unwrap();
+            session.set_controller(0, &serde_json::from_str("\"reno\"").unwrap()).unwrap();
+        }
+    }
+    (events, samples, serde_json::to_string(&session.finish()).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+
+    #[test]
+    fn step_sizes_do_not_affect_results(steps in prop::collection::vec(1_u64..400, 1..5)) {
+        prop_assert_eq!(run(&steps), run(&[1000]));
+    }
+}
+
+#[test]
+fn unchanged_sessions_are_trials() {
+    let spec = TrialSpec::from_json(SPEC).unwrap();
+    let mut session = session();
+    while !session.is_over() {
+        session.advance(Duration::from_millis(13));
+    }
+    let whole = simulation::run(&spec, None).unwrap();
+    let stepped = serde_json::to_string(&session.finish()).unwrap();
+    assert_eq!(stepped, serde_json::to_string(&whole).unwrap());
+}
+
+#[test]
+fn refuses_unknown_links_and_flows() {
+    let mut session = session();
+    let error = session.change_link("forwrad", "delay", &"20ms".into()).unwrap_err();
+    assert!(error.to_string().contains("did you mean \"forward\"?"), "{error}");
+    let reno = serde_json::from_str("\"reno\"").unwrap();
+    assert!(session.set_controller(0, &reno).is_err(), "not established yet");
+    session.advance(Duration::from_millis(100));
+    session.set_controller(0, &reno).unwrap();
+    assert!(session.set_controller(1, &reno).is_err());
+}
+
+#[test]
+fn agents_set_rate_and_window() {
+    let text = SPEC.replace(r#", "loss": "1%""#, "");
+    let spec = TrialSpec::from_json(&text).unwrap();
+    let interval = Duration::from_millis(10);
+    let mut environment = Environment::new(&spec, 1).unwrap();
+    let paced = Action {
+        window: 1 << 40,
+        rate: Rate::from_bits_per_second(2_000_000),
+    };
+    let acked: u64 = (0..100).map(|_| environment.step(&[paced], interval)[0].acknowledged).sum();
+    let goodput = acked as f64 * 8.0;
+    assert!((1.8e6..2.05e6).contains(&goodput), "{goodput}");
+    let narrow = Action { window: 2 * 1448, rate: None };
+    let narrow: u64 = (0..100).map(|_| environment.step(&[narrow], interval)[0].acknowledged).sum();
+    // Two segments each RTT of 20 ms and their transmission.
+    assert!((90 * 1448..110 * 1448).contains(&narrow), "{narrow}");
+}
