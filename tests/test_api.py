@@ -60,9 +60,9 @@ def test_a_transfer_that_fails_says_why() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: lf.Path(rate="10Mbit/s", dealy="20ms"), "path.dealy"),
+        (lambda: lf.Path(rate="10Mbit/s", dealy="20ms"), "path.dealy"),  # type: ignore[call-arg]
         (lambda: lf.Path(rate="10Mbit/s", loss="200%"), "path.loss"),
-        (lambda: lf.GoBackN(windwo=8), "protocol.windwo"),
+        (lambda: lf.GoBackN(windwo=8), "protocol.windwo"),  # type: ignore[call-arg]
         (lambda: lf.Protocol("go-back"), "protocol.kind"),
         (lambda: lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s"), "ten"), "workload.*ten"),
         (lambda: lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s")), "either size"),
@@ -124,7 +124,7 @@ def test_a_trial_has_one_network() -> None:
     with pytest.raises(ValueError, match="either path or topology"):
         lf.simulate(lf.Tcp(), lf.Path(), topology=shared, workload=BULK)
     with pytest.raises(ValueError, match='did you mean "dumbbell"'):
-        lf.Topology("dumbel")
+        lf.Topology("dumbel")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="congestion"):
         lf.Tcp("renoo")
 

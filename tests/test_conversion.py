@@ -125,11 +125,11 @@ def test_values_become_plain(given: Any, expected: Any) -> None:
     ("make", "words"),
     [
         (
-            lambda: lf.Path(rate={1, 2}),
+            lambda: lf.Path(rate={1, 2}),  # type: ignore[arg-type]
             r"^path\.rate: \{1, 2\} \(type set\) is not a study value: it has no order$",
         ),
         (
-            lambda: lf.Path(delay=datetime.timedelta(seconds=1)),
+            lambda: lf.Path(delay=datetime.timedelta(seconds=1)),  # type: ignore[arg-type]
             r"^path\.delay: .*type timedelta.*allowed: text",
         ),
         (
@@ -215,6 +215,6 @@ def test_one_protocol_and_one_flow_need_no_list() -> None:
 def test_results_are_shown_in_a_line(tmp_path: Path) -> None:
     data = {"title": "Short", "path": PATH, "workload": FILE, "protocols": ["cubic"], "repeats": 2}
     result = lf.run(data, out=tmp_path / "run")
-    assert repr(result).startswith("RunResult('short', 1 cells, 2 trials, 0 claims, folder=")
+    assert repr(result).startswith("Short: 1 cells, 2 trials\nProtocol ")
     assert repr(result.cells[0]).startswith("CellResult('sim', 'cubic', {}, n=2, ")
     assert len(repr(result)) + len(repr(result.cells[0])) < 300

@@ -82,7 +82,7 @@ def test_paths_become_numbered_columns() -> None:
         {"from": "a", "to": "b", "name": f"way{rate}", "rate": f"{rate}Mbit/s", "delay": "5ms"}
         for rate in (5, 9)
     ]
-    ways = lf.Topology("free", hosts=["a", "b"], links=links)
+    ways = lf.Topology("free", hosts=["a", "b"], links=links)  # type: ignore[arg-type]
     workload = {"kind": "bulk", "duration": "1s", "from": "a", "to": "b"}
     trial = lf.simulate("mptcp", ways, workload=workload)
     flows = trial.flows_to_polars()

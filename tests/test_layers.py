@@ -16,6 +16,7 @@ PROJECT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("gym",),
     ("__init__", "api", "testbed"),
     ("runner", "measurement"),
     ("kernel",),
@@ -23,6 +24,7 @@ LAYERS = (
     ("analysis",),
     ("results",),
     ("frames",),
+    ("learning",),
     ("study",),
     ("controllers", "mptcp"),
     (

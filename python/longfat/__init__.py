@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from longfat.api.relays import Relay, relay
     from longfat.api.round_trips import RoundTrips, ping
     from longfat.api.scripts import ScriptResults, packetdrill
+    from longfat.api.sessions import Session, Snapshot, Step
     from longfat.api.studies import run
     from longfat.api.sweeps import sweep
     from longfat.api.traces import Traces, trace
@@ -41,19 +42,35 @@ if TYPE_CHECKING:
     from longfat.presentation.displayed_run import Run
     from longfat.results import Cell, CellResult, Interval, RunResult, Verdict
     from longfat.runner import load_run
-    from longfat.study import Study, StudyError, load_study
-    from longfat.study.tables import GoBackN, Path, Protocol, SelectiveRepeat, StopAndWait, Tcp, Topology
+    from longfat.study import Claim, Study, StudyError, load_study
+    from longfat.study.tables import (
+        Arq,
+        GoBackN,
+        Mptcp,
+        Path,
+        Protocol,
+        SelectiveRepeat,
+        StopAndWait,
+        Tcp,
+        Topology,
+        Traffic,
+        Udp,
+        Workload,
+    )
 
 __all__ = [
     "Acknowledgement",
+    "Arq",
     "Cell",
     "CellResult",
+    "Claim",
     "CongestionController",
     "GoBackN",
     "Interval",
     "Loss",
     "MeasuredPath",
     "MeasuredTransactions",
+    "Mptcp",
     "Path",
     "PredictedTime",
     "Protocol",
@@ -65,15 +82,21 @@ __all__ = [
     "ScriptResults",
     "SelectiveRepeat",
     "SentFiles",
+    "Session",
+    "Snapshot",
+    "Step",
     "StopAndWait",
     "Study",
     "StudyError",
     "Tcp",
     "Topology",
     "Traces",
+    "Traffic",
     "TransferError",
     "Trial",
+    "Udp",
     "Verdict",
+    "Workload",
     "emulate",
     "load_run",
     "load_study",
@@ -103,6 +126,7 @@ _MODULES = {
     "api.relays": "Relay relay",
     "api.scripts": "ScriptResults packetdrill",
     "api.transfers": "Receiver SentFiles receive send",
+    "api.sessions": "Session Snapshot Step",
     "api.studies": "run",
     "api.sweeps": "sweep",
     "api.traces": "Traces trace",
@@ -111,8 +135,9 @@ _MODULES = {
     "presentation.displayed_run": "Run",
     "results": "Cell CellResult Interval RunResult Verdict",
     "runner": "load_run",
-    "study": "Study StudyError load_study",
-    "study.tables": "GoBackN Path Protocol SelectiveRepeat StopAndWait Tcp Topology",
+    "study": "Claim Study StudyError load_study",
+    "study.tables": "Arq GoBackN Mptcp Path Protocol SelectiveRepeat StopAndWait Tcp Topology Traffic Udp "
+    "Workload",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

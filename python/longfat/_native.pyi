@@ -161,9 +161,9 @@ class Environments:
     def step(self, actions: bytes) -> bytes:
         """Runs one interval everywhere.
 
-        `actions` has two doubles for each agent: window in bytes, and pacing rate in bit/s (0: none). The result
-        has ten for each: time (s), bytes sent, acknowledged and lost, number of RTT samples, their mean and
-        minimum (s, NaN for none) and slope (s/s), timeouts, and 1 after the end.
+        `actions` has two doubles for each agent: window in bytes, and pacing rate in bit/s (0: none). The
+        result has ten for each: time (s), bytes sent, acknowledged and lost, number of RTT samples, their
+        mean and minimum (s, NaN for none) and slope (s/s), timeouts, and 1 after the end.
         """
 
 class HopProber:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import Cli, command, document
@@ -12,7 +13,7 @@ import longfat as lf
 from longfat.study.path_model import read
 from longfat.study.units import parse
 
-TRUTH = {"rate": "20Mbit/s", "delay": "20ms", "loss": "2%", "queue": "100pkt"}
+TRUTH: dict[str, Any] = {"rate": "20Mbit/s", "delay": "20ms", "loss": "2%", "queue": "100pkt"}
 OPTIONS = [word for key, value in TRUTH.items() for word in (f"--{key}", value)]
 SIZE = "2MB"
 

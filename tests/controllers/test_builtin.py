@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 import longfat
@@ -12,7 +14,7 @@ PIPE = 166
 """Packets of 1500 bytes that 100 Mbit/s hold in 20 ms."""
 
 
-def _bulk(congestion: str, profile: str, queue: int) -> longfat.Trial:
+def _bulk(congestion: str, profile: Literal["linux", "rfc", "ns3"], queue: int) -> longfat.Trial:
     return longfat.simulate(
         longfat.Protocol("tcp", congestion=congestion, profile=profile),
         longfat.Path(rate="100Mbit/s", delay="10ms", queue=f"{queue}pkt"),
@@ -23,7 +25,7 @@ def _bulk(congestion: str, profile: str, queue: int) -> longfat.Trial:
 @pytest.mark.parametrize("profile", ["linux", "rfc"])
 @pytest.mark.parametrize("congestion", ["reno", "cubic", "vegas", "westwood", "bbr", "bbr-tolerant", "bbr1"])
 def test_a_queue_as_long_as_the_pipe_keeps_the_link_busy(congestion: str, profile: str) -> None:
-    trial = _bulk(congestion, profile, PIPE)
+    trial = _bulk(congestion, profile, PIPE)  # type: ignore[arg-type]
     # BBR paces a little below the rate and looks at the empty path for 2 % of the time.
     assert trial.goodput_bps >= (0.96 if "bbr" in congestion else 0.99) * ETHERNET * 100e6
 
@@ -44,7 +46,7 @@ def test_random_loss_counts_as_congestion_to_bbr_alone() -> None:
 @pytest.mark.parametrize("queue", [40, 640])
 def test_vegas_needs_no_more_than_a_few_packets(profile: str, queue: int) -> None:
     """Brakmo and Peterson (1995): alpha to beta packets wait, and here the pairs that delayed ACKs make."""
-    trial = _bulk("vegas", profile, queue)
+    trial = _bulk("vegas", profile, queue)  # type: ignore[arg-type]
     assert trial.goodput_bps >= 0.99 * ETHERNET * 100e6
     if profile == "rfc" or queue == 40:
         assert 1 <= trial.queue_mean_packets <= 6

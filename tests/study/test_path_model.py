@@ -136,7 +136,7 @@ def test_the_relay_has_one_link() -> None:
 
 
 def test_stop_and_wait_over_hops_matches_theory() -> None:
-    path = {"hops": [*HOPS, {"preset": "lan"}]}
+    path: dict[str, Any] = {"hops": [*HOPS, {"preset": "lan"}]}
     trial = longfat.simulate(longfat.StopAndWait(), longfat.Path(**path), "300kB", seed=1)
     spec = {
         "path": path,

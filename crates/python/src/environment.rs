@@ -44,23 +44,30 @@ impl Environments {
         let made = py.detach(|| guarded(|| Environment::new(&spec, self.agents)));
         let environment = made.and_then(|made| made).map_err(wrong)?;
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.get_mut(index).ok_or_else(|| wrong(format!("there is no environment {index}")))?;
+        let slot = slots
+            .get_mut(index)
+            .ok_or_else(|| wrong(format!("there is no environment {index}")))?;
         *slot = Some(environment);
         Ok(())
     }
 
     fn step<'py>(&self, py: Python<'py>, actions: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let agents = self.agents as usize;
         let numbers: Vec<f64> = actions
             .chunks_exact(8)
             .map(|bytes| f64::from_le_bytes(bytes.try_into().unwrap_or_default()))
             .collect();
-        if numbers.len() != slots.len() * agents * ACTION {
-            return Err(wrong(format!("{} actions expected", slots.len() * agents)));
-        }
-        let each: Vec<Action> = numbers.chunks_exact(ACTION).map(|pair| action(pair[0], pair[1])).collect();
-        let stepped = py.detach(|| self.step_all(&mut slots, &each));
+        let each: Vec<Action> = numbers
+            .chunks_exact(ACTION)
+            .map(|pair| action(pair[0], pair[1]))
+            .collect();
+        let stepped = py.detach(|| {
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            if each.len() != slots.len() * agents {
+                return Err(format!("{} actions expected", slots.len() * agents));
+            }
+            self.step_all(&mut slots, &each)
+        });
         Ok(PyBytes::new(py, &stepped.map_err(wrong)?))
     }
 }
@@ -88,18 +95,27 @@ impl Environments {
         }
         let parts: Vec<Result<Vec<u8>, String>> = thread::scope(|scope| {
             let parts = slots.chunks_mut(share).zip(actions.chunks(share * agents));
-            let running: Vec<_> = parts.map(|(slots, actions)| scope.spawn(|| step(slots, actions))).collect();
+            let running: Vec<_> = parts
+                .map(|(slots, actions)| scope.spawn(|| step(slots, actions)))
+                .collect();
             let joined = running.into_iter().map(thread::ScopedJoinHandle::join);
-            joined.map(|part| part.unwrap_or_else(|_| Err("a thread failed".to_owned()))).collect()
+            joined
+                .map(|part| part.unwrap_or_else(|_| Err("a thread failed".to_owned())))
+                .collect()
         });
-        parts.into_iter().collect::<Result<Vec<_>, _>>().map(|parts| parts.concat())
+        parts
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()
+            .map(|parts| parts.concat())
     }
 }
 
 fn action(window: f64, rate: f64) -> Action {
     Action {
         window: window.clamp(1.0, UNLIMITED_WINDOW) as u64,
-        rate: (rate > 0.0).then(|| Rate::from_bits_per_second((rate as u64).max(1))).flatten(),
+        rate: (rate > 0.0)
+            .then(|| Rate::from_bits_per_second((rate as u64).max(1)))
+            .flatten(),
     }
 }
 
@@ -112,7 +128,11 @@ fn write(account: &Account, environment: &Environment, out: &mut Vec<u8>) {
         account.lost as f64,
         account.samples as f64,
         account.rtt_mean().unwrap_or(f64::NAN),
-        if account.samples > 0 { account.rtt_min } else { f64::NAN },
+        if account.samples > 0 {
+            account.rtt_min
+        } else {
+            f64::NAN
+        },
         account.rtt_slope(),
         account.timeouts as f64,
         f64::from(u8::from(environment.is_over())),

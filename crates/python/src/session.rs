@@ -29,7 +29,11 @@ struct Step {
 
 impl Session {
     /// Acts on the trial without the interpreter's lock. An exception of a Python controller ends the session.
-    fn with<T: Send>(&self, py: Python<'_>, act: impl FnOnce(&mut Inner) -> PyResult<T> + Send) -> PyResult<T> {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Inner) -> PyResult<T> + Send,
+    ) -> PyResult<T> {
         py.detach(|| {
             let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(mut session) = slot.take() else {
@@ -62,14 +66,21 @@ impl Session {
         let found = self.with(py, |session| {
             let (events, series) = session.advance(step);
             let (now_s, over) = (session.now().as_secs_f64(), session.is_over());
-            Ok(Step { now_s, over, events, series })
+            Ok(Step {
+                now_s,
+                over,
+                events,
+                series,
+            })
         })?;
         json(&found)
     }
 
     fn set_link(&self, py: Python<'_>, link: &str, key: &str, value_json: &str) -> PyResult<()> {
         let value = serde_json::from_str(value_json).map_err(wrong)?;
-        self.with(py, |session| session.change_link(link, key, &value).map_err(wrong))
+        self.with(py, |session| {
+            session.change_link(link, key, &value).map_err(wrong)
+        })
     }
 
     fn set_controller(&self, py: Python<'_>, flow: u32, congestion_json: &str) -> PyResult<()> {

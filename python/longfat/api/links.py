@@ -95,7 +95,8 @@ class MeasuredPath(Displayed):
 
         if not self.links:
             raise ValueError(self.failure())
-        return Path(hops=hops(self.document))
+        found: Any = hops(self.document)
+        return Path(hops=found)
 
     def write_model(self, file: str | File) -> None:
         """Writes the path as a model for `longfat run --set path=@FILE`. Raises OSError."""

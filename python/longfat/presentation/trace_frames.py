@@ -69,7 +69,7 @@ def _sampled(traces: Sequence[Trace], key: str, columns: Sequence[str]) -> pl.Da
             data = {
                 name: pl.Series(one[name], dtype=pl.Float64, strict=False)
                 for name in columns
-                if len(one.get(name, ())) == len(one["time"])
+                if name in one and len(one[name]) == len(one["time"])
             }
             about = {"link": one["link"]} if key == "queues" else {"flow": one["flow"], "name": one["name"]}
             states = {"state": one["state"]} if one.get("state") else {}

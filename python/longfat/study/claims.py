@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -81,18 +81,18 @@ class Claim(BaseModel):
     metric: str = Field(description="Metric, e.g. goodput.")
     of: str = Field(description="Name of the protocol that the claim is about.")
     against: str | None = Field(
-        None,
+        default=None,
         description='Protocol to compare with, "theory", or one closed form such as "theory:pftk"; '
         "agrees-with: a world.",
     )
     relation: Relation = Field(description="Relation between the two sides.")
-    by: str | None = Field(None, description='Margin in percent, e.g. "5%".')
-    along: str | None = Field(None, description="Swept key of a trend.")
+    by: str | None = Field(default=None, description='Margin in percent, e.g. "5%".')
+    along: str | None = Field(default=None, description="Swept key of a trend.")
     after: str | int | None = Field(
-        None, description="flat-after: value of `along` after which the metric does not rise."
+        default=None, description="flat-after: value of `along` after which the metric does not rise."
     )
     value: str | int | float | None = Field(
-        None,
+        default=None,
         description='at-least, at-most: the limit with its unit, e.g. "10Mbit/s" or 0.95; '
         "agrees-with: a difference that is always accepted.",
     )
@@ -100,7 +100,13 @@ class Claim(BaseModel):
         default_factory=dict,
         description='Conditions on cells, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
     )
-    world: str | None = Field(None, description="World in which the claim is checked; default: each world.")
+    world: str | None = Field(
+        default=None, description="World in which the claim is checked; default: each world."
+    )
+
+    def to_study(self) -> dict[str, Any]:
+        """Returns the claim as a table of a study."""
+        return self.model_dump(exclude_unset=True)
 
     @field_validator("by")
     @classmethod

@@ -5,7 +5,8 @@ The keys of `path`, `topology`, `workload`, protocols and traffic are declared i
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -19,6 +20,7 @@ from pydantic import (
 
 from longfat.study import units
 from longfat.study.claims import THEORY, Claim, Where
+from longfat.study.plain import HasSettings, study_tables
 from longfat.study.problems import show
 from longfat.study.vocabulary import allowed, resolve_metrics, unknown
 from longfat.worlds import WORLDS
@@ -197,6 +199,55 @@ class Study(BaseModel):
     def network(self) -> dict[str, Any]:
         """The study's `path` or `topology`, under its name."""
         return {"path": self.path} if self.path is not None else {"topology": self.topology}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _takes_objects(cls, tables: Any) -> Any:
+        """Converts objects (`Path`, `Tcp`), names and single entries, as in the tables of a study."""
+        return study_tables(tables) if isinstance(tables, Mapping) else tables
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            title: str,
+            protocols: str | HasSettings | Sequence[str | HasSettings | Mapping[str, Any] | type[Any]],
+            workload: HasSettings | Mapping[str, Any],
+            path: HasSettings | Mapping[str, Any] | None = None,
+            topology: HasSettings | Mapping[str, Any] | None = None,
+            traffic: HasSettings | Sequence[HasSettings | Mapping[str, Any]] = (),
+            sweep: Mapping[str, Sequence[Any] | Mapping[str, Any]] = ...,
+            claims: Sequence[Claim | Mapping[str, Any]] = (),
+            reported: Sequence[Mapping[str, Any]] = (),
+            source: str | None = None,
+            description: str | None = None,
+            notes: str | Sequence[str] | None = None,
+            worlds: Sequence[str] = ("sim",),
+            repeats: int = 20,
+            repeats_in: Mapping[str, int] = ...,
+            max_repeats: int | None = None,
+            seed: int = 1,
+            precision: str | None = None,
+            show: Sequence[str] = (),
+        ) -> None: ...
+
+    def to_toml(self) -> str:
+        """Returns the study as the text of a study file."""
+        import tomli_w
+
+        return tomli_w.dumps(self.model_dump(mode="python", exclude_unset=True, by_alias=True))
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """Returns the study in the text of a study file, without `extends`; `load_study` reads files.
+
+        Raises:
+            ValueError: with the key and what is allowed.
+        """
+        import tomllib
+
+        return cls.model_validate(tomllib.loads(text))
 
     @model_validator(mode="after")
     def _has_one_network(self) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
 from longfat.study.plain import plain, protocol_table
 from longfat.study.problems import Problem, StudyError, show
@@ -11,6 +11,18 @@ from longfat.study.vocabulary import Section, canonical, check
 
 if TYPE_CHECKING:
     from longfat.controllers import CongestionController
+    from longfat.study.key_types import (
+        PathKeys,
+        ProtocolArqKeys,
+        ProtocolKeys,
+        ProtocolMptcpKeys,
+        ProtocolTcpKeys,
+        ProtocolUdpKeys,
+        TopologyKeys,
+        TrafficProtocolKeys,
+        WorkloadKeys,
+    )
+    from longfat.study.plain import HasSettings
 
 
 class Table:
@@ -18,7 +30,7 @@ class Table:
 
     _section: ClassVar[Section]
 
-    def __init__(self, **settings: Any) -> None:
+    def _set(self, settings: Mapping[str, Any]) -> None:
         given = {key: value for key, value in settings.items() if value is not None}
         self.settings: dict[str, Any] = table_of(given, self._section)
         refuse(self._section, self.settings)
@@ -26,6 +38,35 @@ class Table:
     def to_study(self) -> dict[str, Any]:
         """Returns the settings as the table of a study."""
         return self.settings
+
+    def to_toml(self) -> str:
+        """Returns the settings as TOML, as in a study file.
+
+        >>> print(Path(rate="10Mbit/s").to_toml(), end="")
+        rate = "10Mbit/s"
+        """
+        import tomli_w
+
+        return tomli_w.dumps(self.to_study())
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """Returns the settings in TOML.
+
+        Raises:
+            ValueError: with the key, the value and what is allowed; and for text that is not TOML.
+
+        >>> Path.from_toml('rate = "10Mbit/s"')
+        Path(rate='10Mbit/s')
+        """
+        import tomllib
+
+        made = cls.__new__(cls)
+        made._restore(tomllib.loads(text))
+        return made
+
+    def _restore(self, settings: dict[str, Any]) -> None:
+        self._set(settings)
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{key}={value!r}" for key, value in self.to_study().items())
@@ -58,6 +99,9 @@ class Path(Table):
 
     _section = "path"
 
+    def __init__(self, **settings: Unpack[PathKeys]) -> None:
+        self._set(settings)
+
 
 class Topology(Table):
     """Several hosts with routers and links between them.
@@ -76,8 +120,65 @@ class Topology(Table):
 
     _section = "topology"
 
-    def __init__(self, kind: str, **settings: Any) -> None:
-        super().__init__(kind=kind, **settings)
+    def __init__(
+        self,
+        kind: Literal["dumbbell", "parking-lot", "star", "tree", "multipath", "loopback", "free"],
+        **settings: Unpack[TopologyKeys],
+    ) -> None:
+        self._set({"kind": kind, **settings})
+
+
+class Workload(Table):
+    """What the measured flows transfer.
+
+    Args:
+        kind: "file", "bulk", "on-off", "request-response" or "arrivals" (see `longfat list workload`).
+        **settings: Keys of a study's `[workload]`: `size` ("2MB"), `duration` ("20s"), `flows`, ...
+
+    Raises:
+        ValueError: with the key, the value and what is allowed.
+
+    >>> Workload("bulk", duration="20s")
+    Workload(kind='bulk', duration='20s')
+    """
+
+    _section = "workload"
+
+    def __init__(
+        self,
+        kind: Literal["file", "bulk", "on-off", "request-response", "arrivals"],
+        **settings: Unpack[WorkloadKeys],
+    ) -> None:
+        self._set({"kind": kind, **settings})
+
+
+class Traffic(Table):
+    """Flows that share the network with the measured ones.
+
+    Args:
+        name: Name in results, sweeps and overrides.
+        protocol: Protocol: an object such as `Tcp("reno")`, a name, or its keys.
+        workload: Workload: its keys, or an object. Without `duration` it lasts as long as the trial.
+
+    Raises:
+        ValueError: with the key, the value and what is allowed.
+
+    >>> Traffic("rival", Tcp("reno"), {"kind": "bulk"}).to_study()["protocol"]
+    {'kind': 'tcp', 'congestion': 'reno'}
+    """
+
+    _section = "traffic"
+
+    def __init__(
+        self,
+        name: str,
+        protocol: str | type[CongestionController] | TrafficProtocolKeys | HasSettings,
+        workload: WorkloadKeys | HasSettings | Mapping[str, Any],
+    ) -> None:
+        entry = {"name": name, "protocol": plain(protocol, "protocol"), "workload": workload}
+        own = protocol_table(entry["protocol"])
+        entry["protocol"] = {key: value for key, value in own.items() if key != "name"}
+        self._set(entry)
 
 
 class Protocol(Table):
@@ -98,9 +199,16 @@ class Protocol(Table):
 
     _section = "protocol"
 
-    def __init__(self, kind: str, *, name: str | None = None, **settings: Any) -> None:
-        super().__init__(kind=kind, **settings)
+    def __init__(self, kind: str, *, name: str | None = None, **settings: Unpack[ProtocolKeys]) -> None:
+        self._set_named(kind, name, settings)
+
+    def _set_named(self, kind: str, name: str | None, settings: Mapping[str, Any]) -> None:
+        self._set({"kind": kind, **settings})
         self.name = name
+
+    def _restore(self, settings: dict[str, Any]) -> None:
+        self.name = settings.pop("name", None)
+        self._set(settings)
 
     def to_study(self) -> dict[str, Any]:
         """Returns the settings as an entry of a study's protocols."""
@@ -114,8 +222,8 @@ class StopAndWait(Protocol):
     StopAndWait(kind='stop-and-wait', rto='200ms')
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__("stop-and-wait", **settings)
+    def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolArqKeys]) -> None:
+        self._set_named("stop-and-wait", name, settings)
 
 
 class GoBackN(Protocol):
@@ -125,8 +233,8 @@ class GoBackN(Protocol):
     GoBackN(kind='go-back-n', window=8)
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__("go-back-n", **settings)
+    def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolArqKeys]) -> None:
+        self._set_named("go-back-n", name, settings)
 
 
 class SelectiveRepeat(Protocol):
@@ -138,8 +246,8 @@ class SelectiveRepeat(Protocol):
     SelectiveRepeat(kind='selective-repeat', window='auto')
     """
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__("selective-repeat", **settings)
+    def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolArqKeys]) -> None:
+        self._set_named("selective-repeat", name, settings)
 
 
 class Tcp(Protocol):
@@ -157,9 +265,53 @@ class Tcp(Protocol):
     def __init__(
         self,
         congestion: str | type[CongestionController] | Mapping[str, Any] | None = None,
-        **settings: Any,
+        *,
+        name: str | None = None,
+        **settings: Unpack[ProtocolTcpKeys],
     ) -> None:
-        super().__init__("tcp", congestion=congestion, **settings)
+        self._set_named("tcp", name, {"congestion": congestion, **settings})
+
+
+class Mptcp(Protocol):
+    """Multipath TCP. Takes the keys of `Protocol` with kind "mptcp".
+
+    Args:
+        **settings: `policy` ("fsfs"), `scheduler` ("min-rtt"), `congestion` ("olia"), `subflows`, ...
+
+    >>> Mptcp(scheduler="round-robin")
+    Mptcp(kind='mptcp', scheduler='round-robin')
+    """
+
+    def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolMptcpKeys]) -> None:
+        self._set_named("mptcp", name, settings)
+
+
+class Udp(Protocol):
+    """UDP datagrams without retransmission. Takes the keys of `Protocol` with kind "udp".
+
+    >>> Udp()
+    Udp(kind='udp')
+    """
+
+    def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolUdpKeys]) -> None:
+        self._set_named("udp", name, settings)
+
+
+class Arq(Protocol):
+    """An ARQ protocol by its kind: "stop-and-wait", "go-back-n" or "selective-repeat".
+
+    >>> Arq("go-back-n", window=8) == GoBackN(window=8)
+    True
+    """
+
+    def __init__(
+        self,
+        kind: Literal["stop-and-wait", "go-back-n", "selective-repeat"],
+        *,
+        name: str | None = None,
+        **settings: Unpack[ProtocolArqKeys],
+    ) -> None:
+        self._set_named(kind, name, settings)
 
 
 def protocol_settings(given: Any) -> dict[str, Any]:

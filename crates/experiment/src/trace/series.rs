@@ -53,6 +53,9 @@ pub struct FlowSeries {
     pub state: Vec<&'static str>,
     #[serde(skip)]
     delivered: u64,
+    /// Time of the last sample, also if it was taken away.
+    #[serde(skip)]
+    last: Option<f64>,
 }
 
 /// Returns whether the world reports no value.
@@ -67,6 +70,7 @@ impl FlowSeries {
             flow: self.flow,
             name: self.name.clone(),
             delivered: self.delivered,
+            last: self.last,
             ..Self::default()
         }
     }
@@ -179,8 +183,7 @@ impl Sampling {
         let line = &mut flows[place];
         // Samples on wall time are inexact, so goodput uses the actual interval.
         let since = line
-            .time
-            .last()
+            .last
             .map_or(self.interval.as_secs_f64(), |last| now.as_secs_f64() - last);
         line.time.push(now.as_secs_f64());
         line.cwnd_bytes.push(probe.window);
@@ -198,6 +201,7 @@ impl Sampling {
         line.sndbuf_limited_s.push(probe.buffer_limited);
         line.state.push(probe.state);
         line.delivered = delivered;
+        line.last = Some(now.as_secs_f64());
     }
 
     /// Adds a sample of all bottlenecks' queues, each as packets and bytes, in the topology's order.

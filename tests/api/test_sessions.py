@@ -1,0 +1,64 @@
+"""`lf.Session`: step sizes do not affect results, changes take effect, snapshots restore."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import longfat as lf
+
+PATH: dict[str, Any] = {"rate": "5Mbit/s", "delay": "10ms", "queue": "20pkt", "loss": "1%"}
+
+
+def session() -> lf.Session:
+    return lf.Session("cubic", PATH, duration="3s", seed=2)
+
+
+def whole(one: lf.Session, step: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    steps = []
+    while not one.over:
+        steps.append(one.advance(step))
+    events = pl.concat([found.events for found in steps])
+    return events, pl.concat([found.samples for found in steps if found.samples.width], how="diagonal")
+
+
+def test_a_session_is_the_trial_in_parts() -> None:
+    short, long = session(), session()
+    events, samples = whole(short, "7ms")
+    assert events.equals(whole(long, "1s")[0])
+    assert samples.height == pytest.approx(300, abs=2)
+    metrics = lf.simulate("cubic", PATH, duration="3s", seed=2).metrics
+    assert short.finish().metrics == long.finish().metrics == metrics
+
+
+def test_changes_take_effect() -> None:
+    one = session()
+    one.advance("1s")
+    one.set_link("forward", rate="1Mbit/s", loss=None)
+    one.set_controller("reno")
+    assert one.advance("2s").samples["goodput_bps"].mean() == pytest.approx(1e6, rel=0.15)
+    with pytest.raises(ValueError, match='did you mean "forward"'):
+        one.set_link("forwrad", rate="1Mbit/s")
+    with pytest.raises(ValueError, match="renno"):
+        one.set_controller("renno")
+    with pytest.raises(ValueError, match="no established TCP connection"):
+        one.set_controller("reno", flow=7)
+    one.finish()
+    with pytest.raises(ValueError, match="finished"):
+        one.advance()
+
+
+def test_a_snapshot_restores_the_state() -> None:
+    one = session()
+    one.advance("500ms")
+    one.set_link("forward", delay="30ms")
+    one.advance("500ms")
+    saved = one.snapshot()
+    later = one.advance("1s").events
+    assert saved.restore().advance("1s").events.equals(later)
+    again = saved.restore()
+    again.set_link("forward", delay="1ms")
+    assert not again.advance("1s").events.equals(later)
+    assert len(repr(again)) < 80
