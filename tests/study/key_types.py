@@ -170,6 +170,12 @@ def _sections() -> list[str]:
                 types.table(name, own, without=left_out)
         types.table(title, families, without=without)
         parts += types.tables.values()
+        if section in ("topology", "workload"):
+            kinds = [part for one in families for part in types.of(one["properties"]["kind"], "Kind")]
+            names = ", ".join(
+                dict.fromkeys(part.removeprefix("Literal[").removesuffix("]") for part in kinds)
+            )
+            parts.append(f'{title}Kind = Literal[{names}]\n"""Kinds of the table `{title}`."""\n')
     return parts
 
 

@@ -260,6 +260,17 @@ class TopologyKeys(TypedDict, total=False):
     level: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
     """Links towards the root, a table of path keys for all or a list with one table per level, from the
     root down."""
+    hosts: SupportsIndex | Sequence[str]
+    """Hosts below each leaf; at most 10000 in total; default 2."""
+    spines: SupportsIndex
+    """Number of spine switches, from 1 to 1000; default 2. At most 100000 uplinks in total."""
+    uplink: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    """Links from each leaf to each spine, a table of path keys for all or a list with one table each, in
+    order of leaves; default: like access, if that is one table."""
+    link: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    """All links, a table of path keys."""
+    ports: SupportsIndex
+    """Ports of each switch, k: an even number from 2 to 32, for k³/4 hosts; default 4."""
     delays: str
     """One-way delays from the first path to the last in equal steps, e.g. "10ms..100ms"; default: those of
     path."""
@@ -272,8 +283,6 @@ class TopologyKeys(TypedDict, total=False):
     bottlenecks: Sequence[str]
     """Names of the links whose queue and utilisation are measured, in the direction of the name; default:
     the slowest link on the path of the measured data."""
-    hosts: Sequence[str]
-    """Names of the hosts, which send and receive."""
     links: Sequence[TopologyFreeLinkKeys | HasSettings]
     """Links, tables such as { from = "a", to = "b" } with path keys; each has both directions."""
     routers: Sequence[str]
@@ -520,6 +529,12 @@ TopologyFreeLinkKeys = TypedDict(
 )
 
 
+TopologyKind = Literal[
+    "dumbbell", "parking-lot", "star", "tree", "leaf-spine", "fat-tree", "multipath", "loopback", "free"
+]
+"""Kinds of the table `Topology`."""
+
+
 WorkloadKeys = TypedDict(
     "WorkloadKeys",
     {
@@ -551,6 +566,10 @@ WorkloadKeys = TypedDict(
     },
     total=False,
 )
+
+
+WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals"]
+"""Kinds of the table `Workload`."""
 
 
 class ProtocolTcpKeys(TypedDict, total=False):

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
         ProtocolTcpKeys,
         ProtocolUdpKeys,
         TopologyKeys,
+        TopologyKind,
         TrafficProtocolKeys,
         WorkloadKeys,
+        WorkloadKind,
     )
     from longfat.study.plain import HasSettings
 
@@ -122,7 +124,7 @@ class Topology(Table):
 
     def __init__(
         self,
-        kind: Literal["dumbbell", "parking-lot", "star", "tree", "multipath", "loopback", "free"],
+        kind: TopologyKind,
         **settings: Unpack[TopologyKeys],
     ) -> None:
         self._set({"kind": kind, **settings})
@@ -146,7 +148,7 @@ class Workload(Table):
 
     def __init__(
         self,
-        kind: Literal["file", "bulk", "on-off", "request-response", "arrivals"],
+        kind: WorkloadKind,
         **settings: Unpack[WorkloadKeys],
     ) -> None:
         self._set({"kind": kind, **settings})

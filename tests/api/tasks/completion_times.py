@@ -1,7 +1,7 @@
 import longfat as lf
 
-link = {"rate": "20Mbit/s", "delay": "5ms", "queue": "100pkt"}
-lot = lf.Topology("parking-lot", hops=2, link=link)
+link = lf.Path(rate="20Mbit/s", delay="5ms", queue="100pkt")
+lot = lf.Topology("parking-lot", hops=2, bottleneck=link)
 flows = lf.Workload("arrivals", sizes="web-search", arrivals="20/s", duration="10s")
 rival = lf.Traffic("cross", "cubic", {"kind": "bulk", "rate": "5Mbit/s"})
 base = {"topology": lot, "workload": flows, "traffic": [rival]}

@@ -2,13 +2,13 @@ import longfat as lf
 
 
 class Aimd(lf.CongestionController):
-    def on_acknowledged(self, ack):
+    def on_acknowledged(self, ack: lf.Acknowledgement) -> None:
         self.window += self.segment * ack.bytes / self.window
 
-    def on_lost(self, loss):
+    def on_lost(self, loss: lf.Loss) -> None:
         self.window = max(self.window / 2, 2 * self.segment)
 
-    def on_timeout(self, now, in_flight):
+    def on_timeout(self, now: float, in_flight: int) -> None:
         self.window = self.segment
 
 
