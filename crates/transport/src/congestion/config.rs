@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::Controller;
-use super::bbr::{BbrSettings, BbrTolerantSettings};
+use super::bbr::BbrTolerantSettings;
 use super::settings::{ConnectionContext, ControllerSettings};
 
 /// Name of the default controller.
@@ -37,20 +37,28 @@ impl CongestionConfig {
         }
     }
 
-    /// Returns the default controller with an initial window of 32 packets instead of ten, which saves a file two
-    /// round trips: the limit of ten in RFC 6928 is for senders without pacing.
+    /// Returns the default controller with settings for files of any size on an unknown path:
+    /// - an initial window of 32 packets instead of ten, which saves two round trips. The limit of ten in RFC 6928 is for
+    ///   senders without pacing.
+    /// - Startup that stops its growth at a queue, which halves its losses or better.
+    /// - no ProbeRTT while RTT samples show that the queue is empty.
     #[must_use]
     pub fn for_files() -> Self {
-        let initial_window = 32;
+        let settings = BbrTolerantSettings::for_files();
+        let given = Map::from_iter([
+            ("initial_window".to_owned(), settings.draft.initial_window.into()),
+            (
+                "startup_queue".to_owned(),
+                settings.startup_queue.to_string().into(),
+            ),
+            (
+                "min_rtt_tolerance".to_owned(),
+                settings.min_rtt_tolerance.to_string().into(),
+            ),
+        ]);
         Self {
-            settings: Arc::new(BbrTolerantSettings {
-                draft: BbrSettings {
-                    initial_window,
-                    ..BbrSettings::default()
-                },
-                ..BbrTolerantSettings::default()
-            }),
-            given: Map::from_iter([("initial_window".to_owned(), Value::from(initial_window))]),
+            settings: Arc::new(settings),
+            given,
             ..Self::default()
         }
     }

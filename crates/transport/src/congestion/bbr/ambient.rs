@@ -140,7 +140,7 @@ impl Bbr {
     pub(super) fn round_lost_too_much(&self) -> bool {
         let round = &self.ambient;
         let ppm = if round.is_innocent() {
-            self.random_loss_limit_ppm
+            self.additions.random_loss_limit
         } else {
             round.ppm
         };
@@ -163,7 +163,7 @@ impl Bbr {
             let counts = matches!(self.state, State::Startup | State::Cruise);
             let slow = self.state == State::Cruise && self.bw <= self.max_bw() / 2;
             self.ambient
-                .finish_round(counts, slow, self.segment, self.random_loss_limit_ppm);
+                .finish_round(counts, slow, self.segment, self.additions.random_loss_limit);
         }
     }
 

@@ -29,6 +29,8 @@ use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
 use self::probe_rtt::MinRttFilter;
+use self::startup::QueueDetector;
+use self::tolerant::Additions;
 use self::two_cycle_max::TwoCycleMax;
 use self::undo::Undo;
 use super::arithmetic::scale;
@@ -40,6 +42,8 @@ use super::{Acknowledgement, Controller, Loss};
 const UNBOUNDED: u64 = u64::MAX;
 /// Pacing gain of Startup in percent: 4 ln 2, the smallest that doubles the rate each sample.
 const STARTUP_GAIN: u64 = 277;
+/// Pacing gain of Startup in percent while a queue suspends its growth.
+const SUSPENDED_GAIN: u64 = 100;
 /// Margin of the pacing rate below the bandwidth in percent, which drains queues.
 const PACING_MARGIN: u64 = 1;
 /// Minimum window in segments, sufficient for a receiver that acknowledges every second packet.
@@ -133,7 +137,7 @@ pub(super) struct Bbr {
     initial_window: u64,
     loss_ppm: u64,
     beta: f64,
-    random_loss_limit_ppm: u64,
+    additions: Additions,
     probe_rtt_interval: Duration,
     probe_rtt_duration: Duration,
 
@@ -168,6 +172,7 @@ pub(super) struct Bbr {
 
     full_pipe: FullPipe,
     drain_started: u64,
+    startup_queue: QueueDetector,
 
     ambient: Ambient,
     loss_round_end: u64,
@@ -197,15 +202,14 @@ pub(super) struct Bbr {
 }
 
 impl Bbr {
-    /// `random_loss_limit` is the largest loss attributed to the path; zero for the draft.
-    fn new(settings: &BbrSettings, random_loss_limit: Probability, segment: u64) -> Self {
+    fn new(settings: &BbrSettings, additions: Additions, segment: u64) -> Self {
         let window = settings.initial_window.saturating_mul(segment);
         let mut this = Self {
             segment,
             initial_window: window,
             loss_ppm: ppm(settings.loss_threshold),
             beta: settings.beta,
-            random_loss_limit_ppm: ppm(random_loss_limit),
+            additions,
             probe_rtt_interval: settings.probe_rtt_interval,
             probe_rtt_duration: settings.probe_rtt_duration,
             state: State::Startup,
@@ -229,6 +233,7 @@ impl Bbr {
             aggregation_delivered: 0,
             full_pipe: FullPipe::default(),
             drain_started: 0,
+            startup_queue: QueueDetector::default(),
             ambient: Ambient::default(),
             loss_round_end: 0,
             loss_in_round: false,
@@ -278,9 +283,17 @@ impl Bbr {
         };
     }
 
+    /// Returns the pacing gain in percent.
+    const fn pacing_gain(&self) -> u64 {
+        match self.state {
+            State::Startup if self.startup_queue.is_full => SUSPENDED_GAIN,
+            state => state.pacing_gain(),
+        }
+    }
+
     fn set_pacing_rate(&mut self, gain: u64) {
         let rate = self.with_ambient_loss(scale(self.bw, gain * (100 - PACING_MARGIN), 10_000));
-        if self.full_pipe.ever || rate > self.pacing_rate {
+        if self.full_pipe.ever || self.startup_queue.is_full || rate > self.pacing_rate {
             self.pacing_rate = rate.max(1);
         }
     }
@@ -347,7 +360,7 @@ impl Controller for Bbr {
             self.inflight_latest = sample.delivered;
         }
         self.bw = self.max_bw().min(self.bw_shortterm);
-        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_pacing_rate(self.pacing_gain());
         self.set_window(sample.acknowledged);
     }
 

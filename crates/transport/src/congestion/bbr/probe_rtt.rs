@@ -3,7 +3,7 @@
 
 use foundation::{Duration, Instant};
 
-use super::{AckPhase, AckSample, Bbr, State};
+use super::{AckPhase, AckSample, Bbr, PPM, State, scale};
 
 /// Memory of the minimum round-trip time in probe intervals: 10 s with the draft's 5 s.
 const MEMORY: u64 = 2;
@@ -30,12 +30,19 @@ impl MinRttFilter {
         expired: false,
     };
 
-    fn update(&mut self, now: Instant, rtt: Option<Duration>, interval: Duration) {
+    /// `tolerance` is the share in parts per million by which a sample that confirms the minimum may exceed it.
+    fn update(&mut self, now: Instant, rtt: Option<Duration>, interval: Duration, tolerance: u64) {
         self.expired = self.recent.is_some() && now > self.recent_at + interval;
         if let Some(rtt) = rtt
             && (self.expired || self.recent.is_none_or(|recent| rtt < recent))
         {
             self.recent = Some(rtt);
+            self.recent_at = now;
+        }
+        if tolerance > 0
+            && let (Some(rtt), Some(recent)) = (rtt, self.recent)
+            && rtt.as_nanos() <= recent.as_nanos() + scale(recent.as_nanos(), tolerance, PPM)
+        {
             self.recent_at = now;
         }
         let Some(recent) = self.recent else { return };
@@ -48,8 +55,12 @@ impl MinRttFilter {
 
 impl Bbr {
     pub(super) fn update_min_rtt(&mut self, sample: &AckSample) {
-        self.min_rtt
-            .update(sample.now, sample.rtt, self.probe_rtt_interval);
+        self.min_rtt.update(
+            sample.now,
+            sample.rtt,
+            self.probe_rtt_interval,
+            self.additions.min_rtt_tolerance,
+        );
         if self.state != State::ProbeRtt && self.min_rtt.expired && !self.restarting {
             self.state = State::ProbeRtt;
             self.save_window();

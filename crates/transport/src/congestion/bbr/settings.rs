@@ -3,6 +3,7 @@
 use foundation::{Duration, Probability, Problem};
 
 use super::Bbr;
+use super::tolerant::Additions;
 use crate::congestion::Controller;
 use crate::congestion::settings::{
     ConnectionContext, ControllerSettings, check_initial_window, check_probe_rtt,
@@ -56,7 +57,7 @@ impl ControllerSettings for BbrSettings {
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Bbr::new(
             &self.with_context(context),
-            Probability::default(),
+            Additions::default(),
             context.segment,
         ))
     }

@@ -1,14 +1,46 @@
 //! Startup and Drain: find the bandwidth by doubling, then drain the queue that this filled (draft-ietf-ccwg-bbr,
 //! sections 5.3.1 and 5.3.2).
 
-use super::{AckSample, Bbr, State};
+use foundation::Duration;
+
+use super::{AckSample, Bbr, PPM, State, scale};
 
 /// Minimum ACKs with losses in a round to end Startup (BBRStartupFullLossCnt).
 const LOSS_EVENTS: u32 = 6;
 /// Maximum number of rounds of Drain.
 const DRAIN_ROUNDS: u64 = 3;
 
+/// Successive RTT samples that show a queue, so that a burst does not count.
+const QUEUE_SAMPLES: u32 = 4;
+/// Smallest queueing delay that counts (RFC 9406, section 4.3: MIN_RTT_THRESH).
+const LEAST_QUEUE: Duration = Duration::from_millis(4);
+
+/// Detection of a standing queue in Startup, as in HyStart++ (RFC 9406).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct QueueDetector {
+    samples: u32,
+    /// The last samples found a queue, so the bandwidth estimate is that of the bottleneck or close to it.
+    pub is_full: bool,
+}
+
+impl QueueDetector {
+    fn update(&mut self, rtt: Duration, limit: Duration) {
+        self.samples = if rtt > limit { self.samples + 1 } else { 0 };
+        self.is_full = self.samples >= QUEUE_SAMPLES;
+    }
+}
+
 impl Bbr {
+    /// Suspends the growth of Startup while there is a queue: until the draft's conditions end Startup, or the queue is
+    /// gone.
+    fn check_startup_queue(&mut self, sample: &AckSample) {
+        let share = self.additions.startup_queue;
+        if let (true, Some(rtt), Some(least)) = (share > 0, sample.rtt, self.min_rtt.value) {
+            let queue = Duration::from_nanos(scale(least.as_nanos(), share, PPM)).max(LEAST_QUEUE);
+            self.startup_queue.update(rtt, least + queue);
+        }
+    }
+
     pub(super) fn enter_startup(&mut self) {
         self.state = State::Startup;
     }
@@ -17,6 +49,7 @@ impl Bbr {
         self.full_pipe
             .check(sample.starts_round && !sample.application_limited, sample.rate);
         if self.state == State::Startup {
+            self.check_startup_queue(sample);
             self.check_startup_loss(sample);
             if self.full_pipe.ever {
                 self.state = State::Drain;

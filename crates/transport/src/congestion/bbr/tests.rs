@@ -9,7 +9,7 @@ const SEGMENT: u64 = 1000;
 const RTT: Duration = Duration::from_millis(100);
 
 fn bbr() -> Bbr {
-    Bbr::new(&BbrSettings::default(), Probability::default(), SEGMENT)
+    Bbr::new(&BbrSettings::default(), Additions::default(), SEGMENT)
 }
 
 /// Returns the model of a path of 8 Mbit/s and 100 ms: a bandwidth-delay product of 100 packets.
@@ -260,4 +260,90 @@ fn ignores_samples_of_earlier_transmissions() {
         ..ack(&bbr.clone(), now, end, 80_000_000)
     });
     assert_eq!((bbr.round_count, bbr.max_bw()), (rounds, 8_000_000));
+}
+
+/// Returns a controller in Startup with the settings for files, on a path of 8 Mbit/s and 100 ms.
+fn starting(settings: &BbrTolerantSettings) -> Box<dyn Controller> {
+    use crate::congestion::settings::ControllerSettings;
+    let mut controller = settings.build(SEGMENT);
+    controller.on_sent(Instant::ZERO, SEGMENT, SEGMENT);
+    controller
+}
+
+/// Acknowledges a packet after `rtt`; `delivered` packets were before it.
+fn acknowledge(controller: &mut dyn Controller, delivered: u64, now: Instant, rtt: Duration) {
+    controller.on_acknowledged(&Acknowledgement {
+        now,
+        bytes: SEGMENT,
+        rtt: Some(rtt),
+        newest_sent_at: now - rtt,
+        smoothed_rtt: rtt,
+        bytes_in_flight: 90 * SEGMENT,
+        delivered: (delivered + 1) * SEGMENT,
+        rate_sample: Some(RateSample {
+            delivered: 100 * SEGMENT,
+            interval: RTT,
+            prior_delivered: delivered.saturating_sub(90) * SEGMENT,
+            application_limited: false,
+            in_flight_at_send: 90 * SEGMENT,
+            lost: 0,
+        }),
+        window_limited: true,
+        in_recovery: false,
+    });
+}
+
+#[test]
+fn a_queue_suspends_the_growth_of_startup() {
+    let rate = |controller: &dyn Controller| controller.pacing_rate().unwrap().bits_per_second();
+    for (settings, suspends) in [
+        (BbrTolerantSettings::for_files(), true),
+        (BbrTolerantSettings::default(), false),
+    ] {
+        let mut controller = starting(&settings);
+        let mut now = Instant::ZERO + RTT;
+        acknowledge(&mut *controller, 0, now, RTT);
+        // A quarter of 100 ms: 124 ms is a burst, 126 ms a queue.
+        for (at, millis) in [124, 126, 126, 126, 124, 126, 126, 126].into_iter().enumerate() {
+            now += Duration::from_millis(1);
+            acknowledge(
+                &mut *controller,
+                1 + at as u64,
+                now,
+                Duration::from_millis(millis),
+            );
+            assert!(controller.in_slow_start());
+            assert!(rate(&*controller) >= 8_000_000 * 99 / 100 * 277 / 100);
+        }
+        acknowledge(&mut *controller, 9, now, Duration::from_millis(126));
+        assert_eq!(rate(&*controller) == 8_000_000 * 99 / 100, suspends);
+        acknowledge(&mut *controller, 10, now, Duration::from_millis(110));
+        assert_eq!(
+            rate(&*controller),
+            8_000_000 * 99 / 100 * 277 / 100,
+            "the queue is gone"
+        );
+    }
+}
+
+#[test]
+fn samples_near_the_minimum_make_probe_rtt_unnecessary() {
+    for (settings, rtt, probes) in [
+        (BbrTolerantSettings::for_files(), 106, false),
+        (BbrTolerantSettings::for_files(), 107, true),
+        (BbrTolerantSettings::default(), 106, true),
+    ] {
+        let mut controller = starting(&settings);
+        let mut now = Instant::ZERO + RTT;
+        acknowledge(&mut *controller, 0, now, RTT);
+        let mut probed = false;
+        for packet in 1..100 {
+            now += RTT;
+            acknowledge(&mut *controller, packet * 100, now, Duration::from_millis(rtt));
+            controller.metrics(&mut |name, value| {
+                probed |= name == "state" && value == f64::from(State::ProbeRtt as u8);
+            });
+        }
+        assert_eq!(probed, probes, "{rtt} ms");
+    }
 }

@@ -2,7 +2,7 @@
 
 use foundation::{Probability, Problem};
 
-use super::{Bbr, BbrSettings};
+use super::{Bbr, BbrSettings, ppm};
 use crate::congestion::Controller;
 use crate::congestion::settings::{ConnectionContext, ControllerSettings};
 
@@ -16,6 +16,33 @@ pub struct BbrTolerantSettings {
     pub draft: BbrSettings,
     /// Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue counts (default "10%").
     pub random_loss_limit: Probability,
+    /// Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms; 0% for the draft (default "0%").
+    pub startup_queue: Probability,
+    /// RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for the draft (default "0%").
+    pub min_rtt_tolerance: Probability,
+}
+
+impl BbrTolerantSettings {
+    /// Returns the settings for files (see [`CongestionConfig::for_files`](crate::congestion::CongestionConfig)).
+    pub(in crate::congestion) fn for_files() -> Self {
+        Self {
+            draft: BbrSettings {
+                initial_window: 32,
+                ..BbrSettings::default()
+            },
+            startup_queue: Probability::new(0.25).unwrap_or_default(),
+            min_rtt_tolerance: Probability::new(0.0625).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+}
+
+/// What the controller adds to the draft, in parts per million. Zero is the draft.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Additions {
+    pub random_loss_limit: u64,
+    pub startup_queue: u64,
+    pub min_rtt_tolerance: u64,
 }
 
 impl Default for BbrTolerantSettings {
@@ -23,27 +50,33 @@ impl Default for BbrTolerantSettings {
         Self {
             draft: BbrSettings::default(),
             random_loss_limit: Probability::new(0.1).unwrap_or_default(),
+            startup_queue: Probability::default(),
+            min_rtt_tolerance: Probability::default(),
         }
     }
 }
 
 impl ControllerSettings for BbrTolerantSettings {
     fn validate(&self) -> Vec<Problem> {
-        let limit = self.random_loss_limit;
         let mut problems = self.draft.validate();
-        problems.extend(Problem::range(
-            "random_loss_limit",
-            limit,
-            limit.value() <= 0.5,
-            "0% to 50%",
-        ));
+        for (key, share) in [
+            ("random_loss_limit", self.random_loss_limit),
+            ("startup_queue", self.startup_queue),
+            ("min_rtt_tolerance", self.min_rtt_tolerance),
+        ] {
+            problems.extend(Problem::range(key, share, share.value() <= 0.5, "0% to 50%"));
+        }
         problems
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
         Box::new(Bbr::new(
             &self.draft.with_context(context),
-            self.random_loss_limit,
+            Additions {
+                random_loss_limit: ppm(self.random_loss_limit),
+                startup_queue: ppm(self.startup_queue),
+                min_rtt_tolerance: ppm(self.min_rtt_tolerance),
+            },
             context.segment,
         ))
     }
