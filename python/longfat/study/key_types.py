@@ -704,9 +704,15 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     """Duration of ProbeRTT, at most "1s" (default "200ms")."""
     probe_rtt_interval: str
     """Interval of ProbeRTT, at least "100ms" (default "5s")."""
+    min_rtt_tolerance: str
+    """RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for
+    the draft (default "0%")."""
     random_loss_limit: str
     """Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue
     counts (default "10%")."""
+    startup_queue: str
+    """Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms;
+    0% for the draft (default "0%")."""
     c: float
     """Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4)."""
     fast_convergence: bool
@@ -1345,9 +1351,15 @@ class TrafficCongestionControlKeys(TypedDict, total=False):
     """Duration of ProbeRTT, at most "1s" (default "200ms")."""
     probe_rtt_interval: str
     """Interval of ProbeRTT, at least "100ms" (default "5s")."""
+    min_rtt_tolerance: str
+    """RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for
+    the draft (default "0%")."""
     random_loss_limit: str
     """Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue
     counts (default "10%")."""
+    startup_queue: str
+    """Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms;
+    0% for the draft (default "0%")."""
     c: float
     """Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4)."""
     fast_convergence: bool
