@@ -204,7 +204,7 @@ def test_list_prints_an_index_on_one_screen(cli: Cli) -> None:
     names = {line.split()[0]: line.split(maxsplit=1)[1] for line in lines[1:]}
     for topic in names:
         assert cli("list", topic).stdout.count("\n") > 2, topic
-    assert names["topologies"] == "dumbbell, parking-lot, star, tree, multipath, loopback, free"
+    assert names["topologies"] == "dumbbell, parking-lot, star, tree, leaf-spine, fat-tree and 3 more"
     assert names["losses"] == "bernoulli, gilbert-elliott, every, packets"
 
 

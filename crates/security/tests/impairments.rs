@@ -146,7 +146,7 @@ impl Path {
         let (low, high) = self.pattern.delay;
         let mut delay = Duration::from_nanos(self.random.random_range(low.as_nanos()..=high.as_nanos()));
         if self.chance(self.pattern.late) {
-            delay = delay + high * 10;
+            delay += high * 10;
         }
         self.sent += 1;
         let from = address(self.port);
