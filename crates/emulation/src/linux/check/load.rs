@@ -20,7 +20,6 @@ const TRAIN: usize = 16;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Interval between calls of `stopped`.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
-const PORT: u16 = 9;
 
 /// A load.
 #[derive(Clone, Copy, Debug)]
@@ -63,10 +62,12 @@ pub(super) fn send(
     stream: PacketLoad,
     stopped: &mut dyn FnMut() -> bool,
 ) -> io::Result<Arrivals> {
-    let any = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
-    let receiver = emulation.in_host(to, || Datagrams::bind(any(PORT)))?;
-    let sender = emulation.in_host(from, || Datagrams::bind(any(0)))?;
-    let peer = Peer::new(SocketAddr::from((emulation.host_address(to), PORT)));
+    // Any free port: a process that was started meanwhile may still hold the socket of the load before.
+    let any = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
+    let receiver = emulation.in_host(to, || Datagrams::bind(any))?;
+    let sender = emulation.in_host(from, || Datagrams::bind(any))?;
+    let port = receiver.local_address()?.port();
+    let peer = Peer::new(SocketAddr::from((emulation.host_address(to), port)));
     let (done, given_up) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let receiving = scope.spawn(|| receive(&receiver, &done, stream.way + PATIENCE));
