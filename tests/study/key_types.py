@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import keyword
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -179,9 +180,32 @@ def _sections() -> list[str]:
     return parts
 
 
+def _without_copies(parts: list[str]) -> list[str]:
+    """Replaces tables that equal an earlier one: several sections have links and controllers."""
+    while True:
+        first: dict[str, str] = {}
+        copies: dict[str, str] = {}
+        kept = []
+        for part in parts:
+            if not (found := re.match(r"class (\w+)Keys\(", part)):
+                kept.append(part)
+                continue
+            name = f"{found[1]}Keys"
+            body = re.sub(rf"\b{found[1]}(Keys)?\b", "", part)
+            if (known := first.setdefault(body, name)) == name:
+                kept.append(part)
+            else:
+                copies[name] = known
+        if not copies:
+            return parts
+        for name, known in copies.items():
+            kept = [re.sub(rf"\b{name}\b", known, part) for part in kept]
+        parts = kept
+
+
 def text() -> str:
     """Returns the content of the file."""
-    raw = HEAD + "\n\n".join(_sections())
+    raw = HEAD + "\n\n".join(_without_copies(_sections()))
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(TARGET), "-"],
         input=raw,

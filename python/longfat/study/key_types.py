@@ -230,12 +230,12 @@ class PathLinkKeys(TypedDict, total=False):
 class TopologyKeys(TypedDict, total=False):
     """Keys of the table `Topology`."""
 
-    access: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    access: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Links from senders to their router, a table of path keys for all or a list with one table each;
     default: senders attached to the router."""
-    bottleneck: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    bottleneck: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Shared link, a table of path keys."""
-    exit: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    exit: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Links from the router to receivers, a table of path keys for all or a list with one table each;
     default: receivers attached to the router."""
     pairs: SupportsIndex | Sequence[Sequence[Any]]
@@ -245,10 +245,10 @@ class TopologyKeys(TypedDict, total=False):
     sender."""
     hops: SupportsIndex
     """Number of bottlenecks, from 1 to 250; default: the length of the list bottleneck."""
-    hub: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    hub: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Access link from the switch to the host hub, shared by all senders; default: like leaf, if that is
     one table."""
-    leaf: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    leaf: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Access links from the hosts to the switch, a table of path keys for all or a list with one table
     each."""
     leaves: SupportsIndex
@@ -257,24 +257,24 @@ class TopologyKeys(TypedDict, total=False):
     """Number of levels of links, from 1 to 100; default: the length of the list level, or else 2."""
     fan_out: SupportsIndex
     """Branches below each node; at most 10000 leaves in total; default 2."""
-    level: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    level: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Links towards the root, a table of path keys for all or a list with one table per level, from the
     root down."""
     hosts: SupportsIndex | Sequence[str]
     """Hosts below each leaf; at most 10000 in total; default 2."""
     spines: SupportsIndex
     """Number of spine switches, from 1 to 1000; default 2. At most 100000 uplinks in total."""
-    uplink: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    uplink: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Links from each leaf to each spine, a table of path keys for all or a list with one table each, in
     order of leaves; default: like access, if that is one table."""
-    link: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    link: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """All links, a table of path keys."""
     ports: SupportsIndex
     """Ports of each switch, k: an even number from 2 to 32, for k³/4 hosts; default 4."""
     delays: str
     """One-way delays from the first path to the last in equal steps, e.g. "10ms..100ms"; default: those of
     path."""
-    path: TopologyPathKeys | HasSettings | Sequence[TopologyPathKeys | HasSettings]
+    path: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Paths, a table of path keys for all or a list with one table each."""
     paths: SupportsIndex
     """Number of paths, from 1 to 64; default: the length of the list path."""
@@ -289,222 +289,6 @@ class TopologyKeys(TypedDict, total=False):
     """Names of the routers, which forward packets; default: none."""
 
 
-class TopologyPathKeys(TypedDict, total=False):
-    """Keys of the table `TopologyPath`."""
-
-    corrupt: str
-    """Probability of a bit error in a packet, e.g. "0.1%"; default "0%"."""
-    delay: str
-    """One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate
-    adds to it."""
-    duplicate: str
-    """Probability of packet duplication, e.g. "0.1%"; default "0%"."""
-    hops: Sequence[TopologyHopKeys | HasSettings]
-    """Links in series with routers r1, r2, … between them: a list of 1 to 64 tables such as { rate =
-    "10Mbit/s", delay = "2ms" }; default: one link. Excludes all other keys."""
-    jitter: str | TopologyJitterKeys | HasSettings
-    """Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table;
-    default: none."""
-    loss: str | TopologyLossKeys | HasSettings
-    """Packet loss before the queue: a probability such as "2%", or a table with the kind of loss model;
-    default: none."""
-    mtu: str
-    """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
-    unlimited."""
-    preset: Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]
-    """Preset with typical values, which other keys override; default: none."""
-    queue: str | TopologyQueueKeys | HasSettings
-    """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
-    a table; default "1000pkt"."""
-    rate: str
-    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace."""
-    reorder: TopologyReorderKeys | HasSettings
-    """Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake
-    them; default: none."""
-    reverse: TopologyLinkKeys | HasSettings
-    """Keys of the direction from host 1 to host 0 that differ; default: none."""
-    subscriber: Literal["far", "near"]
-    """End of the subscriber of an asymmetric preset: "far" (forward is the download) or "near" (forward is
-    the upload); default "far"."""
-    trace: str
-    """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
-    bytes); default: none. Excludes rate."""
-
-
-class TopologyHopKeys(TypedDict, total=False):
-    """Keys of the table `TopologyHop`."""
-
-    corrupt: str
-    """Probability of a bit error in a packet, e.g. "0.1%"; default "0%"."""
-    delay: str
-    """One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate
-    adds to it."""
-    duplicate: str
-    """Probability of packet duplication, e.g. "0.1%"; default "0%"."""
-    jitter: str | TopologyJitterKeys | HasSettings
-    """Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table;
-    default: none."""
-    loss: str | TopologyLossKeys | HasSettings
-    """Packet loss before the queue: a probability such as "2%", or a table with the kind of loss model;
-    default: none."""
-    mtu: str
-    """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
-    unlimited."""
-    preset: Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]
-    """Preset with typical values, which other keys override; default: none."""
-    queue: str | TopologyQueueKeys | HasSettings
-    """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
-    a table; default "1000pkt"."""
-    rate: str
-    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace."""
-    reorder: TopologyReorderKeys | HasSettings
-    """Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake
-    them; default: none."""
-    reverse: TopologyLinkKeys | HasSettings
-    """Keys of the reverse direction that differ; default: none."""
-    subscriber: Literal["far", "near"]
-    """End of the subscriber of an asymmetric preset: "far" (forward is the download) or "near" (forward is
-    the upload); default "far"."""
-    trace: str
-    """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
-    bytes); default: none. Excludes rate."""
-
-
-class TopologyJitterKeys(TypedDict, total=False):
-    """Keys of the table `TopologyJitter`."""
-
-    distribution: Literal["uniform", "normal"]
-    """Distribution of the delay; default "uniform" """
-    keep_order: bool
-    """Order preservation: a packet waits for the one in front instead of overtaking it; default true"""
-    spread: str
-    """Half-width (uniform; at most the delay) or standard deviation (normal), e.g. "5ms" """
-
-
-class TopologyLossKeys(TypedDict, total=False):
-    """Keys of the table `TopologyLoss`."""
-
-    kind: Literal["bernoulli"] | Literal["gilbert-elliott"] | Literal["every"] | Literal["packets"]
-    probability: str
-    """Probability of loss, e.g. "2%" """
-    enter_bad: str
-    """Probability per packet of a change from the good to the bad state; above "0%" """
-    leave_bad: str
-    """Probability per packet of a change from the bad to the good state; above "0%" """
-    loss_bad: str
-    """Probability of loss in the bad state; default "100%" """
-    loss_good: str
-    """Probability of loss in the good state; default "0%" """
-    every: SupportsIndex
-    """Period n in packets: packets n, 2n, 3n, … of each direction are lost, counted as in kind packets; at
-    least 1"""
-    packets: Sequence[SupportsIndex]
-    """Numbers of the lost packets, counted from 1 in each direction in the order of arrival at the link,
-    e.g. [3, 7]. All packets count: handshake, ACKs, retransmissions, and those of other flows. Without
-    reverse.loss, the list applies to both directions"""
-
-
-class TopologyQueueKeys(TypedDict, total=False):
-    """Keys of the table `TopologyQueue`."""
-
-    kind: (
-        Literal["drop-tail"]
-        | Literal["drop-head"]
-        | Literal["red"]
-        | Literal["codel"]
-        | Literal["fq-codel"]
-        | Literal["pie"]
-    )
-    limit: str
-    """Limit in packets or bytes, the packet in transmission included; default "1000pkt"."""
-    adaptive: bool
-    """Adaptation of max_probability between 1% and 50%, which keeps the average half-way between the
-    thresholds; default false (Adaptive RED, 2001)."""
-    ecn: bool
-    """Marking of ECN-capable packets up to max_threshold instead of dropping; default false."""
-    gentle: bool
-    """Linear increase of the probability to 1 between max_threshold and twice max_threshold, instead of a
-    step; default true."""
-    max_probability: str
-    """Drop probability at max_threshold; above "0%"; default "10%"."""
-    max_threshold: str
-    """Average queue length at which the probability reaches max_probability, above min_threshold and in its
-    unit; default: three times min_threshold."""
-    mean_packet: str
-    """Mean packet size, for the decay of the average while the link is idle; at least "1B"; default
-    "1500B"."""
-    min_threshold: str
-    """Average queue length from which packets are dropped, at least "1pkt" or "1B"; default: the packets
-    sent in 2.5 ms, at least 5."""
-    weight: float
-    """Weight of the current queue length in the average, per packet; above 0, at most 1; default 0.002
-    (Floyd and Jacobson 1993, section 4)."""
-    interval: str
-    """Time above the target before the first drop, about the largest round-trip time; above "0s"; default
-    "100ms" (RFC 8289, section 4.4)."""
-    target: str
-    """Acceptable standing queueing delay; above "0s", at most interval; default "5ms" (RFC 8289, section
-    4.3)."""
-    flows: SupportsIndex
-    """Number of queues, to which flows are hashed, from 1 to 65536; default 1024."""
-    quantum: str
-    """Bytes of a flow per round, from "1B" to "128MiB"; default "1514B"."""
-    alpha: float
-    """Weight of the deviation from the target, in Hz; above 0, at most 100; default 0.125 (RFC 8033,
-    section 4.2)."""
-    beta: float
-    """Weight of the change of the delay since the last update, in Hz; above 0, at most 100; default 1.25
-    (RFC 8033, section 4.2)."""
-    mark_threshold: str
-    """Drop probability above which ECN-capable packets are dropped as well; default "10%" (RFC 8033,
-    section 5.1)."""
-    max_burst: str
-    """Burst allowance: time without drops after an idle phase; default "150ms" (RFC 8033, section 4.4)."""
-    update: str
-    """Period of probability updates; above "0s"; default "15ms"."""
-
-
-class TopologyReorderKeys(TypedDict, total=False):
-    """Keys of the table `TopologyReorder`."""
-
-    delay: str
-    """Extra delay of such a packet, e.g. "5ms"; above "0s"."""
-    probability: str
-    """Probability of the extra delay, e.g. "1%"."""
-
-
-class TopologyLinkKeys(TypedDict, total=False):
-    """Keys of the table `TopologyLink`."""
-
-    corrupt: str
-    """Probability of a bit error in a packet, e.g. "0.1%"; default "0%"."""
-    delay: str
-    """One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate
-    adds to it."""
-    duplicate: str
-    """Probability of packet duplication, e.g. "0.1%"; default "0%"."""
-    jitter: str | TopologyJitterKeys | HasSettings
-    """Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table;
-    default: none."""
-    loss: str | TopologyLossKeys | HasSettings
-    """Packet loss before the queue: a probability such as "2%", or a table with the kind of loss model;
-    default: none."""
-    mtu: str
-    """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
-    unlimited."""
-    queue: str | TopologyQueueKeys | HasSettings
-    """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
-    a table; default "1000pkt"."""
-    rate: str
-    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace."""
-    reorder: TopologyReorderKeys | HasSettings
-    """Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake
-    them; default: none."""
-    trace: str
-    """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
-    bytes); default: none. Excludes rate."""
-
-
 TopologyFreeLinkKeys = TypedDict(
     "TopologyFreeLinkKeys",
     {
@@ -512,15 +296,15 @@ TopologyFreeLinkKeys = TypedDict(
         "delay": "str",
         "duplicate": "str",
         "from": "str",
-        "jitter": "str | TopologyJitterKeys | HasSettings",
-        "loss": "str | TopologyLossKeys | HasSettings",
+        "jitter": "str | PathJitterKeys | HasSettings",
+        "loss": "str | PathLossKeys | HasSettings",
         "mtu": "str",
         "name": "str",
         "preset": 'Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]',
-        "queue": "str | TopologyQueueKeys | HasSettings",
+        "queue": "str | PathQueueKeys | HasSettings",
         "rate": "str",
-        "reorder": "TopologyReorderKeys | HasSettings",
-        "reverse": "TopologyLinkKeys | HasSettings",
+        "reorder": "PathReorderKeys | HasSettings",
+        "reverse": "PathLinkKeys | HasSettings",
         "subscriber": 'Literal["far", "near"]',
         "to": "str",
         "trace": "str",
@@ -1163,7 +947,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
 
     ack_every: SupportsIndex
     """Number of full segments that triggers an ACK at once. Default: 2."""
-    congestion: str | TrafficCongestionControlKeys | HasSettings | type[Any]
+    congestion: str | ProtocolCongestionControlKeys | HasSettings | type[Any]
     """Congestion controller; follows the profile's rules unless it sets its own. Default: linux "cubic",
     rfc and ns3 "reno"."""
     delayed_ack: str
@@ -1280,7 +1064,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     a congestion mark. Default: false."""
     policy: (
         Literal["all", "single", "fsfs", "delayed", "mmptcp", "freeway", "foresight", "in-kernel"]
-        | TrafficPolicyKeys
+        | ProtocolPolicyKeys
         | HasSettings
     )
     """Path policy, which selects paths and the start of subflows. Default: "all"."""
@@ -1319,144 +1103,6 @@ class TrafficProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
-
-
-class TrafficCongestionControlKeys(TypedDict, total=False):
-    """Keys of the table `TrafficCongestionControl`."""
-
-    beta: float | SupportsIndex
-    """Reduction factor of the short-term bounds after a round trip with too much loss, 0.1 to 0.99 (default
-    0.7)."""
-    initial_window: SupportsIndex
-    """Initial window in packets (default 10, RFC 6928)."""
-    kind: (
-        Literal["bbr"]
-        | Literal["bbr-tolerant"]
-        | Literal["bbr1"]
-        | Literal["cubic"]
-        | Literal["reno"]
-        | Literal["vegas"]
-        | Literal["westwood"]
-        | Literal["lia"]
-        | Literal["olia"]
-        | Literal["balia"]
-        | Literal["wvegas"]
-        | Literal["fixed"]
-        | str
-    )
-    """model of bandwidth and minimum round-trip time (BBRv3)"""
-    loss_threshold: str
-    """Loss per round trip above which the network counts as congested, 0.1% to 50% (default "2%")."""
-    probe_rtt_duration: str
-    """Duration of ProbeRTT, at most "1s" (default "200ms")."""
-    probe_rtt_interval: str
-    """Interval of ProbeRTT, at least "100ms" (default "5s")."""
-    min_rtt_tolerance: str
-    """RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for
-    the draft (default "0%")."""
-    random_loss_limit: str
-    """Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue
-    counts (default "10%")."""
-    startup_queue: str
-    """Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms;
-    0% for the draft (default "0%")."""
-    c: float
-    """Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4)."""
-    fast_convergence: bool
-    """Reduce the plateau further if the window shrinks twice in a row (default true)."""
-    hystart: Literal["off", "hystart++", "classic"] | bool
-    """Exit from slow start before a loss: "off", "hystart++" (RFC 9406) or "classic" (default "hystart++",
-    with rules = "linux" "classic")."""
-    pacing: bool
-    """Pace the window over the round trip instead of sending on each ACK (default false)."""
-    rules: Literal["rfc", "linux"] | Literal["rfc", "linux", "ns3"] | Literal["paper", "linux"]
-    """Rules: "rfc" (RFC 9438) or "linux" (default those of the TCP profile, else "rfc")."""
-    initial_threshold: str
-    """Initial ssthresh, as in ns-3 (default: none)."""
-    alpha: SupportsIndex
-    """Grow with fewer packets than this in the queue (default 1; with rules = "linux", and in TCP with
-    profile = "ns3", 2)."""
-    gamma: SupportsIndex
-    """Exit from slow start with more packets than this in the queue (default 1)."""
-    drain: Literal["equilibrium", "always", "off"]
-    """Halve the window at twice the minimum queueing delay: "equilibrium" (minimum while alpha packets are
-    queued), "always" (minimum at any time, as in Linux) or "off" (default "equilibrium")."""
-    total_alpha: SupportsIndex
-    """Packets that all subflows together keep in queues, 2 to 10000 (default 10); at least 2 each."""
-    rate: str
-    """Maximum sending rate, e.g. "10Mbit/s" (default: no limit)."""
-    window: SupportsIndex
-    """Window in packets (default 64)."""
-
-
-class TrafficPolicyKeys(TypedDict, total=False):
-    """Keys of the table `TrafficPolicy`."""
-
-    first: Literal["first", "random", "round-robin", "least-rtt"]
-    """Path of the first subflow: random, first, round-robin or least-rtt. Default: "random"."""
-    kind: (
-        Literal["all"]
-        | Literal["single"]
-        | Literal["fsfs"]
-        | Literal["delayed"]
-        | Literal["mmptcp"]
-        | Literal["freeway"]
-        | Literal["foresight"]
-        | Literal["in-kernel"]
-    )
-    rtt: Literal["base", "latest"]
-    """With first = "least-rtt": the round-trip time without queues ("base") or the latest sample
-    ("latest"). Default: "latest"."""
-    choose: Literal["first", "random", "round-robin", "least-rtt"]
-    """The path: random, first, round-robin or least-rtt. Default: "random"."""
-    paths: Sequence[SupportsIndex] | SupportsIndex
-    """Number of paths of each of these classes; larger flows and flows of unknown size use all. Default:
-    [1, 2, 3]."""
-    thresholds: Sequence[str]
-    """Largest size of each class but the last, ascending. Default: ["100KB", "300KB", "800KB"]."""
-    after_bytes: str
-    """Acknowledged bytes after which the others join, e.g. "300kB". Default: "100kB", unless after_time is
-    set."""
-    after_time: str
-    """Time after which the others join, counted from when subflows can join, e.g. "200ms"; excludes
-    after_bytes."""
-    duplicates: SupportsIndex
-    """Duplicate ACKs that count as reordering while packets are scattered, 3 to 1000. Default: 3 for each
-    path."""
-    switch_after: str
-    """Bytes after which subflows on all paths take over. Default: "100kB"."""
-    delay: str
-    """Maximum mean queueing delay of mice on a path. Default: "2ms"."""
-    elephant_paths: SupportsIndex
-    """Number of paths of an elephant, at least 1: those with the fewest unfinished bytes. Default: 64, all
-    that are not for mice."""
-    mice: str
-    """Largest size of a mouse. Default: "800kB"."""
-    backlog: bool
-    """Count bytes that are assigned to a path and not acknowledged. Default: true."""
-    handshake_after: float
-    """Round-trip times of the current path until an unanswered handshake retries on the next path, 1 to 10;
-    0 disables. Default: 2; over Linux's MPTCP 0, the only supported value."""
-    losses: bool
-    """Count recent losses. Default: true."""
-    short: str
-    """Largest size of a short flow; with steer, larger flows avoid the paths of short flows. Default:
-    "800kB"."""
-    sizes: bool
-    """Use known flow sizes; otherwise every flow starts on one path and adds others as it grows. Default:
-    true."""
-    slack: float
-    """Add a path if it can deliver data within the expected time increased by this fraction, 0 to 100.
-    Default: 3."""
-    steer: bool
-    """Keep long flows off the paths with the smallest round-trip times, as many as short flows fill.
-    Default: false."""
-    tail: SupportsIndex
-    """Tail segments to retransmit on another path when their acknowledgement is late, 0 to 16; 0 disables.
-    Default: 10; over Linux's MPTCP 0, the only supported value."""
-    tail_after: float
-    """Smoothed round-trip times after the last data until its acknowledgement is late, 1 to 10; not over
-    Linux's MPTCP. Default: 1.5."""
 
 
 TrafficSchedulerKeys = TypedDict(
