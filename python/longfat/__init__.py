@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from longfat import mptcp
     from longfat._native import version
+    from longfat.api.diagnoses import Diagnosis, diagnose
     from longfat.api.emulations import emulate
     from longfat.api.links import MeasuredPath, path
     from longfat.api.predictions import PredictedTime, predict
@@ -65,6 +66,7 @@ __all__ = [
     "CellResult",
     "Claim",
     "CongestionController",
+    "Diagnosis",
     "GoBackN",
     "Interval",
     "Loss",
@@ -97,6 +99,7 @@ __all__ = [
     "Udp",
     "Verdict",
     "Workload",
+    "diagnose",
     "emulate",
     "load_run",
     "load_study",
@@ -118,6 +121,7 @@ __all__ = [
 
 _MODULES = {
     "_native": "version",
+    "api.diagnoses": "Diagnosis diagnose",
     "api.links": "MeasuredPath path",
     "api.predictions": "PredictedTime predict",
     "api.round_trips": "RoundTrips ping",

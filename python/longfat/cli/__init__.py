@@ -72,6 +72,7 @@ _OPTIONS = {
     "first": "--from",
     "last": "--to",
     "host": "HOST",
+    "model": "--from",
     "settings": "--set",
     "files": "FILE",
     "address": "ADDR",

@@ -1,0 +1,64 @@
+"""The figures of a path model by which `diagnose` decides, and its bottleneck."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis.diagnosis import SEGMENT, PathFigures
+from longfat.analysis.theory.latency import serialization
+from longfat.analysis.theory.lossy_transfer import way_loss
+from longfat.api.hops import of_path
+from longfat.measurement.path_document import size
+
+if TYPE_CHECKING:
+    from longfat.analysis.theory.latency import Hop
+
+_ACK = 60
+
+
+def figures(path: dict[str, Any], name: str, **more: Any) -> PathFigures:
+    """Returns the figures of a path's table; `more` are those that no model has.
+
+    Raises ValueError, with the name, for a path without a rate or without a closed form.
+    """
+    (there, back), _ = of_path(path, name)
+    rate = min(hop.rate for hop in there)
+    if not math.isfinite(rate):
+        raise ValueError(f"{name}: no link has a rate, so nothing limits the bandwidth: set path.rate")
+    round_trip = _one_way(there, SEGMENT) + _one_way(back, _ACK)
+    return PathFigures(rate=rate, round_trip=round_trip, loss=way_loss(there), **more)
+
+
+def bottleneck(path: dict[str, Any], name: str) -> tuple[int, bool, float]:
+    """Returns the slowest link: its number from 0, whether its reverse direction is meant, and its rate.
+
+    Of equal directions it is the forward one.
+    """
+    (there, back), _ = of_path(path, name)
+    found = [(hop.rate, False, number) for number, hop in enumerate(there)]
+    found += [(hop.rate, True, number) for number, hop in enumerate(reversed(back))]
+    rate, is_reverse, number = min(found)
+    return number, is_reverse, rate
+
+
+def echo_round_trip(path: dict[str, Any], name: str) -> float:
+    """Returns the RTT in s of a full packet with a reply of its size."""
+    (there, back), _ = of_path(path, name)
+    return _one_way(there, SEGMENT) + _one_way(back, SEGMENT)
+
+
+def with_queue(path: dict[str, Any], name: str, queue: str | float) -> dict[str, Any]:
+    """Returns the path with another queue at its bottleneck: a discipline, or a limit in bytes."""
+    number, is_reverse, _ = bottleneck(path, name)
+    changed = copy.deepcopy(path)
+    link = changed["hops"][number] if "hops" in changed else changed
+    if is_reverse:
+        link = link.setdefault("reverse", {})
+    link["queue"] = queue if isinstance(queue, str) else size(queue)
+    return changed
+
+
+def _one_way(hops: tuple[Hop, ...], packet: int) -> float:
+    return math.fsum(hop.delay + serialization(packet, hop.rate) for hop in hops)

@@ -1,0 +1,49 @@
+"""`longfat diagnose` between real kernels, on paths whose properties are known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.conftest import Cli, command
+from tests.waiting import undisturbed
+
+from longfat.study.units import number
+
+pytestmark = pytest.mark.usefixtures("emulated")
+
+
+def _found(cli: Cli, *path: object) -> dict[str, Any]:
+    words = ["--time", "20s", "--repeats", 2, "--json"]
+    line = " ".join(command("diagnose", "$LONGFAT_PEER", *words))
+    document = json.loads(cli("shell", *path, "--", "sh", "-c", line).stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+def test_a_long_queue_is_measured_under_load(cli: Cli) -> None:
+    """300 packets at 20 Mbit/s delay by 180 ms."""
+    path = ("--rate", "20Mbit/s", "--delay", "20ms", "--queue", "300pkt")
+    found = undisturbed(
+        lambda: _found(cli, *path),
+        lambda found: found["load"]["overflows"] and 0.15 < (found["queueing_s"] or 0) < 0.21,
+    )
+    assert found["cause"] == "bandwidth"
+    assert found["rate_bps"] == pytest.approx(20e6, rel=0.1)
+    assert found["queueing_s"] == pytest.approx(0.18, abs=0.03)
+    (hop,) = found["path"]["hops"]
+    queue = number(hop["queue"])
+    assert queue is not None
+    assert float(queue) == pytest.approx(450e3, rel=0.2)
+    assert "FQ-CoDel at the bottleneck" in found["conclusion"]
+    assert found["queueing_relieved_s"] < 0.02
+
+
+def test_random_loss_limits_cubic_and_not_bbr(cli: Cli) -> None:
+    path = ("--rate", "20Mbit/s", "--delay", "20ms", "--queue", "100pkt", "--loss", "2%")
+    found = undisturbed(lambda: _found(cli, *path), lambda found: found["cause"] == "loss")
+    assert found["cause"] == "loss"
+    assert 0.01 < found["loss_each_way"] < 0.03
+    goodputs = {one["name"]: one["goodput_bps"]["value"] for one in found["controllers"]}
+    assert goodputs["bbr1"] > 3 * goodputs["cubic"]
