@@ -65,9 +65,9 @@ class CongestionController(abc.ABC):
     """Bytes that may be in flight; initially 10 packets, or TCP's `initial_window`.
     A packet may leave while the bytes in flight, itself included, stay within the window, and always when
     nothing is in flight."""
-    pacing_rate: float | None = None
+    pacing_rate: float | Any = None  # Any, so that subclasses may declare a float
     """Rate in bit/s at which packets leave; None for no pacing."""
-    threshold: float | None = None
+    threshold: float | Any = None
     """Slow start threshold in bytes, for traces; None for a controller without one."""
 
     _HOOKS: ClassVar = ("on_sent", "on_spurious", "on_idle")

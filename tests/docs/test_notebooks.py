@@ -58,12 +58,18 @@ def test_the_notebook_is_stored_without_outputs(file: Path) -> None:
     assert all(cell.outputs == [] and cell.execution_count is None for cell in code)
 
 
-@pytest.mark.minutes
-def test_the_code_passes_strict_type_checks(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("checker", "options"),
+    [
+        pytest.param("mypy", ["--strict", "--no-error-summary"], marks=pytest.mark.minutes),
+        ("pyright", [f"--pythonpath={sys.executable}"]),
+    ],
+)
+def test_the_code_passes_type_checks(checker: str, options: list[str], tmp_path: Path) -> None:
     for file in NOTEBOOKS:
         notebook: Any = nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
         code = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
         (tmp_path / f"{file.stem.replace('-', '_')}.py").write_text(code + "\n", encoding="utf-8")
-    command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(tmp_path)]
+    command = [sys.executable, "-m", checker, *options, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stdout

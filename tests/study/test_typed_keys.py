@@ -39,13 +39,18 @@ def test_the_generated_types_are_current() -> None:
     assert key_types.TARGET.read_text(encoding="utf-8") == key_types.text(), "run make reference"
 
 
-def test_mypy_accepts_notebooks_and_refuses_misspelled_keys(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_type_checkers_accept_notebooks_and_refuse_misspelled_keys(checker: str, tmp_path: Path) -> None:
     file = tmp_path / "notebook.py"
     wrong = "\n".join(MISTAKES)
     file.write_text(f"{NOTEBOOK}{wrong}\n", encoding="utf-8")
     first = NOTEBOOK.count("\n") + 1
+    options = {
+        "mypy": ["--strict", "--config-file=", f"--cache-dir={tmp_path / 'cache'}"],
+        "pyright": [f"--pythonpath={sys.executable}"],
+    }
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--cache-dir", tmp_path / "cache", file],
+        [sys.executable, "-m", checker, *options[checker], file],
         cwd=ROOT / "python",
         capture_output=True,
         text=True,
