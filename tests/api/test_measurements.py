@@ -58,7 +58,21 @@ def test_predictions_refuse_what_has_no_closed_form() -> None:
     ("words", "absent"),
     [
         (["ping", "127.0.0.1", "--count", "1", "--timeout", "10ms"], ["scipy", "altair", "polars"]),
-        (["--help"], ["scipy", "altair", "polars", "pydantic", "numpy"]),
+        (["send", "none", "127.0.0.1:1", "--insecure"], ["scipy", "altair", "polars", "numpy"]),
+        (["recv", "--keys", "--trusted", "/none"], ["scipy", "altair", "polars", "numpy"]),
+        (
+            ["--help"],
+            [
+                "scipy",
+                "altair",
+                "polars",
+                "pydantic",
+                "numpy",
+                "rich",
+                "longfat._native",
+                "longfat.cli.commands.run",
+            ],
+        ),
     ],
 )
 def test_light_commands_import_little(words: list[str], absent: list[str]) -> None:

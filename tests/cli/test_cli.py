@@ -270,6 +270,13 @@ def test_each_command_has_one_sentence_and_two_examples(name: str) -> None:
         command.make_context(first, rest)
 
 
+def test_the_list_of_commands_has_their_sentences(cli: Cli) -> None:
+    shown = " ".join(cli("--help").stdout.split())
+    for name, found in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        sentence = " ".join(str(found.help).partition("\n\n")[0].split())
+        assert f" {name} {sentence}" in shown
+
+
 @pytest.mark.parametrize("name", sorted(_commands()))
 def test_each_option_has_a_noun_phrase(name: str) -> None:
     for option in _commands()[name].params:

@@ -1,78 +1,92 @@
-"""The list of commands. A new command is a module in `commands` and one entry here."""
+"""The list of commands. A new command is a module in `commands` and one entry here.
+
+The sentences are those of the commands' help, so that `longfat --help` imports no command.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import UserDict
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
-from longfat.cli.commands import (
-    chart,
-    check,
-    clean,
-    demo,
-    diagnose,
-    doctor,
-    echo,
-    key,
-    mptcp,
-    net,
-    packetdrill,
-    path,
-    ping,
-    predict,
-    recv,
-    relay,
-    run,
-    schema,
-    send,
-    shell,
-    trace,
-    transact,
-)
-from longfat.cli.commands import list as list_
-from longfat.cli.commands import open as open_
-
-_GROUPS: dict[str, Sequence[Callable[..., None]]] = {
-    "Studies": (
-        demo.demo,
-        run.run,
-        list_.list_,
-        schema.schema,
-        chart.chart,
-        open_.open_,
-        trace.trace,
-        predict.predict,
-        packetdrill.packetdrill,
-    ),
-    "Real paths": (
-        send.send,
-        recv.recv,
-        key.key,
-        ping.ping,
-        transact.transact,
-        echo.echo,
-        path.path,
-        diagnose.diagnose,
-        mptcp.mptcp,
-    ),
-    "Emulation": (shell.shell, relay.relay, check.check),
-    "Machine": (doctor.doctor, clean.clean),
+_GROUPS = {
+    "Studies": {
+        "demo": "Answer one question by simulation, then move a real file.",
+        "run": "Run studies and check their claims; resume an interrupted run.",
+        "list": "List what study files can use: studies, protocols, keys, metrics.",
+        "schema": "Print the JSON Schema of study files, for editors.",
+        "chart": "Draw a metric of a run with its confidence intervals.",
+        "open": "Show an index of all runs, or the report of one run, in a browser.",
+        "trace": "Draw one trial: windows, RTTs, queues, segments or packets.",
+        "predict": "Predict the duration of a transfer from latency and bandwidth.",
+        "packetdrill": "Run packetdrill scripts against longfat's TCP.",
+    },
+    "Real paths": {
+        "send": "Send files, encrypted, to longfat recv; resume interrupted transfers.",
+        "recv": "Receive files from longfat send until Ctrl-C; print the command that sends, with a one-time code.",
+        "key": "Print this user's public key for send and recv --keys; create it if there is none.",
+        "ping": "Measure round-trip times by packet size (Linux).",
+        "transact": "Measure request-reply transactions with longfat echo (Linux).",
+        "echo": "Answer longfat ping and longfat transact until Ctrl-C (Linux).",
+        "path": "Measure latency and bandwidth of each link to a host (Linux).",
+        "diagnose": "Find what limits TCP to a host: bandwidth, window, loss or latency (Linux).",
+        "mptcp": "Manage the paths of MPTCP connections until Ctrl-C (Linux, root).",
+    },
+    "Emulation": {
+        "shell": "Run a command, or your shell, behind an emulated path (Linux).",
+        "relay": "Relay UDP datagrams over an emulated path until Ctrl-C.",
+        "check": "Measure the paths of a study as this machine emulates them (Linux).",
+        "net": "Emulate the network of a study, with a prompt for commands at its hosts (Linux).",
+    },
+    "Machine": {
+        "doctor": "Check what this machine supports, and print fixes for the rest.",
+        "clean": "Stop processes that outlived their emulated network.",
+    },
 }
-_TAKES_A_COMMAND = (shell.shell,)
+_MODULES = {name: f"longfat.cli.commands.{name}" for names in _GROUPS.values() for name in names}
+_TAKES_A_COMMAND = ("shell",)
 """Commands whose arguments are a command line with its own options."""
+
+
+class _Commands(UserDict[str, Any]):
+    """The commands by name. Looking one up imports its module."""
+
+    def __getitem__(self, name: str) -> Any:
+        if self.data[name] is None:
+            self.data[name] = _loaded(name)
+        return self.data[name]
 
 
 class _Grouped(TyperGroup):
     """Lists the commands by group, each with the first sentence of its help."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Commands(dict.fromkeys(_MODULES))
+
     def format_commands(self, _context: Any, formatter: Any) -> None:
-        for group in _GROUPS:
-            members = [one for one in self.commands.values() if getattr(one, "rich_help_panel", "") == group]
+        for group, sentences in _GROUPS.items():
             with formatter.section(group):
-                formatter.write_dl([(one.name, str(one.help).partition("\n\n")[0]) for one in members])
+                formatter.write_dl(list(sentences.items()))
+
+
+def _loaded(name: str) -> Any:
+    """Returns a command. Its module has a function, or an app of several commands, of its name."""
+    module = import_module(_MODULES[name])
+    command: Any = getattr(module, name, None) or getattr(module, f"{name}_")
+    if isinstance(command, typer.Typer):
+        made: Any = typer.main.get_group(command)
+        made.name = name
+    else:
+        alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+        settings = {"allow_interspersed_args": name not in _TAKES_A_COMMAND}
+        alone.command(name, context_settings=settings)(command)
+        made = typer.main.get_command(alone)
+    made.rich_help_panel = next(group for group, names in _GROUPS.items() if name in names)
+    return made
 
 
 app = typer.Typer(
@@ -99,13 +113,3 @@ def _options(
     ] = False,
 ) -> None:
     del version  # its callback has printed it
-
-
-for _group, _commands in _GROUPS.items():
-    for _command in _commands:
-        app.command(
-            _command.__name__.rstrip("_"),
-            rich_help_panel=_group,
-            context_settings={"allow_interspersed_args": _command not in _TAKES_A_COMMAND},
-        )(_command)
-app.add_typer(net.net, name="net", rich_help_panel="Emulation")
