@@ -1,5 +1,5 @@
 //! Measures the accuracy and speed of emulated networks on this machine: `cargo run --release -p longfat-emulation
-//! --example fidelity [delay] [speed] [rate] [loss] [tcp] [hops]`.
+//! --example fidelity [delay] [load] [speed] [rate] [loss] [tcp] [hops]`.
 //!
 //! The load is printed with the figures, which depend on it.
 
@@ -23,6 +23,7 @@ mod linux {
     use std::io::{ErrorKind, Read, Write};
     use std::mem::MaybeUninit;
     use std::net::{SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
     use emulation::{Emulation, EmulationOptions};
@@ -45,8 +46,9 @@ mod linux {
         // The measuring thread must not wait for other threads.
         socket::wait::sharpen_timers();
         socket::wait::raise_priority();
-        let parts: [(&str, Part); 6] = [
+        let parts: [(&str, Part); 7] = [
             ("delay", delay),
+            ("load", load),
             ("speed", speed),
             ("rate", rate),
             ("loss", loss),
@@ -89,7 +91,7 @@ mod linux {
         for millis in [1_u32, 10, 50] {
             let emulation = emulate(&format!(r#"{{"delay": "{millis}ms"}}"#))?;
             let mut trips = round_trips(&emulation, millis)?;
-            let mut ways = one_way(&emulation, millis)?;
+            let mut ways = one_way(&emulation, millis, SPARSE)?;
             trips.sort_by(f64::total_cmp);
             ways.sort_by(f64::total_cmp);
             let report = emulation.report();
@@ -134,14 +136,61 @@ mod linux {
         Ok(added)
     }
 
-    fn one_way(emulation: &Emulation, millis: u32) -> Result<Vec<f64>, Box<dyn Error>> {
+    /// The time added to the one-way delay at 10,000 packets/s, also while one processor computes.
+    fn load() -> Outcome {
+        for busy in [0, 1] {
+            let over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                for _ in 0..busy {
+                    scope.spawn(|| {
+                        while !over.load(Ordering::Relaxed) {
+                            std::hint::spin_loop();
+                        }
+                    });
+                }
+                let measured = emulate(r#"{"delay": "10ms"}"#).and_then(|emulation| -> Result<_, Box<dyn Error>> {
+                    let ways = one_way(&emulation, 10, DENSE)?;
+                    Ok((ways, emulation.report().real_time))
+                });
+                over.store(true, Ordering::Relaxed);
+                let (mut ways, real_time) = measured?;
+                ways.sort_by(f64::total_cmp);
+                println!(
+                    "delay 10 ms, {} packets at 10,000/s, {busy} busy: one way +{:.0} µs p50, +{:.0} µs p90, +{:.0} µs p99, \
+                     +{:.0} µs p99.9; real-time {real_time}",
+                    ways.len(),
+                    quantile(&ways, 0.5),
+                    quantile(&ways, 0.9),
+                    quantile(&ways, 0.99),
+                    quantile(&ways, 0.999),
+                );
+                Outcome::Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Packets and seconds between two of them.
+    struct Pings {
+        packets: u64,
+        interval: f64,
+    }
+
+    const SPARSE: Pings = Pings {
+        packets: 2000,
+        interval: 1e-3,
+    };
+    const DENSE: Pings = Pings {
+        packets: 100_000,
+        interval: 1e-4,
+    };
+
+    fn one_way(emulation: &Emulation, millis: u32, pings: Pings) -> Result<Vec<f64>, Box<dyn Error>> {
         let receiver = emulation.in_host(FAR, || Datagrams::bind(SocketAddr::from(([0, 0, 0, 0], 9))))?;
         let sender = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0"))?;
         sender.connect((emulation.host_address(FAR), 9))?;
         let (mut added, mut inbox) = (Vec::new(), Inbox::new(32));
-        for number in 0..2000_u64 {
-            sender.send(&wall().to_be_bytes())?;
-            std::thread::sleep(Duration::from_micros(500 + number * 7 % 1000));
+        let mut take = |added: &mut Vec<f64>| -> Outcome {
             while receiver.receive(&mut inbox)? > 0 {
                 for train in inbox.trains() {
                     for datagram in train.datagrams() {
@@ -151,7 +200,20 @@ mod linux {
                     }
                 }
             }
+            Ok(())
+        };
+        let start = Instant::now();
+        for number in 0..pings.packets {
+            // Not in step with any clock tick.
+            let due = (number as f64 + (number * 7 % 10) as f64 / 20.0) * pings.interval;
+            while start.elapsed().as_secs_f64() < due {
+                std::thread::sleep(Duration::from_secs_f64(pings.interval / 2.0));
+            }
+            sender.send(&wall().to_be_bytes())?;
+            take(&mut added)?;
         }
+        std::thread::sleep(Duration::from_millis(u64::from(millis) + 100));
+        take(&mut added)?;
         Ok(added)
     }
 
@@ -165,13 +227,13 @@ mod linux {
         let receiver = emulation.in_host(FAR, || Datagrams::bind(SocketAddr::from(([0, 0, 0, 0], 9))))?;
         let sender = emulation.in_host(NEAR, || Datagrams::bind(SocketAddr::from(([0, 0, 0, 0], 0))))?;
         let to = Peer::new(SocketAddrV4::new(emulation.host_address(FAR), 9).into());
-        let done = std::sync::atomic::AtomicBool::new(false);
+        let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let counting = scope.spawn(|| {
                 socket::wait::raise_priority();
                 let (mut arrived, mut inbox) = (0_u64, Inbox::new(32));
                 let mut last = Instant::now();
-                while !done.load(std::sync::atomic::Ordering::Relaxed)
+                while !done.load(Ordering::Relaxed)
                     || last.elapsed() < Duration::from_millis(300)
                 {
                     socket::wait::wait(receiver.socket(), false, foundation::Duration::from_millis(20));
@@ -194,7 +256,7 @@ mod linux {
                 }
                 std::thread::sleep(Duration::from_micros(100));
             }
-            done.store(true, std::sync::atomic::Ordering::Relaxed);
+            done.store(true, Ordering::Relaxed);
             Ok((sent, counting.join().map_err(|_| "the receiver panicked")?))
         })
     }
