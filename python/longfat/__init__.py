@@ -40,9 +40,12 @@ if TYPE_CHECKING:
     from longfat.api.transfers import Receiver, SentFiles, receive, send
     from longfat.api.trials import TransferError, Trial, simulate
     from longfat.controllers import Acknowledgement, CongestionController, Loss
+    from longfat.policies import Join, PathPolicy
     from longfat.presentation.displayed_run import Run
+    from longfat.queues import QueueDiscipline
     from longfat.results import Cell, CellResult, Interval, RunResult, Verdict
     from longfat.runner import load_run
+    from longfat.schedulers import Scheduler
     from longfat.study import Claim, Study, StudyError, load_study
     from longfat.study.tables import (
         Arq,
@@ -69,18 +72,22 @@ __all__ = [
     "Diagnosis",
     "GoBackN",
     "Interval",
+    "Join",
     "Loss",
     "MeasuredPath",
     "MeasuredTransactions",
     "Mptcp",
     "Path",
+    "PathPolicy",
     "PredictedTime",
     "Protocol",
+    "QueueDiscipline",
     "Receiver",
     "Relay",
     "RoundTrips",
     "Run",
     "RunResult",
+    "Scheduler",
     "ScriptResults",
     "SelectiveRepeat",
     "SentFiles",
@@ -136,6 +143,9 @@ _MODULES = {
     "api.traces": "Traces trace",
     "api.trials": "Trial TransferError simulate",
     "controllers": "Acknowledgement CongestionController Loss",
+    "policies": "Join PathPolicy",
+    "queues": "QueueDiscipline",
+    "schedulers": "Scheduler",
     "presentation.displayed_run": "Run",
     "results": "Cell CellResult Interval RunResult Verdict",
     "runner": "load_run",

@@ -484,3 +484,251 @@ def echo(options_json: str, on_progress: Callable[[str], object]) -> str:
     `on_progress` is first called with the address (`listening`, `note`), then ten times a second with the
     counters.
     """
+
+class Subflow:
+    """A usable subflow of a Multipath TCP connection. Times in seconds, sizes in bytes of payload."""
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        path: int = 0,
+        srtt: float = 0.0,
+        rtt_variation: float = 0.0,
+        base_rtt: float = 0.0,
+        latest_rtt: float = 0.0,
+        window: int = 0,
+        in_flight: int = 0,
+        queued: int = 0,
+        segment: int = 1460,
+        room: bool = True,
+        backup: bool = False,
+        timeouts: int = 0,
+    ) -> None: ...
+    @property
+    def number(self) -> int:
+        """Number in the connection."""
+    @property
+    def path(self) -> int:
+        """Number of the path."""
+    @property
+    def srtt(self) -> float:
+        """Smoothed RTT; 0 before the first sample."""
+    @property
+    def rtt_variation(self) -> float:
+        """Mean deviation of the RTT."""
+    @property
+    def base_rtt(self) -> float:
+        """Minimum RTT; 0 before the first sample."""
+    @property
+    def latest_rtt(self) -> float:
+        """Latest RTT sample; 0 before the first."""
+    @property
+    def window(self) -> int:
+        """Congestion window."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes in flight."""
+    @property
+    def queued(self) -> int:
+        """Bytes assigned to it and not sent."""
+    @property
+    def segment(self) -> int:
+        """Bytes of a full segment."""
+    @property
+    def room(self) -> bool:
+        """Whether a full segment would leave at once: windows and pacer allow it, and its queue is empty."""
+    @property
+    def backup(self) -> bool:
+        """Whether either end marked it as a backup."""
+    @property
+    def timeouts(self) -> int:
+        """Consecutive timeouts without an acknowledgement."""
+
+class DataView:
+    """The data that a Multipath TCP connection has to send, in bytes."""
+
+    def __init__(
+        self, *, unsent: int, in_flight: int = 0, window: int = 0, reinjection: bool = False
+    ) -> None: ...
+    @property
+    def unsent(self) -> int:
+        """Bytes written and not scheduled."""
+    @property
+    def in_flight(self) -> int:
+        """Bytes scheduled and not covered by a DATA_ACK."""
+    @property
+    def window(self) -> int:
+        """Free bytes of the peer's receive window (RFC 8684, section 3.3.1)."""
+    @property
+    def reinjection(self) -> bool:
+        """Whether the segment is a reinjection from a subflow that is not in the list."""
+
+class HostPath:
+    """A path from one host to another, over all connections of the host. Times in seconds, sizes in bytes."""
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        base_rtt: float = 0.0,
+        rtt: float = 0.0,
+        usual_rtt: float = 0.0,
+        rate: float = 0.0,
+        loss: float = 0.0,
+        unfinished: int = 0,
+        acknowledged: int = 0,
+        lost: int = 0,
+        subflows: int = 0,
+    ) -> None: ...
+    @property
+    def number(self) -> int:
+        """Number of the path, from 0."""
+    @property
+    def base_rtt(self) -> float:
+        """RTT without queues: configured, or the smallest sample; 0 if unknown."""
+    @property
+    def rtt(self) -> float:
+        """Latest RTT sample of the host; `base_rtt` before the first."""
+    @property
+    def usual_rtt(self) -> float:
+        """Average RTT that includes queues but hardly the delays of ACKs."""
+    @property
+    def rate(self) -> float:
+        """Highest recent rate of acknowledgements in bit/s; 0 before the first."""
+    @property
+    def loss(self) -> float:
+        """Recent share of lost segments, 0 to 1."""
+    @property
+    def unfinished(self) -> int:
+        """Bytes assigned to the path and not acknowledged."""
+    @property
+    def acknowledged(self) -> int:
+        """Total bytes acknowledged."""
+    @property
+    def lost(self) -> int:
+        """Total segments lost."""
+    @property
+    def subflows(self) -> int:
+        """Open subflows."""
+
+class Host:
+    """The paths from one host to another at the time of a call."""
+
+    def __init__(self, *, paths: list[HostPath], opened: int = 0) -> None: ...
+    @property
+    def paths(self) -> list[HostPath]:
+        """The paths in the order of their numbers."""
+    @property
+    def opened(self) -> int:
+        """Connections opened so far, for policies that take paths in turn."""
+
+class Join:
+    """A further subflow, opened as soon as possible or after a number of acknowledged bytes or a time in s.
+
+    Both count from the moment when the connection can have further subflows. Raises ValueError for both.
+    """
+
+    def __init__(
+        self,
+        path: HostPath,
+        *,
+        after_bytes: int | None = None,
+        after_time: float | None = None,
+        backup: bool = False,
+    ) -> None: ...
+    @property
+    def path(self) -> HostPath:
+        """Path of the subflow."""
+    @property
+    def after_bytes(self) -> int | None:
+        """Acknowledged bytes after which it opens."""
+    @property
+    def after_time(self) -> float | None:
+        """Time in s after which it opens."""
+    @property
+    def backup(self) -> bool:
+        """Whether it is a backup."""
+
+class Progress:
+    """The progress of a Multipath TCP connection."""
+
+    def __init__(
+        self, *, acknowledged: int, backlog: int = 0, age: float = 0.0, paths: Sequence[int] = ()
+    ) -> None: ...
+    @property
+    def acknowledged(self) -> int:
+        """Bytes covered by DATA_ACKs."""
+    @property
+    def backlog(self) -> int:
+        """Bytes written and not acknowledged."""
+    @property
+    def age(self) -> float:
+        """Time since the connection was opened, in s."""
+    @property
+    def paths(self) -> list[int]:
+        """Numbers of the paths with an open or planned subflow."""
+
+class Packet:
+    """A packet in a queue. Times in seconds, sizes in bytes on the wire."""
+
+    def __init__(
+        self,
+        *,
+        number: int,
+        size: int = 1500,
+        since: float = 0.0,
+        route: int = 0,
+        flow: int = 0,
+        ecn: bool = False,
+    ) -> None: ...
+    @property
+    def number(self) -> int:
+        """Number of the packet at this queue, from 0."""
+    @property
+    def size(self) -> int:
+        """Bytes on the wire."""
+    @property
+    def since(self) -> float:
+        """Time of joining the queue."""
+    @property
+    def route(self) -> int:
+        """Number of the route; flows are distinguished by `route` and `flow`."""
+    @property
+    def flow(self) -> int:
+        """Number of the flow on its route."""
+    @property
+    def ecn(self) -> bool:
+        """Whether the packet is ECN-capable."""
+
+class Arrival:
+    """The arrival of a packet at a queue."""
+
+    def __init__(
+        self,
+        *,
+        now: float,
+        packet: Packet,
+        packets: int = 0,
+        bytes: int = 0,  # noqa: A002 - as the facts are called
+        fits: bool = True,
+        free_at: float = 0.0,
+    ) -> None: ...
+    @property
+    def now(self) -> float:
+        """Time of the arrival."""
+    @property
+    def packet(self) -> Packet:
+        """The arriving packet."""
+    @property
+    def packets(self) -> int:
+        """Packets in the queue, the one in transmission included and the arriving one not."""
+    @property
+    def bytes(self) -> int:
+        """Bytes of these packets."""
+    @property
+    def fits(self) -> bool:
+        """Whether the queue with the arriving packet stays within its limit."""
+    @property
+    def free_at(self) -> float:
+        """End of the current transmission, or of the last one if the link is idle."""

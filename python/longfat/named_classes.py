@@ -15,7 +15,7 @@ from typing import Any
 
 SEPARATOR = ":"
 FILE_SUFFIX = ".py"
-CLASS_KEYS = ("congestion", "kind")
+CLASS_KEYS = ("congestion", "scheduler", "policy", "queue", "kind")
 """Keys of a specification whose value may name a class."""
 INTERACTIVE = "__main__"
 """The module of classes defined in a notebook or an interpreter."""

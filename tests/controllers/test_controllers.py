@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import longfat
-from longfat import controllers
+from longfat import extensions
 from longfat.presentation import formatting
 from longfat.results import Cell
 from longfat.runner.trial import trial_key
@@ -127,7 +127,7 @@ def on_timeout(self, now, in_flight):
 """,
     )
     trial = _run(mine, loss="1%")
-    seen = controllers.load(mine).seen  # type: ignore[attr-defined]
+    seen = extensions.load("CongestionController", mine).seen
     assert sum(ack.bytes for ack in seen) >= 2_000_000
     assert seen[-1].now == pytest.approx(trial.completion_s, rel=0.05)
     assert [ack.now for ack in seen] == sorted(ack.now for ack in seen)
@@ -303,7 +303,9 @@ def test_metrics_of_a_trace_are_the_controllers(tmp_path: Path) -> None:
     mine = _write(
         tmp_path, MINE + "\ndef metrics(self):\n    return {'packets': self.window / self.segment}\n"
     )
-    assert controllers.load(mine)._make(1000, None, {}).metrics() == {"packets": 20}
+    assert extensions.load("CongestionController", mine)._make(1000, None, settings={}).metrics() == {
+        "packets": 20
+    }
 
 
 def test_a_mark_is_a_loss_of_no_bytes() -> None:

@@ -29,6 +29,9 @@ QUANTITIES = {
     "100pkt": "packets or size",
     "1000/s": "frequency",
     "aimd.py:Aimd": "Python class",
+    "fastest.py:Fastest": "Python class",
+    "nearest.py:Nearest": "Python class",
+    "red.py:Red": "Python class",
     "object": "table",
 }
 """The first example of each quantity's schema, and the name that the reference gives the quantity."""

@@ -27,7 +27,7 @@ from longfat.study.plain import HasSettings
 
 '''
 _PLAIN = {"string": "str", "integer": "SupportsIndex", "number": "float", "boolean": "bool", "null": "None"}
-_CLASSES = ("CongestionControl",)
+_CLASSES = ("CongestionControl", "Queue", "Policy", "Scheduler")
 """Definitions whose kind may also be a Python class."""
 _WIDTH = 104
 

@@ -1,7 +1,7 @@
 //! Options of an emulation.
 
 use foundation::{Problem, Streams};
-use network::Topology;
+use network::{QueueConfig, Topology};
 
 use crate::address::MOST_HOSTS;
 use crate::error::Error;
@@ -50,6 +50,19 @@ impl EmulationOptions {
             return wrong(
                 "mtu",
                 format!("{} is out of range: allowed: 68 to 65535 bytes", self.mtu),
+            );
+        }
+        let external = |queue: &QueueConfig| matches!(queue, QueueConfig::External(_));
+        if let Some(link) = self
+            .topology
+            .links()
+            .iter()
+            .find(|link| external(&link.spec.queue))
+        {
+            let name = link.spec.queue.kind();
+            return wrong(
+                "queue",
+                format!("{name:?} runs in simulations and relays only: use a built-in kind"),
             );
         }
         Ok(())

@@ -154,6 +154,10 @@ impl Body for IpPacket {
         self.has_valid_checksum = false;
     }
 
+    fn is_ecn_capable(&self) -> bool {
+        self.bytes[1] & CE != 0
+    }
+
     fn mark_congestion_experienced(&mut self) -> bool {
         let service = self.bytes[1];
         match service & CE {
@@ -211,6 +215,7 @@ mod tests {
         for service in 0..=255_u8 {
             let mut marked = packet(service, [0; 4]);
             let capable = service & CE != 0;
+            assert_eq!(marked.is_ecn_capable(), capable, "{service:#x}");
             assert_eq!(marked.mark_congestion_experienced(), capable, "{service:#x}");
             let expected = if capable { service | CE } else { service };
             assert_eq!(marked.bytes()[1], expected);

@@ -108,7 +108,7 @@ impl Layout {
             rate_bps: rate(&link.spec.capacity),
             delay_s: link.spec.delay.as_secs_f64(),
             loss: link.spec.loss.clone(),
-            queue: link.spec.queue,
+            queue: link.spec.queue.clone(),
             is_steady: is_steady(&link.spec),
         });
         Ok(Self {

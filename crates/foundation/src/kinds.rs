@@ -25,7 +25,12 @@ pub trait Kinds: Sized {
     const KINDS: &'static [&'static str];
 
     /// Reads the keys of a kind; `None` if the kind is unknown.
-    fn from_keys(kind: &str, keys: Value) -> Option<Result<Self, Problem>>;
+    fn from_keys(kind: &str, keys: Map<String, Value>) -> Option<Result<Self, Problem>>;
+
+    /// Returns the JSON Schemas of kinds from outside of the crate, if any are allowed.
+    fn external_schemas() -> Vec<Value> {
+        Vec::new()
+    }
 }
 
 /// Settings written as text or as a table in study files.
@@ -44,11 +49,14 @@ pub trait Written: Sized {
 
 /// Declares an enum of kinds, each with a settings type of the same name that implements the trait `$settings`:
 /// `"name" => Type in file`. Declares the file as a module and exports the type, whose doc comment is the help for users.
+///
+/// With `+ External(Type)` names with a [`SEPARATOR`](crate::extension::SEPARATOR) are kinds of that type, which has the
+/// interface of [`Configured`](crate::extension::Configured) and implements `$settings` too.
 #[macro_export]
 macro_rules! kinds {
     (
         $(#[$attribute:meta])*
-        pub enum $name:ident: $settings:ident {
+        pub enum $name:ident: $settings:ident $(+ External($external:ty))? {
             $($key:literal => $kind:ident $(in $file:ident)?,)+
         }
     ) => {
@@ -59,6 +67,7 @@ macro_rules! kinds {
         $(#[$attribute])*
         pub enum $name {
             $(#[serde(rename = $key)] $kind($kind),)+
+            $(#[serde(skip)] #[schemars(skip)] External($external),)?
         }
 
         impl $name {
@@ -67,15 +76,17 @@ macro_rules! kinds {
 
             /// Returns the name of the kind.
             #[must_use]
-            pub const fn kind(&self) -> &'static str {
+            pub fn kind(&self) -> &str {
                 match self {
                     $(Self::$kind(_) => $key,)+
+                    $(Self::External(external) => <$external>::name(external),)?
                 }
             }
 
             fn settings(&self) -> &dyn $settings {
                 match self {
                     $(Self::$kind(settings) => settings,)+
+                    $(Self::External(external) => ::std::borrow::Borrow::<$external>::borrow(external),)?
                 }
             }
 
@@ -83,6 +94,7 @@ macro_rules! kinds {
             fn settings_mut(&mut self) -> &mut dyn $settings {
                 match self {
                     $(Self::$kind(settings) => settings,)+
+                    $(Self::External(external) => ::std::borrow::BorrowMut::<$external>::borrow_mut(external),)?
                 }
             }
         }
@@ -90,12 +102,22 @@ macro_rules! kinds {
         impl $crate::kinds::Kinds for $name {
             const KINDS: &'static [&'static str] = Self::KINDS;
 
-            fn from_keys(kind: &str, keys: ::serde_json::Value) -> Option<Result<Self, $crate::Problem>> {
+            fn from_keys(
+                kind: &str,
+                keys: ::serde_json::Map<String, ::serde_json::Value>,
+            ) -> Option<Result<Self, $crate::Problem>> {
                 Some(match kind {
-                    $($key => $crate::reading::read_value(keys).map(Self::$kind),)+
+                    $($key => $crate::reading::read_value(::serde_json::Value::Object(keys)).map(Self::$kind),)+
+                    $(_ if $crate::extension::is_external(kind) => {
+                        <$external>::external(kind, &keys).map(Self::External)
+                    })?
                     _ => return None,
                 })
             }
+
+            $(fn external_schemas() -> Vec<::serde_json::Value> {
+                <$external>::schemas().into()
+            })?
         }
 
         impl<'de> ::serde::Deserialize<'de> for $name {
@@ -134,7 +156,7 @@ pub fn deserialize<'de, T: Written, D: Deserializer<'de>>(deserializer: D) -> Re
 
 /// Returns a kind with the defaults of all keys; `None` if it is unknown or has required keys.
 pub fn from_kind<T: Kinds>(kind: &str) -> Option<T> {
-    T::from_keys(kind, Value::Object(Map::new()))?.ok()
+    T::from_keys(kind, Map::new())?.ok()
 }
 
 /// Reads a table with the key [`KIND`].
@@ -149,7 +171,7 @@ pub fn from_table<T: Kinds>(mut table: Map<String, Value>) -> Result<T, Problem>
         Some(other) => return Err(problem(format!("{other} is not a kind: "))),
         None => return Err(problem("the key is missing: ".into())),
     };
-    T::from_keys(&kind, Value::Object(table)).unwrap_or_else(|| {
+    T::from_keys(&kind, table).unwrap_or_else(|| {
         let near = nearest(&kind, T::KINDS.iter().copied());
         let hint = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
         Err(problem(format!("{kind:?} is not known: {hint}")))

@@ -5,6 +5,7 @@
 
 pub mod checksum;
 pub mod duration_histogram;
+pub mod extension;
 pub mod icmp;
 pub mod kinds;
 mod omit_unset;

@@ -74,6 +74,11 @@ pub trait Body: Clone {
         false
     }
 
+    /// Returns whether the ECN field is ECT(0), ECT(1) or CE.
+    fn is_ecn_capable(&self) -> bool {
+        false
+    }
+
     /// Returns the flow number of the body among the flows of its route. Flow queues distinguish flows by route and this
     /// number, which need not be uniformly distributed.
     fn flow(&self) -> u64 {

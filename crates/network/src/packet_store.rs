@@ -126,6 +126,14 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         })
     }
 
+    /// Returns whether a packet is ECN-capable.
+    pub(crate) fn is_ecn_capable(&self, ticket: Ticket) -> bool {
+        let stored = &self.slots[ticket.slot as usize];
+        stored
+            .as_ref()
+            .is_some_and(|stored| stored.packet.body.is_ecn_capable())
+    }
+
     /// Marks a packet with ECN CE. Returns whether it is ECN-capable.
     pub(crate) fn mark(&mut self, ticket: Ticket) -> bool {
         let stored = &mut self.slots[ticket.slot as usize];

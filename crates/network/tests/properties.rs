@@ -240,12 +240,22 @@ fn chain(links: &[LinkSpec], seed: u64) -> NetworkBuilder {
 #[test]
 fn strategies_cover_every_discipline_and_loss_model() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let mut draw = || registered().new_tree(&mut runner).unwrap().current().kind();
-    let kinds: std::collections::BTreeSet<&str> = (0..500).map(|_| draw()).collect();
-    assert_eq!(kinds, QueueConfig::KINDS.iter().copied().collect());
-    let mut draw = || loss().new_tree(&mut runner).unwrap().current().kind();
-    let kinds: std::collections::BTreeSet<&str> = (0..500).map(|_| draw()).collect();
-    assert_eq!(kinds, LossConfig::KINDS.iter().copied().collect());
+    let mut draw = || {
+        registered()
+            .new_tree(&mut runner)
+            .unwrap()
+            .current()
+            .kind()
+            .to_owned()
+    };
+    let kinds: std::collections::BTreeSet<String> = (0..500).map(|_| draw()).collect();
+    assert_eq!(
+        kinds,
+        QueueConfig::KINDS.iter().map(ToString::to_string).collect()
+    );
+    let mut draw = || loss().new_tree(&mut runner).unwrap().current().kind().to_owned();
+    let kinds: std::collections::BTreeSet<String> = (0..500).map(|_| draw()).collect();
+    assert_eq!(kinds, LossConfig::KINDS.iter().map(ToString::to_string).collect());
 }
 
 proptest! {

@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use simulation::trial::{TrialError, run};
 
 use crate::calls::wrong;
-use crate::controllers::guarded;
+use crate::classes::guarded;
 use crate::trials::{Cancel, spec};
 
 /// Simulates trials with these numbers. Returns the results of all trials, or of the first ones if `cancel` stops it:

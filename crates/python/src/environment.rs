@@ -10,7 +10,7 @@ use simulation::environment::{Action, Environment};
 use simulation::steering::Account;
 
 use crate::calls::wrong;
-use crate::controllers::guarded;
+use crate::classes::guarded;
 use crate::trials::spec;
 
 /// Numbers for each agent: window in bytes, and rate in bit/s (0 for none).

@@ -7,7 +7,7 @@ mod batch;
 mod calls;
 #[cfg(target_os = "linux")]
 mod check;
-mod controllers;
+mod classes;
 mod credentials;
 mod environment;
 #[cfg(target_os = "linux")]
@@ -43,7 +43,13 @@ mod _native {
     #[pymodule_export]
     use super::check::{capacity, check_path, checked_paths};
     #[pymodule_export]
-    use super::controllers::{Acknowledgement, Loss};
+    use super::classes::controllers::{Acknowledgement, Loss};
+    #[pymodule_export]
+    use super::classes::policies::{Host, HostPath, Join, Progress};
+    #[pymodule_export]
+    use super::classes::queues::{Arrival, Packet};
+    #[pymodule_export]
+    use super::classes::schedulers::{DataView, Subflow};
     #[pymodule_export]
     use super::credentials::{
         check_code, check_public_key, count_trusted, new_code, new_identity, public_key,
@@ -88,7 +94,7 @@ mod _native {
     /// Importing the module lets studies name Python classes.
     #[pymodule_init]
     fn init(_module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
-        super::controllers::install();
+        super::classes::install();
         Ok(())
     }
 }

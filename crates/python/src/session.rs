@@ -11,7 +11,7 @@ use simulation::session::Session as Inner;
 use transport::congestion::CongestionConfig;
 
 use crate::calls::{json, wrong};
-use crate::controllers::guarded;
+use crate::classes::guarded;
 use crate::trials::spec;
 
 /// A simulated trial that advances in steps. Documented in the stub.

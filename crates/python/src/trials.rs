@@ -21,7 +21,7 @@ use simulation::trace::{Recorder, pcapng};
 use simulation::trial::{TrialError, run, run_watched};
 
 use crate::calls::{self, json, wrong};
-use crate::controllers::guarded;
+use crate::classes::guarded;
 
 pyo3::create_exception!(
     _native,

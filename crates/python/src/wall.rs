@@ -20,7 +20,7 @@ use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
 
 use crate::calls::{Callback, json as text_of, without_number, wrong};
-use crate::controllers::guarded;
+use crate::classes::guarded;
 use crate::credentials::protection;
 use crate::trials::spec;
 
@@ -387,12 +387,15 @@ pub fn relay(
     let result = if callback.report(&listening).is_break() {
         Ok(RelayReport::default())
     } else {
-        py.detach(|| {
-            relay.run(&mut |report| {
-                last.clone_from(report);
-                callback.report(&relayed_json(report))
+        let ran = py.detach(|| {
+            guarded(|| {
+                relay.run(&mut |report| {
+                    last.clone_from(report);
+                    callback.report(&relayed_json(report))
+                })
             })
-        })
+        });
+        ran.map_err(wrong)?
     };
     // Ctrl-C is the regular way to stop a relay, so the counters are returned.
     let (report, interrupted) = callback.finish_or_interrupted(py, result.map_err(raised))?;

@@ -27,6 +27,15 @@ impl Body for Parcel {
         self.corrupt = true;
     }
 
+    fn is_ecn_capable(&self) -> bool {
+        match &self.content {
+            Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => {
+                segment.ecn != Ecn::NotEct
+            }
+            _ => false,
+        }
+    }
+
     fn mark_congestion_experienced(&mut self) -> bool {
         match &mut self.content {
             Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. })

@@ -35,7 +35,7 @@ class PathKeys(TypedDict, total=False):
     unlimited."""
     preset: Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]
     """Preset with typical values, which other keys override; default: none."""
-    queue: str | PathQueueKeys | HasSettings
+    queue: str | PathQueueKeys | HasSettings | type[Any]
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
     rate: str
@@ -74,7 +74,7 @@ class PathHopKeys(TypedDict, total=False):
     unlimited."""
     preset: Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]
     """Preset with typical values, which other keys override; default: none."""
-    queue: str | PathQueueKeys | HasSettings
+    queue: str | PathQueueKeys | HasSettings | type[Any]
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
     rate: str
@@ -136,6 +136,7 @@ class PathQueueKeys(TypedDict, total=False):
         | Literal["codel"]
         | Literal["fq-codel"]
         | Literal["pie"]
+        | str
     )
     limit: str
     """Limit in packets or bytes, the packet in transmission included; default "1000pkt"."""
@@ -214,7 +215,7 @@ class PathLinkKeys(TypedDict, total=False):
     mtu: str
     """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
     unlimited."""
-    queue: str | PathQueueKeys | HasSettings
+    queue: str | PathQueueKeys | HasSettings | type[Any]
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
     rate: str
@@ -301,7 +302,7 @@ TopologyFreeLinkKeys = TypedDict(
         "mtu": "str",
         "name": "str",
         "preset": 'Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]',
-        "queue": "str | PathQueueKeys | HasSettings",
+        "queue": "str | PathQueueKeys | HasSettings | type[Any]",
         "rate": "str",
         "reorder": "PathReorderKeys | HasSettings",
         "reverse": "PathLinkKeys | HasSettings",
@@ -578,11 +579,7 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     penalisation: bool
     """With opportunistic_retransmission: reduce the window of the subflow that carried that data, as after
     a congestion mark. Default: false."""
-    policy: (
-        Literal["all", "single", "fsfs", "delayed", "mmptcp", "freeway", "foresight", "in-kernel"]
-        | ProtocolPolicyKeys
-        | HasSettings
-    )
+    policy: str | ProtocolPolicyKeys | HasSettings | type[Any]
     """Path policy, which selects paths and the start of subflows. Default: "all"."""
     profile: Literal["linux", "rfc", "ns3"]
     """Constants and behaviour to follow: linux, rfc or ns3. Default: "linux"."""
@@ -610,11 +607,7 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     to one minute. Default: no replacement, as with Linux's in-kernel path manager."""
     sack: bool
     """Offer selective acknowledgements (RFC 2018). Default: true."""
-    scheduler: (
-        Literal["min-rtt", "round-robin", "ecf", "blest", "redundant", "daps", "otias"]
-        | ProtocolSchedulerKeys
-        | HasSettings
-    )
+    scheduler: str | ProtocolSchedulerKeys | HasSettings | type[Any]
     """Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3
     "round-robin"."""
     send_autotuning: bool
@@ -669,6 +662,7 @@ class ProtocolPolicyKeys(TypedDict, total=False):
         | Literal["freeway"]
         | Literal["foresight"]
         | Literal["in-kernel"]
+        | str
     )
     rtt: Literal["base", "latest"]
     """With first = "least-rtt": the round-trip time without queues ("base") or the latest sample
@@ -728,7 +722,7 @@ class ProtocolPolicyKeys(TypedDict, total=False):
 ProtocolSchedulerKeys = TypedDict(
     "ProtocolSchedulerKeys",
     {
-        "kind": 'Literal["min-rtt"] | Literal["round-robin"] | Literal["ecf"] | Literal["blest"] | Literal["redundant"] | Literal["daps"] | Literal["otias"]',
+        "kind": 'Literal["min-rtt"] | Literal["round-robin"] | Literal["ecf"] | Literal["blest"] | Literal["redundant"] | Literal["daps"] | Literal["otias"] | str',
         "beta": "float",
         "lambda": "float",
         "largest_lambda": "float",
@@ -890,11 +884,7 @@ class ProtocolKeys(TypedDict, total=False):
     penalisation: bool
     """With opportunistic_retransmission: reduce the window of the subflow that carried that data, as after
     a congestion mark. Default: false."""
-    policy: (
-        Literal["all", "single", "fsfs", "delayed", "mmptcp", "freeway", "foresight", "in-kernel"]
-        | ProtocolPolicyKeys
-        | HasSettings
-    )
+    policy: str | ProtocolPolicyKeys | HasSettings | type[Any]
     """Path policy, which selects paths and the start of subflows. Default: "all"."""
     reinjection: Literal["timeout", "failure"]
     """When data of a subflow is sent on another one too: timeout (of the subflow) or failure. Default:
@@ -902,11 +892,7 @@ class ProtocolKeys(TypedDict, total=False):
     rejoin: str
     """Delay before a failed subflow is replaced by another one on its path; doubles with each failure, up
     to one minute. Default: no replacement, as with Linux's in-kernel path manager."""
-    scheduler: (
-        Literal["min-rtt", "round-robin", "ecf", "blest", "redundant", "daps", "otias"]
-        | ProtocolSchedulerKeys
-        | HasSettings
-    )
+    scheduler: str | ProtocolSchedulerKeys | HasSettings | type[Any]
     """Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3
     "round-robin"."""
     shared_window: bool
@@ -1062,11 +1048,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     penalisation: bool
     """With opportunistic_retransmission: reduce the window of the subflow that carried that data, as after
     a congestion mark. Default: false."""
-    policy: (
-        Literal["all", "single", "fsfs", "delayed", "mmptcp", "freeway", "foresight", "in-kernel"]
-        | ProtocolPolicyKeys
-        | HasSettings
-    )
+    policy: str | ProtocolPolicyKeys | HasSettings | type[Any]
     """Path policy, which selects paths and the start of subflows. Default: "all"."""
     reinjection: Literal["timeout", "failure"]
     """When data of a subflow is sent on another one too: timeout (of the subflow) or failure. Default:
@@ -1074,11 +1056,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     rejoin: str
     """Delay before a failed subflow is replaced by another one on its path; doubles with each failure, up
     to one minute. Default: no replacement, as with Linux's in-kernel path manager."""
-    scheduler: (
-        Literal["min-rtt", "round-robin", "ecf", "blest", "redundant", "daps", "otias"]
-        | TrafficSchedulerKeys
-        | HasSettings
-    )
+    scheduler: str | TrafficSchedulerKeys | HasSettings | type[Any]
     """Packet scheduler, which selects the subflow of each segment. Default: "min-rtt", ns3
     "round-robin"."""
     shared_window: bool
@@ -1108,7 +1086,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
 TrafficSchedulerKeys = TypedDict(
     "TrafficSchedulerKeys",
     {
-        "kind": 'Literal["min-rtt"] | Literal["round-robin"] | Literal["ecf"] | Literal["blest"] | Literal["redundant"] | Literal["daps"] | Literal["otias"]',
+        "kind": 'Literal["min-rtt"] | Literal["round-robin"] | Literal["ecf"] | Literal["blest"] | Literal["redundant"] | Literal["daps"] | Literal["otias"] | str',
         "beta": "float",
         "lambda": "float",
         "largest_lambda": "float",

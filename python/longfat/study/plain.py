@@ -1,7 +1,7 @@
 """Converts Python values to the plain data of a study file: text, numbers, booleans, lists and tables.
 
 All functions of the Python API pass their arguments through `plain`, so that objects, dicts, tuples, NumPy
-values and controller classes can be nested in any combination.
+values and custom classes can be nested in any combination.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from longfat.study.vocabulary import protocol_kinds
 
 ACCEPTED = (
     "text with its unit, a number, true or false, a list, a dict, an object of longfat, "
-    "a NumPy value or a controller class"
+    "a NumPy value or a class such as a custom congestion controller"
 )
 
 
@@ -34,7 +34,7 @@ def plain(value: Any, key: str = "") -> Any:
     """Returns a value as plain data: `str`, `bool`, `int`, `float`, `list` and `dict`.
 
     NumPy arrays and scalars, Series and ranges become lists and numbers. A NumPy float without a fraction
-    becomes an integer, so that `np.linspace(4, 16, 4)` sweeps a window. A controller class becomes its name.
+    becomes an integer, so that `np.linspace(4, 16, 4)` sweeps a window. A custom class becomes its name.
     `key` is the value's key in messages.
 
     Raises:
@@ -52,7 +52,7 @@ def plain(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         return _table(value, key)
     if isinstance(value, type):
-        return _controller(value, key)
+        return _class(value, key)
     if hasattr(value, "tolist") or hasattr(value, "to_list"):
         return _whole(plain(value.tolist() if hasattr(value, "tolist") else value.to_list(), key))
     return _other(value, key)
@@ -140,12 +140,12 @@ def _other(value: Any, key: str) -> Any:
         raise _refused(value, key, "it has no order" if isinstance(value, AbstractSet) else "it is not text")
     if isinstance(value, Sequence | Iterable):
         return [plain(entry, f"{key}[{number}]") for number, entry in enumerate(value, 1)]
-    from longfat.controllers import CongestionController
+    from longfat.extensions import Extension
 
-    if isinstance(value, CongestionController):
+    if isinstance(value, Extension):
         name = type(value).__name__
-        hint = f'give the class {name}, with settings as {{"kind": {name}, "SETTING": VALUE}}'
-        raise _refused(value, key, f"it is an object, but each connection creates its own; {hint}")
+        hint = f"give the class {name}, with settings as {name}.configured(SETTING=VALUE)"
+        raise _refused(value, key, f"it is an object, but each {value.OWNER} creates its own; {hint}")
     raise _refused(value, key, f"allowed: {ACCEPTED}")
 
 
@@ -156,12 +156,12 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _controller(value: type, key: str) -> str:
-    from longfat import controllers
+def _class(value: type, key: str) -> str:
+    from longfat import extensions
 
     try:
-        return controllers.name_of(value)
-    except controllers.ControllerError as error:
+        return extensions.name_of(value)
+    except extensions.ExtensionError as error:
         raise StudyError("", [Problem(key, str(error))]) from None
 
 

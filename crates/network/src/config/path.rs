@@ -62,7 +62,7 @@ macro_rules! with_link_keys {
                     reorder: self.reorder,
                     duplicate: self.duplicate,
                     corrupt: self.corrupt,
-                    queue: self.queue,
+                    queue: self.queue.clone(),
                     mtu: self.mtu,
                 }
             }
@@ -147,9 +147,9 @@ impl LinkConfig {
             reorder: self.reorder.or(other.reorder),
             duplicate: self.duplicate.or(other.duplicate),
             corrupt: self.corrupt.or(other.corrupt),
-            queue: match (self.queue, other.queue) {
-                (Some(own), Some(other)) => Some(own.or_limit_of(other)),
-                (own, other) => own.or(other),
+            queue: match (&self.queue, &other.queue) {
+                (Some(own), Some(other)) => Some(own.clone().or_limit_of(other)),
+                (own, other) => own.as_ref().or(other.as_ref()).cloned(),
             },
             mtu: self.mtu.or(other.mtu),
         }
@@ -214,7 +214,7 @@ impl LinkConfig {
             reorder: spec.reorder,
             duplicate: spec.duplicate,
             corrupt: spec.corrupt,
-            queue: Some(spec.queue),
+            queue: Some(spec.queue.clone()),
             mtu: spec.mtu.map(|mtu| Size::from_bytes(u64::from(mtu))),
         }
     }
@@ -246,7 +246,7 @@ impl LinkConfig {
             reorder: self.reorder,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
-            queue: self.queue.unwrap_or_default().with_limit(),
+            queue: self.queue.clone().unwrap_or_default().with_limit(),
             mtu: self.mtu.map(|mtu| mtu.bytes() as u32),
         })
     }

@@ -23,6 +23,10 @@ impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
             .drop(self.now, self.link, DropReason::Queue, packet.ticket);
     }
 
+    fn is_ecn_capable(&self, packet: &QueuedPacket) -> bool {
+        self.store.is_ecn_capable(packet.ticket)
+    }
+
     fn mark(&mut self, packet: &QueuedPacket) -> bool {
         let marked = self.store.mark(packet.ticket);
         if marked {

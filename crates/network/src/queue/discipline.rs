@@ -43,6 +43,9 @@ pub trait QueueActions {
     /// Drops a packet.
     fn drop(&mut self, packet: QueuedPacket);
 
+    /// Returns whether a packet is ECN-capable.
+    fn is_ecn_capable(&self, packet: &QueuedPacket) -> bool;
+
     /// Marks a packet with ECN CE (RFC 3168). Returns whether it is ECN-capable; if not, the discipline must drop it
     /// instead.
     fn mark(&mut self, packet: &QueuedPacket) -> bool;
@@ -78,7 +81,7 @@ pub struct QueueContext {
     pub streams: Streams,
 }
 
-/// The settings of a discipline.
+/// The settings of a discipline, as the key `queue` of a link.
 pub trait DisciplineConfig {
     /// Returns the key `limit`.
     fn limit_key(&self) -> Option<QueueLimit>;

@@ -38,7 +38,8 @@ impl QueueLimit {
     }
 
     /// Returns the limits in packets and in bytes; `u64::MAX` for the unlimited one.
-    pub(crate) const fn packets_and_bytes(self) -> (u64, u64) {
+    #[must_use]
+    pub const fn packets_and_bytes(self) -> (u64, u64) {
         match self {
             Self::Packets(packets) => (packets, u64::MAX),
             Self::Bytes(size) => (u64::MAX, size.bytes()),

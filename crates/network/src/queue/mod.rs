@@ -6,19 +6,21 @@
 
 mod discipline;
 pub(crate) mod drop_tail;
+mod external;
 mod fifo;
 mod limit;
 
 use std::borrow::Cow;
 
-use foundation::kinds::Written;
+use foundation::kinds::{Kinds, Written};
 use foundation::quantity::nearest;
-use foundation::{Problem, kinds};
+use foundation::{Problem, extension, kinds};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 pub use discipline::{Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedPacket, Transmitter};
+pub use external::{DisciplineSettings, ExternalQueue};
 pub use limit::QueueLimit;
 
 /// Drop-tail: a full queue drops arriving packets.
@@ -45,10 +47,9 @@ impl DisciplineConfig for DropTail {
 kinds! {
     /// The queue in front of a link: a limit such as `"100pkt"` or `"64KiB"` for drop-tail, a kind, or a table with its kind
     /// and keys.
-    #[derive(Copy)]
     #[serde(remote = "Self", tag = "kind")]
     #[schemars(rename = "Queue", transform = add_text_forms)]
-    pub enum QueueConfig: DisciplineConfig {
+    pub enum QueueConfig: DisciplineConfig + External(ExternalQueue) {
         "drop-tail" => DropTail,
         "drop-head" => DropHead in drop_head,
         "red" => Red in red,
@@ -79,7 +80,7 @@ impl QueueConfig {
 
     /// Returns this queue, with the limit of `other` if it has none.
     #[must_use]
-    pub fn or_limit_of(mut self, other: Self) -> Self {
+    pub fn or_limit_of(mut self, other: &Self) -> Self {
         let inherited = other.settings().limit_key();
         let limit = self.settings_mut().limit_key_mut();
         *limit = limit.or(inherited);
@@ -110,6 +111,11 @@ impl Written for QueueConfig {
     }
 
     fn from_text(text: &str) -> Result<Self, String> {
+        if extension::is_external(text) {
+            return ExternalQueue::external(text, &Map::new())
+                .map(Self::External)
+                .map_err(|problem| problem.message);
+        }
         if let Some(kind) = kinds::from_kind(text) {
             return Ok(kind);
         }
@@ -136,6 +142,7 @@ impl Serialize for QueueConfig {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::DropTail(DropTail { limit: Some(limit) }) => limit.serialize(serializer),
+            Self::External(external) => external.serialize(serializer),
             Self::DropTail(DropTail { limit: None }) => self.kind().serialize(serializer),
             _ => Self::serialize(self, serializer),
         }
@@ -144,13 +151,15 @@ impl Serialize for QueueConfig {
 
 /// Adds a limit and the names of kinds to the schema of the tables.
 fn add_text_forms(tables: &mut Schema) {
+    let mut forms = vec![
+        json!({ "$ref": "#/$defs/QueueLimit" }),
+        json!({ "type": "string", "enum": QueueConfig::KINDS }),
+        tables.clone().to_value(),
+    ];
+    forms.extend(QueueConfig::external_schemas());
     *tables = json_schema!({
         "description": "Queue in front of the link: a limit (drop-tail), a kind, or a table with its kind and keys",
-        "anyOf": [
-            { "$ref": "#/$defs/QueueLimit" },
-            { "type": "string", "enum": QueueConfig::KINDS },
-            tables,
-        ],
+        "anyOf": forms,
     });
 }
 

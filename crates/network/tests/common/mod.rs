@@ -24,6 +24,9 @@ impl Body for Mark {
     fn flip_bit(&mut self, _: u64) {
         self.flips += 1;
     }
+    fn is_ecn_capable(&self) -> bool {
+        self.ecn_capable
+    }
     fn mark_congestion_experienced(&mut self) -> bool {
         self.marks += u32::from(self.ecn_capable);
         self.ecn_capable

@@ -1,11 +1,11 @@
 //! The configuration of a congestion controller.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use foundation::Problem;
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use foundation::extension::Configured;
+use serde::Serialize;
+use serde_json::Map;
 
 use super::Controller;
 use super::bbr::BbrTolerantSettings;
@@ -16,27 +16,11 @@ pub(super) const DEFAULT: &str = "bbr-tolerant";
 
 /// A configured congestion controller: a name ("bbr"), or a table with its kind and settings (`{kind = "cubic", beta
 /// = 0.8}`).
-#[derive(Clone, Debug)]
-pub struct CongestionConfig {
-    name: Cow<'static, str>,
-    settings: Arc<dyn ControllerSettings>,
-    /// Configured keys, to be written back.
-    given: Map<String, Value>,
-}
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct CongestionConfig(Configured<dyn ControllerSettings>);
 
 impl CongestionConfig {
-    pub(super) fn new(
-        name: Cow<'static, str>,
-        settings: Arc<dyn ControllerSettings>,
-        given: Map<String, Value>,
-    ) -> Self {
-        Self {
-            name,
-            settings,
-            given,
-        }
-    }
-
     /// Returns the default controller with settings for files of any size on an unknown path:
     /// - an initial window of 32 packets instead of ten, which saves two round trips. The limit of ten in RFC 6928 is for
     ///   senders without pacing.
@@ -56,63 +40,45 @@ impl CongestionConfig {
                 settings.min_rtt_tolerance.to_string().into(),
             ),
         ]);
-        Self {
-            settings: Arc::new(settings),
-            given,
-            ..Self::default()
-        }
+        Self(Configured::new(DEFAULT.into(), Arc::new(settings), given))
     }
 
     /// Returns the name of the controller.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        self.0.name()
     }
 
     /// Returns the keys that are out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
-        self.settings.validate()
+        self.0.validate()
     }
 
     /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.
     #[must_use]
     pub fn build(&self, segment_size: u64) -> Box<dyn Controller> {
-        self.settings.build(segment_size)
+        self.0.settings().build(segment_size)
     }
 
     /// Builds the controller of a connection.
     #[must_use]
     pub fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
-        self.settings.build_for(context)
+        self.0.settings().build_for(context)
     }
 }
 
 /// `bbr-tolerant`: fills a path with random loss and keeps the queue short.
 impl Default for CongestionConfig {
     fn default() -> Self {
-        Self {
-            name: DEFAULT.into(),
-            settings: Arc::new(BbrTolerantSettings::default()),
-            given: Map::new(),
-        }
+        let settings = Arc::new(BbrTolerantSettings::default());
+        Self(Configured::new(DEFAULT.into(), settings, Map::new()))
     }
 }
 
-impl PartialEq for CongestionConfig {
-    fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name() && self.given == other.given
-    }
-}
-
-impl Serialize for CongestionConfig {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.given.is_empty() {
-            return serializer.serialize_str(self.name());
-        }
-        let kind = ("kind".to_owned(), Value::from(self.name()));
-        let given = self.given.iter().map(|(key, value)| (key.clone(), value.clone()));
-        serializer.collect_map(std::iter::once(kind).chain(given))
+impl From<Configured<dyn ControllerSettings>> for CongestionConfig {
+    fn from(configured: Configured<dyn ControllerSettings>) -> Self {
+        Self(configured)
     }
 }
 

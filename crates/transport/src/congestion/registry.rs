@@ -1,45 +1,19 @@
 //! The list of all controllers, and lookup by name.
 
 use std::borrow::Cow;
-use std::sync::OnceLock;
 
 use foundation::Problem;
+use foundation::extension::{self, choice};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::config::CongestionConfig;
-use super::registration::{Registration, choice};
+use super::settings::ControllerSettings;
 
-/// Separator in names of external controllers ("FILE:CLASS"); built-in names do not contain it.
-pub const SEPARATOR: char = ':';
-
-/// Loads the external controller of a name with a [`SEPARATOR`]; the error is one line.
-pub type Resolver = Box<dyn Fn(&str) -> Result<Registration, String> + Send + Sync>;
-
-static RESOLVER: OnceLock<Resolver> = OnceLock::new();
-
-/// Installs the resolver of external controllers, once per process. Configurations may then use names with a
-/// [`SEPARATOR`].
-///
-/// The resolver is not called for built-in names. A Rust program that adds controllers at compile time uses
-/// [`Registry::with`] instead.
-///
-/// # Errors
-/// Returns the resolver if one is installed already.
-pub fn install_resolver(resolver: Resolver) -> Result<(), Resolver> {
-    RESOLVER.set(resolver)
-}
-
-fn resolve(name: &str) -> Result<Registration, String> {
-    match RESOLVER.get() {
-        Some(resolver) => resolver(name),
-        None => Err(format!(
-            "{name:?} is an external controller, which this program cannot load"
-        )),
-    }
-}
+/// One kind of controller.
+pub type Registration = extension::Registration<dyn ControllerSettings>;
 
 /// Declares the modules of controllers, exports their settings, and registers them with names and help for users.
 macro_rules! controllers {
@@ -56,8 +30,7 @@ pub(super) use controllers;
 
 /// Registered controllers.
 ///
-/// A program adds its own to the built-in ones and reads configurations with [`Registry::read`]. Only
-/// [`install_resolver`] is global.
+/// A program adds its own to the built-in ones and reads configurations with [`Registry::read`].
 #[derive(Clone, Debug)]
 pub struct Registry {
     entries: Vec<Registration>,
@@ -124,13 +97,13 @@ impl Registry {
             other => return Err(vec![Problem::new("", self.expected(other))]),
         };
         if let Some(entry) = self.find(name) {
-            return entry.configure(&keys, &self.entries);
+            return Ok(entry.configure(&keys, &self.entries)?.into());
+        }
+        if extension::is_external(name) {
+            let found = extension::read_external::<dyn ControllerSettings>(name, &keys);
+            return Ok(found.map_err(|problems| shown_in(value, problems))?.into());
         }
         let key = if value.is_object() { "kind" } else { "" };
-        if name.contains(SEPARATOR) {
-            let found = resolve(name).map_err(|message| vec![Problem::new(key, message)])?;
-            return found.configure(&keys, &[]);
-        }
         let choice = choice(name, self.iter().map(Registration::name), || {
             let keys = self.tcp_keys(name)?;
             Some(format!("in TCP write {keys};"))
@@ -185,18 +158,7 @@ impl Registry {
             .iter()
             .map(|entry| serde_json::json!({ "const": entry.name(), "description": entry.help() }))
             .collect();
-        let outside = serde_json::json!({
-            "type": "string",
-            "pattern": format!(".+{SEPARATOR}.+"),
-            "examples": ["aimd.py:Aimd"],
-            "description": "an external controller: FILE.py:CLASS or package.module:CLASS",
-        });
-        let configured = serde_json::json!({
-            "type": "object",
-            "properties": { "kind": outside },
-            "required": ["kind"],
-            "description": "an external controller with the parameters of its class",
-        });
+        let [outside, configured] = extension::schemas::<dyn ControllerSettings>();
         json_schema!({
             "description": "a congestion controller: its name, or a table with its kind and settings",
             "anyOf": [
@@ -207,6 +169,14 @@ impl Registry {
             ],
         })
     }
+}
+
+/// Returns problems of a value; a name alone has no key "kind".
+fn shown_in(value: &Value, mut problems: Vec<Problem>) -> Vec<Problem> {
+    if value.is_string() {
+        problems.iter_mut().for_each(|problem| problem.key.clear());
+    }
+    problems
 }
 
 impl CongestionConfig {

@@ -46,6 +46,8 @@ pub trait ControllerSettings: Debug + Send + Sync {
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller>;
 }
 
+foundation::role!(ControllerSettings, "congestion controller", "aimd.py:Aimd");
+
 /// Checks an initial window in packets.
 pub(super) fn check_initial_window(packets: u64) -> Option<Problem> {
     let valid = (1..=1_000_000).contains(&packets);

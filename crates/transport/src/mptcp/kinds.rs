@@ -3,7 +3,7 @@
 use foundation::Problem;
 use foundation::kinds::{KIND, Kinds, from_table};
 use schemars::{JsonSchema, Schema, json_schema};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Reads a table. `removed` lists the names of removed kinds, each with a hint.
 pub(super) fn read<T: Kinds>(table: Map<String, Value>, removed: &[(&str, &str)]) -> Result<T, Problem> {
@@ -20,9 +20,14 @@ pub(super) fn read<T: Kinds>(table: Map<String, Value>, removed: &[(&str, &str)]
 /// Adds the names of kinds to the schema of the tables.
 pub(super) fn add_names<T: Kinds + JsonSchema>(tables: &mut Schema) {
     tables.remove("description");
+    let mut forms = vec![
+        json!({ "type": "string", "enum": T::KINDS }),
+        tables.clone().to_value(),
+    ];
+    forms.extend(T::external_schemas());
     *tables = json_schema!({
         "description": format!("{}: by its kind, or a table with its kind and keys", T::schema_name()),
-        "anyOf": [{ "type": "string", "enum": T::KINDS }, tables],
+        "anyOf": forms,
     });
 }
 
@@ -37,7 +42,7 @@ macro_rules! kinds {
             $(#[$doc])*
             #[serde(remote = "Self", tag = "kind")]
             #[schemars(rename = $what, transform = crate::mptcp::kinds::add_names::<$name>)]
-            pub enum $name: $settings { $($kinds)+ }
+            pub enum $name: $settings + External(foundation::extension::Configured<dyn $settings>) { $($kinds)+ }
         }
 
         impl $name {
@@ -71,6 +76,9 @@ macro_rules! kinds {
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                if let Self::External(external) = self {
+                    return external.serialize(to);
+                }
                 match foundation::kinds::from_kind(self.kind()) {
                     Some(default) if *self == default => to.serialize_str(self.kind()),
                     _ => Self::serialize(self, to),

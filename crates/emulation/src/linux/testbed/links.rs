@@ -68,7 +68,7 @@ pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkStat
             delay_s: spec.delay.as_secs_f64(),
             jitter_s: spec.jitter.map_or(0.0, |jitter| jitter.spread.as_secs_f64()),
             loss: spec.loss.as_ref().map_or(0.0, network::LossConfig::mean),
-            queue: spec.queue,
+            queue: spec.queue.clone(),
             mtu: spec.mtu,
             packets: counters.entered.packets,
             delivered: counters.delivered.packets,

@@ -6,6 +6,7 @@
 
 mod choice;
 
+use foundation::extension::Configured;
 use foundation::{Duration, Generator, Problem};
 
 use super::host::HostPaths;
@@ -173,7 +174,7 @@ pub trait PathPolicy: std::fmt::Debug + Send {
 }
 
 /// Settings of a kind of policy.
-pub trait PolicySettings {
+pub trait PolicySettings: Send + Sync {
     /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
@@ -185,6 +186,22 @@ pub trait PolicySettings {
     }
     /// Builds the policy of one connection.
     fn build(&self) -> Box<dyn PathPolicy>;
+}
+
+foundation::role!(PolicySettings, "path policy", "nearest.py:Nearest");
+
+impl PolicySettings for Configured<dyn PolicySettings> {
+    fn validate(&self) -> Vec<Problem> {
+        Self::validate(self)
+    }
+
+    fn beyond_linux(&self) -> Vec<Problem> {
+        self.settings().beyond_linux()
+    }
+
+    fn build(&self) -> Box<dyn PathPolicy> {
+        self.settings().build()
+    }
 }
 
 kinds! {

@@ -3,6 +3,7 @@
 //! A scheduler is one file with a settings struct that implements [`SchedulerSettings`] and a type that implements
 //! [`Scheduler`], and a line in `kinds!` below.
 
+use foundation::extension::Configured;
 use foundation::{Duration, Instant, Problem};
 
 use super::kinds::kinds;
@@ -72,13 +73,25 @@ pub trait Scheduler: std::fmt::Debug + Send {
 }
 
 /// Settings of a kind of scheduler.
-pub trait SchedulerSettings {
+pub trait SchedulerSettings: Send + Sync {
     /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem> {
         Vec::new()
     }
     /// Builds the scheduler of one connection.
     fn build(&self) -> Box<dyn Scheduler>;
+}
+
+foundation::role!(SchedulerSettings, "scheduler", "fastest.py:Fastest");
+
+impl SchedulerSettings for Configured<dyn SchedulerSettings> {
+    fn validate(&self) -> Vec<Problem> {
+        Self::validate(self)
+    }
+
+    fn build(&self) -> Box<dyn Scheduler> {
+        self.settings().build()
+    }
 }
 
 /// Schedulers that were removed because the full texts of their papers were not available.

@@ -1,40 +1,40 @@
-//! Registration of one kind of controller: its name, its help and how its settings are read.
+//! Registration of one kind: its name, its help and how its settings are read.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use foundation::quantity::nearest;
-use foundation::{Problem, wrong_value};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Map, Value};
 
-use super::config::CongestionConfig;
-use super::settings::ControllerSettings;
+use super::{Accepts, Configured, Role};
+use crate::quantity::nearest;
+use crate::{Problem, wrong_value};
 
 /// Parsed settings, and the table to write them back, with every key.
-pub type ParsedSettings = (Arc<dyn ControllerSettings>, Map<String, Value>);
+pub type ParsedSettings<R> = (Arc<R>, Map<String, Value>);
 
-type Reader = Arc<dyn Fn(Map<String, Value>) -> Result<ParsedSettings, serde_json::Error> + Send + Sync>;
+type Reader<R> =
+    Arc<dyn Fn(Map<String, Value>) -> Result<ParsedSettings<R>, serde_json::Error> + Send + Sync>;
 type Describe = Arc<dyn Fn(&mut SchemaGenerator) -> Schema + Send + Sync>;
 
-/// One kind of controller.
-#[derive(Clone)]
-pub struct Registration {
+/// One kind of role `R`.
+pub struct Registration<R: ?Sized> {
     name: Cow<'static, str>,
     help: Cow<'static, str>,
-    read: Reader,
+    read: Reader<R>,
     schema: Describe,
 }
 
-impl Registration {
-    /// Registers the controller `name` with settings of type `S`; `help` is one line for users.
+impl<R: Role + ?Sized> Registration<R> {
+    /// Registers the kind `name` with settings of type `S`; `help` is one line for users.
     #[must_use]
     pub fn of<S>(name: impl Into<Cow<'static, str>>, help: impl Into<Cow<'static, str>>) -> Self
     where
-        S: ControllerSettings + Serialize + DeserializeOwned + JsonSchema + 'static,
+        R: Accepts<S>,
+        S: Serialize + DeserializeOwned + JsonSchema + 'static,
     {
         Self {
             name: name.into(),
@@ -44,13 +44,13 @@ impl Registration {
                 let Value::Object(written) = serde_json::to_value(&settings)? else {
                     return Err(serde_json::Error::custom("settings must be a table of keys"));
                 };
-                Ok((Arc::new(settings), written))
+                Ok((R::shared(settings), written))
             }),
             schema: Arc::new(S::json_schema),
         }
     }
 
-    /// Registers a controller whose settings no Rust type describes, such as one in another language.
+    /// Registers a kind whose settings no Rust type describes, such as one in another language.
     ///
     /// `schema` is the JSON Schema of its keys, an object whose `properties` are complete unless
     /// `additionalProperties` is true; every key must have a default. `read` parses the keys of a study.
@@ -61,7 +61,7 @@ impl Registration {
         read: F,
     ) -> Self
     where
-        F: Fn(Map<String, Value>) -> Result<ParsedSettings, serde_json::Error> + Send + Sync + 'static,
+        F: Fn(Map<String, Value>) -> Result<ParsedSettings<R>, serde_json::Error> + Send + Sync + 'static,
     {
         Self {
             name: name.into(),
@@ -100,21 +100,24 @@ impl Registration {
         )
     }
 
-    /// Reads the table of keys and returns all problems at once. Messages may refer to the controllers in `others`.
-    pub(super) fn configure(
+    /// Reads the table of keys. Messages may refer to the kinds in `others`.
+    ///
+    /// # Errors
+    /// All problems at once.
+    pub fn configure(
         &self,
         keys: &Map<String, Value>,
         others: &[Self],
-    ) -> Result<CongestionConfig, Vec<Problem>> {
+    ) -> Result<Configured<R>, Vec<Problem>> {
         let (settings, written) = self.read(keys, others)?;
         let given = written
             .into_iter()
             .filter(|(key, _)| keys.contains_key(key))
             .collect();
-        Ok(CongestionConfig::new(self.name.clone(), settings, given))
+        Ok(Configured::new(self.name.clone(), settings, given))
     }
 
-    fn read(&self, keys: &Map<String, Value>, others: &[Self]) -> Result<ParsedSettings, Vec<Problem>> {
+    fn read(&self, keys: &Map<String, Value>, others: &[Self]) -> Result<ParsedSettings<R>, Vec<Problem>> {
         let (known, open) = self.keys();
         let mut problems = Vec::new();
         for (key, value) in keys {
@@ -128,7 +131,7 @@ impl Registration {
                 let choice = choice(key, known.iter().map(String::as_str), owner);
                 problems.push(Problem::new(
                     key,
-                    format!("unknown key of congestion controller {:?}{choice}", self.name),
+                    format!("unknown key of {} {:?}{choice}", R::WHAT, self.name),
                 ));
                 continue;
             }
@@ -144,7 +147,18 @@ impl Registration {
     }
 }
 
-impl fmt::Debug for Registration {
+impl<R: ?Sized> Clone for Registration<R> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            help: self.help.clone(),
+            read: Arc::clone(&self.read),
+            schema: Arc::clone(&self.schema),
+        }
+    }
+}
+
+impl<R: ?Sized> fmt::Debug for Registration<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registration")
             .field("name", &self.name)
@@ -155,7 +169,7 @@ impl fmt::Debug for Registration {
 
 /// Returns the end of a message about an unknown name: "; did you mean "bbr"? known: bbr, cubic". `other` provides
 /// the hint if no known name is similar.
-pub(super) fn choice<'a>(
+pub fn choice<'a>(
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
     other: impl FnOnce() -> Option<String>,
