@@ -174,7 +174,7 @@ mod tests {
             ),
             (
                 r#""aimd.py:Aimd""#,
-                &["\"aimd.py:Aimd\" is an external controller"],
+                &["\"aimd.py:Aimd\" is an external congestion controller, which this program cannot load"],
             ),
             (
                 r#"{"kind": "cubik"}"#,

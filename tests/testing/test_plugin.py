@@ -1,0 +1,82 @@
+"""The pytest plugin, in a fresh folder with its own tests."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+
+from longfat import Path as LinkPath
+from longfat.testing import assert_at_least, assert_at_most, assert_claim, emulation
+from tests.docs.test_commands import blocks
+
+pytest_plugins = ["pytester"]
+PAGE = "docs/testing.md"
+
+
+def _example() -> str:
+    return next(text for mark, _, text in blocks(PAGE) if mark.startswith("file: "))
+
+
+def test_pytest_finds_the_plugin() -> None:
+    found = importlib.metadata.entry_points(group="pytest11", name="longfat")
+    assert [entry.value for entry in found] == ["longfat.testing.plugin"]
+
+
+def test_the_page_s_example_passes_in_a_fresh_folder(pytester: pytest.Pytester) -> None:
+    Path("test_transport.py").write_text(_example(), encoding="utf-8")
+    outcome = pytester.runpytest_subprocess("-ra", "-p", "no:cacheprovider").parseoutcomes()
+    assert outcome.get("failed", 0) == outcome.get("errors", 0) == 0
+    assert outcome["passed"] >= 4
+    lacking = emulation.missing()
+    assert outcome["passed"] + outcome.get("skipped", 0) == 5
+    assert outcome.get("skipped", 0) == (lacking is not None)
+
+
+def test_a_machine_without_namespaces_skips_with_the_reason(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        "from longfat.testing import emulation\nemulation.missing = lambda: 'TUN devices: missing: do this'\n"
+    )
+    pytester.makepyfile("def test_it(longfat_emulation):\n    raise SystemExit(1)\n")
+    result = pytester.runpytest_subprocess("-ra")
+    assert result.parseoutcomes() == {"skipped": 1}
+    result.stdout.fnmatch_lines(["*TUN devices: missing: do this*"])
+
+
+def test_a_failing_client_fails_with_its_output(pytester: pytest.Pytester) -> None:
+    if (lacking := emulation.missing()) is not None:
+        pytest.skip(lacking)
+    pytester.makepyfile(
+        "def test_it(longfat_emulation):\n"
+        "    longfat_emulation({'delay': '1ms'}, ['sh', '-c', 'echo went wrong; exit 3'])\n"
+    )
+    result = pytester.runpytest_subprocess()
+    assert result.parseoutcomes() == {"failed": 1}
+    result.stdout.fnmatch_lines(["*exit code 3*", "*went wrong*"])
+
+
+def test_assertions_decide_with_intervals() -> None:
+    assert_at_most([1.0, 1.1, 0.9], 1.5)
+    assert_at_least([1.0, 1.1, 0.9], 0.5)
+    with pytest.raises(AssertionError, match=r"is not at most 0\.5"):
+        assert_at_most([1.0, 1.1, 0.9], 0.5)
+    with pytest.raises(AssertionError, match=r"too uncertain for at least 0\.95; add repeats"):
+        assert_at_least([1.0, 1.1, 0.9], 0.95)
+    for samples in ([1.0], [], [1.0, float("nan")]):
+        with pytest.raises(ValueError, match="at least 2 numbers"):
+            assert_at_most(samples, 2.0)
+
+
+def test_a_claim_that_fails_reports_verdict_and_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = LinkPath(rate="10Mbit/s", delay="5ms")
+    run = assert_claim("goodput", "at-least", "5Mbit/s", of="cubic", path=path, size="500kB", repeats=3)
+    assert run.claims[0].verdict == "holds"
+    with pytest.raises(AssertionError, match=r"goodput at-least fails: .*Mbit/s"):
+        assert_claim("goodput", "at-least", "20Mbit/s", of="cubic", path=path, size="500kB", repeats=3)
+    with pytest.raises(ValueError, match="relation"):
+        assert_claim("goodput", "bigger", "20Mbit/s", of="cubic", path=path, size="500kB")
+    assert list(tmp_path.iterdir()) == []
