@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from longfat._native import Acknowledgement, Loss
 from longfat.extensions import Extension
