@@ -26,7 +26,8 @@ _GROUPS = {
     },
     "Real paths": {
         "send": "Send files, encrypted, to longfat recv; resume interrupted transfers.",
-        "recv": "Receive files from longfat send until Ctrl-C; print the command that sends, with a one-time code.",
+        "recv": "Receive files from longfat send until Ctrl-C; "
+        "print the command that sends, with a one-time code.",
         "key": "Print this user's public key for send and recv --keys; create it if there is none.",
         "ping": "Measure round-trip times by packet size (Linux).",
         "transact": "Measure request-reply transactions with longfat echo (Linux).",
