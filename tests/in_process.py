@@ -1,4 +1,4 @@
-"""`longfat` in this process: without the half second that an interpreter and its packages take to start."""
+"""`longfat` and examples in this process: without the half second that an interpreter takes to start."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def run(folder: Path, arguments: Sequence[object]) -> subprocess.CompletedProces
             except SystemExit as ended:
                 code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         return subprocess.CompletedProcess(words, code, _text(out), _text(err))
+
+
+def execute(folder: Path, text: str, name: str) -> None:
+    """Executes a Python program in a folder, with its own names; its errors are those of the test."""
+    with pytest.MonkeyPatch.context() as patch, _handlers():
+        patch.chdir(folder)
+        exec(compile(text, name, "exec"), {"__name__": "__main__"})  # the project's own examples
 
 
 @contextlib.contextmanager

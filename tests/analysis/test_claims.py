@@ -7,6 +7,7 @@ import pytest
 from longfat.analysis.expectation import theory_problems
 from longfat.results import Cell, RunResult, Verdict
 from longfat.study import Study, selection
+from longfat.study.naming import claim_problems
 from longfat.study.problems import Problem
 from longfat.study.units import number
 
@@ -273,6 +274,35 @@ def test_a_claim_against_theory_needs_a_closed_form(made: Any) -> None:
     keys = {"relation": "within", "by": "2%", "of": "sr", "against": "theory"}
     (problem,) = check(made.study({"worlds": ["sim"], "claims": [claim(**keys)], **jittery}))
     assert "jitter" in problem.message
+    assert problem.message.endswith("no cell of this claim has one")
+
+
+def test_a_claim_against_theory_names_cells_with_a_closed_form(made: Any) -> None:
+    keys = {"relation": "within", "by": "2%", "of": "sr", "against": "theory"}
+    periodic = {"label": "periodic", "value": {"kind": "every", "every": 50}}
+    sweep = {"sweep": {"path.loss": [periodic, "2%"]}, "reported": []}
+    (problem,) = check(made.study({"worlds": ["sim"], "claims": [claim(**keys)], **sweep}))
+    assert problem.message.startswith("path.loss = periodic")
+    assert problem.message.endswith('select cells with one, e.g. where = { "path.loss" = "2%" }')
+
+
+def test_a_trend_follows_labelled_values(made: Any) -> None:
+    points = [{"label": "much", "value": "4%"}, {"label": "none", "value": "0%"}, "2%"]
+    keys = {"relation": "falls-with", "of": "sr", "along": "path.loss"}
+    study = made.study(
+        {"worlds": ["sim"], "sweep": {"path.loss": points}, "claims": [claim(**keys)], "reported": []}
+    )
+    assert check(study) == []
+    values = {"none": 3.0, "2%": 2.0, "much": 1.0}
+    falling = made.run(study, lambda cell: values[cell.params["path.loss"]] * 1e6, spread=0.0)
+    (verdict,) = falling.claims
+    assert verdict.verdict == "holds", verdict.detail
+    assert "path.loss none to much" in verdict.detail
+
+
+def test_a_metric_of_a_size_class_needs_classes(made: Any) -> None:
+    (problem,) = claim_problems(made.study({"show": ["fct_p50@G0"], "claims": [], "reported": []}))
+    assert "set workload.classes" in problem.message
 
 
 def test_good_claims_have_no_problems(made: Any) -> None:

@@ -235,3 +235,12 @@ def test_a_trial_without_samples_has_no_charts() -> None:
     del record["series"]
     with pytest.raises(ValueError, match="chart: window"):
         draw(View("text", "window"), of(record))
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [("TCP Reno", "sender (TCP Reno)"), ("Go-Back-N (gbn)", "sender (Go-Back-N, gbn)")]
+)
+def test_labels_of_overlaid_flows_have_one_pair_of_parentheses(label: str, name: str) -> None:
+    sender = series.Samples("sender", (0.0,), {})
+    (flow,) = series.labelled(series.Series(0.01, (sender,), ()), label).flows
+    assert flow.name == name

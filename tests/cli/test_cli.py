@@ -13,6 +13,7 @@ import typer
 from tests.conftest import Cli, command, document, only_lines
 from tests.waiting import PATIENCE_S
 
+from longfat.cli import INTERRUPTED, main
 from longfat.cli.app import app
 from longfat.runner import load_run
 from longfat.study import builtin
@@ -318,7 +319,7 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
     assert errors == b""
 
 
-def test_ctrl_c_at_the_very_start_is_quiet() -> None:
+def test_ctrl_c_at_the_very_start_is_one_line() -> None:
     # The signal comes while the first of the packages is imported.
     begin = (
         "import signal, sys\n"
@@ -332,7 +333,8 @@ def test_ctrl_c_at_the_very_start_is_quiet() -> None:
         "main()"
     )
     done = subprocess.run([sys.executable, "-c", begin], capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    line = b"longfat: interrupted before there was a result\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", line)
 
 
 def test_a_mistake_names_the_command_whose_help_shows_more(cli: Cli) -> None:
@@ -355,3 +357,17 @@ def test_help_is_no_mistake_and_no_line_of_it_is_cut(cli: Cli) -> None:
         assert shown.stdout.startswith("Usage: longfat")
         assert "..." not in shown.stdout.partition("Commands:")[2]
         assert shown.stderr == ""
+
+
+def test_ctrl_c_before_a_result_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("longfat.api.links.path", interrupted)
+    monkeypatch.setattr(sys, "argv", ["longfat", "path", "127.0.0.1"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == INTERRUPTED
+    assert capsys.readouterr().err == "longfat: interrupted before there was a result\n"

@@ -64,6 +64,16 @@ host = "example"
         (["--rate", "T1", "--hop", "rate=T1", "--size", "3B"], "set the path once"),
         (["--rate", "T1"], "set either --size or --packets"),
         (["--rate", "4", "--size", "3B"], '--rate: "4" is not a rate'),
+        (["--rate", "T1", "--size", "3B", "--reply", "3B"], "--reply: requires --protocol"),
+        (
+            ["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "30B"],
+            "--packet: 30 B is too small",
+        ),
+        (
+            ["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--window", "9B"],
+            "--window: 9B is less than",
+        ),
+        (["--rate", "T1", "--size", "3B", "--loss", "100%"], "--loss: must be below 100%"),
         (["--rate", "T1", "--size", "3"], '--size: "3" is not a size'),
         (["--rate", "0Mbit/s", "--size", "3B"], "out of range: above 0"),
         (["--hop", "rade=T1", "--size", "3B"], "--hop: rade: unknown key; allowed: rate, delay"),
@@ -73,10 +83,8 @@ host = "example"
         (["--rate", "T1", "--size", "3B", "--loss", "2%", "--congestion", "reno"], "use --protocol tcp"),
         (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--congestion", "reno"], "set --loss"),
         (["--rate", "T1", "--size", "3B", "--loss", "60%", "--protocol", "tcp"], "no mean time"),
-        (["--rate", "T1", "--size", "3B", "--reply", "3B"], "a reply needs a protocol"),
         (["--rate", "T1", "--size", "3B", "--service", "1ms"], "--service requires --reply"),
         (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "52B"], "too small"),
-        (["--rate", "T1", "--size", "3kB", "--protocol", "tcp", "--window", "1kB"], "at least one segment"),
     ],
 )
 def test_what_makes_no_sense_is_one_clear_line(words: list[str], reported: str, refused: Refused) -> None:

@@ -176,6 +176,16 @@ def test_a_server_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
+def test_a_server_that_fails_is_named(cli: Cli) -> None:
+    wait = "until grep -qs '^State:.Z' /proc/$(cat pid)/status; do sleep 0.05; done"
+    command_line = ("--", "sh", "-c", f"until test -s pid; do sleep 0.05; done; {wait}; echo ran")
+    done = cli("shell", "--server", "echo $$ > pid; exit 3", "--json", *command_line)
+    assert done.stdout == "ran\n"
+    assert "longfat: --server: exited with code 3 before the command: echo $$ > pid; exit 3" in done.stderr
+    assert reported(done.stderr)["server_code"] == 3
+
+
+@pytest.mark.usefixtures("emulated")
 def test_inside_one_another_the_delays_add_up(cli: Cli) -> None:
     inner = command("shell", "--delay", "10ms", "--json", *python(KNOCK, 5))
     done = cli("shell", "--delay", "20ms", "--json", "--", *inner)

@@ -85,18 +85,18 @@ def missing(shown: list[str], output: str) -> list[str]:
     return [line for line in shown if " ".join(line.split()) not in printed]
 
 
-def run(command: str | list[str], folder: Path) -> str:
+def run(command: str, folder: Path) -> str:
     """Runs a command of a page in a folder and returns its output.
 
     `longfat` runs in this process unless the command needs a shell.
     """
-    if isinstance(command, str) and not set(command) & set("|<>$;&"):
+    if not set(command) & set("|<>$;&"):
         done = in_process.run(folder, shlex.split(command, comments=True)[1:])
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     done = subprocess.run(
-        command if isinstance(command, list) else ["sh", "-c", command],
+        ["sh", "-c", command],
         cwd=folder,
         env={**os.environ, "PATH": path},
         capture_output=True,
@@ -136,7 +136,7 @@ def run_page(page: str, folder: Path, *, skipped: set[str]) -> int:
                     assert missing(shown, printed) == [], f"{command}\n{printed}"
                 tried += 1
         elif kind == "python":
-            run([sys.executable, "-P", "-c", text], folder)
+            in_process.execute(folder, text, page)
             tried += 1
         else:
             assert kind not in RUNNABLE, f"{page}: a block of {kind} needs a mark: {text}"

@@ -159,6 +159,11 @@ def test_synonyms_of_relations_are_suggested(file: Path, relation: str, metric: 
         ),
         (
             'worlds = ["sim"]',
+            'show = "goodput"',
+            'show: "goodput": must be a list: ."goodput".',
+        ),
+        (
+            'worlds = ["sim"]',
             'show = ["godput", "rtx"]',
             'show: "godput" and "rtx" are not metrics; .*"goodput"',
         ),

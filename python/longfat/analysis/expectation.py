@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.prediction import Prediction, predict
 from longfat.study import selection, sweep
+from longfat.study.labels import label
 from longfat.study.problems import Problem
 from longfat.study.vocabulary import allowed, resolve_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from longfat.study import Study
     from longfat.study.claims import Claim
@@ -38,6 +39,7 @@ def expected(prediction: Prediction, claim: Claim) -> float | None:
 
 def _check_theory(claim: Claim, found: Iterable[selection.Pairing]) -> Problem | None:
     where = f"claims[{claim.id}]"
+    found = list(found)
     for pairing in found:
         prediction = predict(pairing.of.spec, resolve_metric(claim.metric))
         if expected(prediction, claim) is not None:
@@ -46,5 +48,17 @@ def _check_theory(claim: Claim, found: Iterable[selection.Pairing]) -> Problem |
             message = f'"{claim.form}" is not a closed form here; {allowed(claim.form, prediction.forms)}'
             return Problem(f"{where}.against", message)
         point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
-        return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}")
+        return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}{_remedy(claim, found)}")
     return None
+
+
+def _remedy(claim: Claim, found: Iterable[selection.Pairing]) -> str:
+    """Returns how to select the cells with a closed form, if there are any."""
+    for pairing in found:
+        if expected(predict(pairing.of.spec, resolve_metric(claim.metric)), claim) is not None:
+            return "; select cells with one, e.g. where = " + _conditions(pairing.of.params)
+    return "; no cell of this claim has one"
+
+
+def _conditions(params: Mapping[str, Any]) -> str:
+    return "{ " + ", ".join(f'"{key}" = "{label(value)}"' for key, value in params.items()) + " }"

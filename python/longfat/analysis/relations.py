@@ -276,7 +276,7 @@ class _Point:
         return cls(
             metric,
             value,
-            units.number(value) or 0.0,
+            pairing.number(str(claim.along)) or 0.0,
             {trial: v for trial, v in values.items() if math.isfinite(v)},
             group.fixed,
             _failed(concerned),
@@ -310,7 +310,7 @@ def _monotone(claim: Claim, points: Sequence[_Point], count: int) -> list[Eviden
 def _flat_after(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
     after = units.number(claim.after)
     margin = claim.margin if claim.by else RESOLUTION
-    base = next((point for point in points if point.number == after), None)
+    base = next((point for point in points if claim.after == point.value or point.number == after), None)
     if base is None:
         reason = f"this run has no point at {claim.along} {claim.after}"
         return [Evidence("undecided", points[0].metric, counted="points", reason=reason)]

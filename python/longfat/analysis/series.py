@@ -140,10 +140,11 @@ def choose(series: Series, flows: Sequence[str]) -> Series:
 
 
 def labelled(series: Series, label: str) -> Series:
-    """Appends a label to the names of all flows and queues."""
+    """Appends a label to the names of all flows and queues; "Go-Back-N (gbn)" as "(Go-Back-N, gbn)"."""
+    inner = label.replace(" (", ", ").rstrip(")")
 
     def renamed(one: Samples) -> Samples:
-        return replace(one, name=f"{one.name} ({label})")
+        return replace(one, name=f"{one.name} ({inner})")
 
     flows, queues = tuple(map(renamed, series.flows)), tuple(map(renamed, series.queues))
     return replace(series, flows=flows, queues=queues)

@@ -11,6 +11,7 @@ from longfat.analysis.theory import latency, lossy_transfer, slow_start, transac
 from longfat.analysis.theory.latency import Hop
 from longfat.analysis.theory.response import CUBIC, has_timeouts
 from longfat.analysis.theory.slow_start import Rules
+from longfat.parameters import ParameterError
 
 LATENCY, BANDWIDTH, SERVICE, LOSS = "latency", "bandwidth", "service", "loss"
 KINDS = (LATENCY, BANDWIDTH, SERVICE, LOSS)
@@ -118,7 +119,7 @@ def _without_retransmission(question: Question) -> Answer:
         return _ping(question)
     if question.protocol == "none":
         if question.reply is not None:
-            raise ValueError("a reply needs a protocol: udp, tcp, tfo or ttcp")
+            raise ParameterError("reply", "requires {protocol} ping, udp, tcp, tfo or ttcp")
         return _plain(question)
     return _transaction(question) if question.reply is not None else _datagrams(question)
 
@@ -307,8 +308,8 @@ def _rules(question: Question) -> Rules:
 def _room(question: Question, header: int) -> int:
     room = question.packet - header
     if room < 1:
-        raise ValueError(
-            f"a packet of {question.packet} B is too small for {header} B of headers and payload"
+        raise ParameterError(
+            "packet", f"{question.packet} B is too small for {header} B of headers and payload"
         )
     return room
 

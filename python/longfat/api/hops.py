@@ -130,6 +130,9 @@ def _hop(text: str) -> tuple[Hop, Hop, int]:
                 into[name] = rate(value) if name == "rate" else quantity(value, _KEYS[name])
         except ValueError as error:
             raise ParameterError("hop", f"{key}: {error}") from None
+    for keys in (forward, reverse):
+        if keys.get("loss", 0.0) >= 1:
+            raise ParameterError("hop", "loss: must be below 100%")
     return Hop(**forward), Hop(**{**forward, **reverse}), count
 
 

@@ -149,6 +149,8 @@ def predict(
         ack_every=2 if delayed_acks else 1,
         window=math.inf if window is None else of_parameter("window", window, "size"),
     )
+    if rules.window < rules.segment:
+        raise ParameterError("window", f"{window} is less than a segment of {rules.segment} B")
     question = Question(
         *ways,
         size=most * packets if packets is not None else whole_bytes("size", str(size)),

@@ -25,7 +25,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = SYSTEM_ERROR
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = _interrupted()
     sys.exit(code)
 
 
@@ -45,7 +45,7 @@ def _guarded() -> int:
         _report(f"{message} (see {_command(error)} --help)")
         return BAD_INPUT
     except typer.Abort:
-        return INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         raise
     except ValueError as error:
@@ -66,6 +66,11 @@ def _guarded() -> int:
             raise
         _report(f"internal error, please report it (traceback: {DEBUG}=1): {type(error).__name__}: {error}")
         return SYSTEM_ERROR
+
+
+def _interrupted() -> int:
+    _report("interrupted before there was a result")
+    return INTERRUPTED
 
 
 _OPTIONS = {

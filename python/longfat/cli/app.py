@@ -68,6 +68,12 @@ class _Grouped(TyperGroup):
         super().__init__(**settings)
         self.commands = _Commands(dict.fromkeys(_MODULES))
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise typer.Abort from None
+
     def format_commands(self, _context: Any, formatter: Any) -> None:
         for group, sentences in _GROUPS.items():
             with formatter.section(group):

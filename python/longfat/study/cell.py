@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from longfat.keys import lookup
+from longfat.study.units import number
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,20 @@ class Cell:
         >>> cell.value("path.loss"), cell.value("path.delay"), cell.value("protocol.window")
         ('2%', '5ms', 4)
         """
-        if key in self.params:
-            return self.params[key]
+        return self.params[key] if key in self.params else self._set(key)
+
+    def number(self, key: str) -> float | None:
+        """Returns the value of a dotted key in its base unit, also of a labelled value; None without one.
+
+        >>> spec = {"path": {"loss": "2%"}}
+        >>> Cell("sim", "gbn", {"path.loss": "much"}, spec).number("path.loss")
+        0.02
+        """
+        shown = number(self.value(key))
+        return number(self._set(key)) if shown is None else shown
+
+    def _set(self, key: str) -> Any:
+        """Returns the value of a dotted key in the specification."""
         parts = key.split(".")
         if parts[0] == "protocols":
             if len(parts) < 3 or parts[1] != self.protocol:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from longfat.study import selection, sweep, units
 from longfat.study.claims import AGREES, Claim
 from longfat.study.conditions import Condition
+from longfat.study.labels import is_class_of_flows
 from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
-from longfat.study.vocabulary import allowed, metrics, resolve_metric, whole_metric
+from longfat.study.vocabulary import AT_HOST, allowed, metrics, resolve_metric, whole_metric
 from longfat.worlds import WORLDS
 
 
@@ -61,7 +62,26 @@ def claim_problems(study: Study) -> list[Problem]:
             )
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
+    found += _class_problems(study)
     return found or selection.check(study)
+
+
+def _class_problems(study: Study) -> list[Problem]:
+    """Returns metrics of size classes (`fct_mean@G0`) that no flow of this study is in."""
+    if "workload.classes" in study.sweep:
+        return []
+    bounds = study.workload.get("classes")
+    count = len(bounds) + 1 if bounds else 0
+    metrics = [("show", name) for name in study.show]
+    metrics += [(f"claims[{claim.id}].metric", claim.metric) for claim in study.claims]
+    found = []
+    for key, metric in metrics:
+        name = metric.partition(AT_HOST)[2]
+        if not is_class_of_flows(name) or int(name[1:]) < count:
+            continue
+        known = f"allowed: @G0 to @G{count - 1}" if count else 'set workload.classes, e.g. ["100kB"]'
+        found.append(Problem(key, f'"{metric}" is of a size class that this study does not have; {known}'))
+    return found
 
 
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}

@@ -145,6 +145,8 @@ def _message(error: Mapping[str, Any]) -> str:
         meant = error.get("meant")
         hint = f'did you mean "{meant}"? allowed: {", ".join(known)}' if meant else allowed(str(value), known)
         return f"{show(value)} is not known; {hint}"
+    if kind == "list_type" and isinstance(value, str):
+        return f"{show(value)}: must be a list: [{show(value)}]"
     if kind in _KINDS:
         return f"{show(value)}: must be {_KINDS[kind]}"
     if kind == "greater_than_equal":

@@ -29,6 +29,11 @@ class Pairing:
         value = self.of.value(key)
         return self.against.value(key) if value is None and self.against is not None else value
 
+    def number(self, key: str) -> float | None:
+        """Returns the value of a dotted key in its base unit; None if it is no quantity."""
+        value = self.of.number(key)
+        return self.against.number(key) if value is None and self.against is not None else value
+
 
 @dataclass(frozen=True)
 class Series:
@@ -72,7 +77,7 @@ def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:
         fixed = {key: value for key, value in params.items() if key != along}
         groups.setdefault(canonical(fixed), Series(fixed, [])).points.append(pairing)
     for group in groups.values():
-        group.points.sort(key=lambda pairing: units.number(pairing.value(along)) or 0.0)
+        group.points.sort(key=lambda pairing: pairing.number(along) or 0.0)
     return list(groups.values())
 
 
@@ -125,13 +130,14 @@ def _check_other_world(claim: Claim, study: Study) -> Problem | None:
 def _check_trend(claim: Claim, group: Series) -> Problem | None:
     along, where = str(claim.along), f"claims[{claim.id}]"
     values = [pairing.value(along) for pairing in group.points]
-    numbers = [units.number(value) for value in values]
+    numbers = [pairing.number(along) for pairing in group.points]
     if None in numbers:
         strange = show(values[numbers.index(None)])
         return Problem(f"{where}.along", f"{strange} is not a quantity; a trend requires quantities")
     if len(values) < 2:
         return Problem(f"{where}.where", f"leaves one point along {along}; a trend requires at least two")
-    if claim.after is not None and units.number(claim.after) not in numbers[:-1]:
+    known_points = {*values[:-1], *numbers[:-1]}
+    if claim.after is not None and not {claim.after, units.number(claim.after)} & known_points:
         known = allowed(str(claim.after), map(str, values[:-1]))
         return Problem(
             f"{where}.after", f"{show(claim.after)} is not a swept value before the last one; {known}"

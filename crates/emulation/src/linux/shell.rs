@@ -125,11 +125,13 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
     let status = wait(&mut spawn(NEAR, command)?, stopped, &mut failed);
     drop(terminal);
     let status = status?;
+    let mut ended = None;
     if let Some(server) = &mut server {
+        ended = server.try_wait().ok().flatten();
         let _ = server.kill();
         let _ = server.wait();
     }
-    report::report(&emulation, status, started, kernel_controller)
+    report::report(&emulation, status, ended, started, kernel_controller)
 }
 
 /// Interval between calls of `stopped`.

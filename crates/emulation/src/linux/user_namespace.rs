@@ -7,7 +7,7 @@ use std::process::Command;
 use rustix::process::{getgid, getuid};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::privileges::{closed_switch, missing_capabilities, namespace_remedy};
+use super::privileges::{closed_switches, missing_capabilities, namespace_remedy};
 use crate::error::{Error, system_error};
 
 /// Moves the process into a user namespace in which it has all capabilities, unless it has the required ones.
@@ -41,14 +41,14 @@ pub fn inside(command: &mut Command) {
 }
 
 fn refused(error: io::Error) -> Error {
-    let closed = closed_switch();
+    let is_closed = !closed_switches().is_empty();
     match error.kind() {
         io::ErrorKind::PermissionDenied => Error::Permission {
             what: "create a user namespace".into(),
             remedy: namespace_remedy(),
         },
         // A limit of zero (`user.max_user_namespaces`) is reported as `ENOSPC`.
-        _ if closed.is_some() => Error::Permission {
+        _ if is_closed => Error::Permission {
             what: "create a user namespace".into(),
             remedy: namespace_remedy(),
         },

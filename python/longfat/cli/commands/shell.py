@@ -101,6 +101,8 @@ def shell(
         raise typer.Exit(children.code_of(error)) from None
     finally:
         signal.signal(signal.SIGINT, before)
+    if code := report.get("server_code"):
+        typer.echo(f"longfat: --server: exited with code {code} before the command: {server}", err=True)
     if as_json:
         typer.echo(json.dumps({"seed": seed, **report}), err=True)
     else:

@@ -20,6 +20,8 @@ pub(super) const FAR: HostId = HostId(1);
 pub struct ShellReport {
     /// The command's exit code, or 128 plus the number of the signal that killed it, as in shells.
     pub code: i32,
+    /// The exit code of a server that exited before the command, in the same form; null if it did not.
+    pub server_code: Option<i32>,
     /// Duration of the command, in seconds.
     pub seconds: f64,
     /// The default congestion controller of the kernel's TCP at the hosts; null if no host uses the kernel's TCP.
@@ -90,9 +92,16 @@ struct LinkSnapshot {
     busy: Duration,
 }
 
+fn code_of(status: ExitStatus) -> i32 {
+    status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
+}
+
 pub(super) fn report(
     emulation: &Emulation,
     status: ExitStatus,
+    server: Option<ExitStatus>,
     started: Instant,
     kernel_controller: Option<String>,
 ) -> Result<ShellReport, Error> {
@@ -136,9 +145,8 @@ pub(super) fn report(
         }
     };
     Ok(ShellReport {
-        code: status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or(0)),
+        code: code_of(status),
+        server_code: server.map(code_of),
         seconds,
         kernel_controller,
         forward: way(&forward, NEAR, FAR),
