@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import queue
+import signal
+import threading
+import time
 from pathlib import Path
 
 import polars as pl
@@ -9,6 +14,8 @@ import pytest
 from tests.conftest import Cli
 
 import longfat as lf
+from longfat import _native
+from longfat.api.protection import INSECURE
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,6 +37,60 @@ def test_a_file_is_sent_through_a_relay(tmp_path: Path) -> None:
     assert relay.report["forward"]["delivered_bytes"] > 102_400
     assert relay.report["forward"]["rate_bps"] > 0
     assert sent.to_polars()["outcome"].to_list() == ["stored"]
+
+
+def test_a_slow_handler_of_events_does_not_delay_a_transfer(tmp_path: Path) -> None:
+    file = tmp_path / "file.bin"
+    file.write_bytes(bytes(100_000))
+    address: queue.Queue[str] = queue.Queue()
+    stopped = threading.Event()
+
+    def handle(text: str) -> bool:
+        event = json.loads(text)
+        if event["event"] == "listening":
+            address.put(event["address"])
+        elif event["event"] != "tick":
+            time.sleep(0.5)
+        return not stopped.is_set()
+
+    arguments = ("127.0.0.1:0", str(tmp_path / "in"), INSECURE.document, "{}", handle)
+    (tmp_path / "in").mkdir()
+    thread = threading.Thread(target=_native.receive_files, args=arguments)
+    thread.start()
+    sent = lf.send(file, address.get(timeout=60), insecure=True)
+    stopped.set()
+    thread.join(60)
+    assert sent.report["seconds"] < 0.5
+
+
+def test_an_interruption_keeps_the_events_before_it(tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.bin" for number in range(3)]
+    for file in files:
+        file.write_bytes(file.name.encode())
+    (tmp_path / "in").mkdir()
+    stored: list[str] = []
+
+    def handle(text: str) -> None:
+        event = json.loads(text)
+        if event["event"] == "listening":
+            arguments = {"files": files, "address": event["address"], "insecure": True}
+            threading.Thread(target=lf.send, kwargs=arguments).start()
+        elif event["event"] == "started" and event["file"] == 0:
+            # All three files arrive meanwhile.
+            time.sleep(1)
+            signal.raise_signal(signal.SIGINT)
+        elif event["event"] == "stored":
+            stored.append(event["name"])
+
+    with pytest.raises(KeyboardInterrupt):
+        _native.receive_files("127.0.0.1:0", str(tmp_path / "in"), INSECURE.document, "{}", handle)
+    assert sorted(stored) == ["0.bin", "1.bin", "2.bin"]
+
+
+def test_an_idle_receiver_stops(tmp_path: Path) -> None:
+    receiver = lf.receive(tmp_path / "in", listen="127.0.0.1:0", insecure=True)
+    receiver.stop()
+    assert "stopped" in repr(receiver)
 
 
 def test_a_receiver_for_one_sender_ends(tmp_path: Path) -> None:

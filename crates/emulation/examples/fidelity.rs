@@ -148,10 +148,11 @@ mod linux {
                         }
                     });
                 }
-                let measured = emulate(r#"{"delay": "10ms"}"#).and_then(|emulation| -> Result<_, Box<dyn Error>> {
-                    let ways = one_way(&emulation, 10, DENSE)?;
-                    Ok((ways, emulation.report().real_time))
-                });
+                let measured =
+                    emulate(r#"{"delay": "10ms"}"#).and_then(|emulation| -> Result<_, Box<dyn Error>> {
+                        let ways = one_way(&emulation, 10, DENSE)?;
+                        Ok((ways, emulation.report().real_time))
+                    });
                 over.store(true, Ordering::Relaxed);
                 let (mut ways, real_time) = measured?;
                 ways.sort_by(f64::total_cmp);
@@ -233,9 +234,7 @@ mod linux {
                 socket::wait::raise_priority();
                 let (mut arrived, mut inbox) = (0_u64, Inbox::new(32));
                 let mut last = Instant::now();
-                while !done.load(Ordering::Relaxed)
-                    || last.elapsed() < Duration::from_millis(300)
-                {
+                while !done.load(Ordering::Relaxed) || last.elapsed() < Duration::from_millis(300) {
                     socket::wait::wait(receiver.socket(), false, foundation::Duration::from_millis(20));
                     while receiver.receive(&mut inbox).is_ok_and(|slots| slots > 0) {
                         arrived += inbox

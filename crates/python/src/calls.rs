@@ -1,6 +1,10 @@
 //! Errors as Python exceptions, and calls of Python functions from loops that run without the interpreter lock.
 
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use kernel::Error;
@@ -8,6 +12,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
+use serde_json::Value;
 
 /// Returns an error as a `ValueError`.
 pub fn wrong(error: impl ToString) -> PyErr {
@@ -43,6 +48,8 @@ pub fn json(value: &impl Serialize) -> PyResult<String> {
 pub struct Callback<'a> {
     function: Option<&'a Py<PyAny>>,
     raised: Option<PyErr>,
+    /// Whether Ctrl-C raised it.
+    interrupted: bool,
 }
 
 impl<'a> Callback<'a> {
@@ -50,6 +57,7 @@ impl<'a> Callback<'a> {
         Self {
             function,
             raised: None,
+            interrupted: false,
         }
     }
 
@@ -71,6 +79,18 @@ impl<'a> Callback<'a> {
         self.call((value.to_string(),))
     }
 
+    /// As [`report`](Self::report), but passes values also after Ctrl-C: they are about what happened before.
+    fn deliver(&mut self, value: &impl ToString) -> ControlFlow<()> {
+        match self.function.filter(|_| self.interrupted) {
+            Some(function) => {
+                // The interruption is raised after the loop, errors of the function about its end are not.
+                let _ = Python::attach(|py| function.call1(py, (value.to_string(),)));
+                ControlFlow::Break(())
+            }
+            None => self.report(value),
+        }
+    }
+
     /// Handles signals without a call of the function.
     pub fn check(&mut self) -> ControlFlow<()> {
         self.poll(|_| Ok(true))
@@ -84,6 +104,7 @@ impl<'a> Callback<'a> {
             Ok(true) => ControlFlow::Continue(()),
             Ok(false) => ControlFlow::Break(()),
             Err(error) => {
+                self.interrupted = Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py));
                 self.raised = Some(error);
                 ControlFlow::Break(())
             }
@@ -102,6 +123,45 @@ impl<'a> Callback<'a> {
             raised => Ok((result?, raised.is_some())),
         }
     }
+}
+
+/// How often signals are handled while there is nothing to report.
+const TICK: Duration = Duration::from_millis(50);
+/// Reports that may wait for the function.
+const WAITING: usize = 1024;
+
+/// Passes a report to the function; returns whether to stop.
+pub type Report<'a> = dyn FnMut(&Value) -> ControlFlow<()> + 'a;
+
+/// Runs `work` on a thread and the function with its reports on this one: a slow function, or its first imports, would
+/// stop the ACKs of a transfer. Returns after the last report.
+pub fn reported<T: Send>(callback: &mut Callback<'_>, work: impl FnOnce(&mut Report<'_>) -> T + Send) -> T {
+    let stopped = AtomicBool::new(false);
+    let (reports, inbox) = sync_channel(WAITING);
+    let stopped = &stopped;
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            work(&mut move |report| {
+                // The other end is dropped after this thread only.
+                let _ = reports.send(report.clone());
+                match stopped.load(Ordering::Relaxed) {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            })
+        });
+        loop {
+            let step = match inbox.recv_timeout(TICK) {
+                Ok(report) => callback.deliver(&report),
+                Err(RecvTimeoutError::Timeout) => callback.check(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if step.is_break() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// Runs `work`, which polls its argument; if a signal handler raises meanwhile, returns that exception.

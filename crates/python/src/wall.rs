@@ -19,7 +19,7 @@ use socket::transfer::{
 use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
 
-use crate::calls::{Callback, json as text_of, without_number, wrong};
+use crate::calls::{Callback, json as text_of, reported, without_number, wrong};
 use crate::classes::guarded;
 use crate::credentials::protection;
 use crate::trials::spec;
@@ -102,8 +102,14 @@ fn settings(overrides: &str) -> PyResult<Value> {
     // A fixed window has no congestion controller, so it replaces file transfer's controller, too.
     let fixed = changes.get("window").is_some_and(|window| window != "auto")
         || changes.get("kind").is_some_and(|kind| kind == "stop-and-wait");
-    if let Some(settings) = settings.as_object_mut().filter(|_| fixed) {
-        settings.remove("congestion");
+    if let Some(settings) = settings.as_object_mut() {
+        if fixed {
+            settings.remove("congestion");
+        }
+        // The other protocols have no probe.
+        if changes.get("kind").is_some_and(|kind| kind != "selective-repeat") {
+            settings.remove("tail_probe");
+        }
     }
     replace(&mut settings, &changes);
     Ok(settings)
@@ -192,14 +198,19 @@ pub fn send_files(
     };
     let mut callback = Callback::new(progress.as_ref());
     let result = py
-        .detach(|| guarded(|| send(&options, &mut |p| callback.report(&progress_json(p)))))
+        .detach(|| {
+            reported(&mut callback, |report| {
+                guarded(|| send(&options, &mut |progress| report(&progress_json(progress))))
+            })
+        })
         .map_err(wrong)?;
     text_of(&sent_json(&callback.finish(result.map_err(raised))?))
 }
 
-fn event_json(event: ReceiveEvent) -> Option<Value> {
-    Some(match event {
-        ReceiveEvent::Tick => return None,
+fn event_json(event: ReceiveEvent) -> Value {
+    match event {
+        // An idle receiver, too, can be stopped by its function.
+        ReceiveEvent::Tick => json!({"event": "tick"}),
         ReceiveEvent::NextCode(code) => json!({"event": "next_code", "code": code.to_string()}),
         ReceiveEvent::Listening(at) => json!({"event": "listening", "address": at.to_string()}),
         ReceiveEvent::Connected(peer, name) => {
@@ -256,7 +267,7 @@ fn event_json(event: ReceiveEvent) -> Option<Value> {
             value["peer"] = json!(peer.to_string());
             value
         }
-    })
+    }
 }
 
 /// What a receiver accepts.
@@ -329,9 +340,8 @@ pub fn receive_files(
     };
     let mut callback = Callback::new(on_event.as_ref());
     let result = py.detach(|| {
-        receive(&options, &mut |event| match event_json(event) {
-            Some(event) => callback.report(&event),
-            None => callback.check(),
+        reported(&mut callback, |report| {
+            receive(&options, &mut |event| report(&event_json(event)))
         })
     });
     let report = callback.finish(result.map_err(raised))?;
@@ -388,10 +398,12 @@ pub fn relay(
         Ok(RelayReport::default())
     } else {
         let ran = py.detach(|| {
-            guarded(|| {
-                relay.run(&mut |report| {
-                    last.clone_from(report);
-                    callback.report(&relayed_json(report))
+            reported(&mut callback, |pass_on| {
+                guarded(|| {
+                    relay.run(&mut |report| {
+                        last.clone_from(report);
+                        pass_on(&relayed_json(report))
+                    })
                 })
             })
         });

@@ -18,8 +18,8 @@ use crate::wire::{self, Protection, Wire};
 
 /// How often the caller can end the connection, at least.
 pub const TICK: Duration = Duration::from_millis(50);
-/// How long a refused peer may take to come back, for example while it restarts.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Time without frames after which a refused connection has ended. A peer that restarts needs less.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the closing handshake may take after both streams are complete.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// Receive slots. ACKs are short and arrive in trains.
@@ -335,16 +335,16 @@ impl<A: Application> Client<A> {
     /// authentic frames.
     fn handle_refusal(&mut self, now: Instant, datagram: &[u8], reason: Reason) -> Result<(), Error> {
         let address = self.to;
-        let mut patience = PATIENCE;
+        let mut timeout = SILENCE_TIMEOUT;
         if let Some(initiator) = &mut self.initiator {
             let handled = initiator.handle(now, datagram);
             handled.map_err(|source: HandshakeError| Error::Handshake { address, source })?;
             // The last message of the handshake may still arrive, until the listener drops the handshake.
-            patience = HALF_OPEN_TIMEOUT;
+            timeout = HALF_OPEN_TIMEOUT;
         }
         let silence = now - self.session.last_arrival();
         match reason {
-            _ if !self.session.is_protected() || silence < patience => Ok(()),
+            _ if !self.session.is_protected() || silence < timeout => Ok(()),
             Reason::Unknown => Err(Error::Restarted { address }),
             Reason::Closed => Err(Error::Gone { address, silence }),
             _ => Ok(()),
@@ -375,7 +375,7 @@ impl<A: Application> Client<A> {
                 Err(Error::Refused(address))
             }
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => {
-                if std::mem::replace(&mut self.refused, true) && silence >= PATIENCE {
+                if std::mem::replace(&mut self.refused, true) && silence >= SILENCE_TIMEOUT {
                     return Err(Error::Gone { address, silence });
                 }
                 Ok(())
@@ -389,7 +389,7 @@ impl<A: Application> Client<A> {
                 }
             }
             // Full queues of the system, and networks that come and go.
-            _ if self.peer_responded && silence < PATIENCE => Ok(()),
+            _ if self.peer_responded && silence < SILENCE_TIMEOUT => Ok(()),
             _ => Err(Error::Send {
                 address,
                 source: error,

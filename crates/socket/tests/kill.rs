@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::common::{Receiver, bytes, protection, send_to};
 use foundation::Streams;
 use network::PathConfig;
 use socket::relay::{Relay, RelayOptions};
-use socket::transfer::{Outcome, ReceiveEvent, ReceiveOptions, SendOptions, receive, send_files};
+use socket::transfer::{Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendReport, receive, send_files};
 
 const SIZE: usize = 12_000_000;
 
@@ -128,63 +128,90 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
+/// A receiver behind a slow path, and a file for it.
+struct SlowRun {
+    place: tempfile::TempDir,
+    source: tempfile::TempDir,
+    receiver: Process,
+    slow: SocketAddr,
+}
+
+impl SlowRun {
+    fn new() -> Self {
+        let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (receiver, address) = receiver(place.path(), "127.0.0.1:0", "");
+        let run = Self {
+            slow: slow_path(address),
+            place,
+            source,
+            receiver,
+        };
+        fs::write(run.file(), bytes(SIZE, 1)).unwrap();
+        run
+    }
+
+    fn file(&self) -> PathBuf {
+        self.source.path().join("file.bin")
+    }
+
+    /// Returns the length of what the receiver has of the file.
+    fn partial(&self) -> u64 {
+        length(&self.place.path().join(".file.bin.longfat-part"))
+    }
+
+    /// Starts a process that sends the file.
+    fn sender(&self) -> Process {
+        let (file, to) = (self.file(), self.slow.to_string());
+        Process::start(
+            "",
+            &[("LONGFAT_SEND", file.to_str().unwrap()), ("LONGFAT_TO", &to)],
+        )
+    }
+
+    /// Sends the rest of the file, and checks that it arrived.
+    fn finish(&self) -> SendReport {
+        let report = send_to(self.slow, vec![self.file()]).unwrap();
+        assert_eq!(report.files[0].outcome, Outcome::Stored("file.bin".to_owned()));
+        assert!(fs::read(self.place.path().join("file.bin")).unwrap() == bytes(SIZE, 1));
+        assert_eq!(fs::read_dir(self.place.path()).unwrap().count(), 1);
+        report
+    }
+}
+
 #[test]
 fn a_killed_sender_resumes() {
-    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let file = source.path().join("file.bin");
-    fs::write(&file, bytes(SIZE, 1)).unwrap();
-    let (receiver, address) = receiver(place.path(), "127.0.0.1:0", "");
-    let slow = slow_path(address);
-    let variables = [
-        ("LONGFAT_SEND", file.to_str().unwrap().to_owned()),
-        ("LONGFAT_TO", slow.to_string()),
-    ];
-    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let run = SlowRun::new();
     for percent in [10, 40, 70] {
-        let mut sender = Process::start("", &variables);
+        let mut sender = run.sender();
         while sender.line("done ").parse::<usize>().unwrap() < SIZE * percent / 100 {}
         sender.kill();
     }
-    let partial = length(&place.path().join(".file.bin.longfat-part"));
+    let partial = run.partial();
     assert!(partial as usize > SIZE / 10, "{partial}");
-    let report = send_to(slow, vec![file]).unwrap();
-    assert_eq!(report.files[0].outcome, Outcome::Stored("file.bin".to_owned()));
+    let report = run.finish();
     assert!(report.files[0].resumed as usize >= SIZE * 6 / 10, "{report:?}");
-    assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 1));
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
-    receiver.kill();
+    run.receiver.kill();
 }
 
 /// Senders that are killed while they wait for the connection of another killed sender do not start the file again.
 #[test]
 fn a_sender_resumes_after_several_killed_ones() {
-    let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let file = source.path().join("file.bin");
-    fs::write(&file, bytes(SIZE, 1)).unwrap();
-    let (receiver, address) = receiver(place.path(), "127.0.0.1:0", "");
-    let slow = slow_path(address);
-    let variables = [
-        ("LONGFAT_SEND", file.to_str().unwrap().to_owned()),
-        ("LONGFAT_TO", slow.to_string()),
-    ];
-    let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let run = SlowRun::new();
     for round in 0..3 {
-        let mut first = Process::start("", &variables);
+        let mut first = run.sender();
         first.line("done ");
         first.kill();
-        let partial = length(&place.path().join(".file.bin.longfat-part"));
+        let partial = run.partial();
         for _ in 0..2 {
-            let waiting = Process::start("", &variables);
+            let waiting = run.sender();
             std::thread::sleep(Duration::from_millis(700));
             waiting.kill();
         }
-        let report = send_to(slow, vec![file.clone()]).unwrap();
+        let report = run.finish();
         assert!(report.files[0].resumed >= partial, "round {round}: {report:?}");
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "round {round}");
-        assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 1));
-        fs::remove_file(place.path().join("file.bin")).unwrap();
+        fs::remove_file(run.place.path().join("file.bin")).unwrap();
     }
-    receiver.kill();
+    run.receiver.kill();
 }
 
 #[test]

@@ -358,3 +358,66 @@ fn a_listener_keeps_no_state_for_an_address_that_does_not_answer() {
     assert!(pair.listener.connection.is_none());
     assert!(pair.frames[0] <= pair.frames[1], "no more replies than requests");
 }
+
+/// Returns how long an isolated packet takes to arrive whose first transmission is lost, with an RTT of 10 ms.
+fn recovery(config: &ArqConfig) -> Duration {
+    let mut pair = Pair::new(config, Unkindness::KIND, 1, 0);
+    let write = |pair: &mut Pair| {
+        pair.opener.connection.as_mut().unwrap().write(1000);
+        pair.drain(true);
+    };
+    write(&mut pair);
+    let start = Instant::ZERO + Duration::from_secs(1);
+    while pair.step(start) {}
+    pair.cut = (true, false);
+    write(&mut pair);
+    pair.cut = (false, false);
+    let received = pair.listener.received.len();
+    while pair.listener.received.len() == received {
+        assert!(pair.step(Instant::MAX));
+    }
+    assert_pattern(&pair.listener.received);
+    pair.now - start
+}
+
+#[test]
+fn a_probe_replaces_a_lost_last_packet_after_two_round_trips() {
+    let files = ArqConfig::for_files();
+    let probed = recovery(&files);
+    assert!(
+        probed >= Duration::from_millis(25) && probed <= Duration::from_millis(30),
+        "{probed}"
+    );
+    let timed = recovery(&ArqConfig {
+        tail_probe: None,
+        ..files
+    });
+    assert!(timed >= Duration::from_millis(200), "{timed}");
+}
+
+#[test]
+fn a_delivered_probe_shows_all_losses_before_it() {
+    let mut pair = Pair::new(&ArqConfig::for_files(), Unkindness::KIND, 1, 0);
+    let sent = |pair: &Pair| {
+        let connection = pair.opener.connection.as_ref().unwrap();
+        connection.statistics().clone()
+    };
+    pair.opener.connection.as_mut().unwrap().write(1000);
+    pair.drain(true);
+    let start = Instant::ZERO + Duration::from_secs(1);
+    while pair.step(start) {}
+    pair.cut = (true, false);
+    pair.opener.connection.as_mut().unwrap().write(14_000);
+    pair.drain(true);
+    pair.cut = (false, false);
+    while pair.listener.received.len() < 15_000 {
+        assert!(pair.step(start + Duration::from_secs(1)));
+    }
+    assert!(
+        pair.now - start <= Duration::from_millis(60),
+        "{}",
+        pair.now - start
+    );
+    assert_eq!((sent(&pair).retransmissions, sent(&pair).timeouts), (10, 0));
+    assert_pattern(&pair.listener.received);
+}

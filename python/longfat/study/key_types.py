@@ -495,6 +495,9 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     random_loss_limit: str
     """Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue
     counts (default "10%")."""
+    startup_jump: SupportsIndex
+    """Largest factor by which the dispersion of the initial window may raise window and rate at once, at
+    most 64; 0 for the draft (default 0)."""
     startup_queue: str
     """Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms;
     0% for the draft (default "0%")."""
@@ -767,6 +770,9 @@ class ProtocolArqKeys(TypedDict, total=False):
     rto: str
     """Retransmission timeout: "adaptive" (RFC 6298) or a fixed time such as "200ms". Default:
     "adaptive"."""
+    tail_probe: bool
+    """Selective repeat: retransmit a packet when no ACK has arrived for two RTTs, before the timeout (RFC
+    8985, section 7). Default: false."""
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
@@ -914,6 +920,9 @@ class ProtocolKeys(TypedDict, total=False):
     rto: str
     """Retransmission timeout: "adaptive" (RFC 6298) or a fixed time such as "200ms". Default:
     "adaptive"."""
+    tail_probe: bool
+    """Selective repeat: retransmit a packet when no ACK has arrived for two RTTs, before the timeout (RFC
+    8985, section 7). Default: false."""
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
@@ -1078,6 +1087,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     rto: str
     """Retransmission timeout: "adaptive" (RFC 6298) or a fixed time such as "200ms". Default:
     "adaptive"."""
+    tail_probe: bool
+    """Selective repeat: retransmit a packet when no ACK has arrived for two RTTs, before the timeout (RFC
+    8985, section 7). Default: false."""
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""

@@ -155,6 +155,8 @@ omit_unset! {
         pub fast_retransmit: Option<bool>,
         /// Selective repeat: treat three later packets that arrived as a loss, without waiting for the timeout. Default: true with an "auto" window, else false.
         pub gap_retransmit: Option<bool>,
+        /// Selective repeat: retransmit a packet when no ACK has arrived for two RTTs, before the timeout (RFC 8985, section 7). Default: false.
+        pub tail_probe: Option<bool>,
         /// The congestion controller of an "auto" window. Default: "bbr-tolerant", which sustains its rate under random loss.
         pub congestion: Option<CongestionConfig>,
         /// Number of in-order packets per ACK. Default: 1.
@@ -218,6 +220,7 @@ impl ArqConfig {
             min_rto: defaults::min_rto(),
             fast_retransmit: None,
             gap_retransmit: None,
+            tail_probe: None,
             congestion: None,
             acknowledge_every: defaults::acknowledge_every(),
             acknowledge_delay: defaults::acknowledge_delay(),
@@ -237,6 +240,7 @@ impl ArqConfig {
             mss: Size::from_bytes(1400),
             acknowledge_every: 16,
             min_rto: Duration::from_millis(200),
+            tail_probe: Some(true),
             congestion: Some(CongestionConfig::for_files()),
             ..Self::new(ArqProtocol::SelectiveRepeat)
         }
@@ -276,6 +280,9 @@ impl ArqConfig {
         }
         if self.gap_retransmit.is_some() && self.kind != ArqProtocol::SelectiveRepeat {
             wrong("gap_retransmit", "only selective-repeat has it".to_owned());
+        }
+        if self.tail_probe.is_some() && self.kind != ArqProtocol::SelectiveRepeat {
+            wrong("tail_probe", "only selective-repeat has it".to_owned());
         }
         if self.congestion.is_some() && self.window() != Window::Auto {
             wrong(
@@ -343,6 +350,7 @@ impl ArqConfig {
             window: self.window.filter(|_| kind == self.kind),
             fast_retransmit: self.fast_retransmit.filter(|_| kind == self.kind),
             gap_retransmit: self.gap_retransmit.filter(|_| kind == self.kind),
+            tail_probe: self.tail_probe.filter(|_| kind == self.kind),
             mss: Size::from_bytes(u64::from(proposed.segment_size)),
             acknowledge_every: proposed.acknowledge_every,
             acknowledge_delay: Duration::from_micros(u64::from(proposed.acknowledge_delay) * 100),

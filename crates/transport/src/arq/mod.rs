@@ -14,6 +14,7 @@ pub mod receiver;
 pub mod retransmission;
 pub mod sender;
 pub mod sequence;
+pub mod tail_probe;
 pub mod timer;
 pub mod window;
 

@@ -50,6 +50,12 @@ macro_rules! protocols {
                 match self { $(Self::$name(d) => d.on_timeout(window, now, timeout, lost),)+ }
             }
 
+            /// See [`RetransmissionPolicy::gap`].
+            #[must_use]
+            pub fn gap(&self) -> u64 {
+                match self { $(Self::$name(d) => d.gap(),)+ }
+            }
+
             /// See [`RetransmissionPolicy::on_acknowledgement`].
             pub fn on_acknowledgement(
                 &mut self, window: &mut SendWindow, facts: AckFacts, lost: impl FnMut(&Slot),

@@ -38,6 +38,11 @@ pub trait RetransmissionPolicy {
         lost: impl FnMut(&Slot),
     );
 
+    /// Number of later transmissions delivered that indicates a loss; 0 if no number does.
+    fn gap(&self) -> u64 {
+        0
+    }
+
     /// Handles an ACK after the window was updated: declares the packets lost that this protocol retransmits then.
     fn on_acknowledgement(&mut self, window: &mut SendWindow, facts: AckFacts, lost: impl FnMut(&Slot));
 }

@@ -48,6 +48,10 @@ impl RetransmissionPolicy for SelectiveRepeat {
         window.declare_lost(|slot| slot.sent_at + timeout <= now, lost);
     }
 
+    fn gap(&self) -> u64 {
+        self.threshold
+    }
+
     fn on_acknowledgement(&mut self, window: &mut SendWindow, facts: AckFacts, lost: impl FnMut(&Slot)) {
         if !self.gap_retransmit {
             return;

@@ -8,6 +8,7 @@ use super::config::{ArqConfig, Window};
 use super::frame::{SackRanges, StreamRange};
 use super::retransmission::AckFacts;
 use super::sequence::expand;
+use super::tail_probe::TailProbe;
 use super::timer::RetransmissionTimer;
 use super::window::{SendWindow, Slot, State};
 use crate::congestion::pacer::Pacer;
@@ -101,6 +102,10 @@ pub struct Sender {
     paced_until: Option<Instant>,
     probe_at: Option<Instant>,
     probes: u32,
+    /// The probe timer, if the settings have it, and whether a probe is due.
+    tail_probe: Option<TailProbe>,
+    owes_probe: bool,
+    acknowledge_delay: Duration,
     /// When something was last newly acknowledged, or the window last became non-empty.
     last_progress: Instant,
 }
@@ -140,6 +145,9 @@ impl Sender {
             paced_until: None,
             probe_at: None,
             probes: 0,
+            tail_probe: config.tail_probe.unwrap_or(false).then(TailProbe::default),
+            owes_probe: false,
+            acknowledge_delay: config.acknowledge_delay,
             last_progress: Instant::ZERO,
         }
     }
@@ -240,6 +248,11 @@ impl Sender {
     /// Returns the packet to send now, if any is allowed.
     pub fn poll_packet(&mut self, now: Instant, statistics: &mut Statistics) -> Option<DataPacket> {
         self.paced_until = None;
+        if std::mem::take(&mut self.owes_probe)
+            && let Some(packet) = self.poll_probe(now, statistics)
+        {
+            return Some(packet);
+        }
         if let Some(sequence) = self.window.next_lost() {
             let length = self.window.get(sequence)?.range.length;
             if !self.may_leave(now, length) {
@@ -295,6 +308,32 @@ impl Sender {
             }
         }
         Some(DataPacket { sequence, range, fin })
+    }
+
+    /// Returns the packet of a probe. Neither window nor pacing limits it.
+    fn poll_probe(&mut self, now: Instant, statistics: &mut Statistics) -> Option<DataPacket> {
+        let length = self.window.oldest_in_flight()?.range.length;
+        let snapshot = self.record_transmission(now, length);
+        let (sequence, slot) = self.window.probe(now, self.policy.gap(), snapshot)?;
+        if let Some(probe) = &mut self.tail_probe {
+            probe.on_probe(now);
+        }
+        count_transmission(statistics, length);
+        statistics.retransmissions += u64::from(!slot.fin);
+        statistics.bytes_retransmitted += u64::from(length);
+        Some(DataPacket {
+            sequence,
+            range: slot.range,
+            fin: slot.fin,
+        })
+    }
+
+    /// Returns when a probe is due.
+    fn probe_deadline(&self) -> Option<Instant> {
+        let probe = self.tail_probe.as_ref()?;
+        let smoothed = self.timer.rtt().smoothed();
+        let waits = self.window.packets_in_flight() > 0 && !smoothed.is_zero() && !self.owes_probe;
+        waits.then(|| probe.due(smoothed, self.acknowledge_delay))
     }
 
     /// Returns the range of the next new packet.
@@ -363,6 +402,9 @@ impl Sender {
     }
 
     fn record_transmission(&mut self, now: Instant, length: u32) -> Snapshot {
+        if let Some(probe) = &mut self.tail_probe {
+            probe.on_sent(now);
+        }
         let Some(congestion) = &mut self.congestion else {
             return Snapshot::default();
         };
@@ -441,6 +483,9 @@ impl Sender {
         }
         if newly > 0 {
             self.last_progress = now;
+            if let Some(probe) = &mut self.tail_probe {
+                probe.on_progress(now);
+            }
         }
         if shared {
             self.lost_frames.0 = 0;
@@ -489,7 +534,7 @@ impl Sender {
             return Some(now - slot.sent_at);
         }
         if slot.transmissions > 1 && slot.state == State::InFlight {
-            facts.spurious = true;
+            facts.spurious = !slot.probed;
             statistics.spurious_retransmissions += 1;
         }
         coarse
@@ -551,16 +596,24 @@ impl Sender {
     /// Returns when the next timer is due.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.deadline(), self.paced_until, self.probe_at]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.deadline(),
+            self.probe_deadline(),
+            self.paced_until,
+            self.probe_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Runs the timers that are due by `now`. Returns whether to probe the peer's window.
     pub fn handle_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
         if self.deadline().is_some_and(|d| d <= now) {
             self.expire(now, statistics);
+        }
+        if self.probe_deadline().is_some_and(|due| due <= now) {
+            self.owes_probe = true;
         }
         if self.probe_at.is_some_and(|at| at <= now) {
             self.probes += 1;

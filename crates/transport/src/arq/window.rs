@@ -36,6 +36,8 @@ pub struct Slot {
     pub order: u64,
     /// Whether that frame had other packets, too.
     pub shared: bool,
+    /// Whether that transmission was a probe: an ACK of an earlier one is no sign of reordering.
+    pub probed: bool,
     /// State of the delivery-rate estimator at that transmission.
     pub snapshot: Snapshot,
 }
@@ -131,6 +133,7 @@ impl SendWindow {
             sent_at: now,
             order,
             shared: false,
+            probed: false,
             snapshot,
         });
         self.packets_in_flight += 1;
@@ -171,11 +174,30 @@ impl SendWindow {
         slot.sent_at = now;
         slot.order = order;
         slot.shared = false;
+        slot.probed = false;
         slot.snapshot = snapshot;
         let slot = *slot;
         self.packets_in_flight += 1;
         self.bytes_in_flight += u64::from(slot.range.length);
         Some(slot)
+    }
+
+    /// Records that the oldest packet in flight is retransmitted now as a probe. It counts as `gap` transmissions, because it
+    /// leaves so late that all packets in flight before it are lost if it arrives. Returns its number.
+    pub fn probe(&mut self, now: Instant, gap: u64, snapshot: Snapshot) -> Option<(u64, Slot)> {
+        let sequence = self.flight.front()?.sequence;
+        self.next_order += gap;
+        let order = self.take_order(sequence);
+        let slot = self.slot_mut(sequence)?;
+        slot.transmissions += 1;
+        slot.sent_at = now;
+        slot.order = order;
+        slot.shared = false;
+        slot.probed = true;
+        slot.snapshot = snapshot;
+        let slot = *slot;
+        self.drop_stale();
+        Some((sequence, slot))
     }
 
     fn take_order(&mut self, sequence: u64) -> u64 {

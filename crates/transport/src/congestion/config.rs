@@ -26,6 +26,7 @@ impl CongestionConfig {
     ///   senders without pacing.
     /// - Startup that stops its growth at a queue, which halves its losses or better.
     /// - no ProbeRTT while RTT samples show that the queue is empty.
+    /// - a jump to the rate at which the bottleneck delivered the initial window.
     #[must_use]
     pub fn for_files() -> Self {
         let settings = BbrTolerantSettings::for_files();
@@ -39,6 +40,7 @@ impl CongestionConfig {
                 "min_rtt_tolerance".to_owned(),
                 settings.min_rtt_tolerance.to_string().into(),
             ),
+            ("startup_jump".to_owned(), settings.startup_jump.into()),
         ]);
         Self(Configured::new(DEFAULT.into(), Arc::new(settings), given))
     }

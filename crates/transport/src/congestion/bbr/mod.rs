@@ -19,6 +19,7 @@ mod startup;
 #[cfg(test)]
 mod tests;
 mod tolerant;
+mod train;
 mod two_cycle_max;
 mod undo;
 
@@ -31,6 +32,7 @@ use self::ambient::Ambient;
 use self::probe_rtt::MinRttFilter;
 use self::startup::QueueDetector;
 use self::tolerant::Additions;
+use self::train::Train;
 use self::two_cycle_max::TwoCycleMax;
 use self::undo::Undo;
 use super::arithmetic::scale;
@@ -173,6 +175,7 @@ pub(super) struct Bbr {
     full_pipe: FullPipe,
     drain_started: u64,
     startup_queue: QueueDetector,
+    train: Train,
 
     ambient: Ambient,
     loss_round_end: u64,
@@ -234,6 +237,7 @@ impl Bbr {
             full_pipe: FullPipe::default(),
             drain_started: 0,
             startup_queue: QueueDetector::default(),
+            train: Train::default(),
             ambient: Ambient::default(),
             loss_round_end: 0,
             loss_in_round: false,
@@ -284,16 +288,19 @@ impl Bbr {
     }
 
     /// Returns the pacing gain in percent.
-    const fn pacing_gain(&self) -> u64 {
+    fn pacing_gain(&self) -> u64 {
         match self.state {
             State::Startup if self.startup_queue.is_full => SUSPENDED_GAIN,
+            State::Startup if self.is_near_train_rate() => train::GAIN,
             state => state.pacing_gain(),
         }
     }
 
     fn set_pacing_rate(&mut self, gain: u64) {
         let rate = self.with_ambient_loss(scale(self.bw, gain * (100 - PACING_MARGIN), 10_000));
-        if self.full_pipe.ever || self.startup_queue.is_full || rate > self.pacing_rate {
+        let rate = rate.max(self.jump_rate());
+        let is_known = self.startup_queue.is_full || self.is_near_train_rate();
+        if self.full_pipe.ever || is_known || rate > self.pacing_rate {
             self.pacing_rate = rate.max(1);
         }
     }
@@ -305,7 +312,7 @@ impl Bbr {
         } else if self.window < target || self.delivered < self.initial_window {
             self.window = self.window.saturating_add(acknowledged);
         }
-        self.window = self.window.max(self.min_window());
+        self.window = self.window.max(self.min_window()).max(self.jump_window());
         let cap = match self.state {
             State::ProbeRtt => self.inflight_with_headroom().min(self.probe_rtt_window()),
             State::Cruise => self.inflight_with_headroom(),
@@ -322,7 +329,11 @@ impl Controller for Bbr {
         self.in_flight = bytes_in_flight;
         // Pacing limits as well, but only the window counts here.
         self.window_limited[0] |= bytes_in_flight + self.segment > self.window;
-        if bytes_in_flight > bytes || self.delivered == 0 {
+        if bytes_in_flight > bytes {
+            return;
+        }
+        self.train.start(self.delivered);
+        if self.delivered == 0 {
             return;
         }
         // Nothing was in flight: the queue is as empty as possible, and ACK aggregation restarts (section 5.4).
@@ -350,6 +361,7 @@ impl Controller for Bbr {
             self.initialize_pacing(rtt);
         }
         self.update_congestion_signals(&mut sample);
+        self.train.on_acknowledged(&sample);
         self.update_ambient_loss(&sample);
         self.update_aggregation(&sample);
         self.check_startup_and_drain(&sample);
@@ -394,7 +406,7 @@ impl Controller for Bbr {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Rate::from_bits_per_second(self.pacing_rate)
+        Rate::from_bits_per_second(self.train_rate().unwrap_or(self.pacing_rate))
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {

@@ -296,10 +296,11 @@ fn acknowledge(controller: &mut dyn Controller, delivered: u64, now: Instant, rt
 #[test]
 fn a_queue_suspends_the_growth_of_startup() {
     let rate = |controller: &dyn Controller| controller.pacing_rate().unwrap().bits_per_second();
-    for (settings, suspends) in [
-        (BbrTolerantSettings::for_files(), true),
-        (BbrTolerantSettings::default(), false),
-    ] {
+    let without_jump = BbrTolerantSettings {
+        startup_jump: 0,
+        ..BbrTolerantSettings::for_files()
+    };
+    for (settings, suspends) in [(without_jump, true), (BbrTolerantSettings::default(), false)] {
         let mut controller = starting(&settings);
         let mut now = Instant::ZERO + RTT;
         acknowledge(&mut *controller, 0, now, RTT);
@@ -345,5 +346,73 @@ fn samples_near_the_minimum_make_probe_rtt_unnecessary() {
             });
         }
         assert_eq!(probed, probes, "{rtt} ms");
+    }
+}
+
+/// Returns the pacing rate and the window after the initial window's ACKs have arrived, one each `interval`.
+fn after_a_train(settings: &BbrTolerantSettings, interval: Duration) -> (u64, u64) {
+    let mut controller = starting(settings);
+    let mut now = Instant::ZERO + RTT;
+    for packet in 0..32 {
+        let delivered = (packet + 1) * SEGMENT;
+        controller.on_acknowledged(&Acknowledgement {
+            now,
+            bytes: SEGMENT,
+            rtt: Some(now - Instant::ZERO),
+            newest_sent_at: Instant::ZERO,
+            smoothed_rtt: RTT,
+            bytes_in_flight: (31 - packet) * SEGMENT,
+            delivered,
+            rate_sample: Some(RateSample {
+                delivered,
+                interval: now - Instant::ZERO,
+                prior_delivered: 0,
+                application_limited: false,
+                in_flight_at_send: (packet + 1) * SEGMENT,
+                lost: 0,
+            }),
+            window_limited: true,
+            in_recovery: false,
+        });
+        now += interval;
+    }
+    (
+        controller.pacing_rate().unwrap().bits_per_second(),
+        controller.window(),
+    )
+}
+
+#[test]
+fn startup_jumps_to_the_rate_of_a_packet_train() {
+    // Packets of 1000 B each 0.2 ms are 40 Mbit/s, or 500 packets per 100 ms.
+    let (rate, window) = after_a_train(&BbrTolerantSettings::for_files(), Duration::from_micros(200));
+    assert_eq!(rate, 40_000_000);
+    // ACKs after the jump grow the window, too.
+    assert!((500..=532).contains(&(window / SEGMENT)), "{window}");
+    // A jump is at most to 16 times the initial window per round trip.
+    let (rate, window) = after_a_train(&BbrTolerantSettings::for_files(), Duration::from_micros(20));
+    assert_eq!(rate, 16 * 32 * 80_000);
+    assert!((512..=544).contains(&(window / SEGMENT)), "{window}");
+    // The draft doubles.
+    let draft = BbrTolerantSettings {
+        startup_jump: 0,
+        ..BbrTolerantSettings::for_files()
+    };
+    let (rate, window) = after_a_train(&draft, Duration::from_micros(200));
+    assert!(rate < 10_000_000 && window < 70 * SEGMENT, "{rate} {window}");
+}
+
+#[test]
+fn a_train_leaves_at_once_although_the_round_trip_is_known() {
+    for (settings, leaves_at_once) in [
+        (BbrTolerantSettings::for_files(), true),
+        (BbrTolerantSettings::default(), false),
+    ] {
+        let mut controller = starting(&settings);
+        acknowledge(&mut *controller, 0, Instant::ZERO + RTT, RTT);
+        controller.on_sent(Instant::ZERO + RTT, SEGMENT, SEGMENT);
+        let rate = controller.pacing_rate().unwrap();
+        let window = rate.time_for(controller.window());
+        assert_eq!(window <= Duration::from_millis(1), leaves_at_once, "{window}");
     }
 }

@@ -20,6 +20,8 @@ pub struct BbrTolerantSettings {
     pub startup_queue: Probability,
     /// RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for the draft (default "0%").
     pub min_rtt_tolerance: Probability,
+    /// Largest factor by which the dispersion of the initial window may raise window and rate at once, at most 64; 0 for the draft (default 0).
+    pub startup_jump: u64,
 }
 
 impl BbrTolerantSettings {
@@ -32,17 +34,20 @@ impl BbrTolerantSettings {
             },
             startup_queue: Probability::new(0.25).unwrap_or_default(),
             min_rtt_tolerance: Probability::new(0.0625).unwrap_or_default(),
+            startup_jump: 16,
             ..Self::default()
         }
     }
 }
 
-/// What the controller adds to the draft, in parts per million. Zero is the draft.
+/// What the controller adds to the draft, in parts per million unless stated otherwise. Zero is the draft.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Additions {
     pub random_loss_limit: u64,
     pub startup_queue: u64,
     pub min_rtt_tolerance: u64,
+    /// A factor.
+    pub startup_jump: u64,
 }
 
 impl Default for BbrTolerantSettings {
@@ -52,6 +57,7 @@ impl Default for BbrTolerantSettings {
             random_loss_limit: Probability::new(0.1).unwrap_or_default(),
             startup_queue: Probability::default(),
             min_rtt_tolerance: Probability::default(),
+            startup_jump: 0,
         }
     }
 }
@@ -66,6 +72,8 @@ impl ControllerSettings for BbrTolerantSettings {
         ] {
             problems.extend(Problem::range(key, share, share.value() <= 0.5, "0% to 50%"));
         }
+        let jump = self.startup_jump;
+        problems.extend(Problem::range("startup_jump", jump, jump <= 64, "0 to 64"));
         problems
     }
 
@@ -76,6 +84,7 @@ impl ControllerSettings for BbrTolerantSettings {
                 random_loss_limit: ppm(self.random_loss_limit),
                 startup_queue: ppm(self.startup_queue),
                 min_rtt_tolerance: ppm(self.min_rtt_tolerance),
+                startup_jump: self.startup_jump,
             },
             context.segment,
         ))
