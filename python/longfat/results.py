@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from longfat.analysis.confidence import CONFIDENCE
 from longfat.study.cell import Cell as Cell  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class CellResult:
     `n` is the number of successful trials, `failures` counts the others by their error. `samples` has each
     metric's values in trial order, `trials` their numbers, by which two cells can be paired. Samples are read
     and intervals computed on first use. `deterministic` is true if several trials gave exactly the same
-    values.
+    values. `confidence` is the level of its intervals: above 95 % in a run with a precision, which looks at
+    them repeatedly (`longfat.analysis.looks`), so that all looks together have 95 %.
     """
 
     cell: Cell
@@ -75,6 +77,7 @@ class CellResult:
     samples: MutableMapping[str, list[float]]
     trials: list[int] = field(default_factory=list)
     deterministic: bool = False
+    confidence: float = CONFIDENCE
 
     def __repr__(self) -> str:
         about = {"n": self.n, "failures": self.failures} if self.failures else {"n": self.n}

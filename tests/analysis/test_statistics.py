@@ -196,9 +196,9 @@ def test_intervals_are_computed_on_first_use(made: Any, monkeypatch: pytest.Monk
     computed: list[int] = []
     once = statistics.interval
 
-    def counted(samples: Sequence[float]) -> Interval:
+    def counted(samples: Sequence[float], confidence: float) -> Interval:
         computed.append(len(samples))
-        return once(samples)
+        return once(samples, confidence)
 
     monkeypatch.setattr(statistics, "interval", counted)
     study = made.study({"repeats": 40})

@@ -9,8 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from longfat.results import Cell, CellResult, Interval
-from longfat.runner import Interrupted, load_run, run_study, runner, store
+from longfat.runner import Interrupted, load_run, run_study, store
 from longfat.runner.progress import Reporter
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study, load_study
@@ -205,28 +204,11 @@ def test_repeats_grow_until_the_precision_is_reached(
     for cell in result.cells:
         assert cell.metrics["goodput_bps"].relative_half_width <= 0.1
         assert cell.n == 4 if cell.cell.protocol == "sr" else 4 < cell.n <= 200
+        # The later of several looks at an interval has a higher confidence.
+        assert (cell.confidence == 0.975) == (cell.n == 4)
     data["max_repeats"] = 6
     result = run_study(load_study(data, name="small"), folder=folder)
     assert {cell.n for cell in result.cells} == {4, 6}
-
-
-@pytest.mark.parametrize(
-    ("interval", "count", "most", "expected"),
-    [
-        (Interval(1, 0.96, 1.04), 20, 100, 20),
-        (Interval(1, 0.9, 1.1), 20, 100, 40),
-        (Interval(1, 0.94, 1.06), 20, 100, 29),
-        (Interval(1, 0.9, 1.1), 90, 100, 100),
-        (Interval(1, 0.9, 1.1), 100, 100, 100),
-        (Interval(1, float("nan"), float("nan")), 1, 100, 2),
-        (Interval(0, 0, 0), 5, 100, 5),
-    ],
-)
-def test_how_many_repeats_an_interval_asks_for(
-    interval: Interval, count: int, most: int, expected: int
-) -> None:
-    result = CellResult(Cell("sim", "a", {}, {}), count, {}, {"goodput_bps": interval}, {})
-    assert runner._repeats_for(result, "goodput_bps", count, 0.05, most) == expected
 
 
 def test_the_store_is_plain_parquet(scripted: Use, study: Study, folder: Path) -> None:

@@ -8,6 +8,8 @@ The rule, without exceptions:
 - A claim holds if it holds in every cell. It fails if it clearly fails in any cell: with many cells, one may
   appear to fail by chance, so "clearly" means the interval at 1 - 5 % / (number of cells) (Bonferroni).
   Otherwise it is undecided.
+- A run with a precision looks at its verdicts repeatedly: its intervals have a higher confidence, so that all
+  looks together have 95 % (`longfat.analysis.looks`).
 - Fewer than 3 trials in a cell leave it undecided. Failed trials have no values and are only counted.
 
 `longfat.analysis.relations` defines what each relation compares. Each world has its own verdict.
@@ -15,23 +17,27 @@ The rule, without exceptions:
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from longfat.analysis import relations
+from longfat.analysis.confidence import CONFIDENCE
 from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
+from longfat.analysis.relations import Family
 from longfat.results import CellResult, VerdictWord
-from longfat.study.claims import AGREES, LEVELS, THEORY, TRENDS, Claim
+from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
 from longfat.study.selection import claim_worlds, pairings, series
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from longfat.analysis.relations import Evidence
     from longfat.results import Cell
     from longfat.study import Study
+    from longfat.study.selection import Pairing
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,8 @@ class Judgement:
     """A claim in one world: its verdict and the comparison that decided it.
 
     Of `total` comparisons, `agreeing` have the verdict of the claim; `decisive` is the weakest of these.
-    `reason` is set instead if there was nothing to compare.
+    `reason` is set instead if there was nothing to compare. `pending` are the cells of each undecided
+    comparison, and `factor` estimates how many times as many trials of them would decide the claim.
     """
 
     claim: Claim
@@ -49,6 +56,8 @@ class Judgement:
     agreeing: int = 0
     total: int = 0
     reason: str = ""
+    pending: tuple[tuple[Cell, ...], ...] = ()
+    factor: float = math.inf
 
 
 def judge(study: Study, results: Sequence[CellResult]) -> list[Judgement]:
@@ -91,22 +100,31 @@ def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Judgement
     pairs = pairings(claim, world, [result.cell for result in results])
     if missing := _unmeasured(claim, metric, [result_of(pair.of) for pair in pairs]):
         return _undecided(claim, world, missing)
+    confidence = max((result_of(cell).confidence for cell in _measured(pairs)), default=CONFIDENCE)
+    compared: list[tuple[Evidence, Sequence[Pairing]]]
     if claim.relation in TRENDS:
         groups = [group for group in series(claim, pairs) if len(group.points) > 1]
-        count = sum(len(group.points) - 1 for group in groups)
-        evidence = [e for group in groups for e in relations.trend(claim, metric, group, result_of, count)]
-    elif claim.relation in LEVELS:
-        evidence = [relations.level(claim, metric, result_of(pair.of), len(pairs)) for pair in pairs]
-    else:
-        compare = relations.agreement if claim.relation == AGREES else relations.comparison
-        evidence = [
-            compare(claim, metric, result_of(pair.of), result_of(pair.against), len(pairs))
-            for pair in pairs
-            if pair.against is not None
+        family = Family(sum(len(group.points) - 1 for group in groups), confidence)
+        compared = [
+            (evidence, group.points)
+            for group in groups
+            for evidence in relations.trend(claim, metric, group, result_of, family)
         ]
-    if not evidence:
+    else:
+        family = Family(len(pairs), confidence)
+        compared = [(_compare(claim, metric, pair, result_of, family), [pair]) for pair in pairs]
+    if not compared:
         return _undecided(claim, world, "this run has no cells that the claim covers")
-    return _conclude(claim, world, evidence)
+    return _conclude(claim, world, compared)
+
+
+def _compare(
+    claim: Claim, metric: str, pair: Pairing, result_of: Callable[[Cell], CellResult], family: Family
+) -> Evidence:
+    if pair.against is None:
+        return relations.level(claim, metric, result_of(pair.of), family)
+    compare = relations.agreement if claim.relation == AGREES else relations.comparison
+    return compare(claim, metric, result_of(pair.of), result_of(pair.against), family)
 
 
 def _unmeasured(claim: Claim, metric: str, concerned: Sequence[CellResult]) -> str:
@@ -140,8 +158,29 @@ def _identity(cell: Cell) -> tuple[str, str, str]:
     return cell.world, cell.protocol, canonical(cell.params)
 
 
-def _conclude(claim: Claim, world: str, evidence: Sequence[Evidence]) -> Judgement:
-    verdict = relations.together([piece.verdict for piece in evidence])
-    agreeing = [piece for piece in evidence if piece.verdict == verdict]
+def _measured(pairs: Iterable[Pairing]) -> Iterator[Cell]:
+    """Yields the cells of pairs, each once, without theory."""
+    cells = (cell for pair in pairs for cell in (pair.of, pair.against) if cell is not None)
+    seen: set[int] = set()
+    for cell in cells:
+        if cell.protocol != THEORY and id(cell) not in seen:
+            seen.add(id(cell))
+            yield cell
+
+
+def _conclude(claim: Claim, world: str, compared: Sequence[tuple[Evidence, Sequence[Pairing]]]) -> Judgement:
+    verdict = relations.together([piece.verdict for piece, _ in compared])
+    agreeing = [piece for piece, _ in compared if piece.verdict == verdict]
     decisive = min(agreeing, key=lambda piece: piece.strength)
-    return Judgement(claim, world, verdict, decisive, len(agreeing), len(evidence))
+    # A claim that fails in one cell is decided, whatever the others say.
+    pending = [(piece, pairs) for piece, pairs in compared if piece.verdict == verdict == "undecided"]
+    return Judgement(
+        claim,
+        world,
+        verdict,
+        decisive,
+        len(agreeing),
+        len(compared),
+        pending=tuple(tuple(_measured(pairs)) for _, pairs in pending),
+        factor=max((piece.factor for piece, _ in pending), default=1.0),
+    )

@@ -28,7 +28,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio
+from longfat.analysis.confidence import CONFIDENCE
+from longfat.analysis.statistics import mean_difference, paired, ratio
 from longfat.results import Interval
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
@@ -42,6 +43,23 @@ RESOLUTION = 0.05
 """The precision with which equality must be measured, relative to the value, if a claim gives no margin."""
 
 Sample = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The comparisons of one claim: their number, and the confidence level of each alone (`usual`)."""
+
+    count: int
+    usual: float = CONFIDENCE
+
+    def with_one_more(self) -> Family:
+        """Returns the family with one more comparison."""
+        return Family(self.count + 1, self.usual)
+
+    @property
+    def strict(self) -> float:
+        """The level of each at which all together have the usual one (Bonferroni)."""
+        return 1 - (1 - self.usual) / max(self.count, 1)
 
 
 @dataclass(frozen=True)
@@ -59,7 +77,8 @@ class Evidence:
 
     `strength` is the distance from the opposite verdict, relative to the compared value; `counted` names
     what the comparisons of this relation are. `values` are the compared means by name; for a lead they are
-    ratios. `reason` replaces the numbers if there is nothing to compare.
+    ratios. `reason` replaces the numbers if there is nothing to compare. `factor` estimates how many times as
+    many trials decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
     """
 
     verdict: VerdictWord
@@ -75,24 +94,38 @@ class Evidence:
     failed: int = 0
     counted: str = "cells"
     reason: str = ""
+    factor: float = math.inf
 
 
 @dataclass(frozen=True)
 class _Test:
-    """Whether the mean of left - right (over pairs) is above zero, at two confidence levels."""
+    """Whether the mean of left - right (over pairs) is above zero, at two confidence levels.
+
+    Equality may be claimed with a `tolerance`, relative to the scale.
+    """
 
     usual: Interval
     strict: Interval
     scale: float
+    level: float
+    tolerance: float = 0.0
 
     @classmethod
-    def of(cls, left: Sample, right: Sample, weight_left: float, weight_right: float, count: int) -> _Test:
-        scaled = [weight_left * value for value in left]
-        strict = 1 - (1 - CONFIDENCE) / max(count, 1)
+    def of(
+        cls,
+        left: Sample,
+        right: Sample,
+        weights: tuple[float, float],
+        family: Family,
+        tolerance: float = 0.0,
+    ) -> _Test:
+        scaled = [weights[0] * value for value in left]
         return cls(
-            mean_difference(scaled, right, weight_right),
-            mean_difference(scaled, right, weight_right, strict),
+            mean_difference(scaled, right, weights[1], family.usual),
+            mean_difference(scaled, right, weights[1], family.strict),
             _mean(right) or 1.0,
+            family.usual,
+            tolerance,
         )
 
     def above(self) -> VerdictWord:
@@ -101,11 +134,11 @@ class _Test:
             return "holds"
         return "fails" if self.strict.high <= 0 else "undecided"
 
-    def not_below(self, tolerance: float = 0.0) -> VerdictWord:
-        """Claimed: the difference is zero or above. It may be lower by `tolerance` of the scale."""
+    def not_below(self) -> VerdictWord:
+        """Claimed: the difference is zero or above. It may be lower by the tolerance."""
         if self.strict.high < 0:
             return "fails"
-        if self.usual.high >= 0 and self.usual.low >= -tolerance * abs(self.scale):
+        if self.usual.high >= 0 and self.usual.low >= -self.tolerance * abs(self.scale):
             return "holds"
         return "undecided"
 
@@ -114,6 +147,16 @@ class _Test:
         """The lower bound of the difference, relative to the scale."""
         end = self.usual.low if math.isfinite(self.usual.low) else self.usual.mean
         return end / abs(self.scale)
+
+    @property
+    def factor(self) -> float:
+        """How many times as many trials would decide; the interval shrinks with their square root."""
+        mean = self.usual.mean
+        # A failure must be clear among all comparisons.
+        interval = self.usual if mean > 0 else self.strict
+        half = (interval.high - interval.low) / 2
+        distance = max(abs(mean), mean + self.tolerance * abs(self.scale))
+        return (half / distance) ** 2 if math.isfinite(half) and distance > 0 else math.inf
 
 
 def _mean(values: Sample) -> float:
@@ -124,38 +167,41 @@ def _failed(concerned: Sequence[CellResult]) -> int:
     return sum(sum(result.failures.values()) for result in concerned)
 
 
-def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
-    """Compares two protocols in one cell; `count` cells are compared for the claim."""
+def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, family: Family) -> Evidence:
+    """Compares two protocols in one cell; the claim makes `family` comparisons."""
     a, b = paired(of, against, metric)
     names = str(claim.of), str(claim.against)
     if len(a) < MIN_TRIALS:
-        return _pair("undecided", -math.inf, metric, names, (a, b), (of, against))
+        return _pair("undecided", None, metric, names, (a, b), (of, against))
     if _mean(b) == 0:
-        test, verdict = _against_zero(claim, a, count)
+        test, verdict = _against_zero(claim, a, family)
     else:
-        test, verdict = _compare(claim, a, b, count)
-    return _pair(verdict, test.strength, metric, names, (a, b), (of, against))
+        test, verdict = _compare(claim, a, b, family)
+    return _pair(verdict, test, metric, names, (a, b), (of, against))
 
 
-def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, count: int) -> Evidence:
+def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, family: Family) -> Evidence:
     """Compares one cell in two worlds with the difference that the claim allows."""
     a, b = paired(of, against, metric)
     names = of.cell.world, against.cell.world
     if len(a) < MIN_TRIALS:
-        return _pair("undecided", -math.inf, metric, names, (a, b), (of, against))
+        return _pair("undecided", None, metric, names, (a, b), (of, against))
     part, amount = claim.margin * abs(_mean(b)), claim.level
     if part >= amount:
-        lower, upper = _Test.of(a, b, 1, 1 - claim.margin, count), _Test.of(b, a, 1 + claim.margin, 1, count)
+        lower, upper = (
+            _Test.of(a, b, (1, 1 - claim.margin), family),
+            _Test.of(b, a, (1 + claim.margin, 1), family),
+        )
     else:
-        lower = _Test.of([x + amount for x in a], b, 1, 1, count)
-        upper = _Test.of([y + amount for y in b], a, 1, 1, count)
-    verdict, strength = _both(lower, upper)
-    return _pair(verdict, strength, metric, names, (a, b), (of, against))
+        lower = _Test.of([x + amount for x in a], b, (1, 1), family)
+        upper = _Test.of([y + amount for y in b], a, (1, 1), family)
+    test, verdict = _both(lower, upper)
+    return _pair(verdict, test, metric, names, (a, b), (of, against))
 
 
 def _pair(
     verdict: VerdictWord,
-    strength: float,
+    test: _Test | None,
     metric: str,
     names: tuple[str, str],
     samples: tuple[Sample, Sample],
@@ -165,20 +211,21 @@ def _pair(
     return Evidence(
         verdict,
         metric,
-        strength,
+        -math.inf if test is None else test.strength,
         params=concerned[0].cell.params,
         values=((names[0], _mean(a)), (names[1], _mean(b))),
-        ratio=ratio(a, b),
+        ratio=ratio(a, b, CONFIDENCE if test is None else test.level),
+        factor=math.inf if test is None else test.factor,
         n=len(a),
         failed=_failed(concerned),
     )
 
 
-def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
-    """Compares one cell with the claim's own value; `count` cells are judged for the claim."""
+def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence:
+    """Compares one cell with the claim's own value; the claim makes `family` comparisons."""
     a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
     given = [claim.level] * len(a)
-    test = _Test.of(*((a, given) if claim.relation == "at-least" else (given, a)), 1, 1, count)
+    test = _Test.of(*((a, given) if claim.relation == "at-least" else (given, a)), (1, 1), family)
     enough = len(a) >= MIN_TRIALS
     return Evidence(
         test.not_below() if enough else "undecided",
@@ -187,47 +234,49 @@ def level(claim: Claim, metric: str, of: CellResult, count: int) -> Evidence:
         params=of.cell.params,
         values=((str(claim.of), _mean(a)),),
         level=(claim.relation, claim.level),
+        factor=test.factor if enough else math.inf,
         n=len(a),
         failed=_failed((of,)),
     )
 
 
-def _compare(claim: Claim, a: Sample, b: Sample, count: int) -> tuple[_Test, VerdictWord]:
+def _compare(claim: Claim, a: Sample, b: Sample, family: Family) -> tuple[_Test, VerdictWord]:
     margin, tolerance = claim.margin, 0.0 if claim.by else RESOLUTION
     match claim.relation:
         case "higher":
-            test = _Test.of(a, b, 1, 1 + margin, count)
+            test = _Test.of(a, b, (1, 1 + margin), family)
             return test, test.above()
         case "lower":
-            test = _Test.of(b, a, 1 - margin, 1, count)
+            test = _Test.of(b, a, (1 - margin, 1), family)
             return test, test.above()
         case "not-lower":
-            test = _Test.of(a, b, 1, 1 - margin, count)
-            return test, test.not_below(tolerance)
+            test = _Test.of(a, b, (1, 1 - margin), family, tolerance)
+            return test, test.not_below()
         case "not-higher":
-            test = _Test.of(b, a, 1 + margin, 1, count)
-            return test, test.not_below(tolerance)
+            test = _Test.of(b, a, (1 + margin, 1), family, tolerance)
+            return test, test.not_below()
         case "within":
-            lower = _Test.of(a, b, 1, 1 - margin, count)
-            upper = _Test.of(b, a, 1 + margin, 1, count)
-            return min(lower, upper, key=lambda test: test.strength), _both(lower, upper)[0]
+            lower = _Test.of(a, b, (1, 1 - margin), family)
+            upper = _Test.of(b, a, (1 + margin, 1), family)
+            return _both(lower, upper)
         case _:
             raise ValueError(f'relation "{claim.relation}" does not compare two protocols')
 
 
-def _against_zero(claim: Claim, a: Sample, count: int) -> tuple[_Test, VerdictWord]:
+def _against_zero(claim: Claim, a: Sample, family: Family) -> tuple[_Test, VerdictWord]:
     """A counter (timeouts, retransmissions) that is zero for the other protocol: margins do not apply."""
     zeros = [0.0] * len(a)
     if claim.relation in ("higher", "not-lower"):
-        test = _Test.of(a, zeros, 1, 1, count)
+        test = _Test.of(a, zeros, (1, 1), family)
     else:
-        test = _Test.of(zeros, a, 1, 1, count)
+        test = _Test.of(zeros, a, (1, 1), family)
     return test, test.above() if claim.relation in ("higher", "lower") else test.not_below()
 
 
-def _both(lower: _Test, upper: _Test) -> tuple[VerdictWord, float]:
-    """The verdict on two limits together, and the smaller strength."""
-    return together((lower.not_below(), upper.not_below())), min(lower.strength, upper.strength)
+def _both(lower: _Test, upper: _Test) -> tuple[_Test, VerdictWord]:
+    """The weaker of two limits, and the verdict on both together."""
+    weaker = min(lower, upper, key=lambda test: test.strength)
+    return weaker, together((lower.not_below(), upper.not_below()))
 
 
 def together(verdicts: Collection[VerdictWord]) -> VerdictWord:
@@ -236,15 +285,15 @@ def together(verdicts: Collection[VerdictWord]) -> VerdictWord:
 
 
 def trend(
-    claim: Claim, metric: str, group: Series, result_of: Callable[[Cell], CellResult], count: int
+    claim: Claim, metric: str, group: Series, result_of: Callable[[Cell], CellResult], family: Family
 ) -> list[Evidence]:
     """Judges a relation along a swept key, for one combination of the other keys."""
     points = [_Point.of(claim, metric, group, i, result_of) for i in range(len(group.points))]
     if claim.relation == "flat-after":
-        return _flat_after(claim, points, count)
+        return _flat_after(claim, points, family)
     if claim.relation == "flat-with":
-        return _flat(claim, points, count)
-    return _monotone(claim, points, count)
+        return _flat(claim, points, family)
+    return _monotone(claim, points, family)
 
 
 @dataclass(frozen=True)
@@ -287,27 +336,27 @@ class _Point:
         return [self.values[trial] for trial in both], [other.values[trial] for trial in both]
 
 
-def _monotone(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
+def _monotone(claim: Claim, points: Sequence[_Point], family: Family) -> list[Evidence]:
     rising = claim.relation.endswith("rises-with")
     steps = []
     for before, after in itertools.pairwise(points):
         first, second = before.paired(after)
-        test = _Test.of(*((second, first) if rising else (first, second)), 1, 1, count)
-        steps.append(_step(claim, before, after, test.not_below(RESOLUTION), test.strength))
+        test = _Test.of(*((second, first) if rising else (first, second)), (1, 1), family, RESOLUTION)
+        steps.append(_step(claim, before, after, test.not_below(), test))
     first, last = points[0].paired(points[-1])
     # The comparison of both ends is one more besides the steps.
     if rising:
-        total = _Test.of(last, first, 1, 1 + claim.margin, count + 1)
+        total = _Test.of(last, first, (1, 1 + claim.margin), family.with_one_more())
     else:
-        total = _Test.of(first, last, 1 - claim.margin, 1, count + 1)
-    whole = _step(claim, points[0], points[-1], total.above(), total.strength, "steps")
+        total = _Test.of(first, last, (1 - claim.margin, 1), family.with_one_more())
+    whole = _step(claim, points[0], points[-1], total.above(), total, "steps")
     if all(piece.verdict == "holds" for piece in (whole, *steps)):
         # The trend as a whole is one piece of evidence.
-        return [_step(claim, points[0], points[-1], "holds", whole.strength, "trends")]
+        return [_step(claim, points[0], points[-1], "holds", total, "trends")]
     return [whole, *steps]
 
 
-def _flat_after(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
+def _flat_after(claim: Claim, points: Sequence[_Point], family: Family) -> list[Evidence]:
     after = units.number(claim.after)
     margin = claim.margin if claim.by else RESOLUTION
     base = next((point for point in points if claim.after == point.value or point.number == after), None)
@@ -317,19 +366,20 @@ def _flat_after(claim: Claim, points: Sequence[_Point], count: int) -> list[Evid
     evidence = []
     for point in points:
         if point.number > base.number:
-            test = _Test.of(*base.paired(point), 1 + margin, 1, count)
-            evidence.append(_step(claim, base, point, test.not_below(), test.strength))
+            test = _Test.of(*base.paired(point), (1 + margin, 1), family)
+            evidence.append(_step(claim, base, point, test.not_below(), test))
     return evidence
 
 
-def _flat(claim: Claim, points: Sequence[_Point], count: int) -> list[Evidence]:
+def _flat(claim: Claim, points: Sequence[_Point], family: Family) -> list[Evidence]:
     margin = claim.margin if claim.by else RESOLUTION
     evidence = []
     for point in points[1:]:
         first, second = points[0].paired(point)
-        above = _Test.of(second, first, 1, 1 - margin, count)
-        below = _Test.of(first, second, 1 + margin, 1, count)
-        evidence.append(_step(claim, points[0], point, *_both(above, below)))
+        above = _Test.of(second, first, (1, 1 - margin), family)
+        below = _Test.of(first, second, (1 + margin, 1), family)
+        test, verdict = _both(above, below)
+        evidence.append(_step(claim, points[0], point, verdict, test))
     return evidence
 
 
@@ -338,7 +388,7 @@ def _step(
     before: _Point,
     after: _Point,
     verdict: VerdictWord,
-    strength: float,
+    test: _Test,
     counted: str = "steps",
 ) -> Evidence:
     first, second = before.paired(after)
@@ -347,10 +397,11 @@ def _step(
     return Evidence(
         verdict if enough else "undecided",
         before.metric,
-        strength if enough else -math.inf,
+        test.strength if enough else -math.inf,
+        factor=test.factor if enough else math.inf,
         params=before.fixed,
         values=((name, _mean(first)), (name, _mean(second))),
-        ratio=ratio(second, first),
+        ratio=ratio(second, first, test.level),
         step=Step(str(claim.along), before.value, after.value),
         is_lead=claim.against is not None,
         n=len(first),

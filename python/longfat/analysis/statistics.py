@@ -2,7 +2,8 @@
 
 The rules:
 
-- Every interval has 95 % confidence.
+- Every interval has 95 % confidence. In a run with a precision, all looks at it together have it
+  (`longfat.analysis.looks`).
 - The interval of a mean is Student's t below 30 trials. From 30 trials, it is the bias-corrected and
   accelerated bootstrap (BCa; Efron 1987) with 9999 resamples and a fixed seed, which follows skewed
   samples; with fewer trials, bootstrap intervals are too short. From 100 trials, the bootstrap distribution
@@ -28,6 +29,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import polars as pl
 
+from longfat.analysis import looks
 from longfat.analysis.confidence import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
 from longfat.results import Cell, CellResult, Interval
 
@@ -51,11 +53,14 @@ T = TypeVar("T")
 _NOT_METRICS = {"cell", "world", "protocol", "trial", "seed", "error", "key"}
 
 
-def summarise(records: pl.DataFrame, cells: Sequence[Cell]) -> list[CellResult]:
+def summarise(
+    records: pl.DataFrame, cells: Sequence[Cell], first_look: Callable[[str], int | None] = lambda _: None
+) -> list[CellResult]:
     """Summarises the records of each cell: successes, failures by error, and each metric's samples.
 
     `records` has one row per trial; its column `cell` is an index into `cells`. Cells without records are
-    left out. Samples are read and intervals computed on first use.
+    left out. Samples are read and intervals computed on first use. `first_look` returns the trials at the
+    first look in a world of an adaptive run; None for a fixed number of trials.
     """
     columns = [name for name, of in records.schema.items() if name not in _NOT_METRICS and of.is_numeric()]
     ordered = records.sort("cell", "trial")
@@ -75,15 +80,19 @@ def summarise(records: pl.DataFrame, cells: Sequence[Cell]) -> list[CellResult]:
         # A swept key can have the name of a metric.
         names = [name for name in columns if name not in cell.params and about.get(name)]
         samples = _OnUse(names, functools.partial(_values, rows))
+        tried = rows.height + sum(failures.get(index, {}).values())
+        first = first_look(cell.world)
+        level = CONFIDENCE if first is None else looks.confidence(tried, first)
         results.append(
             CellResult(
                 cell=cell,
                 n=rows.height,
                 failures=failures.get(index, {}),
-                metrics=_OnUse(names, functools.partial(_PendingInterval, samples)),
+                metrics=_OnUse(names, functools.partial(_PendingInterval, samples, level)),
                 samples=samples,
                 trials=rows["trial"].to_list(),
                 deterministic=rows.height > 1 and not any(about[f"varies {name}"] for name in names),
+                confidence=level,
             )
         )
     return results
@@ -140,10 +149,12 @@ class _PendingInterval(Interval):
     """An interval that is computed on first use: the mean separately, or all of it for a bound."""
 
     _samples: Mapping[str, Sequence[float]]
+    _confidence: float
     _metric: str
 
-    def __init__(self, samples: Mapping[str, Sequence[float]], metric: str) -> None:
+    def __init__(self, samples: Mapping[str, Sequence[float]], confidence: float, metric: str) -> None:
         object.__setattr__(self, "_samples", samples)
+        object.__setattr__(self, "_confidence", confidence)
         object.__setattr__(self, "_metric", metric)
 
     def __getattr__(self, name: str) -> float:
@@ -151,7 +162,7 @@ class _PendingInterval(Interval):
         if name == "value":
             found = {"value": _mean(_finite(self._samples[self._metric]))}
         elif name in ("low", "high"):
-            computed = interval(self._samples[self._metric])
+            computed = interval(self._samples[self._metric], self._confidence)
             found = {"low": computed.low, "high": computed.high}
         else:
             raise AttributeError(name)

@@ -27,6 +27,9 @@ def run(
     progress: bool | None = None,
     force: bool = False,
     report: bool = True,
+    precision: str | None = None,
+    budget: str | None = None,
+    max_trials: SupportsIndex | None = None,
 ) -> Run:
     """Runs the trials of a study that have no record yet, and returns the result of all.
 
@@ -46,6 +49,10 @@ def run(
         progress: Whether to show the progress; by default in a notebook or at a prompt.
         force: Also runs trials above this machine's capacity, in worlds in wall time.
         report: Whether to write `report.html` into the folder.
+        precision: Adds trials until the interval of the main metric is within this part of its mean ("5%"),
+            or until every claim is decided ("claims").
+        budget: Time after which no more trials start ("10min").
+        max_trials: Number of trials of the whole run.
 
     Returns:
         Cells with intervals and claims with verdicts. `to_polars()` has one row for each trial,
@@ -64,9 +71,11 @@ def run(
     from longfat.progress import display
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import Reporter
+    from longfat.runner.sampling import Budget
 
+    changed = plain(settings or {}) | ({} if precision is None else {"precision": precision})
     overrides = Overrides(
-        tuple(plain(settings or {}).items()),
+        tuple(changed.items()),
         tuple(plain([worlds] if isinstance(worlds, str) else worlds)),
         plain(repeats),
         plain(seed),
@@ -82,6 +91,7 @@ def run(
             quick=quick,
             reporter=Reporter(display()) if (is_interactive() if progress is None else progress) else None,
             force=force,
+            budget=Budget.of(budget, plain(max_trials), "budget"),
         )
     except Interrupted as stop:
         if not is_interactive():

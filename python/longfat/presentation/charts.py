@@ -147,7 +147,7 @@ def _caption(run: RunResult, data: ChartData) -> str:
     parts = []
     if random or not cells:
         how = ", ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random})))
-        parts.append(f"Bars: 95 % confidence intervals ({notes.trials(random)}; {how})")
+        parts.append(f"Bars: {notes.confidence(random)} intervals ({notes.trials(random)}; {how})")
     if len(random) < len(cells):
         fixed = [cell for cell in cells if cell.deterministic]
         parts.append(f"Without bars: {formatting.DETERMINISTIC} ({notes.trials(fixed)})")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
+from longfat.analysis.confidence import CONFIDENCE
 from longfat.presentation import formatting, names
 from longfat.study.vocabulary import AT_HOST, check
 
@@ -34,6 +35,16 @@ def trials(results: Sequence[CellResult]) -> str:
     if not counts:
         return "no trials"
     return f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+
+
+def confidence(results: Sequence[CellResult]) -> str:
+    """The confidence of intervals as text, with a note if they are valid under repeated looks.
+
+    >>> confidence([])
+    '95 % confidence'
+    """
+    repeated = any(result.confidence > CONFIDENCE for result in results)
+    return f"95 % confidence{' (over all looks)' if repeated else ''}"
 
 
 def theory(result: CellResult, metric: str, scale: float) -> str:

@@ -37,7 +37,7 @@ def numbers(run: RunResult) -> list[Markup]:
         title = f"{names.metric_title(metric)}{f', {layout.column.unit}' if layout.column.unit else ''}"
         if metric == main:
             fixed = notes.determinism(run.study, run.cells)
-            made.append(paragraph(f"{title}: mean ± 95 % confidence half-width."))
+            made.append(paragraph(f"{title}: mean ± {notes.confidence(run.cells)} half-width."))
             made += [paragraph(f"{fixed[:1].upper()}{fixed[1:]}.", "note")] if fixed else []
             made.append(tag("div", tables))
         else:

@@ -74,7 +74,7 @@ def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iter
     random = [cell for cell in cells if not cell.deterministic]
     methods = "; ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random}) if n))
     if methods:
-        yield f"mean ± 95 % confidence half-width ({notes.trials(random)}; {methods})"
+        yield f"mean ± {notes.confidence(random)} half-width ({notes.trials(random)}; {methods})"
     signs = {column.theory(cell)[:1] for cell in cells if cell.metrics} - {""}
     if signs:
         parts = ["theory: closed form, steady state"]

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from longfat.results import Interval
 
 
+MOST_TIMES = 1000
+"""Times as many trials beyond which more of them are no remedy."""
+
+
 def verdict(judgement: Judgement) -> Verdict:
     """Returns the verdict with its sentence."""
     return Verdict(
@@ -27,7 +31,7 @@ def _detail(judgement: Judgement) -> str:
         return judgement.reason
     text = _sentence(judgement.decisive)
     if judgement.verdict == "undecided" and judgement.decisive.n >= MIN_TRIALS:
-        text += "; too uncertain to decide, add repeats"
+        text += f"; {_remedy(judgement)}"
     if judgement.total == 1:
         return text
     counted = judgement.decisive.counted
@@ -37,6 +41,14 @@ def _detail(judgement: Judgement) -> str:
         "undecided": f"in {judgement.agreeing} of {judgement.total} {counted}; e.g.",
     }[judgement.verdict]
     return f"{scope} {text}"
+
+
+def _remedy(judgement: Judgement) -> str:
+    """What would decide an undecided claim."""
+    if judgement.decisive is None or judgement.factor > MOST_TIMES:
+        return "too close to the limit to decide"
+    trials = judgement.factor * judgement.decisive.n
+    return f"too uncertain to decide: needs about {float(f'{trials:.2g}'):,.0f} trials"
 
 
 def _sentence(evidence: Evidence) -> str:

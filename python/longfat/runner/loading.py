@@ -136,7 +136,7 @@ def load_run(folder: str | Path) -> Run:
     version = str(about.get("longfat"))
     counts = [study.most_trials_in(cell.world) for cell in planned]
     records = read_records(study, planned, counts, folder, version)
-    results = summarise(records.measured, planned)
+    results = summarise(records.measured, planned, study.first_look)
     environment = about.get("environment", {})
     quick = bool(about.get("quick"))
     # With a precision, the number of trials depends on the results.

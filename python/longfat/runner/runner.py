@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import queue
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -17,9 +16,10 @@ from longfat.runner.batches import Batches
 from longfat.runner.environment import environment
 from longfat.runner.executor import Executor, executor_of
 from longfat.runner.progress import Reporter
+from longfat.runner.sampling import Budget, first_counts, next_counts, widths
 from longfat.runner.store import Store, open_store
 from longfat.runner.trial import Records, Trial, plan
-from longfat.study import Study, cells, units
+from longfat.study import Study, cells
 from longfat.study.claims import MIN_TRIALS
 
 QUEUE_PER_JOB = 4
@@ -73,6 +73,7 @@ def run_study(
     quick: bool = False,
     reporter: Reporter | None = None,
     force: bool = False,
+    budget: Budget | None = None,
 ) -> Run:
     """Runs every trial of a study without a record, and returns the result of all trials.
 
@@ -84,6 +85,7 @@ def run_study(
         quick: Whether the study was shortened by `--quick`; stored with the run.
         reporter: Shows the progress; None for no progress.
         force: Also runs trials above this machine's capacity; unsupported trials fail.
+        budget: Limits of time and trials; None for no limits. Another run with a larger one continues.
 
     Raises:
         Interrupted: on Ctrl-C, after the finished records were written.
@@ -92,25 +94,32 @@ def run_study(
     """
     folder = folder or default_folder(study, quick=quick)
     reporter = reporter or Reporter()
+    budget = budget or Budget()
     version = _native.version()
     planned = cells(study)
     with open_store(folder, study.name, version, fresh=fresh) as store:
         about = environment()
         store.describe(study, about, quick=quick)
-        counts = [study.trials_in(cell.world) for cell in planned]
+        counts = first_counts(study, planned, budget)
         if study.dropped_sweeps:
             reporter.note(f"the new path replaces the sweep of {', '.join(study.dropped_sweeps)}")
         for line in _undecidable(study):
             reporter.note(line)
         if study.cuts:
             reporter.note(f"quick look: {'; '.join(study.cuts)}")
-        records, results = _measure(study, planned, counts, store, jobs, reporter, force=force)
-        while (more := _more_repeats(study, results, counts)) != counts:
+        records, results = _measure(study, planned, counts, store, jobs, reporter, budget, force=force)
+        while study.precision is not None:
+            more = next_counts(study, planned, counts, widths(study, results), budget)
+            if more == counts:
+                break
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
-            reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more repeats")
+            reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more trials")
             counts = more
-            records, results = _measure(study, planned, counts, store, jobs, reporter, force=force)
-        return loading.evaluate(study, records, results, folder, about, quick=quick)
+            records, results = _measure(study, planned, counts, store, jobs, reporter, budget, force=force)
+        complete = records.measured.height >= sum(counts)
+        if not complete or sum(counts) >= budget.trials:
+            reporter.note("the budget is spent; the same command with a larger one continues")
+        return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=not complete)
 
 
 def _undecidable(study: Study) -> Iterator[str]:
@@ -129,6 +138,7 @@ def _measure(
     store: Store,
     jobs: int | None,
     reporter: Reporter,
+    budget: Budget,
     *,
     force: bool,
 ) -> tuple[loading.Records, list[CellResult]]:
@@ -140,11 +150,11 @@ def _measure(
     _check(missing)
     with contextlib.ExitStack() as stack:
         executors = _executors(study, missing, jobs, stack, reporter, force=force)
-        _run_worlds(study, wanted, executors, store, reporter, force=force)
+        _run_worlds(study, wanted, executors, store, reporter, budget, force=force)
     if sum(counts) >= LARGE_RUN:
         reporter.note(f"reading the records of {sum(counts):,} trials")
     records = loading.read_records(study, planned, counts, store.folder, store.version)
-    return records, summarise(records.measured, planned)
+    return records, summarise(records.measured, planned, study.first_look)
 
 
 def _check(trials: Sequence[Trial]) -> None:
@@ -187,6 +197,7 @@ def _run_worlds(
     executors: Mapping[str, Executor],
     store: Store,
     reporter: Reporter,
+    budget: Budget,
     *,
     force: bool,
 ) -> None:
@@ -204,7 +215,7 @@ def _run_worlds(
                     for line in refusals:
                         reporter.note(f"{world}: {line}")
                 reporter.start(world, len(todo), present, forecast)
-                _run_trials(todo, executor, store, reporter)
+                _run_trials(todo, executor, store, reporter, budget)
             else:
                 reporter.start(world, 0, present)
         except KeyboardInterrupt:
@@ -217,13 +228,17 @@ def _run_worlds(
             reporter.finish()
 
 
-def _run_trials(todo: Iterable[Trial], executor: Executor, store: Store, reporter: Reporter) -> None:
+def _run_trials(
+    todo: Iterable[Trial], executor: Executor, store: Store, reporter: Reporter, budget: Budget
+) -> None:
     waiting = Batches(todo, executor.most_trials)
     running: dict[Future[Records], list[Trial]] = {}
     finished: queue.SimpleQueue[Future[Records]] = queue.SimpleQueue()
 
     def hand_over() -> None:
-        while len(running) < executor.jobs * QUEUE_PER_JOB and (trials := waiting.next()):
+        # After the budget's end, running trials complete: to drop slow ones would bias the result.
+        most = 0 if budget.is_over else executor.jobs * QUEUE_PER_JOB
+        while len(running) < most and (trials := waiting.next()):
             future = executor.submit(trials)
             running[future] = trials
             future.add_done_callback(finished.put)
@@ -278,29 +293,3 @@ def _keep_finished(
             return
         if future in running and not future.cancelled() and future.exception() is None:
             _add(running.pop(future), future.result(), store)
-
-
-def _more_repeats(study: Study, results: Sequence[CellResult], counts: Sequence[int]) -> list[int]:
-    """Returns how many trials each cell needs for the precision, from its current interval."""
-    if study.precision is None:
-        return list(counts)
-    from longfat.analysis import grid
-
-    target = units.proportion(study.precision)
-    metric = grid.shown(study, results)[0]
-    return [
-        _repeats_for(result, metric, count, target, study.most_trials_in(result.cell.world))
-        for result, count in zip(results, counts, strict=True)
-    ]
-
-
-def _repeats_for(result: CellResult, metric: str, count: int, target: float, most: int) -> int:
-    """Returns the trials that one cell needs, at most twice as many: widths shrink with their root."""
-    interval = result.metrics.get(metric)
-    if interval is None or count >= most:
-        return count
-    width = interval.relative_half_width
-    if interval.mean == 0 or width <= target:
-        return count
-    needed = math.ceil(count * (width / target) ** 2) if math.isfinite(width) else 2 * count
-    return min(most, max(count + 1, min(needed, 2 * count)))

@@ -27,6 +27,8 @@ from longfat.worlds import WORLDS
 
 MAX_TRIALS = 1_000_000
 """The largest number of repeats."""
+DECIDED = "claims"
+"""The precision of a run that ends when every claim is decided."""
 MAX_REPEATS_FACTOR = 10
 """The default of `max_repeats` with a precision, in multiples of `repeats`."""
 
@@ -138,7 +140,8 @@ class Study(BaseModel):
     )
     precision: str | None = Field(
         None,
-        description='Repeat until the CI of the main metric is within this part of its mean, e.g. "5%".',
+        description=f'Repeat until the CI of the main metric is within this part of its mean, e.g. "5%", or '
+        f'until every claim is decided: "{DECIDED}".',
     )
     show: list[str] = Field(
         default_factory=list,
@@ -280,6 +283,10 @@ class Study(BaseModel):
             return trials
         return self.max_repeats or min(MAX_TRIALS, trials * MAX_REPEATS_FACTOR)
 
+    def first_look(self, world: str) -> int | None:
+        """Returns the trials of each cell after which a precision is first examined; None without one."""
+        return None if self.precision is None else self.trials_in(world)
+
     def protocol(self, name: str) -> ProtocolEntry:
         """Returns the protocol of this name; raises ValueError for an unknown name."""
         for entry in self.protocols:
@@ -305,7 +312,13 @@ class Study(BaseModel):
 
     @field_validator("precision")
     @classmethod
-    def _precision_is_a_percentage(cls, precision: str | None) -> str | None:
-        if precision is not None and not 0 < units.proportion(precision) < 1:
-            raise ValueError(f'"{precision}": must be above 0% and below 100%')
+    def _precision_is_known(cls, precision: str | None) -> str | None:
+        if precision in (None, DECIDED):
+            return precision
+        try:
+            part = units.proportion(precision)
+        except ValueError as error:
+            raise ValueError(f'{error}, and not "{DECIDED}"') from None
+        if not 0 < part < 1:
+            raise ValueError(f'"{precision}": must be above 0% and below 100%, or "{DECIDED}"')
         return precision

@@ -29,6 +29,20 @@ def run(
         ),
     ] = None,
     repeats: Annotated[int | None, typer.Option(metavar="N", help="Trials of each cell.")] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PART",
+            help="Adds trials until the main metric's interval is within this part of its mean (5%), or "
+            'until every claim is decided ("claims").',
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time after which no more trials start, e.g. 10min.")
+    ] = None,
+    max_trials: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Number of trials of the whole run.")
+    ] = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
     jobs: Annotated[
@@ -67,6 +81,7 @@ def run(
     Examples:
       longfat run arq/loss --quick --csv trials.csv
       longfat run arq/loss --repeats 5 --set path.delay=50ms
+      longfat run arq/loss --precision claims --budget 10min
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
     from longfat.cli.arguments.formats import require_suffix
@@ -75,9 +90,14 @@ def run(
     from longfat.progress import display
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import Reporter
+    from longfat.runner.sampling import Budget
     from longfat.study import Overrides, load_study, read_setting
 
-    overrides = Overrides(tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, quick)
+    changed = [read_setting(setting) for setting in settings or ()]
+    if precision is not None:
+        changed.append(("precision", precision))
+    overrides = Overrides(tuple(changed), tuple(world or ()), repeats, seed, quick)
+    limits = Budget.of(budget, max_trials, "--budget")
     if out is not None and len(study) > 1:
         raise ValueError("--out is the folder of one run: run the studies one by one")
     if csv is not None and len(study) > 1:
@@ -100,6 +120,7 @@ def run(
                     quick=quick,
                     reporter=Reporter(display()),
                     force=force,
+                    budget=limits,
                 )
             )
             report = write_report(results[-1])

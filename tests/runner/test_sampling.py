@@ -1,0 +1,109 @@
+"""Adaptive runs: which cells get more trials, and when a run ends."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runner.conftest import Behaviour, Scripted
+
+from longfat.results import Cell
+from longfat.runner import run_study
+from longfat.runner.sampling import Budget, first_counts, next_counts
+from longfat.runner.trial import Record, Trial
+from longfat.study import Study, load_study
+
+Use = Callable[[Behaviour], list[Scripted]]
+
+
+def noisy(spread: float, lead: float) -> Any:
+    """Goodputs of "sr" that exceed those of "gbn" by a lead, with noise in both."""
+
+    def measure(trial: Trial) -> Record:
+        noise = spread * random.Random(trial.key).uniform(-1, 1)
+        return Record({"goodput_bps": 1e6 * (1 + (lead if trial.cell.protocol == "sr" else 0) + noise)})
+
+    return measure
+
+
+CLAIM = {"id": "faster", "text": "sr is faster", "metric": "goodput", "of": "sr", "against": "gbn"}
+
+
+def adaptive(data: dict[str, Any], **keys: Any) -> Study:
+    claims = [CLAIM | {"relation": "higher"}]
+    return load_study(data | {"precision": "claims", "claims": claims} | keys, name="small")
+
+
+def test_a_run_ends_when_every_claim_is_decided(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    scripted(noisy(0.3, 0.2))
+    result = run_study(adaptive(data, max_repeats=500), folder=folder)
+    assert [claim.verdict for claim in result.claims] == ["holds"]
+    counts = {cell.n for cell in result.cells}
+    assert 4 in counts or max(counts) < 100
+    assert 4 < max(counts) < 500
+    # Both cells of a comparison have the same trials.
+    by_point: dict[str, set[int]] = {}
+    for cell in result.cells:
+        by_point.setdefault(str(cell.cell.params), set()).add(cell.n)
+    assert all(len(found) == 1 for found in by_point.values())
+
+
+def test_a_claim_at_its_limit_stays_undecided_and_tells_how_far(
+    scripted: Use, data: dict[str, Any], folder: Path
+) -> None:
+    scripted(noisy(0.3, 0.0))
+    result = run_study(adaptive(data, max_repeats=30), folder=folder)
+    assert {cell.n for cell in result.cells} <= {4, 6, 9, 14, 21, 30}
+    if result.claims[0].verdict == "undecided":
+        assert "too uncertain to decide: needs about" in result.claims[0].detail or "too close" in (
+            result.claims[0].detail
+        )
+
+
+def test_trials_go_to_the_widest_intervals(data: dict[str, Any]) -> None:
+    study = load_study(data | {"precision": "5%", "repeats": 20}, name="small")
+    planned = [Cell("sim", name, {}, {}) for name in "abcd"]
+    width = {"a": 3.0, "b": 2.5, "c": 1.5, "d": 0.0}
+
+    def of(cell: Cell) -> float:
+        return width[cell.protocol]
+
+    counts = [20, 20, 30, 20]
+    assert next_counts(study, planned, counts, of, Budget()) == [30, 30, 45, 20]
+    assert next_counts(study, planned, counts, of, Budget(seconds=60)) == [30, 30, 30, 20]
+    assert next_counts(study, planned, counts, of, Budget(trials=104)) == [30, 24, 30, 20]
+    assert next_counts(study, planned, counts, of, Budget(trials=90)) == counts
+    assert next_counts(study, planned, counts, of, Budget(seconds=0)) == counts
+    assert first_counts(study, planned, Budget(trials=10)) == [3, 3, 2, 2]
+
+
+def test_a_run_stops_at_its_number_of_trials_and_continues_with_more(
+    scripted: Use, data: dict[str, Any], folder: Path
+) -> None:
+    made = scripted(noisy(0.3, 0.01))
+    few = run_study(adaptive(data), folder=folder, budget=Budget(trials=15))
+    assert sum(cell.n for cell in few.cells) == 15
+    more = run_study(adaptive(data), folder=folder, budget=Budget(trials=40))
+    assert sum(cell.n for cell in more.cells) == 40
+    assert sum(len(executor.ran) for executor in made) == 40
+
+
+def test_no_trial_starts_after_the_time_is_spent(scripted: Use, study: Study, folder: Path) -> None:
+    made = scripted(noisy(0.1, 0.0))
+    result = run_study(study, folder=folder, budget=Budget(seconds=0))
+    assert result.interrupted
+    assert result.cells == []
+    assert sum(len(executor.ran) for executor in made) == 0
+    assert not run_study(study, folder=folder).interrupted
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [("10", "is not a duration above zero"), ("5 apples", "unknown unit"), ("0s", "above zero")],
+)
+def test_a_budget_names_its_option(limit: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^--budget: .*{message}"):
+        Budget.of(limit, None, "--budget")
