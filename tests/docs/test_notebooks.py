@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 from tests import requirements
 
@@ -20,30 +22,40 @@ NEEDS_LINUX = ("measured-path",)
 TIMEOUT_S = 300
 
 
-@pytest.fixture
-def _kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Installs a kernel of this interpreter where only the test finds it."""
-    kernel = tmp_path / "data" / "kernels" / "python3"
-    kernel.mkdir(parents=True)
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
+    """Runs one kernel, where only the tests find it: all notebooks share its imports."""
+    folder = tmp_path_factory.mktemp("jupyter")
+    specification = folder / "data" / "kernels" / "python3"
+    specification.mkdir(parents=True)
     command = [sys.executable, "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    (kernel / "kernel.json").write_text(
+    (specification / "kernel.json").write_text(
         json.dumps({"argv": command, "display_name": "Python 3", "language": "python"}), encoding="utf-8"
     )
-    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
+        patch.setenv("IPYTHONDIR", str(folder / "ipython"))
+        manager = KernelManager(kernel_name="python3")
+        manager.start_kernel()
+        yield manager
+        manager.shutdown_kernel(now=True)
 
 
-@pytest.mark.usefixtures("_kernel")
+@pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_the_notebook_runs(file: Path, tmp_path: Path) -> None:
+def test_the_notebook_runs(file: Path, tmp_path: Path, kernel: KernelManager) -> None:
     if file.stem in NEEDS_LINUX and sys.platform != "linux":
         requirements.skip("programs", "measurements need Linux")
     notebook: Any = nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)  # type: ignore[no-untyped-call]
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    client = NotebookClient(notebook, timeout=TIMEOUT_S, resources={"metadata": {"path": str(folder)}})
-    done = client.execute()
+    begin = f"%reset -f\nimport os\nos.chdir({str(tmp_path)!r})\ndel os"
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(begin))  # type: ignore[no-untyped-call]
+    client = NotebookClient(notebook, km=kernel, timeout=TIMEOUT_S)
+    try:
+        done = client.execute()
+    finally:
+        if client.kc is not None:
+            client.kc.stop_channels()
     shown = [output for cell in done.cells for output in cell.get("outputs", ())]
     assert any("text/html" in output.get("data", {}) for output in shown)
     assert not [output for output in shown if output["output_type"] == "error"]

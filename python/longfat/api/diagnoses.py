@@ -93,8 +93,14 @@ class Diagnosis(Displayed):
         return TextTable(["Controller", *shown.head[1:]], names, right=shown.right)
 
     def remarks(self) -> list[str]:
-        """Returns the rate that each cause allows, and the queue under load."""
-        return [*diagnosis_text.reasons(self.figures), diagnosis_text.queue(self.figures), *self.notes]
+        """Returns the rate that each cause allows, the worst links, and the queue under load."""
+        links = path_figures.worst_links(self.path, self.host)
+        return [
+            *diagnosis_text.reasons(self.figures),
+            *([links] if links else []),
+            diagnosis_text.queue(self.figures),
+            *self.notes,
+        ]
 
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each simulated trial."""

@@ -11,6 +11,7 @@ from longfat.analysis.theory.latency import serialization
 from longfat.analysis.theory.lossy_transfer import way_loss
 from longfat.api.hops import of_path
 from longfat.measurement.path_document import size
+from longfat.presentation.formatting import digits
 
 if TYPE_CHECKING:
     from longfat.analysis.theory.latency import Hop
@@ -58,6 +59,23 @@ def with_queue(path: dict[str, Any], name: str, queue: str | float) -> dict[str,
         link = link.setdefault("reverse", {})
     link["queue"] = queue if isinstance(queue, str) else size(queue)
     return changed
+
+
+def worst_links(path: dict[str, Any], name: str) -> str:
+    """Returns which of several links is the slowest and which loses most; empty for one link.
+
+    >>> hops = [{"rate": "9Mbit/s", "delay": "1ms"}, {"rate": "10Mbit/s", "delay": "1ms", "loss": "1%"}]
+    >>> worst_links({"hops": hops}, "path")
+    'Links: 2 in all; link 1 is the slowest, and link 2 loses most (1.00 %)'
+    """
+    (there, _), _ = of_path(path, name)
+    if len(there) < 2:
+        return ""
+    slowest = min(range(len(there)), key=lambda number: there[number].rate)
+    lossiest = max(range(len(there)), key=lambda number: there[number].loss)
+    text = f"Links: {len(there)} in all; link {slowest + 1} is the slowest"
+    share = there[lossiest].loss
+    return text + (f", and link {lossiest + 1} loses most ({digits(share * 100)} %)" if share else "")
 
 
 def _one_way(hops: tuple[Hop, ...], packet: int) -> float:
