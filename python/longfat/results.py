@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from longfat.analysis.confidence import CONFIDENCE
 from longfat.study.cell import Cell as Cell  # noqa: PLC0414 - re-exported
+
+CONFIDENCE = 0.95
+"""The confidence level of every interval."""
 
 if TYPE_CHECKING:
     import polars

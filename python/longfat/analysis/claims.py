@@ -22,11 +22,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from longfat.analysis import relations
-from longfat.analysis.confidence import CONFIDENCE
 from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
 from longfat.analysis.relations import Family
-from longfat.results import CellResult, VerdictWord
+from longfat.results import CONFIDENCE, CellResult, VerdictWord
 from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
 from longfat.study.selection import claim_worlds, pairings, series
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric

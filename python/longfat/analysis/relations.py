@@ -28,9 +28,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.confidence import CONFIDENCE
 from longfat.analysis.statistics import mean_difference, paired, ratio
-from longfat.results import Interval
+from longfat.results import CONFIDENCE, Interval
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 

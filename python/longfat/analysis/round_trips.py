@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 
 from longfat.analysis import binomial
-from longfat.analysis.confidence import CONFIDENCE
 from longfat.analysis.inference import lines
-from longfat.results import Interval, known
+from longfat.results import CONFIDENCE, Interval, known
 
 _LINE_FROM = 4
 """Minimum number of sizes for a line."""

@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 
 from longfat.analysis import looks
-from longfat.analysis.confidence import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
+from longfat.results import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
 from longfat.results import Cell, CellResult, Interval
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
-from longfat.analysis.confidence import CONFIDENCE
 from longfat.presentation import formatting, names
+from longfat.results import CONFIDENCE
 from longfat.study.vocabulary import AT_HOST, check
 
 if TYPE_CHECKING:
