@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -65,7 +66,52 @@ def test_a_rate_above_the_bottleneck_fills_the_queue_and_loses() -> None:
     assert found[-1][0][0] < 0.001 * 10 * 8e6 / 12000
 
 
-@pytest.mark.parametrize("wrong", [{"count": 0}, {"control": "both"}, {"interval": 0.0}])
-def test_mistakes_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"above 0|allowed"):
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"count": 0}, "count: 0 is out of range: above 0"),
+        ({"agents": 0}, "agents: 0 is out of range"),
+        ({"steps": -1}, "steps: -1 is out of range"),
+        ({"interval": 0.0}, r"interval: 0\.0 is out of range"),
+        ({"threads": 0}, "threads: 0 is out of range: at least 1"),
+        ({"control": "both"}, 'control: "both" is unknown; allowed: rate, window'),
+        ({"path": {"dealy": "5ms"}}, 'dealy: unknown key.*did you mean "delay"'),
+        ({"path": {"delay": "5ms"}}, "path: has no rate"),
+    ],
+)
+def test_mistakes_are_refused_with_their_key(wrong: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=line):
         Networks(**wrong)
+    with pytest.raises(ValueError, match="networks: 0 is out of range"):
+        CongestionVectorEnv(0)
+
+
+@pytest.mark.parametrize(
+    ("path", "rate"),
+    [
+        (longfat.Path(rate="8Mbit/s", delay="10ms"), 8e6),
+        (longfat.Path(preset="lte"), 13e6),
+        (longfat.Path(hops=[{"rate": "5Mbit/s"}, {"rate": "2Mbit/s"}]), 2e6),
+    ],
+)
+def test_agents_start_with_a_share_of_the_bottleneck_of_any_path(path: longfat.Path, rate: float) -> None:
+    networks = Networks(4, agents=2, path=path, seed=1)
+    for network in range(4):
+        networks.reset(network)
+    assert (networks._value >= 0.3 * rate / 2).all()
+    assert (networks._value <= 1.5 * rate / 2).all()
+    CongestionVectorEnv(2, path=path).reset(seed=1)
+
+
+def test_agents_start_with_a_share_of_the_mean_rate_of_a_trace(tmp_path: Path) -> None:
+    trace = tmp_path / "link.trace"
+    trace.write_text("".join(f"{time}\n" for time in range(1, 101)))  # 1500 B/ms
+    networks = Networks(1, path={"trace": str(trace), "delay": "5ms"}, seed=1)
+    networks.reset(0)
+    assert 0.3 * 12e6 <= networks._value[0] <= 1.5 * 12e6
+
+
+def test_windows_need_no_rate() -> None:
+    networks = Networks(1, control="window", path={"delay": "5ms"}, seed=1)
+    networks.reset(0)
+    assert networks.step(np.zeros(1))[2]["throughput"][0] > 0

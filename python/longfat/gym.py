@@ -23,6 +23,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from longfat.learning import FEATURES, HISTORY, MOST, Networks, PathRange
+from longfat.parameters import ParameterError
+from longfat.study.tables import Path
 
 __all__ = ["CongestionEnv", "CongestionVectorEnv", "PathRange"]
 
@@ -37,7 +39,7 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
         interval: Monitor interval in s.
         steps: Intervals of an episode.
         control: What an action changes: "rate" or "window".
-        path: Ranges of the random paths, or the keys of one path (`{"rate": "50Mbit/s", "delay": "10ms"}`).
+        path: Ranges of the random paths, or one path: `Path(rate="50Mbit/s", delay="10ms")` or its keys.
 
     Raises:
         ValueError: with the parameter or key and what is allowed.
@@ -48,7 +50,7 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
         interval: float = 0.01,
         steps: int = 400,
         control: Literal["rate", "window"] = "rate",
-        path: PathRange | Mapping[str, Any] | None = None,
+        path: PathRange | Path | Mapping[str, Any] | None = None,
     ) -> None:
         self._networks = Networks(1, interval=interval, steps=steps, control=control, path=path, threads=1)
         self.observation_space = _OBSERVATION
@@ -87,7 +89,7 @@ class CongestionVectorEnv(VectorEnv[Any, Any, Any]):
         interval: Monitor interval in s.
         steps: Intervals of an episode.
         control: What an action changes: "rate" or "window".
-        path: Ranges of the random paths, or the keys of one path.
+        path: Ranges of the random paths, or one path: an object or its keys.
         threads: Number of threads; by default one for each core.
 
     Raises:
@@ -104,9 +106,11 @@ class CongestionVectorEnv(VectorEnv[Any, Any, Any]):
         interval: float = 0.01,
         steps: int = 400,
         control: Literal["rate", "window"] = "rate",
-        path: PathRange | Mapping[str, Any] | None = None,
+        path: PathRange | Path | Mapping[str, Any] | None = None,
         threads: int | None = None,
     ) -> None:
+        if networks < 1:
+            raise ParameterError("networks", f"{networks} is out of range: at least 1")
         self._networks = Networks(
             networks,
             agents=agents,

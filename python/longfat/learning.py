@@ -8,6 +8,7 @@ far, and the ratio of bytes sent to bytes acknowledged.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ import numpy as np
 
 from longfat import _native
 from longfat.parameters import ParameterError
+from longfat.study import units
+from longfat.study.tables import Path, refuse, table_of
 from longfat.study.vocabulary import canonical
 
 HISTORY, FEATURES = 10, 3
@@ -68,19 +71,23 @@ class Networks:
         interval: float = 0.01,
         steps: int = 400,
         control: Literal["rate", "window"] = "rate",
-        path: PathRange | Mapping[str, Any] | None = None,
+        path: PathRange | Path | Mapping[str, Any] | None = None,
         threads: int | None = None,
         seed: int | None = None,
     ) -> None:
         if control not in ("rate", "window"):
             raise ParameterError("control", f'"{control}" is unknown; allowed: rate, window')
-        if count < 1 or agents < 1 or steps < 1 or not interval > 0:
-            raise ParameterError("count", "networks, agents, steps and interval must be above 0")
+        for name, given in (("count", count), ("agents", agents), ("steps", steps), ("interval", interval)):
+            if not given > 0:
+                raise ParameterError(name, f"{given} is out of range: above 0")
+        if threads is not None and threads < 1:
+            raise ParameterError("threads", f"{threads} is out of range: at least 1")
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.count, self.agents, self.steps, self.control = count, agents, steps, control
         self.lanes = count * agents
         self._interval = interval
-        self._path = PathRange() if path is None else path
+        self._range = path if isinstance(path, PathRange) else PathRange() if path is None else None
+        self._path = {} if self._range is not None else _checked(path)
         self._random = np.random.default_rng(seed)
         self._native = _native.Environments(count, agents, interval, threads or cores)
         self._done = np.zeros(count, dtype=np.int64)
@@ -88,6 +95,7 @@ class Networks:
         self._least_rtt = np.full(self.lanes, np.inf)
         self._mean_rtt = np.zeros(self.lanes)
         self.observations = np.zeros((self.lanes, HISTORY, FEATURES))
+        self._rate = self._bottleneck() if self._range is None and control == "rate" else 0.0
 
     def seed(self, seed: int) -> None:
         """Restarts the random paths."""
@@ -99,20 +107,9 @@ class Networks:
         Raises:
             ValueError: with the key, the value and what is allowed.
         """
-        path = self._path.draw(self._random) if isinstance(self._path, PathRange) else dict(self._path)
-        spec = {
-            "path": path,
-            "protocol": {"kind": "tcp", "congestion": "reno"},
-            "workload": {
-                "kind": "bulk",
-                "duration": f"{round(self._interval * 1e6) * (self.steps + 1) + 60_000_000}us",
-                "flows": self.agents,
-            },
-            "seed": int(self._random.integers(2**31)),
-            "trial": 0,
-        }
-        self._native.reset(network, canonical(spec))
-        rate = _rate(path)
+        path = self._path if self._range is None else self._range.draw(self._random)
+        self._native.reset(network, canonical(self._spec(path, int(self._random.integers(2**31)))))
+        rate = self._rate if self._range is None else float(units.parse(path["rate"]).value)
         own = slice(network * self.agents, (network + 1) * self.agents)
         share = self._random.uniform(0.3, 1.5, self.agents) * rate / self.agents
         self._value[own] = share if self.control == "rate" else 10 * SEGMENT
@@ -121,6 +118,34 @@ class Networks:
         self._done[network] = 0
         self.observations[own] = (0.0, 1.0, 1.0)
 
+    def _spec(self, path: dict[str, Any], seed: int) -> dict[str, Any]:
+        return {
+            "path": path,
+            "protocol": {"kind": "tcp", "congestion": "reno"},
+            "workload": {
+                "kind": "bulk",
+                "duration": f"{round(self._interval * 1e6) * (self.steps + 1) + 60_000_000}us",
+                "flows": self.agents,
+            },
+            "seed": seed,
+            "trial": 0,
+        }
+
+    def _bottleneck(self) -> float:
+        """Returns the smallest rate of the path in bit/s, the mean of a recorded one.
+
+        Raises:
+            ValueError: for a path without a rate: agents start with a share of it.
+        """
+        layout = json.loads(_native.layout(canonical(self._spec(self._path, 0))))
+        forward = [layout["links"][link]["mean_rate_bps"] for link in layout["flows"][0]["links"]]
+        rates = [float(rate) for rate in forward if rate is not None]
+        if not rates:
+            raise ParameterError(
+                "path", 'has no rate, of which agents get a share: set rate, or control="window"'
+            )
+        return min(rates)
+
     def step(self, actions: Numbers) -> tuple[Numbers, Numbers, dict[str, Numbers]]:
         """Runs one interval.
 
@@ -128,9 +153,8 @@ class Networks:
             actions: One number for each agent: the relative change of rate or window in units of `STEP`.
 
         Returns:
-            Rewards, whether the episode of each network has ended (1 or 0), and `throughput` (bit/s), `rtt`
-            (s),
-            `loss` (a share of 1), `rate` (bit/s) or `window` (B) of each agent.
+            Rewards, whether the episode of each network has ended (1 or 0), and for each agent `throughput`
+            (bit/s), `rtt` (s), `loss` (a share of 1), and `rate` (bit/s) or `window` (B).
         """
         change = STEP * np.asarray(actions, dtype=float).reshape(self.lanes)
         self._value = np.where(change >= 0, self._value * (1 + change), self._value / (1 - change))
@@ -172,7 +196,8 @@ class Networks:
         return rewards, ended.astype(float), about
 
 
-def _rate(path: Mapping[str, Any]) -> float:
-    from longfat.study import units
-
-    return units.number(path.get("rate")) or 10e6
+def _checked(path: Any) -> dict[str, Any]:
+    """Returns the keys of a path. Raises ValueError with the key and what is allowed."""
+    table = table_of(path, "path")
+    refuse("path", table)
+    return table

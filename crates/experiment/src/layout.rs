@@ -22,6 +22,8 @@ pub struct LinkLayout {
     pub to: String,
     /// Rate in bit/s; null if unlimited or recorded.
     pub rate_bps: Option<f64>,
+    /// Rate, or mean rate of a recorded one, in bit/s; null if unlimited.
+    pub mean_rate_bps: Option<f64>,
     /// Propagation delay in seconds.
     pub delay_s: f64,
     /// Loss model; null for none.
@@ -106,6 +108,11 @@ impl Layout {
             from: names[link.from.0 as usize].clone(),
             to: names[link.to.0 as usize].clone(),
             rate_bps: rate(&link.spec.capacity),
+            mean_rate_bps: link
+                .spec
+                .capacity
+                .mean_rate()
+                .map(|rate| rate.bits_per_second() as f64),
             delay_s: link.spec.delay.as_secs_f64(),
             loss: link.spec.loss.clone(),
             queue: link.spec.queue.clone(),

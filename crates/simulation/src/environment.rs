@@ -42,10 +42,10 @@ impl Environment {
         let end = environment.world.now() + LONGEST_HANDSHAKE;
         while (environment.agents.len() as u32) < agents {
             let flow = environment.agents.len() as u32;
-            let steering = Steering::new(0);
+            let steering = Steering::default();
             let attached = environment.world.with_connection(flow, |connection| {
-                steering.set(INITIAL_PACKETS * u64::from(connection.segment()), None);
-                connection.set_controller(steering.controller());
+                let window = INITIAL_PACKETS * u64::from(connection.segment());
+                connection.set_controller(steering.controller(window, None));
             });
             match attached {
                 Some(()) => environment.agents.push(steering),
@@ -63,9 +63,8 @@ impl Environment {
     /// Applies an action for each agent, runs for `interval`, and returns what each sender observed.
     pub fn step(&mut self, actions: &[Action], interval: Duration) -> Vec<Account> {
         for (flow, (steering, action)) in (0..).zip(self.agents.iter().zip(actions)) {
-            steering.set(action.window, action.rate);
             self.world.with_connection(flow, |connection| {
-                connection.set_controller(steering.controller());
+                connection.set_controller(steering.controller(action.window, action.rate));
             });
         }
         self.world.run_until(self.world.now() + interval);

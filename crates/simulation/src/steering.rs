@@ -1,6 +1,7 @@
 //! A congestion controller whose window and rate a program sets, and that accounts for what happens.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use foundation::{Duration, Instant, Rate};
 use transport::congestion::{Acknowledgement, Controller, Loss};
@@ -31,20 +32,6 @@ pub struct Account {
 }
 
 impl Account {
-    fn add_rtt(&mut self, now: Instant, rtt: Duration) {
-        let (time, rtt) = ((now - Instant::ZERO).as_secs_f64(), rtt.as_secs_f64());
-        self.rtt_min = if self.samples == 0 {
-            rtt
-        } else {
-            self.rtt_min.min(rtt)
-        };
-        self.samples += 1;
-        self.rtt_sum += rtt;
-        self.time_sum += time;
-        self.time_square_sum += time * time;
-        self.product_sum += time * rtt;
-    }
-
     /// Returns the mean RTT in seconds; `None` without samples.
     #[must_use]
     pub fn rtt_mean(&self) -> Option<f64> {
@@ -63,97 +50,143 @@ impl Account {
     }
 }
 
-/// The state that a program and a controller share.
-#[derive(Debug)]
-struct Shared {
-    window: u64,
-    rate: Option<Rate>,
-    account: Account,
+/// A number that one thread at a time writes: the environment of a controller moves between threads as a whole. So it needs
+/// no lock, and no atomic addition.
+#[derive(Debug, Default)]
+struct Number(AtomicU64);
+
+impl Number {
+    fn add(&self, more: u64) {
+        self.0.store(self.0.load(Relaxed) + more, Relaxed);
+    }
+
+    fn add_float(&self, more: f64) {
+        self.set_float(self.float() + more);
+    }
+
+    fn float(&self) -> f64 {
+        f64::from_bits(self.0.load(Relaxed))
+    }
+
+    fn set_float(&self, value: f64) {
+        self.0.store(value.to_bits(), Relaxed);
+    }
+
+    fn take(&self) -> u64 {
+        let value = self.0.load(Relaxed);
+        self.0.store(0, Relaxed);
+        value
+    }
+
+    fn take_float(&self) -> f64 {
+        f64::from_bits(self.take())
+    }
 }
 
-/// The program's handle of a [`SteeredController`].
-#[derive(Clone, Debug)]
+/// The account of the current interval.
+#[derive(Debug, Default)]
+struct Running {
+    sent: Number,
+    acknowledged: Number,
+    lost: Number,
+    samples: Number,
+    rtt_sum: Number,
+    rtt_min: Number,
+    time_sum: Number,
+    time_square_sum: Number,
+    product_sum: Number,
+    timeouts: Number,
+}
+
+impl Running {
+    fn add_rtt(&self, now: Instant, rtt: Duration) {
+        let (time, rtt) = ((now - Instant::ZERO).as_secs_f64(), rtt.as_secs_f64());
+        if self.samples.0.load(Relaxed) == 0 || rtt < self.rtt_min.float() {
+            self.rtt_min.set_float(rtt);
+        }
+        self.samples.add(1);
+        self.rtt_sum.add_float(rtt);
+        self.time_sum.add_float(time);
+        self.time_square_sum.add_float(time * time);
+        self.product_sum.add_float(time * rtt);
+    }
+
+    fn take(&self) -> Account {
+        Account {
+            sent: self.sent.take(),
+            acknowledged: self.acknowledged.take(),
+            lost: self.lost.take(),
+            samples: self.samples.take(),
+            rtt_sum: self.rtt_sum.take_float(),
+            rtt_min: self.rtt_min.take_float(),
+            time_sum: self.time_sum.take_float(),
+            time_square_sum: self.time_square_sum.take_float(),
+            product_sum: self.product_sum.take_float(),
+            timeouts: self.timeouts.take(),
+        }
+    }
+}
+
+/// The account of one sender over all of its controllers.
+#[derive(Debug, Default)]
 pub struct Steering {
-    shared: Arc<Mutex<Shared>>,
+    running: Arc<Running>,
 }
 
 impl Steering {
-    /// Returns a handle with a window in bytes and no pacing.
+    /// Returns a controller with a window in bytes and a pacing rate.
     #[must_use]
-    pub fn new(window: u64) -> Self {
-        let account = Account::default();
-        let shared = Shared {
-            window,
-            rate: None,
-            account,
-        };
-        Self {
-            shared: Arc::new(Mutex::new(shared)),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sets window (bytes) and pacing rate. A new [`controller`](Self::controller) applies them at once, an existing one
-    /// with the next ACK.
-    pub fn set(&self, window: u64, rate: Option<Rate>) {
-        let mut shared = self.lock();
-        shared.window = window;
-        shared.rate = rate;
-    }
-
-    /// Returns a controller that follows this handle.
-    #[must_use]
-    pub fn controller(&self) -> Box<dyn Controller> {
+    pub fn controller(&self, window: u64, rate: Option<Rate>) -> Box<dyn Controller> {
         Box::new(SteeredController {
-            steering: self.clone(),
+            window,
+            rate,
+            running: Arc::clone(&self.running),
         })
     }
 
     /// Takes the account since the last call.
     #[must_use]
     pub fn take_account(&self) -> Account {
-        std::mem::take(&mut self.lock().account)
+        self.running.take()
     }
 }
 
-/// A controller that follows a [`Steering`].
+/// A controller with a constant window and rate that accounts for what happens.
 #[derive(Debug)]
-pub struct SteeredController {
-    steering: Steering,
+struct SteeredController {
+    window: u64,
+    rate: Option<Rate>,
+    running: Arc<Running>,
 }
 
 impl Controller for SteeredController {
     fn on_sent(&mut self, _: Instant, bytes: u64, _: u64) {
-        self.steering.lock().account.sent += bytes;
+        self.running.sent.add(bytes);
     }
 
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
-        let account = &mut self.steering.lock().account;
-        account.acknowledged += ack.bytes;
+        self.running.acknowledged.add(ack.bytes);
         if let Some(rtt) = ack.rtt {
-            account.add_rtt(ack.now, rtt);
+            self.running.add_rtt(ack.now, rtt);
         }
     }
 
     fn on_lost(&mut self, loss: &Loss) {
-        self.steering.lock().account.lost += loss.bytes;
+        self.running.lost.add(loss.bytes);
     }
 
     fn on_timeout(&mut self, _: Instant, _: u64) {
-        self.steering.lock().account.timeouts += 1;
+        self.running.timeouts.add(1);
     }
 
     fn on_congestion_experienced(&mut self, _: Instant, _: Instant) {}
 
     fn window(&self) -> u64 {
-        self.steering.lock().window
+        self.window
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        self.steering.lock().rate
+        self.rate
     }
 
     fn changes_on_sent(&self) -> bool {
@@ -161,7 +194,7 @@ impl Controller for SteeredController {
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("window_bytes", self.window() as f64);
+        report("window_bytes", self.window as f64);
     }
 }
 
@@ -171,11 +204,13 @@ mod tests {
 
     #[test]
     fn the_slope_is_that_of_a_line() {
-        let mut account = Account::default();
+        let running = Running::default();
         for step in 0..5_u64 {
             let now = Instant::ZERO + Duration::from_millis(1000 + step * 10);
-            account.add_rtt(now, Duration::from_millis(20 + step * 2));
+            running.add_rtt(now, Duration::from_millis(20 + step * 2));
         }
+        let account = running.take();
+        assert_eq!(running.take(), Account::default());
         assert!(
             (account.rtt_slope() - 0.2).abs() < 1e-6,
             "{}",

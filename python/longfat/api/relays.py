@@ -64,8 +64,7 @@ class Relay:
     """A running relay, in a thread. `stop()` or the end of a `with` block ends it.
 
     `address` is where clients send to. `report` has the counters of both directions so far: packets
-    `entered`,
-    `delivered`, `lost`, ..., bytes, and `rate_bps` between the first and the last delivery.
+    `entered`, `delivered`, `lost`, ..., bytes, and `rate_bps` between the first and the last delivery.
     """
 
     def __init__(self, path: dict[str, Any], to: str, listen: str, seed: int) -> None:

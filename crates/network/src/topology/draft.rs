@@ -156,10 +156,14 @@ impl<'a> Draft<'a> {
         self.topology.pairs.push((from, to));
     }
 
-    /// Pairs each host with the one half the hosts away (the stride pattern of Al-Fares, Loukissas and Vahdat, SIGCOMM 2008),
-    /// so that each sends one stream and receives one, and pairs spread over the shortest routes.
-    pub(super) fn pair_by_stride(&mut self, hosts: &[HostId]) {
+    /// Spreads pairs of hosts over their shortest routes of equal length.
+    pub(super) fn spread_over_equal_routes(&mut self) {
         self.topology.ties = Ties::Spread;
+    }
+
+    /// Pairs each host with the one half the hosts away (the stride pattern of Al-Fares, Loukissas and Vahdat, SIGCOMM 2008),
+    /// so that each sends one stream and receives one.
+    pub(super) fn pair_by_stride(&mut self, hosts: &[HostId]) {
         for (number, &from) in hosts.iter().enumerate() {
             self.pair(from, hosts[(number + hosts.len() / 2) % hosts.len()]);
         }

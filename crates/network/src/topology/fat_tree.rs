@@ -82,6 +82,7 @@ impl TopologyKind for FatTree {
                 }
             }
         }
+        draft.spread_over_equal_routes();
         draft.pair_by_stride(&hosts);
     }
 }

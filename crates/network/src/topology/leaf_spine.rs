@@ -84,6 +84,7 @@ impl TopologyKind for LeafSpine {
                 ends.push(draft.sender(&format!("h{host}"), switch, &format!("access/{host}"), Some(spec)));
             }
         }
+        draft.spread_over_equal_routes();
         draft.pair_by_stride(&ends);
     }
 }
