@@ -22,8 +22,8 @@ pub const GREETING: [u8; 16] = *b"longfat files 2\n";
 pub const MAX_BODY: usize = 4096;
 /// Bytes before the body.
 pub const HEAD: usize = 5;
-/// Offers without a `Stored` or `Refused` at a time.
-pub const MAX_OFFERS: usize = 8;
+/// Offers without a `Stored` or `Refused` at a time. Each lasts for two round trips and is an open file at both ends.
+pub const MAX_OFFERS: usize = 64;
 /// The longest text in a message, in bytes.
 pub const MAX_TEXT: usize = 1024;
 

@@ -43,6 +43,8 @@ pub struct Outgoing {
     /// Messages that wait for the end of the contents.
     deferred: VecDeque<Message>,
     outcomes: Vec<Option<Outcome>>,
+    /// Number of known outcomes.
+    ended: usize,
     /// Bytes that the receiver already had, of each file that has started.
     resumed: Vec<Option<u64>>,
     /// Bytes of file contents passed to the stream.
@@ -77,6 +79,7 @@ impl Outgoing {
             streaming: None,
             deferred: VecDeque::new(),
             outcomes: vec![None; count],
+            ended: 0,
             resumed: vec![None; count],
             streamed: 0,
             awaited: 0,
@@ -158,11 +161,7 @@ impl Outgoing {
     }
 
     fn offer(&mut self) {
-        let pending = self.outcomes[..self.offered]
-            .iter()
-            .filter(|o| o.is_none())
-            .count();
-        for _ in pending..MAX_OFFERS {
+        for _ in self.offered.saturating_sub(self.ended)..MAX_OFFERS {
             let Some(source) = self.sources.get(self.offered) else {
                 break;
             };
@@ -186,8 +185,9 @@ impl Outgoing {
     }
 
     fn record_outcome(&mut self, file: u32, outcome: Outcome) {
-        if let Some(slot) = self.outcomes.get_mut(file as usize) {
-            slot.get_or_insert(outcome);
+        if let Some(slot @ None) = self.outcomes.get_mut(file as usize) {
+            *slot = Some(outcome);
+            self.ended += 1;
         }
     }
 
@@ -198,6 +198,7 @@ impl Outgoing {
         for outcome in &mut self.outcomes {
             outcome.get_or_insert_with(|| Outcome::Failed(format!("not sent, after {reason}")));
         }
+        self.ended = self.outcomes.len();
         reason
     }
 
@@ -336,7 +337,7 @@ impl Application for Outgoing {
     }
 
     fn is_complete(&self) -> bool {
-        self.outcomes.iter().all(Option::is_some)
+        self.ended == self.outcomes.len()
     }
 }
 

@@ -82,6 +82,7 @@ def recv(
       longfat recv --dir inbox --listen 0.0.0.0:9000 --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.cli import open_files
     from longfat.cli.display.transfers import Transfers
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.progress import display
@@ -94,6 +95,7 @@ def recv(
         raise ValueError("--ask needs a terminal for its answers")
     directory = prepare_folder(directory)
     interrupt_on_sigterm()
+    open_files.raise_limit()
     received = Received(directory, Transfers(display()), secured)
     received.questions = Questions(received.transfers) if ask else None
     approvals = received.questions.approvals if received.questions else None
