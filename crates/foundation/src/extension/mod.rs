@@ -78,6 +78,30 @@ pub fn install_resolver<R: Role + ?Sized>(resolver: Resolver<R>) -> Result<(), R
     R::resolver().set(resolver)
 }
 
+/// Installs a resolver that finds these kinds, whose names have a [`SEPARATOR`]: "own:aimd".
+///
+/// # Errors
+/// A name without separator, or a resolver that is installed already.
+pub fn install<R: Role + ?Sized>(registrations: Vec<Registration<R>>) -> Result<(), Problem> {
+    if let Some(wrong) = registrations.iter().find(|one| !is_external(one.name())) {
+        let message = format!("{:?} needs a prefix: \"own{SEPARATOR}{0}\"", wrong.name());
+        return Err(Problem::new("", message));
+    }
+    let resolver = move |name: &str| {
+        let found = registrations.iter().find(|one| one.name() == name).cloned();
+        found.ok_or_else(|| {
+            let names = registrations.iter().map(Registration::name);
+            format!("unknown {} {name:?}{}", R::WHAT, choice(name, names, || None))
+        })
+    };
+    install_resolver(Box::new(resolver)).map_err(|_| {
+        Problem::new(
+            "",
+            format!("a resolver of the role {} is installed already", R::WHAT),
+        )
+    })
+}
+
 /// Returns whether a name belongs to an external kind.
 #[must_use]
 pub fn is_external(name: &str) -> bool {
@@ -120,4 +144,72 @@ pub fn schemas<R: Role + ?Sized>() -> [Value; 2] {
         "description": format!("an external {what} with the parameters of its class"),
     });
     [name, table]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    trait ShapeSettings: Send + Sync {
+        fn validate(&self) -> Vec<Problem>;
+    }
+
+    role!(ShapeSettings, "shape", "disc.py:Disc");
+
+    #[derive(Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+    #[serde(default, deny_unknown_fields)]
+    struct Disc {
+        radius: u32,
+    }
+
+    impl ShapeSettings for Disc {
+        fn validate(&self) -> Vec<Problem> {
+            Problem::range("radius", self.radius, self.radius > 0, "above 0")
+                .into_iter()
+                .collect()
+        }
+    }
+
+    fn read(name: &str, keys: &Value) -> Result<Configured<dyn ShapeSettings>, String> {
+        let found = Configured::external(name, keys.as_object().unwrap());
+        found.map_err(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn finds_installed_kinds() {
+        let disc = |name: &'static str| vec![Registration::<dyn ShapeSettings>::of::<Disc>(name, "a disc")];
+        let message = read("own:disc", &serde_json::json!({})).unwrap_err();
+        assert_eq!(
+            message,
+            "kind: \"own:disc\" is an external shape, which this program cannot load"
+        );
+        let message = install(disc("disc")).unwrap_err().message;
+        assert_eq!(message, "\"disc\" needs a prefix: \"own:disc\"");
+        install(disc("own:disc")).unwrap();
+        let message = install(disc("own:disc")).unwrap_err().message;
+        assert_eq!(message, "a resolver of the role shape is installed already");
+
+        let found = read("own:disc", &serde_json::json!({"radius": 3})).unwrap();
+        assert_eq!((found.name(), found.validate()), ("own:disc", Vec::new()));
+        let written = serde_json::to_string(&found).unwrap();
+        assert_eq!(written, r#"{"kind":"own:disc","radius":3}"#);
+        let default = read("own:disc", &serde_json::json!({})).unwrap();
+        assert_eq!(serde_json::to_string(&default).unwrap(), r#""own:disc""#);
+        assert_eq!(
+            default.validate()[0].to_string(),
+            "radius: 0 is out of range: above 0"
+        );
+        assert_ne!(found, default);
+
+        let message = read("own:disk", &serde_json::json!({})).unwrap_err();
+        assert_eq!(
+            message,
+            "kind: unknown shape \"own:disk\"; did you mean \"own:disc\"? known: own:disc"
+        );
+        let message = read("own:disc", &serde_json::json!({"radiu": 3})).unwrap_err();
+        assert_eq!(
+            message,
+            "radiu: unknown key of shape \"own:disc\"; did you mean \"radius\"? known: radius"
+        );
+    }
 }

@@ -1,19 +1,14 @@
-//! A custom congestion controller: its settings, its registration next to the built-in ones, and a configuration that
-//! names it.
-//!
-//!     cargo run -p longfat-transport --example own_controller
+//! AIMD: additive increase, multiplicative decrease.
 
 use foundation::{Instant, Problem, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use transport::congestion::{
-    Acknowledgement, ConnectionContext, Controller, ControllerSettings, Loss, Registration, Registry,
-};
+use transport::congestion::{Acknowledgement, ConnectionContext, Controller, ControllerSettings, Loss};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-struct AimdSettings {
+pub struct AimdSettings {
     /// Growth of the window in packets per round trip (default 1).
     increase: f64,
     /// Multiplicative decrease factor, 0.1 to 0.9 (default 0.5).
@@ -102,37 +97,4 @@ impl Controller for Aimd {
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("window_bytes", self.window);
     }
-}
-
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let aimd = Registration::of::<AimdSettings>("aimd", "additive increase, multiplicative decrease");
-    let registry = Registry::builtin()
-        .with(aimd)
-        .map_err(|problem| problem.to_string())?;
-
-    let table = serde_json::json!({ "kind": "aimd", "keep": 0.8 });
-    let config = registry
-        .read(&table)
-        .map_err(|problems| problems[0].to_string())?;
-    assert!(config.validate().is_empty());
-    let mut controller = config.build(1460);
-    println!("{}: {} bytes at first", config.name(), controller.window());
-    let second = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
-    controller.on_lost(&Loss {
-        now: second(2),
-        bytes: 1460,
-        newest_sent_at: second(1),
-        prior_in_flight: 14_600,
-        bytes_in_flight: 13_140,
-        in_flight_at_send: 14_600,
-        lost_since_send: 1460,
-        application_limited: false,
-        in_recovery: false,
-    });
-    println!("{} bytes after a loss", controller.window());
-    assert_eq!(controller.window(), 11_680);
-
-    let misspelt = registry.read(&serde_json::json!({ "kind": "aimd", "kep": 0.8 }));
-    println!("{}", misspelt.expect_err("an unknown key")[0]);
-    Ok(())
 }

@@ -1,0 +1,48 @@
+"""The example of a Rust package outside of the workspace compiles and runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "examples" / "own-controller"
+
+
+@pytest.mark.xdist_group("cargo")
+def test_package_outside_of_the_workspace_compares_its_controller_with_reno() -> None:
+    # The crates are compiled in the same profile and folder as those of the Rust tests.
+    command = ["cargo", "run", "--quiet", "--locked", "--offline"]
+    target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
+    ran = subprocess.run(
+        [*command, "--manifest-path", str(PACKAGE / "Cargo.toml")],
+        env={**os.environ, "CARGO_TARGET_DIR": target},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout in (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^(.*): ([\d.]+) Mbit/s$", ran.stdout, re.MULTILINE)
+    rates = {name: float(rate) for name, rate in lines}
+    assert rates['{"keep":0.8,"kind":"own:aimd"}'] > rates['"own:aimd"'] > 0.8 * rates['"reno"']
+
+
+def test_package_has_the_profile_and_versions_of_the_workspace() -> None:
+    ours, theirs = (tomllib.loads((folder / "Cargo.toml").read_text()) for folder in (PACKAGE, ROOT))
+    assert ours["profile"]["dev"] == {
+        key: value for key, value in theirs["profile"]["dev"].items() if not isinstance(value, dict)
+    }
+    locked, known = (
+        {
+            (package["name"], package["version"])
+            for package in tomllib.loads((folder / "Cargo.lock").read_text())["package"]
+        }
+        for folder in (PACKAGE, ROOT)
+    )
+    assert locked - known == {("own-controller", "0.1.0")}
