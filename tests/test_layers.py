@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[1]
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("gym",),
+    ("gym", "testing"),
     ("__init__", "api", "testbed"),
     ("runner", "measurement"),
     ("kernel",),
@@ -26,7 +26,8 @@ LAYERS = (
     ("frames",),
     ("learning",),
     ("study",),
-    ("controllers", "mptcp"),
+    ("controllers", "mptcp", "policies", "queues", "schedulers"),
+    ("extensions",),
     (
         "files",
         "flow_table",
