@@ -80,7 +80,6 @@ def run(
     \b
     Examples:
       longfat run arq/loss --quick --csv trials.csv
-      longfat run arq/loss --repeats 5 --set path.delay=50ms
       longfat run arq/loss --precision claims --budget 10min
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
