@@ -160,7 +160,7 @@ fn nonsense_ends_only_its_connection() {
         // A file with a number that is not next, and more offers than may be open.
         [START, &offer(5, 1, b"x")].concat(),
         std::iter::once(START.to_vec())
-            .chain((0..20).map(|n| offer(n, 1, b"x")))
+            .chain((0..100).map(|n| offer(n, 1, b"x")))
             .flatten()
             .collect(),
         // Offers without an announcement, two announcements, and more than announced.
