@@ -18,6 +18,7 @@ LAYERS = (
     ("cli",),
     ("gym", "testing"),
     ("__init__", "api", "testbed"),
+    ("cluster",),
     ("runner", "measurement"),
     ("kernel",),
     ("presentation",),

@@ -9,8 +9,9 @@ import numpy as np
 from longfat import _native
 from longfat.flow_table import flow_table
 from longfat.results import Cell
-from longfat.runner.batches import SECONDS_PER_CALL, Batches
+from longfat.runner.batches import Batches
 from longfat.runner.executor import record_from_json
+from longfat.runner.planning import KeySet, PlannedTrials, plan
 from longfat.runner.sim import Simulation
 from longfat.runner.trial import Trial
 
@@ -26,18 +27,36 @@ def trials(name: str, count: int, spec: dict[str, object] | None = None) -> list
     return [Trial(f"{name}{number}", cell, number, 7) for number in range(count)]
 
 
+def names(batch: list[Trial]) -> list[str]:
+    return [f"{trial.cell.protocol}{trial.number}" for trial in batch]
+
+
+def planned(**counts: int) -> PlannedTrials:
+    cells = [Cell("sim", name, {}, SPEC | {"name": name}) for name in counts]
+    return plan(cells, list(counts.values()), 7, "1", KeySet()).missing
+
+
 def test_cells_take_turns_and_short_trials_share_a_call() -> None:
-    waiting = Batches([*trials("a", 100), *trials("b", 3)], most=40)
-    first, second = waiting.next(), waiting.next()
-    assert ([trial.key for trial in first], [trial.key for trial in second]) == (["a0"], ["b0"])
-    waiting.measured(first, SECONDS_PER_CALL / 10)
-    waiting.measured(second, SECONDS_PER_CALL * 10)
-    assert [trial.number for trial in waiting.next()] == list(range(1, 11))
-    assert [trial.key for trial in waiting.next()] == ["b1"]
+    waiting = Batches(planned(a=100, b=3), most=40)
+    first, second = waiting.next(0.05), waiting.next(0.05)
+    assert [names(first), names(second)] == [["a0"], ["b0"]]
+    waiting.measured(first, 0.005)
+    waiting.measured(second, 0.5)
+    assert names(waiting.next(0.05)) == [f"a{number}" for number in range(1, 11)]
+    assert names(waiting.next(0.05)) == ["b1"]
     waiting.measured(first, 0.0)
-    assert len(waiting.next()) == 40, "at most 40 in a call"
-    assert [trial.key for trial in waiting.next()] == ["b2"]
-    assert [len(waiting.next()) for _ in range(3)] == [40, 9, 0]
+    assert len(waiting.next(0.05)) == 40, "at most 40 in a call"
+    assert names(waiting.next(0.05)) == ["b2"]
+    assert [len(waiting.next(0.05)) for _ in range(3)] == [40, 9, 0]
+
+
+def test_long_trials_come_first_once_their_duration_is_known() -> None:
+    waiting = Batches(planned(a=9, b=9, c=2), most=40, longest_first=True)
+    seconds = {"a": 1.0, "b": 5.0, "c": 2.0}
+    for batch in [waiting.next(1.0) for _ in seconds]:
+        waiting.measured(batch, seconds[batch[0].cell.protocol])
+    order = [waiting.next(1.0)[0].cell.protocol for _ in range(17)]
+    assert order == ["b"] * 8 + ["c"] + ["a"] * 8
 
 
 def test_trials_in_one_call_have_the_records_of_single_calls() -> None:

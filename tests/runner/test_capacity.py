@@ -17,7 +17,8 @@ from longfat import _native
 from longfat.runner import capacity
 from longfat.runner.capacity import MachineCapacity, machine_capacity
 from longfat.runner.netns import ACKNOWLEDGED, SHARE, Netns
-from longfat.runner.trial import Trial, plan
+from longfat.runner.planning import KeySet, plan
+from longfat.runner.trial import Trial
 from longfat.study import cells, load_study
 
 GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
@@ -50,7 +51,7 @@ def trials(data: Data) -> list[Trial]:
     study = load_study(data, name="kernels")
     planned = cells(study)
     counts = [study.trials_in(cell.world) for cell in planned]
-    return [trial for _, trial in plan(planned, counts, study.seed, _native.version())]
+    return list(plan(planned, counts, study.seed, _native.version(), KeySet()).missing)
 
 
 def refusals(data: Data) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from longfat.keys import place
 from longfat.results import Cell
-from longfat.runner.trial import plan, trial_key
+from longfat.runner.trial import trial_key
 from longfat.study import StudyError, cells, load_study
 from longfat.study.sweep import values
 
@@ -123,9 +123,3 @@ def test_keys_are_stable() -> None:
         "sim", "sr", {}, {"path": {"loss": "2%"}, "protocol": {"kind": "selective-repeat", "window": 4}}
     )
     assert trial_key(cell, 1, 0, "0.1.0") == "ab60ff23f7667d572f357d5e725e0e90"
-
-
-def test_trials_take_turns(data: Data) -> None:
-    found = cells(load_study(data))
-    order = [(trial.number, index) for index, trial in plan(found, [2, 1, 2, 2, 2, 2], 1, "1")]
-    assert order == [(0, i) for i in range(6)] + [(1, i) for i in range(6) if i != 1]

@@ -30,6 +30,9 @@ def run(
     precision: str | None = None,
     budget: str | None = None,
     max_trials: SupportsIndex | None = None,
+    executor: str | None = None,
+    scheduler: str | None = None,
+    scheduler_file: str | Path | None = None,
 ) -> Run:
     """Runs the trials of a study that have no record yet, and returns the result of all.
 
@@ -53,6 +56,9 @@ def run(
             or until every claim is decided ("claims").
         budget: Time after which no more trials start ("10min").
         max_trials: Number of trials of the whole run.
+        executor: "local", or "dask" for a cluster (`longfat[cluster]`).
+        scheduler: Address of a Dask scheduler ("tcp://HOST:8786"); by default a cluster on this machine.
+        scheduler_file: The file that the scheduler wrote, instead of its address.
 
     Returns:
         Cells with intervals and claims with verdicts. `to_polars()` has one row for each trial,
@@ -66,6 +72,7 @@ def run(
             true.
     """
     from longfat.analysis.expectation import theory_problems
+    from longfat.cluster import Target, open_machines
     from longfat.interactive import is_interactive
     from longfat.presentation.report import write_report
     from longfat.progress import display
@@ -82,17 +89,23 @@ def run(
         quick,
         label="settings",
     )
+    shown = is_interactive() if progress is None else progress
+    reporter = Reporter(display() if shown else None)
+    target = Target(scheduler, None if scheduler_file is None else str(scheduler_file))
+    limits = Budget.of(budget, plain(max_trials), "budget")
+    checked = load_study(study, overrides, also=theory_problems)
     try:
-        result = run_study(
-            load_study(study, overrides, also=theory_problems),
-            folder=None if out is None else Path(out),
-            jobs=jobs,
-            fresh=fresh,
-            quick=quick,
-            reporter=Reporter(display()) if (is_interactive() if progress is None else progress) else None,
-            force=force,
-            budget=Budget.of(budget, plain(max_trials), "budget"),
-        )
+        with open_machines(executor, target, jobs, reporter.note) as machines:
+            result = run_study(
+                checked,
+                folder=None if out is None else Path(out),
+                machines=machines,
+                fresh=fresh,
+                quick=quick,
+                reporter=reporter,
+                force=force,
+                budget=limits,
+            )
     except Interrupted as stop:
         if not is_interactive():
             raise

@@ -32,6 +32,8 @@ def sweep(
     jobs: int | None = None,
     out: str | Path | None = None,
     progress: bool | None = None,
+    executor: str | None = None,
+    scheduler: str | None = None,
 ) -> Run:
     """Runs all combinations of protocols and keys, with several trials each, on all cores.
 
@@ -49,6 +51,8 @@ def sweep(
         out: Folder that keeps the records: another call resumes. By default they are in a temporary folder
             that lasts as long as the result.
         progress: Whether to show the progress; by default in a notebook or at a prompt.
+        executor: "local", or "dask" for a cluster (`longfat[cluster]`).
+        scheduler: Address of a Dask scheduler; by default a cluster on this machine.
 
     Returns:
         A run, which displays itself. `to_polars()` is the tidy frame: a row for each trial with its protocol,
@@ -66,37 +70,26 @@ def sweep(
     8
     """
     tables = _tables(base, over or {})
+    options: dict[str, Any] = {
+        "worlds": worlds,
+        "repeats": seeds,
+        "seed": seed,
+        "jobs": jobs,
+        "progress": progress,
+        "executor": executor,
+        "scheduler": scheduler,
+        "report": False,
+    }
     if out is not None:
-        return _run(tables, Path(out), worlds, seeds, seed, jobs, progress)
+        return run(tables, out=out, **options)
     kept = tempfile.mkdtemp(prefix="longfat-sweep-")
     try:
-        result = _run(tables, Path(kept) / "run", worlds, seeds, seed, jobs, progress)
+        result = run(tables, out=Path(kept) / "run", **options)
     except BaseException:
         shutil.rmtree(kept, ignore_errors=True)
         raise
     weakref.finalize(result, shutil.rmtree, kept, ignore_errors=True)
     return result
-
-
-def _run(
-    tables: dict[str, Any],
-    folder: Path,
-    worlds: Sequence[str] | str,
-    seeds: SupportsIndex,
-    seed: SupportsIndex,
-    jobs: int | None,
-    progress: bool | None,
-) -> Run:
-    return run(
-        tables,
-        worlds=worlds,
-        repeats=seeds,
-        seed=seed,
-        jobs=jobs,
-        out=folder,
-        progress=progress,
-        report=False,
-    )
 
 
 def _tables(base: str | Path | Mapping[str, Any] | Study, over: Mapping[str, Any]) -> dict[str, Any]:

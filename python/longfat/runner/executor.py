@@ -22,18 +22,41 @@ class CancelledTrialError(Exception):
     """The trial was cancelled; it has no record."""
 
 
+DEATHS = 3
+"""Times that a trial may kill the process that runs it."""
+KILLED = f"killed its worker {DEATHS} times"
+"""The error of a trial that did: it is set aside."""
+
+
+class DividedCallError(Exception):
+    """A call was divided; each of `parts` has trials of the call and the future of their records."""
+
+    def __init__(self, parts: Sequence[tuple[Sequence[Trial], Future[Records]]]) -> None:
+        super().__init__(f"divided into {len(parts)} calls")
+        self.parts = parts
+
+
 class Executor(Protocol):
     """Runs trials of one world in parallel."""
 
-    jobs: int
-    """Number of parallel calls."""
+    @property
+    def jobs(self) -> int:
+        """The number of parallel calls."""
+
     most_trials: int
     """Maximum number of trials in one call."""
+    longest_first: bool
+    """Whether cells with long trials come first, rather than in turns."""
+
+    @property
+    def seconds_per_call(self) -> float:
+        """The duration in s for which a call gets trials."""
 
     def submit(self, trials: Sequence[Trial]) -> Future[Records]:
         """Queues trials of one cell.
 
-        After `cancel` the future has the records of the finished ones, or raises CancelledTrialError.
+        After `cancel` the future has the records of the finished ones, or raises CancelledTrialError. It
+        raises DividedCallError if other futures have the records.
         """
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:
@@ -56,6 +79,9 @@ class ThreadedExecutor(abc.ABC):
     """Runs trials in a pool of threads, for worlds that wait or release the interpreter's lock."""
 
     most_trials = 1
+    longest_first = False
+    seconds_per_call = 0.05
+    """Far above the cost of a call, and short for progress and Ctrl-C."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs

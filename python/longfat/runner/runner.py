@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import queue
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from longfat import _native
 from longfat.presentation.displayed_run import Run
 from longfat.results import Cell, CellResult
 from longfat.runner import loading
-from longfat.runner.batches import Batches
+from longfat.runner.dispatch import run_trials
 from longfat.runner.environment import environment
 from longfat.runner.executor import Executor, executor_of
+from longfat.runner.planning import Plan, PlannedTrials, plan
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, first_counts, next_counts, widths
 from longfat.runner.store import Store, open_store
-from longfat.runner.trial import Records, Trial, plan
 from longfat.study import Study, cells
 from longfat.study.claims import MIN_TRIALS
 
-QUEUE_PER_JOB = 4
-"""Trials submitted ahead for each job, so that no job waits."""
 LARGE_RUN = 200_000
 """Number of trials whose records take seconds to read."""
 RUNS = Path("runs")
@@ -59,6 +57,31 @@ class UnsupportedTrialsError(OSError):
         super().__init__("\n".join([*lines[:-1], f"{lines[-1]} (--force runs the other trials)"]))
 
 
+class Machines(Protocol):
+    """What runs the trials."""
+
+    def executor_of(self, world: str) -> Executor:
+        """Returns the executor of a world."""
+
+    def description(self) -> dict[str, Any]:
+        """Returns the machines, for the description of a run."""
+
+
+@dataclass(frozen=True)
+class ThisMachine:
+    """The processors of this machine; `jobs` trials at a time, or each world's default."""
+
+    jobs: int | None = None
+
+    def executor_of(self, world: str) -> Executor:
+        """Returns the executor of a world."""
+        return executor_of(world, self.jobs)
+
+    def description(self) -> dict[str, Any]:
+        """Returns nothing besides the environment."""
+        return {}
+
+
 def default_folder(study: Study, *, quick: bool) -> Path:
     """Returns `runs/` and the study's name, with a suffix for a quick run."""
     return RUNS / (f"{study.name}-quick" if quick else study.name)
@@ -74,6 +97,7 @@ def run_study(
     reporter: Reporter | None = None,
     force: bool = False,
     budget: Budget | None = None,
+    machines: Machines | None = None,
 ) -> Run:
     """Runs every trial of a study without a record, and returns the result of all trials.
 
@@ -86,6 +110,7 @@ def run_study(
         reporter: Shows the progress; None for no progress.
         force: Also runs trials above this machine's capacity; unsupported trials fail.
         budget: Limits of time and trials; None for no limits. Another run with a larger one continues.
+        machines: What runs the trials; None for this machine with `jobs`.
 
     Raises:
         Interrupted: on Ctrl-C, after the finished records were written.
@@ -95,19 +120,20 @@ def run_study(
     folder = folder or default_folder(study, quick=quick)
     reporter = reporter or Reporter()
     budget = budget or Budget()
-    version = _native.version()
+    machines = machines or ThisMachine(jobs)
     planned = cells(study)
-    with open_store(folder, study.name, version, fresh=fresh) as store:
-        about = environment()
+    with open_store(folder, study.name, _native.version(), fresh=fresh) as store:
+        about = environment() | machines.description()
         store.describe(study, about, quick=quick)
-        counts = first_counts(study, planned, budget)
         if study.dropped_sweeps:
             reporter.note(f"the new path replaces the sweep of {', '.join(study.dropped_sweeps)}")
         for line in _undecidable(study):
             reporter.note(line)
         if study.cuts:
             reporter.note(f"quick look: {'; '.join(study.cuts)}")
-        records, results = _measure(study, planned, counts, store, jobs, reporter, budget, force=force)
+        running = _Running(study, planned, store, machines, reporter, budget, force)
+        counts = first_counts(study, planned, budget)
+        records, results = running.measure(counts)
         while study.precision is not None:
             more = next_counts(study, planned, counts, widths(study, results), budget)
             if more == counts:
@@ -115,11 +141,13 @@ def run_study(
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
             reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more trials")
             counts = more
-            records, results = _measure(study, planned, counts, store, jobs, reporter, budget, force=force)
+            records, results = running.measure(counts)
         complete = records.measured.height >= sum(counts)
         if not complete or sum(counts) >= budget.trials:
             reporter.note("the budget is spent; the same command with a larger one continues")
-        return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=not complete)
+        # With a precision, the number of trials depends on the results.
+        partial = not complete and study.precision is None
+        return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=partial)
 
 
 def _undecidable(study: Study) -> Iterator[str]:
@@ -131,165 +159,79 @@ def _undecidable(study: Study) -> Iterator[str]:
             yield f"{world}: {what} per cell cannot decide claims: at least {MIN_TRIALS} required (--repeats)"
 
 
-def _measure(
-    study: Study,
-    planned: Sequence[Cell],
-    counts: Sequence[int],
-    store: Store,
-    jobs: int | None,
-    reporter: Reporter,
-    budget: Budget,
-    *,
-    force: bool,
-) -> tuple[loading.Records, list[CellResult]]:
-    """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
-    from longfat.analysis.statistics import summarise
+@dataclass(frozen=True)
+class _Running:
+    """A run of a study, with an open store."""
 
-    wanted = {trial.key: trial for _, trial in plan(planned, counts, study.seed, store.version)}
-    missing = [trial for key, trial in wanted.items() if key not in store.keys]
-    _check(missing)
-    with contextlib.ExitStack() as stack:
-        executors = _executors(study, missing, jobs, stack, reporter, force=force)
-        _run_worlds(study, wanted, executors, store, reporter, budget, force=force)
-    if sum(counts) >= LARGE_RUN:
-        reporter.note(f"reading the records of {sum(counts):,} trials")
-    records = loading.read_records(study, planned, counts, store.folder, store.version)
-    return records, summarise(records.measured, planned, study.first_look)
+    study: Study
+    planned: Sequence[Cell]
+    store: Store
+    machines: Machines
+    reporter: Reporter
+    budget: Budget
+    force: bool
 
+    def measure(self, counts: Sequence[int]) -> tuple[loading.Records, list[CellResult]]:
+        """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
+        from longfat.analysis.statistics import summarise
 
-def _check(trials: Sequence[Trial]) -> None:
-    """Raises ValueError, with the cell, for a mistake in a trial's network or hosts."""
-    for trial in {id(trial.cell): trial for trial in trials}.values():
+        study, store = self.study, self.store
+        wanted = plan(self.planned, counts, study.seed, store.version, store.keys)
+        _check(wanted.missing)
+        with contextlib.ExitStack() as stack:
+            executors = self._executors(wanted.missing, stack)
+            for world in study.worlds:
+                self._run_world(world, wanted, executors)
+        if sum(counts) >= LARGE_RUN:
+            self.reporter.note(f"reading the records of {sum(counts):,} trials")
+        records = loading.read_records(study, self.planned, counts, store.folder, store.version)
+        return records, summarise(records.measured, self.planned, study.first_look)
+
+    def _executors(self, missing: PlannedTrials, stack: contextlib.ExitStack) -> dict[str, Executor]:
+        """Returns the executors of worlds with trials to run. Raises UnsupportedTrialsError unless forced."""
+        executors = {}
+        for world in self.study.worlds:
+            if not (todo := missing.of_world(world)):
+                continue
+            executor = self.machines.executor_of(world)
+            stack.callback(executor.close)
+            executors[world] = executor
+            if reasons := executor.unsupported(todo):
+                if not self.force:
+                    raise UnsupportedTrialsError(world, reasons)
+                for line in reasons:
+                    self.reporter.note(f"{world}: {line}")
+        return executors
+
+    def _run_world(self, world: str, wanted: Plan, executors: Mapping[str, Executor]) -> None:
+        reporter, todo, present = self.reporter, wanted.missing.of_world(world), wanted.present.get(world, 0)
         try:
-            _native.check_trial(trial.spec_json)
-        except ValueError as error:
-            raise ValueError(f"{trial.place}: {error}") from None
-
-
-def _executors(
-    study: Study,
-    missing: Sequence[Trial],
-    jobs: int | None,
-    stack: contextlib.ExitStack,
-    reporter: Reporter,
-    *,
-    force: bool,
-) -> dict[str, Executor]:
-    """Returns the executors of worlds with trials to run. Raises UnsupportedTrialsError unless forced."""
-    executors = {}
-    for world in study.worlds:
-        if not (todo := [trial for trial in missing if trial.cell.world == world]):
-            continue
-        executor = executor_of(world, jobs)
-        stack.callback(executor.close)
-        executors[world] = executor
-        if reasons := executor.unsupported(todo):
-            if not force:
-                raise UnsupportedTrialsError(world, reasons)
-            for line in reasons:
-                reporter.note(f"{world}: {line}")
-    return executors
-
-
-def _run_worlds(
-    study: Study,
-    wanted: Mapping[str, Trial],
-    executors: Mapping[str, Executor],
-    store: Store,
-    reporter: Reporter,
-    budget: Budget,
-    *,
-    force: bool,
-) -> None:
-    for world in study.worlds:
-        of_world = [trial for trial in wanted.values() if trial.cell.world == world]
-        todo = [trial for trial in of_world if trial.key not in store.keys]
-        present = len(of_world) - len(todo)
-        try:
-            if todo:
-                executor = executors[world]
-                forecast = executor.forecast(todo)
-                if refusals := executor.refusals(todo):
-                    if not force:
-                        raise MachineTooSlowError(world, refusals)
-                    for line in refusals:
-                        reporter.note(f"{world}: {line}")
-                reporter.start(world, len(todo), present, forecast)
-                _run_trials(todo, executor, store, reporter, budget)
-            else:
+            if not todo:
                 reporter.start(world, 0, present)
+                return
+            executor = executors[world]
+            forecast = executor.forecast(todo)
+            if refusals := executor.refusals(todo):
+                if not self.force:
+                    raise MachineTooSlowError(world, refusals)
+                for line in refusals:
+                    reporter.note(f"{world}: {line}")
+            reporter.start(world, len(todo), present, forecast)
+            run_trials(todo, executor, self.store, reporter, self.budget)
         except KeyboardInterrupt:
             reporter.finish()
+            folder = self.store.folder
             raise Interrupted(
-                f"stopped; {store.folder} has the finished trials: run the same command again to resume",
-                store.folder,
+                f"stopped; {folder} has the finished trials: run the same command again to resume", folder
             ) from None
         finally:
             reporter.finish()
 
 
-def _run_trials(
-    todo: Iterable[Trial], executor: Executor, store: Store, reporter: Reporter, budget: Budget
-) -> None:
-    waiting = Batches(todo, executor.most_trials)
-    running: dict[Future[Records], list[Trial]] = {}
-    finished: queue.SimpleQueue[Future[Records]] = queue.SimpleQueue()
-
-    def hand_over() -> None:
-        # After the budget's end, running trials complete: to drop slow ones would bias the result.
-        most = 0 if budget.is_over else executor.jobs * QUEUE_PER_JOB
-        while len(running) < most and (trials := waiting.next()):
-            future = executor.submit(trials)
-            running[future] = trials
-            future.add_done_callback(finished.put)
-
-    try:
-        hand_over()
-        while running:
-            try:
-                future = finished.get(timeout=1.0)
-            except queue.Empty:
-                store.flush_if_due()
-                continue
-            trials = running.pop(future)
-            records = _outcome(trials, future)
-            waiting.measured(trials, records.seconds)
-            _add(trials, records, store)
-            reporter.advance(len(trials), sum(error is not None for error in records.errors))
-            hand_over()
-            store.flush_if_due()
-    except BaseException:
-        executor.cancel()
-        _keep_finished(running, finished, store)
-        raise
-    finally:
+def _check(trials: PlannedTrials) -> None:
+    """Raises ValueError, with the cell, for a mistake in a trial's network or hosts."""
+    for trial in trials.firsts():
         try:
-            executor.close()
-        finally:
-            store.flush()
-
-
-def _outcome(trials: Sequence[Trial], future: Future[Records]) -> Records:
-    try:
-        return future.result()
-    except ValueError as error:
-        # Sections, networks and hosts were checked; only contradictions between sections appear this late.
-        raise ValueError(f"{trials[0].place}: {error}") from None
-
-
-def _add(trials: Sequence[Trial], records: Records, store: Store) -> None:
-    """Stores the records of the trials that finished, all of them unless the run was cancelled."""
-    store.add(trials[: len(records.errors)], records)
-
-
-def _keep_finished(
-    running: dict[Future[Records], list[Trial]], finished: queue.SimpleQueue[Future[Records]], store: Store
-) -> None:
-    """Stores the trials that finished before the run stopped."""
-    while True:
-        try:
-            future = finished.get_nowait()
-        except queue.Empty:
-            return
-        if future in running and not future.cancelled() and future.exception() is None:
-            _add(running.pop(future), future.result(), store)
+            _native.check_trial(trial.spec_json)
+        except ValueError as error:
+            raise ValueError(f"{trial.place}: {error}") from None

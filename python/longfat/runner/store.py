@@ -5,6 +5,7 @@
         study.toml           the study as run
         records/part-00001.parquet ...
         records/flows-00001.parquet ...    a row for each flow of the trials in the part of the same number
+        aside/KEY.json       the specification of a trial that killed its workers
         report.html
 
 Trials have unique keys, so a part never changes after it is written: a run that is killed leaves complete
@@ -29,12 +30,15 @@ import polars as pl
 from longfat.files import TEMPORARY, remove_temporaries, write_whole
 from longfat.flow_table import flow_table
 from longfat.runner import lock
+from longfat.runner.planning import KeySet
 from longfat.runner.trial import Records, Trial
 from longfat.study import Study
 
 RUN_FILE = "run.json"
 STUDY_FILE = "study.toml"
 RECORDS = "records"
+ASIDE = "aside"
+"""The folder of specifications of trials that killed their workers."""
 REPORT_FILE = "report.html"
 INDEX_FILE = "index.html"
 """The index of the runs in the folders below."""
@@ -65,7 +69,9 @@ class Store:
         self._buffer: list[tuple[Sequence[Trial], Records]] = []
         self._started = self._flushed = time.monotonic()
         self._next = 1 + max((_part_number(part) for part in parts(folder)), default=0)
-        self.keys: set[str] = {key for part in parts(folder) for key in _whole(part, ["key"])["key"]}
+        self.keys = KeySet()
+        for part in parts(folder):
+            self.keys.add(_whole(part, ["key"])["key"])
 
     def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
         """Writes the description of the run, before its first record."""
@@ -81,11 +87,16 @@ class Store:
         self._records.mkdir(exist_ok=True)
 
     def add(self, trials: Sequence[Trial], records: Records) -> None:
-        """Adds the records of trials of one cell, which the next `flush` writes, unless they are there."""
-        new = {trial.key for trial in trials}
-        if self.keys.isdisjoint(new):
-            self.keys |= new
-            self._buffer.append((trials, records))
+        """Adds the records of trials of one cell, which the next `flush` writes."""
+        self.keys.add(trial.key for trial in trials)
+        self._buffer.append((trials, records))
+
+    def set_aside(self, trial: Trial) -> None:
+        """Keeps the specification of a trial that killed its workers, as JSON."""
+        folder = self.folder / ASIDE
+        folder.mkdir(exist_ok=True)
+        about = {"key": trial.key, "world": trial.cell.world, "spec": trial.spec}
+        write_whole(folder / f"{trial.key}.json", (json.dumps(about, indent=2) + "\n").encode())
 
     def flush_if_due(self) -> None:
         """Flushes every 0.25 s, or every 2 % of a long run, which keeps the number of parts small."""
@@ -139,7 +150,8 @@ def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterat
             if (folder / RECORDS).is_dir():
                 remove_temporaries(folder / RECORDS)
             if fresh:
-                for stale in [*parts(folder), *parts(folder, "flows"), folder / REPORT_FILE]:
+                old = [*parts(folder), *parts(folder, "flows"), *set_aside_in(folder), folder / REPORT_FILE]
+                for stale in old:
                     stale.unlink(missing_ok=True)
             yield Store(folder, version)
     except (OSError, ValueError):
@@ -198,6 +210,11 @@ def describe(folder: Path) -> dict[str, Any]:
 def parts(folder: Path, kind: str = "part") -> list[Path]:
     """Returns the Parquet parts of a run in order; `kind` is "part" for records or "flows"."""
     return sorted((folder / RECORDS).glob(f"{kind}-*.parquet"), key=_part_number)
+
+
+def set_aside_in(folder: Path) -> list[Path]:
+    """Returns the files of trials that killed their workers."""
+    return sorted((folder / ASIDE).glob("*.json"))
 
 
 def _part_number(part: Path) -> int:

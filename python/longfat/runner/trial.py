@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,27 +82,36 @@ def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
     >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 1, "0.1.0")
     False
     """
-    return _Keys.of(cell, seed, version).key(number)
+    return CellKeys.of(cell, seed, version).key(number)
 
 
 @dataclass(frozen=True)
-class _Keys:
-    """The keys of a cell's trials. The text before a trial's number is hashed once."""
+class CellKeys:
+    """Makes the keys of a cell's trials. The text before a trial's number is hashed once."""
 
     before: Any
     after: str
 
     @classmethod
-    def of(cls, cell: Cell, seed: int, version: str) -> _Keys:
+    def of(cls, cell: Cell, seed: int, version: str) -> CellKeys:
+        """Returns the keys of the trials that derive their seeds from `seed`."""
         # The canonical JSON of {seed, spec, trial, version, world}, split at the trial's number.
         before = canonical({"seed": seed, "spec": _by_content(cell.spec)}).removesuffix("}")
         after = canonical({"version": version, "world": cell.world}).removeprefix("{")
         return cls(hashlib.blake2b(f'{before},"trial":'.encode(), digest_size=16), f",{after}")
 
     def key(self, number: int) -> str:
+        """Returns the key of a trial in hexadecimal."""
+        return self._digest(number).hex()
+
+    def digests(self, count: int) -> np.ndarray[tuple[int], np.dtype[np.bytes_]]:
+        """Returns the first `count` keys, 16 bytes each."""
+        return np.frombuffer(b"".join(map(self._digest, range(count))), "S16")
+
+    def _digest(self, number: int) -> bytes:
         made = self.before.copy()
         made.update(f"{number}{self.after}".encode())
-        found: str = made.hexdigest()
+        found: bytes = made.digest()
         return found
 
 
@@ -119,24 +128,10 @@ def _by_content(value: Any, key: str = "") -> Any:
     return value
 
 
-def plan(
-    cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str
-) -> Iterable[tuple[int, Trial]]:
-    """Yields (index of the cell, trial): the first trials of all cells, then the second ones.
-
-    An interrupted run therefore has about as many trials of each cell.
-    """
-    keys = trial_keys(cells, counts, seed, version)
-    for number in range(max(counts, default=0)):
-        for index, cell in enumerate(cells):
-            if number < counts[index]:
-                yield index, Trial(keys[index][number], cell, number, seed)
-
-
 def trial_keys(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> list[list[str]]:
     """Returns the keys of each cell's trials, in the order of their numbers."""
     found = []
     for cell, count in zip(cells, counts, strict=True):
-        of_cell = _Keys.of(cell, seed, version)
+        of_cell = CellKeys.of(cell, seed, version)
         found.append([of_cell.key(number) for number in range(count)])
     return found

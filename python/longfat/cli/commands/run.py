@@ -12,6 +12,8 @@ from longfat.cli.arguments.options import StudySeed, StudySettings
 from longfat.worlds import WORLDS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from longfat.results import RunResult
 
 _STANDARD_OUTPUT = Path("-")
@@ -47,6 +49,19 @@ def run(
     seed: StudySeed = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Parallel trials.  [default: one per core]")
+    ] = None,
+    executor: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Where trials run: local, or dask (a cluster).  [default: local]"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="Dask scheduler, e.g. tcp://HOST:8786.  [default: a local cluster]"
+        ),
+    ] = None,
+    scheduler_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Dask scheduler by the file that it wrote.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -85,6 +100,7 @@ def run(
     from longfat.analysis.expectation import theory_problems
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
+    from longfat.cluster import Target, open_machines
     from longfat.presentation.report import write_report
     from longfat.progress import display
     from longfat.runner import Interrupted, run_study
@@ -106,39 +122,55 @@ def run(
     loaded = [load_study(one, overrides, also=theory_problems) for one in study]
     interrupt_on_sigterm()
     results = []
+    reporter = Reporter(display())
+    target = Target(scheduler, scheduler_file)
     try:
-        for number, one in enumerate(loaded):
-            if number and not as_json:
-                typer.echo()
-            results.append(
-                run_study(
-                    one,
-                    folder=out,
-                    jobs=jobs,
-                    fresh=fresh,
-                    quick=quick,
-                    reporter=Reporter(display()),
-                    force=force,
-                    budget=limits,
+        with open_machines(executor, target, jobs, reporter.note) as machines:
+            for number, one in enumerate(loaded):
+                if number and not as_json:
+                    typer.echo()
+                results.append(
+                    run_study(
+                        one,
+                        folder=out,
+                        machines=machines,
+                        fresh=fresh,
+                        quick=quick,
+                        reporter=reporter,
+                        force=force,
+                        budget=limits,
+                    )
                 )
-            )
-            report = write_report(results[-1])
-            if csv is not None:
-                _write_trials(results[-1], csv)
-            if as_json or csv == _STANDARD_OUTPUT:
-                typer.echo(f"Report: {report}", err=True)
-            else:
-                _print(results[-1], report)
+                report = write_report(results[-1])
+                if csv is not None:
+                    _write_trials(results[-1], csv)
+                if as_json or csv == _STANDARD_OUTPUT:
+                    typer.echo(f"Report: {report}", err=True)
+                else:
+                    _print(results[-1], report)
     except Interrupted as stop:
         typer.echo(f"longfat: {stop}", err=True)
         raise typer.Exit(130) from None
     if as_json:
         documents = [result.to_json() for result in results]
         typer.echo(json.dumps(documents if len(study) > 1 else documents[0], indent=2, ensure_ascii=False))
+    _report_failures(results)
+
+
+def _report_failures(results: Sequence[RunResult]) -> None:
+    """Ends with code 1 if all trials of a study failed, or if trials were set aside."""
+    from longfat.runner import store
+    from longfat.runner.executor import KILLED
+
     failed = [result.study.name for result in results if not any(cell.n for cell in result.cells)]
     if failed:
-        which = f" of {', '.join(failed)}" if len(study) > 1 else ""
+        which = f" of {', '.join(failed)}" if len(results) > 1 else ""
         typer.echo(f"longfat: all trials{which} failed", err=True)
+    aside = [file for result in results for file in store.set_aside_in(result.folder)]
+    if aside:
+        count = f"{len(aside)} {'trial' if len(aside) == 1 else 'trials'}"
+        typer.echo(f"longfat: set {count} aside, each of which {KILLED}: {aside[0].parent}", err=True)
+    if failed or aside:
         raise typer.Exit(1)
 
 
