@@ -75,7 +75,7 @@ def test_flows_are_there_before_their_records(
     monkeypatch.setattr(store, "write_whole", lambda path, _: written.append(path.name))
     cell = Cell("sim", "sr", {}, {"path": {}, "protocol": {}, "workload": {}})
     with open_store(folder, study.name, "1", fresh=False) as opened:
-        trial = Trial("key", cell, 0, 1)
+        trial = Trial("00" * 16, cell, 0, 1)
         opened.add([trial], Records.of(two_flows(trial)))
         opened.flush()
     assert written == ["flows-00001.parquet", "part-00001.parquet"]

@@ -47,7 +47,11 @@ class Connection:
     """A client of a cluster. Use it in a `with` block."""
 
     def __init__(
-        self, target: Target, jobs: int | None = None, note: Callable[[str], None] = lambda _: None
+        self,
+        target: Target,
+        jobs: int | None = None,
+        note: Callable[[str], None] = lambda _: None,
+        patience: float = CONNECT,
     ) -> None:
         try:
             import distributed  # noqa: F401
@@ -58,6 +62,7 @@ class Connection:
         self._target = target
         self._jobs = jobs
         self._note = note
+        self._patience = patience
         self._cluster: Any = None
         self._client: Any = None
         self._guard = threading.Lock()
@@ -70,7 +75,7 @@ class Connection:
         try:
             if self._target.is_local:
                 self._start_cluster()
-            self._client = self._connect(CONNECT)
+            self._client = self._connect(self._patience)
             self.workers = self._check_workers()
         except BaseException:
             self.close()
@@ -123,7 +128,7 @@ class Connection:
                     break
                 if self._client.status == "closed":
                     with contextlib.suppress(ClusterError):
-                        self._client = self._connect(min(CONNECT, max(0.1, until - time.monotonic())))
+                        self._client = self._connect(min(self._patience, max(0.1, until - time.monotonic())))
                         break
                 time.sleep(0.2)
             else:
@@ -137,7 +142,9 @@ class Connection:
 
         # A trial that kills its worker for the third time is not tried again.
         dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1})
-        self._cluster = LocalCluster(
+        # Dask has no complete types.
+        make: Any = LocalCluster
+        self._cluster = make(
             n_workers=self._jobs,
             threads_per_worker=1,
             processes=True,

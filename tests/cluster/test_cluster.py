@@ -1,0 +1,56 @@
+"""Trials on a cluster have the records of trials on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import longfat as lf
+from longfat import _native
+from longfat.cluster import ClusterError, Connection, Target, open_machines
+from longfat.runner import store
+
+pytest.importorskip("distributed")
+
+STUDY: dict[str, Any] = {
+    "title": "Reno and CUBIC",
+    "repeats": 40,
+    "path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "40pkt"},
+    "workload": {"kind": "file", "size": "60kB"},
+    "protocols": [{"name": "reno", "kind": "tcp", "congestion": "reno"}, {"name": "cubic", "kind": "tcp"}],
+    "sweep": {"path.loss": ["0.1%", "1%"]},
+}
+
+
+def test_a_cluster_gives_the_same_table(tmp_path: Path) -> None:
+    here = lf.run(STUDY, out=tmp_path / "here", progress=False)
+    there = lf.run(STUDY, out=tmp_path / "there", progress=False, executor="dask", jobs=2)
+    assert there.to_polars().equals(here.to_polars())
+    assert there.flows_to_polars().equals(here.flows_to_polars())
+    cluster = store.describe(tmp_path / "there")["environment"]["cluster"]
+    assert (cluster["workers"], cluster["longfat"]) == (2, [_native.version()])
+
+
+def test_a_cluster_without_scheduler_is_one_line() -> None:
+    with (
+        pytest.raises(ClusterError, match=r"^tcp://127\.0\.0\.1:9: no scheduler answers"),
+        Connection(Target("tcp://127.0.0.1:9"), patience=0.5),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("executor", "scheduler", "jobs", "message"),
+    [
+        ("slurm", None, None, 'executor: "slurm" is unknown; allowed: local, dask'),
+        ("local", "tcp://127.0.0.1:9", None, "executor: local trials need no scheduler"),
+        (None, "tcp://127.0.0.1:9", 2, "jobs: cannot be set for a scheduler"),
+    ],
+)
+def test_options_that_contradict_each_other(
+    executor: str | None, scheduler: str | None, jobs: int | None, message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"), open_machines(executor, Target(scheduler), jobs):
+        pass
