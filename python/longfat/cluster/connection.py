@@ -158,9 +158,9 @@ class Connection:
 
         where = self._cluster or self._target.scheduler
         try:
-            return Client(
-                where, scheduler_file=self._target.scheduler_file, timeout=patience, set_as_default=False
-            )
+            make: Any = Client
+            file = self._target.scheduler_file
+            return make(where, scheduler_file=file, timeout=patience, set_as_default=False)
         except (OSError, ValueError) as error:
             name = self._target.scheduler or self._target.scheduler_file or "the local cluster"
             raise ClusterError(f"{name}: no scheduler answers: {_first_line(error)}") from None
