@@ -85,6 +85,11 @@ def register(cls: type) -> str:
     return name
 
 
+def register_as(name: str, cls: type) -> None:
+    """Registers a class that another process sent, under a name that no file or module has."""
+    _REGISTERED[name] = (cls, "")
+
+
 def _file(cls: type) -> str | None:
     """Returns the file of a class's module, None for an interactive class."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
+import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from longfat import _native
 from longfat.cluster import worker
-from longfat.runner.executor import DEATHS
 
 CONNECT = 30.0
 """Time in s for one attempt to reach the scheduler."""
 AWAY = 600.0
 """Time in s without a scheduler after which a run ends; its records stay."""
+RETRY = 5.0
+"""Time for one attempt to reach a scheduler that was lost."""
 RECOUNT = 1.0
 """Interval in s at which workers are counted."""
 WORKERS = 60.0
@@ -65,8 +66,8 @@ class Connection:
         self._patience = patience
         self._cluster: Any = None
         self._client: Any = None
-        self._guard = threading.Lock()
-        self._threads, self._counted_at = 1, -math.inf
+        self._closed = threading.Event()
+        self._threads = 0
         self.workers: list[dict[str, Any]] = []
         """What each worker answered before the first trial."""
 
@@ -77,6 +78,7 @@ class Connection:
                 self._start_cluster()
             self._client = self._connect(self._patience)
             self.workers = self._check_workers()
+            threading.Thread(target=self._count_threads, name="cluster-counter", daemon=True).start()
         except BaseException:
             self.close()
             raise
@@ -89,6 +91,7 @@ class Connection:
 
     def close(self) -> None:
         """Disconnects, and ends a local cluster."""
+        self._closed.set()
         for one in (self._client, self._cluster):
             if one is not None:
                 with contextlib.suppress(Exception):
@@ -98,60 +101,65 @@ class Connection:
     @property
     def threads(self) -> int:
         """The number of threads of all workers; they may come and go."""
-        now = time.monotonic()
-        if now - self._counted_at > RECOUNT:
-            with contextlib.suppress(Exception):
-                self._threads = max(1, sum(self._client.nthreads().values()))
-            self._counted_at = now
-        return self._threads
+        return max(1, self._threads)
 
-    def submit(self, function: Callable[..., Any], *arguments: object) -> Any:
-        """Queues a call on any worker and returns Dask's future. Raises ClusterError without a scheduler."""
-        return self.client().submit(function, *arguments, pure=False)
+    def submit(self, stop: threading.Event, function: Callable[..., Any], *arguments: object) -> Any:
+        """Queues a call on any worker and returns Dask's future.
 
-    def client(self) -> Any:
-        """Returns the connected client; waits for a scheduler that is away, but not for ever.
-
-        Raises ClusterError without one.
+        Raises ClusterError without a scheduler, and after `stop`.
         """
-        with self._guard:
-            if self._client is None:
-                raise ClusterError("the cluster is closed")
+        return self._running_client(stop).submit(function, *arguments, pure=False)
+
+    def _running_client(self, stop: threading.Event) -> Any:
+        """Returns the connected client; waits for a scheduler that is away, but not for ever."""
+        client = self._client
+        if client is not None and client.status == "running":
+            return client
+        self._note("lost the scheduler; waiting for it")
+        until = time.monotonic() + AWAY
+        while time.monotonic() < until:
+            if stop.is_set() or self._closed.is_set():
+                raise ClusterError("the run has ended")
             if self._client.status == "running":
-                return self._client
-            self._note("lost the scheduler; waiting for it")
-            until = time.monotonic() + AWAY
-            while time.monotonic() < until:
-                if self._client is None:
-                    raise ClusterError("the cluster is closed")
-                if self._client.status == "running":
+                break
+            if self._client.status == "closed":
+                with contextlib.suppress(ClusterError):
+                    self._client = self._connect(RETRY)
                     break
-                if self._client.status == "closed":
-                    with contextlib.suppress(ClusterError):
-                        self._client = self._connect(min(self._patience, max(0.1, until - time.monotonic())))
-                        break
-                time.sleep(0.2)
-            else:
-                raise ClusterError(f"no scheduler for {AWAY / 60:.0f} min; the same command resumes")
-            self._note("found the scheduler again")
-            return self._client
+            stop.wait(0.2)
+        else:
+            raise ClusterError(f"no scheduler for {AWAY / 60:.0f} min; the same command resumes")
+        self._note("found the scheduler again")
+        return self._client
+
+    def _count_threads(self) -> None:
+        """Counts the threads of all workers, again and again."""
+        while not self._closed.wait(RECOUNT):
+            with contextlib.suppress(Exception):
+                count = self._client.run_on_scheduler(_total_threads)
+                if self._threads and not count:
+                    self._note("no workers; waiting for them")
+                self._threads = count
 
     def _start_cluster(self) -> None:
         import dask
         from distributed import LocalCluster
 
-        # A trial that kills its worker for the third time is not tried again.
-        dask.config.set({"distributed.scheduler.allowed-failures": DEATHS - 1})
         # Dask has no complete types.
         make: Any = LocalCluster
-        self._cluster = make(
-            n_workers=self._jobs,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=logging.CRITICAL,
-            preload=["longfat.cluster.preload"],
-        )
+        settings = {
+            # A batch that killed one worker runs trial by trial.
+            "distributed.scheduler.allowed-failures": 0,
+        }
+        with dask.config.set(settings), _without_interrupts():
+            self._cluster = make(
+                n_workers=self._jobs,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+                silence_logs=logging.CRITICAL,
+                preload=["longfat.cluster.preload"],
+            )
 
     def _connect(self, patience: float) -> Any:
         from distributed import Client
@@ -176,6 +184,7 @@ class Connection:
                 f"the scheduler has no workers after {WORKERS:.0f} s: start one (dask worker)"
             ) from None
         answers = self._client.run(worker.about, on_error="return")
+        self._threads = self._client.run_on_scheduler(_total_threads)
         own = _native.version()
         for address, answer in answers.items():
             if isinstance(answer, ModuleNotFoundError):
@@ -185,6 +194,25 @@ class Connection:
             if answer["longfat"] != own:
                 raise ClusterError(f"worker {address} has longfat {answer['longfat']}: install {own} there")
         return [answer for _, answer in sorted(answers.items())]
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Blocks SIGINT in this thread; threads and processes that it starts inherit that.
+
+    So Ctrl-C, which reaches the whole process group, ends no worker, also none that starts later.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _total_threads(dask_scheduler: Any) -> int:
+    """Runs in the scheduler."""
+    total: int = dask_scheduler.total_nthreads
+    return total
 
 
 def environment(workers: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 Dask repeats the tasks of a worker that dies. Beyond that:
 
 - Tasks that the scheduler forgot (it restarted, or the connection broke) are sent again.
-- A batch that kills its workers is divided into single trials. These run one at a time when nothing else
-  runs, so that no innocent trial is blamed. One that still kills its worker three times is set aside.
+- The trials of a batch whose workers died run one by one in a child process of a worker. It shows which trial
+  kills its process, so that no innocent one is blamed. After three deaths a trial is set aside.
+- If the workers of such a batch die too (a container with the child), it is divided. Single trials of these
+  run one at a time when nothing else runs, and are set aside after three deaths.
 
 Every batch has one result, whatever happens to its tasks, so no trial is counted twice.
 """
@@ -19,12 +21,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from longfat import _native
+from longfat.cluster.attachments import AttachmentError, Contents
+from longfat.cluster.batch import Batch
 from longfat.cluster.connection import ClusterError, Connection
-from longfat.cluster.worker import run_batch
-from longfat.runner.executor import KILLED, CancelledTrialError, DividedCallError
+from longfat.cluster.single import ChildError, killed
+from longfat.cluster.worker import NeedsContents, VersionError, run_batch
+from longfat.runner.executor import DEATHS, CancelledTrialError, DividedCallError
 from longfat.runner.trial import Records, Trial
 
 SECONDS_PER_CALL = 0.5
@@ -34,12 +37,14 @@ TASKS_PER_SECOND = 200
 
 
 @dataclass(eq=False)
-class _Batch:
+class _Call:
     """Trials of one cell in one task."""
 
     trials: Sequence[Trial]
     result: Future[Records]
-    suspect: bool = False
+    singly: bool = False
+    with_contents: bool = False
+    deaths: int = 0
     task: Any = None
 
 
@@ -53,11 +58,12 @@ class ClusterExecutor:
         self._connection = connection
         self._world = world
         self._guard = threading.RLock()
-        self._running: set[_Batch] = set()
-        self._suspects: collections.deque[_Batch] = collections.deque()
-        self._to_send: collections.deque[_Batch] = collections.deque()
+        self._running: set[_Call] = set()
+        self._suspects: collections.deque[_Call] = collections.deque()
+        self._to_send: collections.deque[_Call] = collections.deque()
         self._wake = threading.Condition(self._guard)
         self._is_cancelled = self._is_closed = False
+        self._stop = threading.Event()
         self._sender = threading.Thread(target=self._send_all, name="cluster-sender", daemon=True)
         self._sender.start()
 
@@ -73,9 +79,9 @@ class ClusterExecutor:
 
     def submit(self, trials: Sequence[Trial]) -> Future[Records]:
         """Queues trials of one cell."""
-        batch = _Batch(trials, Future())
-        self._enqueue(batch)
-        return batch.result
+        call = _Call(trials, Future())
+        self._enqueue(call)
+        return call.result
 
     def forecast(self, trials: Sequence[Trial]) -> float | None:  # noqa: ARG002 - virtual time
         """Returns None: the duration is unknown."""
@@ -93,96 +99,135 @@ class ClusterExecutor:
         """Cancels all waiting and running trials."""
         with self._guard:
             self._is_cancelled = True
-            batches = [*self._running, *self._to_send, *self._suspects]
+            calls = [*self._running, *self._to_send, *self._suspects]
             self._running.clear()
             self._to_send.clear()
             self._suspects.clear()
             self._wake.notify_all()
-        tasks = [batch.task for batch in batches if batch.task is not None]
-        for batch in batches:
-            _fail(batch, CancelledTrialError())
-        for task in tasks:
-            task.cancel()
+        for call in calls:
+            # Dask cancels a task that has no future.
+            call.task = None
+            _fail(call, CancelledTrialError())
 
     def close(self) -> None:
         """Ends the sending of trials; the connection stays."""
         with self._guard:
             self._is_closed = True
             self._wake.notify_all()
+        self._stop.set()
         self._sender.join()
 
-    def _enqueue(self, batch: _Batch) -> None:
+    def _enqueue(self, call: _Call) -> None:
         with self._guard:
             if self._is_cancelled:
-                _fail(batch, CancelledTrialError())
+                _fail(call, CancelledTrialError())
                 return
-            self._to_send.append(batch)
+            waiting = self._suspects if call.deaths else self._to_send
+            waiting.append(call)
             self._wake.notify_all()
 
     def _send_all(self) -> None:
-        """Sends waiting batches, also again, and suspects one at a time when nothing else runs."""
+        """Sends waiting calls, also again, and suspects one at a time when nothing else runs."""
         while True:
             with self._guard:
                 while not (self._is_closed or self._to_send or (self._suspects and not self._running)):
                     self._wake.wait()
                 if self._is_closed:
                     return
-                batch = self._to_send.popleft() if self._to_send else self._suspects.popleft()
-                self._running.add(batch)
+                call = self._to_send.popleft() if self._to_send else self._suspects.popleft()
+                self._running.add(call)
             try:
-                task = self._connection.submit(run_batch, _native.version(), pickle.dumps(batch.trials))
-            except ClusterError as error:
-                self._end(batch)
-                _fail(batch, error)
+                task = self._send(call)
+            except (ClusterError, OSError) as error:
+                self._end(call)
+                _fail(call, error)
                 continue
-            batch.task = task
-            task.add_done_callback(lambda _, batch=batch, task=task: self._done(batch, task))
+            call.task = task
+            task.add_done_callback(lambda _, call=call, task=task: self._done(call, task))
 
-    def _end(self, batch: _Batch) -> bool:
-        """Removes a batch from those that run; returns whether it was one of them."""
+    def _send(self, call: _Call) -> Any:
+        batch = Batch.of(call.trials)
+        contents: Contents = {}
+        if call.with_contents or call.singly:
+            contents = {one.digest: one.content() for one in batch.attachments if one.is_sent}
+        # Only the first copy of longfat may differ, so the batch stays closed until versions are compared.
+        arguments = (_native.version(), pickle.dumps(batch), contents, call.singly)
+        return self._connection.submit(self._stop, run_batch, *arguments)
+
+    def _end(self, call: _Call) -> bool:
+        """Removes a call from those that run; returns whether it was one of them."""
         with self._guard:
-            is_known = batch in self._running
-            self._running.discard(batch)
+            is_known = call in self._running
+            self._running.discard(call)
             self._wake.notify_all()
         return is_known
 
-    def _done(self, batch: _Batch, task: Any) -> None:
+    def _done(self, call: _Call, task: Any) -> None:
         """Handles the end of a task, in a thread of Dask's client."""
         from distributed.scheduler import KilledWorker
 
         try:
-            records = task.result() if task.status == "finished" else None
+            answer = task.result() if task.status == "finished" else None
             error = task.exception() if task.status == "error" else None
         except Exception:  # noqa: BLE001 - the scheduler went away while it answered
-            records = error = None
-        if not self._end(batch) or batch.task is not task:
+            answer = error = None
+        task.release()
+        if call.task is not task or not self._end(call):
             return
-        if records is not None:
-            task.release()
-            batch.result.set_result(records)
+        call.task = None
+        if isinstance(answer, NeedsContents):
+            call.with_contents = True
+            self._enqueue(call)
+        elif answer is not None:
+            self._complete(call, answer)
         elif isinstance(error, KilledWorker):
-            self._suspect(batch)
+            self._suspect(call, error.allowed_failures + 1)
         elif error is not None:
-            _fail(batch, error)
+            _fail(call, error if isinstance(error, ValueError) else ClusterError(_in_one_line(error)))
         else:
-            self._enqueue(batch)
+            self._enqueue(call)
 
-    def _suspect(self, batch: _Batch) -> None:
-        """Divides a batch that killed its workers, or sets its only trial aside."""
-        if batch.suspect:
-            batch.result.set_result(_set_aside(batch.trials))
+    def _complete(self, call: _Call, records: Sequence[Records]) -> None:
+        if len(records) == 1:
+            call.result.set_result(records[0])
             return
-        pieces = [_Batch([trial], Future(), suspect=True) for trial in batch.trials]
-        _fail(batch, DividedCallError([(piece.trials, piece.result) for piece in pieces]))
-        with self._guard:
-            self._suspects.extend(pieces)
-            self._wake.notify_all()
+        parts = []
+        for trial, record in zip(call.trials, records, strict=True):
+            part: Future[Records] = Future()
+            part.set_result(record)
+            parts.append(([trial], part))
+        _fail(call, DividedCallError(parts))
+
+    def _suspect(self, call: _Call, deaths: int) -> None:
+        """Runs the trials of a call one by one, divides it, or sets its only trial aside."""
+        if not call.singly:
+            call.singly = True
+            self._enqueue(call)
+        elif len(call.trials) > 1:
+            middle = len(call.trials) // 2
+            pieces = [
+                _Call(trials, Future(), singly=True)
+                for trials in (call.trials[:middle], call.trials[middle:])
+            ]
+            _fail(call, DividedCallError([(piece.trials, piece.result) for piece in pieces]))
+            for piece in pieces:
+                self._enqueue(piece)
+        else:
+            # The first death was possibly that of a worker with another trial.
+            call.deaths += deaths if call.deaths else 1
+            if call.deaths > DEATHS:
+                call.result.set_result(killed())
+            else:
+                self._enqueue(call)
 
 
-def _fail(batch: _Batch, error: BaseException) -> None:
-    if not batch.result.done():
-        batch.result.set_exception(error)
+def _fail(call: _Call, error: BaseException) -> None:
+    if not call.result.done():
+        call.result.set_exception(error)
 
 
-def _set_aside(trials: Sequence[Trial]) -> Records:
-    return Records([KILLED] * len(trials), {}, np.zeros(len(trials), np.uint32), [])
+def _in_one_line(error: BaseException) -> str:
+    text = (str(error).strip().splitlines() or [""])[0]
+    if isinstance(error, (VersionError, AttachmentError, ChildError)):
+        return text
+    return f"a worker failed: {type(error).__name__}: {text}"

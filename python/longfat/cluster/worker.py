@@ -5,23 +5,27 @@ from __future__ import annotations
 import os
 import pickle
 import platform
-import threading
-from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
 
 from longfat import _native
-from longfat.runner.executor import executor_of
-from longfat.runner.trial import Records, Trial
+from longfat.cluster.attachments import Contents, missing
+from longfat.cluster.batch import Batch
+from longfat.cluster.single import run_singly
+from longfat.runner.trial import Records
 
-_executors: dict[str, Any] = {}
-_guard = threading.Lock()
+FOLDER = "longfat"
+"""The folder of traces and sources in a worker's own folder."""
 
 
 class VersionError(RuntimeError):
     """A worker has another version of longfat than the client: its records would differ."""
 
 
-def about() -> dict[str, Any]:
+class NeedsContents:
+    """The answer of a worker that lacks traces or classes: the client sends the batch again with them."""
+
+
+def about() -> dict[str, object]:
     """Returns version, host, machine, Python and processor count of this worker."""
     return {
         "longfat": _native.version(),
@@ -32,23 +36,24 @@ def about() -> dict[str, Any]:
     }
 
 
-def run_batch(version: str, pickled: bytes) -> Records:
-    """Runs pickled trials of one cell and returns their records.
+def run_batch(
+    version: str, pickled: bytes, contents: Contents, singly: bool
+) -> list[Records] | NeedsContents:
+    """Runs a pickled batch and returns its records: of all trials, or with `singly` of each.
 
-    Raises VersionError in a worker of another version.
+    Raises VersionError in a worker of another version, AttachmentError if a module differs.
     """
     if version != _native.version():
         raise VersionError(
             f"the worker at {platform.node()} has longfat {_native.version()}, the client {version}"
         )
-    trials: Sequence[Trial] = pickle.loads(pickled)  # noqa: S301 - from the client, as the task itself
-    found: Records = _executor(trials[0].cell.world).run_all(trials)
-    return found
+    from distributed import get_worker
 
-
-def _executor(world: str) -> Any:
-    """Returns the executor of a world, made once for each process. Its pool of threads is not used."""
-    with _guard:
-        if world not in _executors:
-            _executors[world] = executor_of(world, 1)
-        return _executors[world]
+    batch: Batch = pickle.loads(pickled)  # noqa: S301 - from the client, as the task itself
+    worker = get_worker()
+    folder = Path(worker.local_directory, FOLDER)
+    if missing(batch.attachments, contents, folder):
+        return NeedsContents()
+    if singly:
+        return run_singly(batch, contents, folder, worker.memory_manager.memory_limit)
+    return [batch.localised(contents, folder).run()]

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from longfat.flow_table import Column, Numbers, height
-from longfat.named_classes import CLASS_KEYS, content_hash, file_hash, is_class, split
+from longfat.named_classes import content_hash, file_hash, split
 from longfat.results import Cell
-from longfat.study.relative_files import TRACE
+from longfat.study.relative_files import with_names
 from longfat.study.vocabulary import canonical
 
 
@@ -115,17 +115,9 @@ class CellKeys:
         return found
 
 
-def _by_content(value: Any, key: str = "") -> Any:
+def _by_content(spec: dict[str, Any]) -> Any:
     """Returns a specification with files (traces, sources of controllers) replaced by their hashes."""
-    if isinstance(value, dict):
-        return {inner: _by_content(entry, inner) for inner, entry in value.items()}
-    if isinstance(value, list):
-        return [_by_content(entry, key) for entry in value]
-    if key == TRACE and isinstance(value, str):
-        return file_hash(value)
-    if key in CLASS_KEYS and is_class(value):
-        return {"class": split(value)[1], "source": content_hash(value)}
-    return value
+    return with_names(spec, file_hash, lambda name: {"class": split(name)[1], "source": content_hash(name)})
 
 
 def trial_keys(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> list[list[str]]:
