@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
@@ -72,12 +73,11 @@ class Connection:
         """What each worker answered before the first trial."""
 
     def __enter__(self) -> Self:
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        _silence()
         try:
             if self._target.is_local:
                 self._start_cluster()
-            self._client = self._connect(self._patience)
-            self.workers = self._check_workers()
+            self.workers = self._greet_workers()
             threading.Thread(target=self._count_threads, name="cluster-counter", daemon=True).start()
         except BaseException:
             self.close()
@@ -173,6 +173,21 @@ class Connection:
             name = self._target.scheduler or self._target.scheduler_file or "the local cluster"
             raise ClusterError(f"{name}: no scheduler answers: {_first_line(error)}") from None
 
+    def _greet_workers(self) -> list[dict[str, Any]]:
+        """Connects and returns what all workers answer, also if the scheduler restarts meanwhile."""
+        until = time.monotonic() + self._patience
+        while True:
+            self._client = self._connect(self._patience)
+            try:
+                return self._check_workers()
+            except ClusterError:
+                raise
+            # Dask raises CancelledError for calls that a closing client interrupts.
+            except (OSError, CancelledError) as error:
+                self._client.close()
+                if time.monotonic() > until:
+                    raise ClusterError(f"the cluster does not answer: {_first_line(error)}") from None
+
     def _check_workers(self) -> list[dict[str, Any]]:
         """Returns what all workers answer. Raises ClusterError without workers, or with another version."""
         if not self._client.nthreads():
@@ -194,6 +209,13 @@ class Connection:
             if answer["longfat"] != own:
                 raise ClusterError(f"worker {address} has longfat {answer['longfat']}: install {own} there")
         return [answer for _, answer in sorted(answers.items())]
+
+
+def _silence() -> None:
+    """Silences Dask's loggers, each with its own level: what matters is an exception or a note."""
+    for name in ("distributed", *logging.root.manager.loggerDict):
+        if name.partition(".")[0] == "distributed":
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 @contextlib.contextmanager

@@ -1,16 +1,13 @@
 """Runs trials one by one in a child process, to find those that kill the process that runs them.
 
-The child reads a pickled request from standard input and writes a pickled answer for each trial. It ends when
-its standard input closes, so it does not outlive the worker.
+The process is `longfat.cluster.child`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -66,7 +63,7 @@ def killed() -> Records:
 def _answers(batch: Batch, contents: Contents, folder: Path, memory_limit: float | None) -> Iterator[Records]:
     """Yields the records of trials until all are complete or the child dies."""
     with subprocess.Popen(
-        python_command("-m", "longfat.cluster.single"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        python_command("-m", "longfat.cluster.child"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
@@ -113,34 +110,3 @@ def _limit_memory(child: subprocess.Popen[bytes], limit: float | None) -> None:
                 process.kill()
                 return
             time.sleep(WATCH_S)
-
-
-def _exit_at_end_of_input() -> None:
-    sys.stdin.buffer.read()
-    os._exit(1)
-
-
-def main() -> None:
-    """Answers one request."""
-    # What a trial prints goes to standard error.
-    output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-
-    def answer(value: object) -> None:
-        pickle.dump(value, output)
-        output.flush()
-
-    batch, contents, folder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the worker
-    threading.Thread(target=_exit_at_end_of_input, daemon=True).start()
-    answer(READY)
-    try:
-        local = batch.localised(contents, folder)
-        for place in range(len(batch.numbers)):
-            answer(local.run_one(place))
-    except Exception as error:  # noqa: BLE001 - the worker raises it again
-        answer(error)
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
