@@ -1,0 +1,146 @@
+//! Requests and replies.
+
+use experiment::spec::TrialSpec;
+use experiment::trace::{Series, TraceEvent};
+use foundation::{Duration, reading};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use simulation::session::Session;
+use transport::congestion::CongestionConfig;
+
+/// The most events of one step; a page that asks for more gets the rest with its next steps.
+const MOST_EVENTS: usize = 200_000;
+
+/// What a page can ask for. Times are in seconds.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+enum Request {
+    /// Starts a trial with a sample of machines and queues every `interval`; replies with its number.
+    Open { spec: Value, interval: f64 },
+    /// Advances a trial by `step`.
+    Advance { session: usize, step: f64 },
+    /// Changes one key of a link.
+    Link {
+        session: usize,
+        link: String,
+        key: String,
+        value: Value,
+    },
+    /// Replaces the congestion controller of a flow.
+    Controller {
+        session: usize,
+        flow: u32,
+        congestion: Value,
+    },
+    /// Ends a trial and replies with its record.
+    Finish { session: usize },
+    /// Runs a whole trial and replies with its record.
+    Run { spec: Value },
+}
+
+/// A new session.
+#[derive(Serialize)]
+struct Opened {
+    session: usize,
+    links: Vec<String>,
+}
+
+/// One step of a session.
+#[derive(Serialize)]
+struct Step {
+    now_s: f64,
+    over: bool,
+    events: Vec<TraceEvent>,
+    series: Series,
+}
+
+/// Open sessions by number.
+#[derive(Default)]
+pub struct Sessions(Vec<Option<Session>>);
+
+impl Sessions {
+    /// Handles a request in JSON. The reply is `{"ok": ...}`, or `{"error": "..."}` with one line for each mistake.
+    pub fn reply(&mut self, request: &[u8]) -> String {
+        let found = serde_json::from_slice(request).map_err(|error| error.to_string());
+        let found = found.and_then(|request| self.handle(request));
+        let reply = match found {
+            Ok(value) => serde_json::json!({ "ok": value }),
+            Err(message) => serde_json::json!({ "error": message }),
+        };
+        reply.to_string()
+    }
+
+    fn handle(&mut self, request: Request) -> Result<Value, String> {
+        match request {
+            Request::Open { spec, interval } => self.open(&spec, interval),
+            Request::Advance { session, step } => {
+                let session = self.session(session)?;
+                let (events, series) = session.advance(Duration::from_secs_f64(step));
+                if events.len() > MOST_EVENTS {
+                    return Err(format!("{} packets in one step: use a shorter one", events.len()));
+                }
+                value(&Step {
+                    now_s: session.now().as_secs_f64(),
+                    over: session.is_over(),
+                    events,
+                    series,
+                })
+            }
+            Request::Link {
+                session,
+                link,
+                key,
+                value,
+            } => {
+                let session = self.session(session)?;
+                session.change_link(&link, &key, &value).map_err(text)?;
+                Ok(Value::Null)
+            }
+            Request::Controller {
+                session,
+                flow,
+                congestion,
+            } => {
+                let config: CongestionConfig = reading::read(&congestion.to_string()).map_err(text)?;
+                self.session(session)?.set_controller(flow, &config).map_err(text)?;
+                Ok(Value::Null)
+            }
+            Request::Finish { session } => {
+                let ended = self.0.get_mut(session).and_then(Option::take);
+                value(&ended.ok_or("no such session")?.finish())
+            }
+            Request::Run { spec } => {
+                let spec = TrialSpec::from_json(&spec.to_string()).map_err(text)?;
+                value(&simulation::trial::run(&spec, None).map_err(text)?)
+            }
+        }
+    }
+
+    fn open(&mut self, spec: &Value, interval: f64) -> Result<Value, String> {
+        let spec = TrialSpec::from_json(&spec.to_string()).map_err(text)?;
+        let session = Session::new(&spec, Duration::from_secs_f64(interval)).map_err(text)?;
+        let links = session.links();
+        let number = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
+        if number == self.0.len() {
+            self.0.push(None);
+        }
+        self.0[number] = Some(session);
+        value(&Opened {
+            session: number,
+            links,
+        })
+    }
+
+    fn session(&mut self, number: usize) -> Result<&mut Session, String> {
+        let session = self.0.get_mut(number).and_then(Option::as_mut);
+        session.ok_or_else(|| "no such session".into())
+    }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+fn value(content: &impl Serialize) -> Result<Value, String> {
+    serde_json::to_value(content).map_err(text)
+}
