@@ -11,7 +11,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 # Without the crate of benchmarks, whose dependencies take long to compile.
 CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
-.PHONY: help setup demo test test-rust test-python site lint format wheel reference bench bench-instructions clean
+.PHONY: help setup demo test test-rust test-python site explorer lint format wheel reference bench bench-instructions clean
 
 help:
 	@echo "make demo       set up, build, answer one question in 15 seconds"
@@ -23,6 +23,7 @@ help:
 	@echo "make wheel      build a profile-guided wheel in dist/ (needs rustup's component llvm-tools)"
 	@echo "make format     rewrite the sources in the project's format"
 	@echo "make site       build the documentation site into target/site"
+	@echo "make explorer   build the page of longfat explore into target/explorer (needs node and npm)"
 	@echo "make reference  rewrite the generated tables of docs/reference"
 	@echo "make clean      remove .venv, build products and caches (runs/ stays)"
 
@@ -97,11 +98,15 @@ format: setup
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-# Any build of the native module serves: the site lists commands and names.
+# Any build of the native module serves: the site lists commands and names. It includes the page of make explorer, if built.
 site: $(VENV)/.site
 	@ls $(VENV)/.native* >/dev/null 2>&1 || $(MAKE) --no-print-directory setup
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --config-file website/mkdocs.yml
 	@echo "target/site/index.html"
+
+# The page of longfat explore. Without a WebAssembly toolchain it works only with `longfat explore`.
+explorer:
+	@explorer/build
 
 # A wheel for distribution. Its compiler learns from simulations of built-in studies which branches are usual.
 wheel: $(VENV)/.packages

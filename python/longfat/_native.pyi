@@ -151,6 +151,13 @@ class Session:
     def finish(self) -> str:
         """Ends the trial; returns its record as JSON."""
 
+class Explorer:
+    """The engine of the explorer's page: several sessions."""
+
+    def __init__(self) -> None: ...
+    def reply(self, request: bytes) -> str:
+        """Handles a request in JSON; returns `{"ok": ...}` or `{"error": "..."}`."""
+
 class Environments:
     """Trials whose TCP senders a program controls, stepped together on several threads without the GIL."""
 

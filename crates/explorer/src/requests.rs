@@ -1,24 +1,56 @@
 //! Requests and replies.
 
 use experiment::spec::TrialSpec;
-use experiment::trace::{Series, TraceEvent};
+use experiment::trace::{Series, TraceDetail, TraceEvent, TraceEventKind};
 use foundation::{Duration, reading};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use simulation::session::Session;
 use transport::congestion::CongestionConfig;
 
-/// The most events of one step; a page that asks for more gets the rest with its next steps.
+/// Limit of the events of one step. A step with more stops early, and `now_s` shows it.
 const MOST_EVENTS: usize = 200_000;
 
-/// What a page can ask for. Times are in seconds.
+/// Longest step and interval.
+const LONGEST_S: f64 = 3600.0;
+
+/// An event that ends a step.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Stop {
+    /// A dropped packet.
+    Drop,
+    /// An expired retransmission timer.
+    Timeout,
+    /// A retransmission.
+    Retransmission,
+}
+
+impl Stop {
+    fn matches(self, event: &TraceEvent) -> bool {
+        match self {
+            Self::Drop => event.what == TraceEventKind::Drop,
+            Self::Timeout => event.what == TraceEventKind::Timeout,
+            Self::Retransmission => event.what == TraceEventKind::Send && event.retransmission,
+        }
+    }
+}
+
+/// A request of a page. Times are in seconds.
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 enum Request {
     /// Starts a trial with a sample of machines and queues every `interval`; replies with its number.
     Open { spec: Value, interval: f64 },
-    /// Advances a trial by `step`.
-    Advance { session: usize, step: f64 },
+    /// Advances a trial by `step`, or until 1 ms after the first event of a kind.
+    Advance {
+        session: usize,
+        step: f64,
+        #[serde(default)]
+        detail: TraceDetail,
+        #[serde(default)]
+        until: Option<Stop>,
+    },
     /// Changes one key of a link.
     Link {
         session: usize,
@@ -73,12 +105,21 @@ impl Sessions {
     fn handle(&mut self, request: Request) -> Result<Value, String> {
         match request {
             Request::Open { spec, interval } => self.open(&spec, interval),
-            Request::Advance { session, step } => {
+            Request::Advance {
+                session,
+                step,
+                detail,
+                until,
+            } => {
+                let step = seconds("step", step)?;
                 let session = self.session(session)?;
-                let (events, series) = session.advance(Duration::from_secs_f64(step));
-                if events.len() > MOST_EVENTS {
-                    return Err(format!("{} packets in one step: use a shorter one", events.len()));
-                }
+                session.set_detail(detail);
+                let mut count = 0;
+                let (events, series) = session.advance_until(step, |events| {
+                    count += events.len();
+                    count >= MOST_EVENTS
+                        || until.is_some_and(|stop| events.iter().any(|event| stop.matches(event)))
+                });
                 value(&Step {
                     now_s: session.now().as_secs_f64(),
                     over: session.is_over(),
@@ -102,7 +143,9 @@ impl Sessions {
                 congestion,
             } => {
                 let config: CongestionConfig = reading::read(&congestion.to_string()).map_err(text)?;
-                self.session(session)?.set_controller(flow, &config).map_err(text)?;
+                self.session(session)?
+                    .set_controller(flow, &config)
+                    .map_err(text)?;
                 Ok(Value::Null)
             }
             Request::Finish { session } => {
@@ -118,7 +161,7 @@ impl Sessions {
 
     fn open(&mut self, spec: &Value, interval: f64) -> Result<Value, String> {
         let spec = TrialSpec::from_json(&spec.to_string()).map_err(text)?;
-        let session = Session::new(&spec, Duration::from_secs_f64(interval)).map_err(text)?;
+        let session = Session::new(&spec, seconds("interval", interval)?).map_err(text)?;
         let links = session.links();
         let number = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
         if number == self.0.len() {
@@ -134,6 +177,16 @@ impl Sessions {
     fn session(&mut self, number: usize) -> Result<&mut Session, String> {
         let session = self.0.get_mut(number).and_then(Option::as_mut);
         session.ok_or_else(|| "no such session".into())
+    }
+}
+
+fn seconds(name: &str, value: f64) -> Result<Duration, String> {
+    if (1e-6..=LONGEST_S).contains(&value) {
+        Ok(Duration::from_secs_f64(value))
+    } else {
+        Err(format!(
+            "{name}: {value} s is out of range: 1 us to {LONGEST_S} s"
+        ))
     }
 }
 

@@ -10,6 +10,7 @@ mod check;
 mod classes;
 mod credentials;
 mod environment;
+mod explorer;
 #[cfg(target_os = "linux")]
 mod hops;
 #[cfg(target_os = "linux")]
@@ -56,6 +57,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::environment::Environments;
+    #[pymodule_export]
+    use super::explorer::Explorer;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::hops::HopProber;

@@ -2,7 +2,7 @@
 
 use experiment::TrialRecord;
 use experiment::spec::{SpecError, TrialSpec};
-use experiment::trace::{Series, TraceEvent};
+use experiment::trace::{Series, TraceDetail, TraceEvent};
 use foundation::{Duration, Instant, Problem};
 use serde_json::Value;
 use transport::congestion::{CongestionConfig, ConnectionContext};
@@ -10,6 +10,9 @@ use transport::congestion::{CongestionConfig, ConnectionContext};
 use crate::trace::Recorder;
 use crate::trial;
 use crate::world::World;
+
+/// Precision of a stop at an event.
+const SLICE: Duration = Duration::from_millis(1);
 
 /// A running trial. The sizes of the steps do not affect events and samples.
 pub struct Session {
@@ -41,6 +44,35 @@ impl Session {
     /// Processes all events of the next `step`; returns them, and the samples.
     pub fn advance(&mut self, step: Duration) -> (Vec<TraceEvent>, Series) {
         self.world.run_until(self.world.now() + step);
+        self.take()
+    }
+
+    /// Processes the events of the next `step` in slices, and stops after a slice whose events satisfy `stop`. Returns these
+    /// events, and the samples.
+    pub fn advance_until(
+        &mut self,
+        step: Duration,
+        mut stop: impl FnMut(&[TraceEvent]) -> bool,
+    ) -> (Vec<TraceEvent>, Series) {
+        let end = self.world.now() + step;
+        let mut seen = 0;
+        while self.world.now() < end && !self.world.is_over() {
+            self.world.run_until(end.min(self.world.now() + SLICE));
+            let events = &self.world.network_mut().observer_mut().table.events;
+            if stop(&events[seen..]) {
+                break;
+            }
+            seen = events.len();
+        }
+        self.take()
+    }
+
+    /// Sets the events that later steps return.
+    pub fn set_detail(&mut self, detail: TraceDetail) {
+        self.world.network_mut().observer_mut().table.detail = detail;
+    }
+
+    fn take(&mut self) -> (Vec<TraceEvent>, Series) {
         let recorder = self.world.network_mut().observer_mut();
         recorder.captured.clear();
         let events = std::mem::take(&mut recorder.table.events);

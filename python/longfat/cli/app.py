@@ -21,6 +21,7 @@ _GROUPS = {
         "chart": "Draw a metric of a run with its confidence intervals.",
         "open": "Show an index of all runs, or the report of one run, in a browser.",
         "trace": "Draw one trial: windows, RTTs, queues, segments or packets.",
+        "explore": "Watch and change running simulations in a local web page until Ctrl-C.",
         "predict": "Predict the duration of a transfer from latency and bandwidth.",
         "packetdrill": "Run packetdrill scripts against longfat's TCP.",
     },

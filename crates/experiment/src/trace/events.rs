@@ -1,7 +1,7 @@
 //! Rows of the event table.
 
 use foundation::omit_unset;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use transport::arq::frame::FrameType;
 use transport::tcp::{Flags, Segment};
 
@@ -26,6 +26,34 @@ pub enum TraceEventKind {
     Timeout,
     /// An application read from the stream.
     Deliver,
+}
+
+/// The events that a table contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TraceDetail {
+    /// Every event.
+    #[default]
+    All,
+    /// Drops, marks, bit errors, timeouts, and sent retransmissions.
+    Losses,
+}
+
+impl TraceDetail {
+    /// Returns whether the table contains an event of this kind.
+    #[must_use]
+    pub const fn includes(self, what: TraceEventKind, is_retransmission: bool) -> bool {
+        match what {
+            TraceEventKind::Send => is_retransmission || matches!(self, Self::All),
+            TraceEventKind::Receive | TraceEventKind::Deliver | TraceEventKind::Duplicate => {
+                matches!(self, Self::All)
+            }
+            TraceEventKind::Drop
+            | TraceEventKind::Mark
+            | TraceEventKind::Corrupt
+            | TraceEventKind::Timeout => true,
+        }
+    }
 }
 
 omit_unset! {

@@ -9,7 +9,7 @@ pub mod series;
 pub mod table;
 
 pub use content::Content;
-pub use events::{TraceEvent, TraceEventKind};
+pub use events::{TraceDetail, TraceEvent, TraceEventKind};
 pub use probe::Probe;
 pub use series::{Sampling, Series};
 pub use table::{EventTable, TracedPacket};

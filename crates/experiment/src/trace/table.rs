@@ -7,7 +7,7 @@ use transport::arq::frame::FrameType;
 use transport::tcp::{Ecn, Flags, Segment};
 
 use super::content::{Content, MessageProtocol};
-use super::events::{TraceEvent, TraceEventKind, frame_name, segment_name};
+use super::events::{TraceDetail, TraceEvent, TraceEventKind, frame_name, segment_name};
 use crate::side::Side;
 
 /// A packet of a flow.
@@ -44,6 +44,8 @@ struct Direction {
 pub struct EventTable {
     /// The events so far.
     pub events: Vec<TraceEvent>,
+    /// The events that it records.
+    pub detail: TraceDetail,
     directions: HashMap<(Connection, Side), Direction>,
     sent_before: HashSet<(u32, Side, u32)>,
     retransmissions: HashSet<u64>,
@@ -89,6 +91,9 @@ impl EventTable {
 
     /// Records a read of an application; `total` counts all bytes it has read.
     pub fn delivered(&mut self, at: Instant, flow: u32, side: Side, total: u64) {
+        if !self.detail.includes(TraceEventKind::Deliver, false) {
+            return;
+        }
         let mut event = Self::event(at, flow, side, TraceEventKind::Deliver);
         event.delivered = Some(total);
         self.events.push(event);
@@ -135,6 +140,10 @@ impl EventTable {
         packet: &TracedPacket<'_>,
         reason: Option<&'static str>,
     ) {
+        let is_retransmission = self.retransmissions.contains(&packet.id);
+        if !self.detail.includes(what, is_retransmission) {
+            return;
+        }
         let (near, far) = (packet.to.other(), packet.to);
         let mut event = Self::event(
             at,
@@ -153,7 +162,7 @@ impl EventTable {
         });
         event.id = Some(packet.id);
         event.size = Some(packet.size);
-        event.retransmission = self.retransmissions.contains(&packet.id);
+        event.retransmission = is_retransmission;
         event.reason = reason;
         match packet.content {
             Content::Arq(frame) => {

@@ -1,6 +1,6 @@
 //! An observer that records the events of a trial.
 
-use experiment::trace::{EventTable, TraceEventKind, TracedPacket};
+use experiment::trace::{EventTable, TraceDetail, TraceEventKind, TracedPacket};
 use foundation::Instant;
 use network::{DropReason, LinkId, Observer, PacketRef};
 
@@ -50,6 +50,9 @@ fn traced<'a>(packet: &PacketRef<'a, Parcel>) -> TracedPacket<'a> {
 
 impl Recorder {
     fn capture(&mut self, at: Instant, side: Side, packet: &PacketRef<'_, Parcel>) {
+        if self.table.detail != TraceDetail::All {
+            return;
+        }
         self.captured.push(CapturedPacket {
             at,
             side,

@@ -1,0 +1,28 @@
+//! The engine of the explorer's page.
+
+use std::sync::{Mutex, PoisonError};
+
+use explorer::requests::Sessions;
+use pyo3::prelude::*;
+
+use crate::calls::wrong;
+use crate::classes::guarded;
+
+/// Stepping sessions behind one call with JSON. Documented in the stub.
+#[pyclass(frozen, module = "longfat._native")]
+pub struct Explorer(Mutex<Sessions>);
+
+#[pymethods]
+impl Explorer {
+    #[new]
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    fn reply(&self, py: Python<'_>, request: &[u8]) -> PyResult<String> {
+        py.detach(|| {
+            let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            guarded(|| sessions.reply(request)).map_err(wrong)
+        })
+    }
+}

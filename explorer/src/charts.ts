@@ -1,0 +1,113 @@
+// Charts of all worlds on one time axis, with a shared cursor.
+import uPlot from "uplot";
+import { PROTOCOLS } from "./protocols";
+import { theme, WORLDS } from "./palette";
+import { INTERVAL_S, type Columns, type World } from "./world";
+
+interface Panel {
+  title: string;
+  columns: { key: keyof Columns; label: string; dash?: number[] }[];
+}
+
+const PANELS: readonly Panel[] = [
+  {
+    title: "Windows (packets)",
+    columns: [
+      { key: "cwnd", label: "cwnd" },
+      { key: "ssthresh", label: "ssthresh", dash: [6, 4] },
+      { key: "inFlight", label: "in flight", dash: [2, 3] },
+    ],
+  },
+  { title: "RTT (ms)", columns: [{ key: "rtt", label: "RTT" }] },
+  { title: "Queue (packets)", columns: [{ key: "queue", label: "queue" }] },
+  { title: "Goodput (Mbit/s)", columns: [{ key: "goodput", label: "goodput" }] },
+];
+
+export class Charts {
+  private plots: uPlot[] = [];
+  private worlds: World[] = [];
+
+  constructor(private readonly parent: HTMLElement) {
+    new ResizeObserver(() => this.resize()).observe(parent);
+  }
+
+  /** Starts with the worlds of a scene. */
+  reset(worlds: World[]): void {
+    this.worlds = worlds;
+    for (const plot of this.plots) plot.destroy();
+    const colours = theme();
+    const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
+    this.plots = PANELS.map((panel) => {
+      const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
+      for (const [place, world] of worlds.entries()) {
+        for (const column of panel.columns) {
+          series.push({
+            label: worlds.length > 1 ? `${PROTOCOLS[world.name]!.label} ${column.label}` : column.label,
+            stroke: WORLDS[place]!,
+            width: 1.5,
+            ...(column.dash ? { dash: column.dash } : {}),
+            points: { show: false },
+            value: (_, value) => (value === null || value === undefined ? "–" : value.toFixed(1)),
+          });
+        }
+      }
+      const options: uPlot.Options = {
+        title: panel.title,
+        width: this.width(),
+        height: 170,
+        series,
+        cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
+        scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
+        axes: [{ ...axis }, { ...axis, size: 46 }],
+      };
+      return new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
+    });
+  }
+
+  /** Draws the last `span` seconds, or all with 0. */
+  draw(span: number): void {
+    const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
+    const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
+    const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
+    for (const [place, plot] of this.plots.entries()) {
+      const rows = this.worlds.flatMap((world) =>
+        PANELS[place]!.columns.map(({ key }) => {
+          const part = world.columns[key].slice(start, end);
+          while (part.length < time.length) part.push(null);
+          return part;
+        }),
+      );
+      plot.setData([time, ...rows] as uPlot.AlignedData);
+    }
+  }
+
+  /** Returns all charts as one picture. */
+  picture(): HTMLCanvasElement {
+    const whole = document.createElement("canvas");
+    const parts = this.plots.map((plot) => plot.ctx.canvas);
+    whole.width = Math.max(...parts.map((part) => part.width));
+    const title = 34 * (window.devicePixelRatio || 1);
+    whole.height = parts.reduce((sum, part) => sum + part.height + title, 0);
+    const context = whole.getContext("2d")!;
+    context.fillStyle = getComputedStyle(document.body).backgroundColor;
+    context.fillRect(0, 0, whole.width, whole.height);
+    let y = 0;
+    for (const [place, part] of parts.entries()) {
+      context.fillStyle = theme().text;
+      context.font = `${title * 0.5}px system-ui, sans-serif`;
+      context.fillText(PANELS[place]!.title, 10, y + title * 0.7);
+      context.drawImage(part, 0, y + title);
+      y += part.height + title;
+    }
+    return whole;
+  }
+
+  private width(): number {
+    const columns = this.parent.clientWidth >= 900 ? 2 : 1;
+    return Math.floor((this.parent.clientWidth - 12 * (columns - 1)) / columns);
+  }
+
+  private resize(): void {
+    for (const plot of this.plots) plot.setSize({ width: this.width(), height: 170 });
+  }
+}

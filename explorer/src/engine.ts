@@ -1,0 +1,103 @@
+// The interface of the simulator: one request in JSON, one reply. Two transports implement it.
+
+export interface TraceEvent {
+  time: number;
+  flow: number;
+  host: "sender" | "receiver";
+  what: "send" | "receive" | "drop" | "duplicate" | "mark" | "corrupt" | "timeout" | "deliver";
+  direction?: "forward" | "reverse";
+  frame?: string;
+  id?: number;
+  size?: number;
+  length?: number;
+  sequence?: number;
+  acknowledgement?: number;
+  sack?: [number, number][];
+  window?: number;
+  retransmission?: boolean;
+  reason?: string;
+  delivered?: number;
+}
+
+type Samples = (number | null)[];
+
+export interface FlowSeries {
+  flow: number;
+  time: number[];
+  cwnd_bytes: Samples;
+  ssthresh_bytes: Samples;
+  srtt_s: Samples;
+  rtt_s?: Samples;
+  in_flight_bytes: number[];
+  goodput_bps: number[];
+  retransmissions?: Samples;
+  state: string[];
+}
+
+export interface QueueSeries {
+  link: string;
+  time: number[];
+  packets: number[];
+}
+
+export interface Step {
+  now_s: number;
+  over: boolean;
+  events: TraceEvent[];
+  series: { flows: FlowSeries[]; queues: QueueSeries[] };
+}
+
+export type Spec = Record<string, unknown>;
+export type Detail = "all" | "losses";
+export type Stop = "drop" | "timeout" | "retransmission";
+
+export type Request =
+  | { do: "open"; spec: Spec; interval: number }
+  | { do: "advance"; session: number; step: number; detail: Detail; until?: Stop }
+  | { do: "link"; session: number; link: string; key: string; value: unknown }
+  | { do: "controller"; session: number; flow: number; congestion: unknown }
+  | { do: "finish"; session: number };
+
+export type Reply = { ok: unknown } | { error: string };
+
+/** Carries requests to a simulator. */
+export interface Transport {
+  readonly name: string;
+  send(request: Request): Promise<Reply>;
+}
+
+/** A running trial. */
+export class Session {
+  private constructor(
+    private readonly transport: Transport,
+    private readonly number: number,
+  ) {}
+
+  static async open(transport: Transport, spec: Spec, interval: number): Promise<Session> {
+    const opened = (await ask(transport, { do: "open", spec, interval })) as { session: number };
+    return new Session(transport, opened.session);
+  }
+
+  async advance(step: number, detail: Detail, until?: Stop): Promise<Step> {
+    const request: Request = { do: "advance", session: this.number, step, detail };
+    return (await ask(this.transport, until ? { ...request, until } : request)) as Step;
+  }
+
+  async changeLink(link: string, key: string, value: unknown): Promise<void> {
+    await ask(this.transport, { do: "link", session: this.number, link, key, value });
+  }
+
+  async setController(flow: number, congestion: unknown): Promise<void> {
+    await ask(this.transport, { do: "controller", session: this.number, flow, congestion });
+  }
+
+  async close(): Promise<void> {
+    await ask(this.transport, { do: "finish", session: this.number });
+  }
+}
+
+async function ask(transport: Transport, request: Request): Promise<unknown> {
+  const reply = await transport.send(request);
+  if ("error" in reply) throw new Error(reply.error);
+  return reply.ok;
+}

@@ -1,0 +1,344 @@
+// The page: controls, keys, and the loop that draws.
+import { Charts } from "./charts";
+import type { Stop, TraceEvent } from "./engine";
+import { pythonSnippet, save, studyFile } from "./exports";
+import { LESSONS } from "./lessons";
+import { historyOf, milliseconds } from "./narrative";
+import { WORLDS } from "./palette";
+import { Player } from "./player";
+import { PROTOCOLS } from "./protocols";
+import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
+import { transport } from "./transports";
+import type { World } from "./world";
+import { WorldPanel } from "./world-panel";
+
+const CHARTS_MS = 50;
+const TEXT_MS = 200;
+const STEP_S = 1e-3;
+const LIVE = ["rate", "delay", "loss", "queue", "jitter"] as const;
+const COUNTS = ["flows", "window", "seed"] as const;
+
+const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+const message = by<HTMLParagraphElement>("message");
+
+function show(text: string): void {
+  message.textContent = text;
+  message.hidden = text === "";
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+function initial(): Scene {
+  try {
+    const lesson = new URLSearchParams(location.search).get("lesson");
+    return fromHash(location.hash || (lesson ? `#lesson=${lesson}` : ""));
+  } catch (error) {
+    show(`This address is not valid: ${textOf(error)}. The page shows the default scene.`);
+    return { ...DEFAULT };
+  }
+}
+
+class Page {
+  private readonly charts = new Charts(by("charts"));
+  private readonly player: Player;
+  private panels: WorldPanel[] = [];
+  private chosen: { world: World; event: TraceEvent } | undefined;
+  private lastFrame = performance.now();
+  private lastCharts = 0;
+  private lastText = 0;
+  private eventsShown = "";
+  private stale = true;
+  private drawn = 0;
+
+  constructor(scene: Scene) {
+    const engine = transport();
+    by("engine").textContent = `${engine.name} engine`;
+    this.player = new Player(engine, scene, (text) => this.fail(text));
+    this.listen();
+    this.fill();
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    void this.restart().then(() => this.play(!still));
+    requestAnimationFrame((time) => this.frame(time));
+  }
+
+  private get scene(): Scene {
+    return this.player.scene;
+  }
+
+  private fail(text: string): void {
+    this.play(false);
+    show(text);
+  }
+
+  /** Runs an action of a control; its error becomes the page's message. */
+  private act(work: () => Promise<unknown> | void): void {
+    Promise.resolve()
+      .then(work)
+      .catch((error: unknown) => this.fail(textOf(error)));
+  }
+
+  private async restart(): Promise<void> {
+    await this.player.restart();
+    this.chosen = undefined;
+    this.panels = this.player.worlds.map(
+      (world, place) => new WorldPanel(world, WORLDS[place]!, (owner, event) => this.choose(owner, event)),
+    );
+    by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
+    this.charts.reset(this.player.worlds);
+    this.describePacket();
+    this.stale = true;
+  }
+
+  private play(on: boolean): void {
+    this.player.playing = on;
+    this.stale = true;
+    by("play").textContent = on ? "Pause" : "Play";
+  }
+
+  /** Takes another scene over: changes of the path apply at once, others restart. */
+  private async change(changes: Partial<Scene>): Promise<void> {
+    const next = checked({ ...this.scene, ...changes });
+    show("");
+    this.player.scene = next;
+    history.replaceState(null, "", toHash(next));
+    let restart = false;
+    for (const key of Object.keys(changes) as (keyof Scene)[]) {
+      const live = LIVE.find((name) => name === key);
+      if (live) await this.player.changePath(live, next[live]);
+      else restart ||= key !== "speed";
+    }
+    if (restart) await this.restart();
+    this.stale = true;
+  }
+
+  private async changeWorlds(worlds: string[], place?: number): Promise<void> {
+    const old = this.scene.worlds;
+    const next = checked({ ...this.scene, worlds });
+    show("");
+    this.player.scene = next;
+    history.replaceState(null, "", toHash(next));
+    if (place !== undefined && worlds.length === old.length) {
+      const restarted = await this.player.changeProtocol(place, old[place]!, worlds[place]!);
+      if (!restarted) return this.charts.reset(this.player.worlds);
+    }
+    await this.restart();
+  }
+
+  private listen(): void {
+    by("play").onclick = () => this.play(!this.player.playing);
+    by("step").onclick = () => this.step();
+    by("restart").onclick = () => this.act(() => this.restart());
+    for (const kind of ["drop", "timeout", "retransmission"] as const) {
+      by(`next-${kind}`).onclick = () => this.act(() => this.jump(kind));
+    }
+    by<HTMLInputElement>("speed").oninput = ({ target }) => {
+      const speed = Number((10 ** Number((target as HTMLInputElement).value)).toPrecision(2));
+      this.act(() => this.change({ speed }));
+      this.describeSpeed();
+    };
+    const settings = by<HTMLFormElement>("settings");
+    settings.onsubmit = (event) => event.preventDefault();
+    settings.onchange = ({ target }) => {
+      const { name, value } = target as HTMLInputElement;
+      if (!(name in this.scene)) return;
+      const counted = COUNTS.some((count) => count === name);
+      this.act(() => this.change({ [name]: counted ? Number(value) : value.trim() }));
+    };
+    const lesson = by<HTMLSelectElement>("lesson");
+    for (const [place, { title }] of LESSONS.entries()) lesson.add(new Option(`${place + 1}. ${title}`, String(place + 1)));
+    lesson.onchange = () => this.act(() => this.load(lesson.value === "0" ? { ...DEFAULT } : fromHash(`#lesson=${lesson.value}`)));
+    window.onhashchange = () => this.act(() => this.load(fromHash(location.hash)));
+    by<HTMLSelectElement>("span").onchange = () => (this.stale = true);
+    by("png").onclick = () => this.charts.picture().toBlob((blob) => blob && save("longfat.png", blob));
+    by("toml").onclick = () => save("study.toml", new Blob([studyFile(this.scene)], { type: "text/plain" }));
+    by("python").onclick = () => save("scene.py", new Blob([pythonSnippet(this.scene)], { type: "text/plain" }));
+    by("link").onclick = () => this.act(() => this.copyLink());
+    document.onkeydown = (event) => this.key(event);
+    matchMedia("(prefers-color-scheme: dark)").onchange = () => this.charts.reset(this.player.worlds);
+  }
+
+  private async load(scene: Scene): Promise<void> {
+    show("");
+    this.player.scene = scene;
+    history.replaceState(null, "", toHash(scene));
+    this.fill();
+    await this.restart();
+  }
+
+  private async copyLink(): Promise<void> {
+    const address = location.href.replace(/#.*/, "") + toHash(this.scene);
+    try {
+      await navigator.clipboard.writeText(address);
+      show("The link is copied.");
+    } catch {
+      show(address);
+    }
+  }
+
+  private step(): void {
+    this.play(false);
+    this.act(async () => {
+      await this.player.advance(STEP_S, "all");
+      this.stale = true;
+    });
+  }
+
+  private async jump(kind: Stop): Promise<void> {
+    this.play(false);
+    show("");
+    const found = await this.player.jump(kind);
+    this.stale = true;
+    if (!found) show(`No ${kind} in the next 60 s of virtual time.`);
+  }
+
+  private key(event: KeyboardEvent): void {
+    const { target } = event;
+    const typing = target instanceof HTMLElement && target.closest("input:not([type=range]), select, textarea");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    const pressed = target instanceof HTMLElement && target.closest("button, summary");
+    const speed = by<HTMLInputElement>("speed");
+    const turn = (by: number): void => {
+      speed.value = String(Number(speed.value) + by);
+      speed.dispatchEvent(new Event("input"));
+    };
+    const actions: Record<string, () => void> = {
+      ArrowRight: () => this.step(),
+      ArrowUp: () => turn(0.1),
+      ArrowDown: () => turn(-0.1),
+      n: () => this.act(() => this.jump("drop")),
+      t: () => this.act(() => this.jump("timeout")),
+      v: () => this.act(() => this.jump("retransmission")),
+      r: () => this.act(() => this.restart()),
+    };
+    if (!pressed) actions[" "] = () => this.play(!this.player.playing);
+    const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** Writes the scene into the controls. */
+  private fill(): void {
+    const { scene } = this;
+    for (const input of by("settings").querySelectorAll<HTMLInputElement>("input[name]")) {
+      input.value = String(scene[input.name as keyof Scene]);
+    }
+    by<HTMLInputElement>("speed").value = String(Math.log10(scene.speed));
+    by<HTMLSelectElement>("lesson").value = String(scene.lesson);
+    const question = by("question");
+    question.hidden = scene.lesson === 0;
+    question.textContent = LESSONS[scene.lesson - 1]?.question ?? "";
+    this.describeSpeed();
+    this.fillProtocols();
+  }
+
+  private fillProtocols(): void {
+    const fieldset = by("protocols");
+    for (const old of fieldset.querySelectorAll("label")) old.remove();
+    for (let place = 0; place < 3; place += 1) {
+      const label = document.createElement("label");
+      const select = document.createElement("select");
+      select.setAttribute("aria-label", `Protocol ${place + 1}`);
+      if (place > 0) select.add(new Option("none", ""));
+      for (const [name, { label: text }] of Object.entries(PROTOCOLS)) select.add(new Option(text, name));
+      select.value = this.scene.worlds[place] ?? "";
+      select.onchange = () => {
+        const chosen = [...fieldset.querySelectorAll("select")].map((one) => one.value);
+        const worlds = chosen.filter((value) => value !== "");
+        const kept = chosen[place] !== "" && worlds.length === this.scene.worlds.length;
+        this.act(async () => {
+          await this.changeWorlds(worlds, kept ? place : undefined);
+          this.fillProtocols();
+        });
+      };
+      label.append(select);
+      fieldset.append(label);
+    }
+  }
+
+  private describeSpeed(): void {
+    const { speed } = this.scene;
+    by("speed-text").textContent = speed < 1 ? `${Number((speed * 1e3).toPrecision(2))} ms per s` : `${speed} times`;
+  }
+
+  private choose(world: World, event: TraceEvent): void {
+    this.chosen = { world, event };
+    this.describePacket();
+    this.stale = true;
+  }
+
+  private describePacket(): void {
+    const { chosen } = this;
+    by("hint").hidden = chosen !== undefined;
+    const lines = chosen ? historyOf(chosen.world, chosen.event) : [];
+    by("history").replaceChildren(
+      ...lines.map((text) => Object.assign(document.createElement("li"), { textContent: text })),
+    );
+  }
+
+  private describeEvents(): void {
+    const all = this.player.worlds.flatMap((world, place) =>
+      world.sentences.slice(-40).map((sentence) => ({ sentence, world, place })),
+    );
+    all.sort((a, b) => b.sentence.time - a.sentence.time);
+    const shown = all.slice(0, 60);
+    const key = `${shown.length} ${shown[0]?.sentence.time} ${this.player.now === 0}`;
+    if (key === this.eventsShown) return;
+    this.eventsShown = key;
+    by("events").replaceChildren(
+      ...shown.map(({ sentence, world, place }) => {
+        const item = document.createElement("li");
+        item.style.setProperty("--colour", WORLDS[place]!);
+        const { event } = sentence;
+        const text = `${milliseconds(sentence.time)}  ${sentence.text}`;
+        if (event?.id === undefined) item.textContent = text;
+        else {
+          const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+          button.onclick = () => this.choose(world, event);
+          item.append(button);
+        }
+        return item;
+      }),
+    );
+  }
+
+  private frame(time: number): void {
+    const elapsed = Math.min(0.1, (time - this.lastFrame) / 1e3);
+    this.lastFrame = time;
+    void this.player.frame(elapsed);
+    this.stale ||= !this.player.playing && this.player.now !== this.drawn;
+    const active = this.player.playing || this.stale;
+    this.drawn = this.player.now;
+    if (active) {
+      const packets = this.player.detail === "all";
+      for (const panel of this.panels) panel.draw(this.scene, packets, this.chosen?.event);
+    }
+    if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
+      this.lastCharts = time;
+      this.charts.draw(Number(by<HTMLSelectElement>("span").value));
+    }
+    if (active && (this.stale || time - this.lastText > TEXT_MS)) {
+      this.lastText = time;
+      this.describe();
+    }
+    this.stale = false;
+    requestAnimationFrame((next) => this.frame(next));
+  }
+
+  private describe(): void {
+    const { player } = this;
+    by("clock").textContent = `${player.now.toFixed(3)} s`;
+    for (const panel of this.panels) panel.describe(this.scene);
+    this.describeEvents();
+    if (player.playing && player.worlds.length > 0 && player.over) {
+      this.play(false);
+      if (player.now >= LONGEST_S) show(`The run stops at its limit of ${LONGEST_S} s of virtual time. Export a study for longer runs.`);
+    }
+  }
+}
+
+try {
+  new Page(initial());
+} catch (error) {
+  show(textOf(error));
+}

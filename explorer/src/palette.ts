@@ -1,0 +1,34 @@
+// Colours that differ for colour-blind readers (Okabe and Ito), and those of the page's theme.
+
+export const WORLDS = ["#0072b2", "#d55e00", "#009e73"] as const;
+export const RETRANSMISSION = "#e69f00";
+export const LOSS = "#cc3311";
+export const ACK = "#7f7f7f";
+export const RECEIVED = "#56b4e9";
+
+export interface Theme {
+  text: string;
+  faint: string;
+  line: string;
+}
+
+export function theme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const value = (name: string): string => style.getPropertyValue(name).trim();
+  return { text: value("--text"), faint: value("--faint"), line: value("--line") };
+}
+
+/** Fits a canvas to its box and the display's pixels, and returns its context in CSS pixels. */
+export function prepared(canvas: HTMLCanvasElement): { context: CanvasRenderingContext2D; width: number; height: number } {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const ratio = window.devicePixelRatio || 1;
+  if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+  }
+  const context = canvas.getContext("2d")!;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.font = "12px system-ui, sans-serif";
+  return { context, width, height };
+}

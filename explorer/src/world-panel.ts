@@ -1,0 +1,103 @@
+// The panel of one world: its path, its ladder diagram, and measurement next to theory.
+import type { TraceEvent } from "./engine";
+import { drawLadder, nearestLine } from "./ladder-canvas";
+import { drawPath } from "./path-canvas";
+import { PROTOCOLS } from "./protocols";
+import { quantity, type Scene } from "./scene";
+import { theoryOf } from "./theory";
+import { last, type World } from "./world";
+
+const NEAR = 14;
+const MEASURED_S = 2;
+
+export class WorldPanel {
+  readonly element: HTMLElement;
+  private readonly path: HTMLCanvasElement;
+  private readonly ladder: HTMLCanvasElement;
+  private readonly details: HTMLDetailsElement;
+  private readonly body: HTMLTableSectionElement;
+  private readonly title: HTMLElement;
+  private spots: ReturnType<typeof drawPath> = [];
+  private lines: ReturnType<typeof drawLadder> = [];
+
+  constructor(
+    readonly world: World,
+    private readonly colour: string,
+    choose: (world: World, event: TraceEvent) => void,
+  ) {
+    this.element = document.createElement("article");
+    this.element.className = "world";
+    this.element.style.setProperty("--colour", colour);
+    this.element.innerHTML = `<h2></h2><canvas class="path" role="img"></canvas>
+      <details><summary>Ladder diagram</summary><canvas class="ladder" role="img"></canvas></details>
+      <table><thead><tr><th></th><th>measured</th><th>theory</th></tr></thead><tbody></tbody></table>`;
+    this.title = this.element.querySelector("h2")!;
+    this.path = this.element.querySelector("canvas.path")!;
+    this.ladder = this.element.querySelector("canvas.ladder")!;
+    this.details = this.element.querySelector("details")!;
+    this.body = this.element.querySelector("tbody")!;
+    this.path.onclick = ({ offsetX, offsetY }) => {
+      const distance = (spot: { x: number; y: number }): number => Math.hypot(spot.x - offsetX, spot.y - offsetY);
+      const nearest = [...this.spots].sort((a, b) => distance(a) - distance(b))[0];
+      if (nearest && distance(nearest) < NEAR) choose(world, nearest.event);
+    };
+    this.ladder.onclick = ({ offsetX, offsetY }) => {
+      const event = nearestLine(this.lines, offsetX, offsetY);
+      if (event) choose(world, event);
+    };
+  }
+
+  draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
+    const limit = scene.queue.trim().endsWith("pkt") ? quantity("queue", scene.queue) : 0;
+    const view = { colour: this.colour, limit, packets, speed: scene.speed, chosen };
+    this.spots = drawPath(this.path, this.world, view);
+    if (this.details.open) {
+      const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);
+      this.lines = drawLadder(this.ladder, this.world, span, this.colour);
+    }
+  }
+
+  /** Writes the numbers. */
+  describe(scene: Scene): void {
+    const { world } = this;
+    const label = PROTOCOLS[world.name]!.label;
+    this.title.textContent = world.over ? `${label}: complete` : label;
+    this.path.setAttribute("aria-label", `${label}: ${world.packets.size} packets on the path`);
+    this.ladder.setAttribute("aria-label", `${label}: ladder diagram`);
+    const theory = theoryOf(scene, world.name);
+    const goodput = world.recent("goodput", MEASURED_S);
+    const form = theory.form ? `; ${theory.form.name} ${mega(theory.form.goodput)}` : "";
+    const rows: [string, string, string][] = [
+      ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.share * scene.flows)} at most${form}`],
+      ["cwnd (packets)", number(last(world.columns.cwnd), 0), `BDP ${theory.bdpPackets.toFixed(1)}`],
+      ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} without queue`],
+      ["Drops, timeouts", `${world.drops}, ${world.timeouts}`, ""],
+      ["Retransmissions", String(world.retransmissions), ""],
+    ];
+    if (scene.flows > 1) {
+      rows.push(["Fairness (Jain)", number(jain(world.goodputOfFlows), 3), `${mega(theory.share)} Mbit/s each: 1`]);
+    }
+    this.body.replaceChildren(
+      ...rows.map((cells) => {
+        const row = document.createElement("tr");
+        cells.forEach((text, place) => {
+          const cell = document.createElement(place === 0 ? "th" : "td");
+          cell.textContent = text;
+          row.append(cell);
+        });
+        return row;
+      }),
+    );
+  }
+}
+
+const mega = (value: number): string => (value / 1e6).toFixed(2);
+
+function number(value: number | null | undefined, digits: number): string {
+  return value === null || value === undefined ? "–" : value.toFixed(digits);
+}
+
+function jain(values: readonly number[]): number | null {
+  const squares = values.reduce((sum, value) => sum + value * value, 0);
+  return squares === 0 ? null : values.reduce((sum, value) => sum + value, 0) ** 2 / (values.length * squares);
+}

@@ -1,0 +1,99 @@
+"""The web server of `longfat explore`: files of the page, and the native simulator behind one address."""
+
+from __future__ import annotations
+
+import secrets
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import longfat
+from longfat import _native
+
+PAGE = "explorer"
+FILES = {
+    "index.html": "text/html; charset=utf-8",
+    "explorer.css": "text/css; charset=utf-8",
+    "explorer.js": "text/javascript; charset=utf-8",
+    "simulator.js": "text/javascript; charset=utf-8",
+}
+"""The files of the page, and their types."""
+_LARGEST_REQUEST = 1 << 20
+_SIMULATOR = b"LONGFAT_SIMULATOR"
+
+
+def folder(*, wasm: bool) -> Path:
+    """The folder of the page. ValueError if it is not built, or lacks the simulator that `wasm` requires."""
+    found = Path(longfat.__file__).parent / PAGE
+    if any(not (found / name).is_file() for name in FILES):
+        raise ValueError("the explorer's page is not built: make explorer builds it")
+    if wasm and _SIMULATOR not in (found / "simulator.js").read_bytes()[:64]:
+        raise ValueError(
+            "--wasm: the page was built without WebAssembly; make explorer lists what is missing"
+        )
+    return found
+
+
+class ExplorerServer(ThreadingHTTPServer):
+    """Serves on 127.0.0.1, only below a random path."""
+
+    daemon_threads = True
+
+    def __init__(self, page: Path, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.page = page
+        self.token = secrets.token_urlsafe(16)
+        self.engine = _native.Explorer()
+
+    @property
+    def host(self) -> str:
+        """The only valid Host header."""
+        return f"127.0.0.1:{self.server_port}"
+
+    def address(self, scene: str = "", *, native: bool = True) -> str:
+        """The address of the page with a scene."""
+        query = "?engine=native" if native else ""
+        fragment = f"#{scene}" if scene else ""
+        return f"http://{self.host}/{self.token}/index.html{query}{fragment}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ExplorerServer
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        name = self._name()
+        kind = FILES.get(name or "")
+        if name is None or kind is None:
+            self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
+        else:
+            self._answer(HTTPStatus.OK, kind, (self.server.page / name).read_bytes())
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        if self._name() != "call" or not 0 < length <= _LARGEST_REQUEST:
+            self.close_connection = True
+            self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
+            return
+        reply = self.server.engine.reply(self.rfile.read(length))
+        self._answer(HTTPStatus.OK, "application/json", reply.encode())
+
+    def _name(self) -> str | None:
+        """The requested name below the token; None for another path or host."""
+        parts = urlsplit(self.path).path.split("/")
+        known = len(parts) == 3 and secrets.compare_digest(parts[1].encode(), self.server.token.encode())
+        return parts[2] if known and self.headers.get("Host") == self.server.host else None
+
+    def _answer(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
+        """Prints nothing: errors reach the page."""

@@ -1,0 +1,112 @@
+"""The engine behind the page: requests and replies in JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from longfat import _native
+
+SPEC = {
+    "path": {"rate": "10Mbit/s", "delay": "20ms", "queue": "20pkt"},
+    "protocol": {"kind": "tcp", "congestion": "reno"},
+    "workload": {"kind": "bulk", "duration": "60s"},
+    "seed": 1,
+    "trial": 0,
+}
+
+
+class Engine:
+    def __init__(self) -> None:
+        self._native = _native.Explorer()
+
+    def reply(self, **request: Any) -> Any:
+        return json.loads(self._native.reply(json.dumps(request).encode()))
+
+    def ask(self, **request: Any) -> Any:
+        reply = self.reply(**request)
+        assert "ok" in reply, reply
+        return reply["ok"]
+
+    def open(self) -> int:
+        number: int = self.ask(do="open", spec=SPEC, interval=0.01)["session"]
+        return number
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+def test_advances_in_steps(engine: Engine) -> None:
+    session = engine.open()
+    steps = [engine.ask(do="advance", session=session, step=0.25) for _ in range(2)]
+    assert [step["now_s"] for step in steps] == [0.25, 0.5]
+    assert steps[0]["events"][0]["frame"] == "syn"
+    assert len(steps[1]["series"]["flows"][0]["time"]) == 25
+
+
+def test_a_step_stops_at_the_requested_event(engine: Engine) -> None:
+    session = engine.open()
+    for kind, expected in (("drop", ("drop", None)), ("retransmission", ("send", True))):
+        step = engine.ask(do="advance", session=session, step=30, until=kind)
+        times = [
+            event["time"]
+            for event in step["events"]
+            if (event["what"], event.get("retransmission")) == expected
+        ]
+        assert times
+        assert times[0] <= step["now_s"] <= times[0] + 1e-3
+
+
+def test_a_step_without_packets_has_the_same_samples_and_losses(engine: Engine) -> None:
+    replies = [
+        engine.ask(do="advance", session=engine.open(), step=3, detail=detail) for detail in ("all", "losses")
+    ]
+    assert replies[0]["series"] == replies[1]["series"]
+    losses = [
+        event
+        for event in replies[0]["events"]
+        if event["what"] in ("drop", "timeout") or (event["what"] == "send" and event.get("retransmission"))
+    ]
+    assert losses
+    assert replies[1]["events"] == losses
+
+
+def test_a_link_changes_while_it_runs(engine: Engine) -> None:
+    session = engine.open()
+    engine.ask(do="advance", session=session, step=1)
+    engine.ask(do="link", session=session, link="forward", key="rate", value="1Mbit/s")
+    step = engine.ask(do="advance", session=session, step=1)
+    received = [
+        event
+        for event in step["events"]
+        if event["what"] == "receive" and event["direction"] == "forward" and event["time"] > 1.5
+    ]
+    assert 0.9e6 < sum(event["size"] for event in received) * 8 / 0.5 < 1.1e6
+
+
+def test_a_controller_changes_while_it_runs(engine: Engine) -> None:
+    fixed = {"kind": "fixed", "window": 4}
+    session = engine.open()
+    engine.ask(do="advance", session=session, step=1)
+    engine.ask(do="controller", session=session, flow=0, congestion=fixed)
+    step = engine.ask(do="advance", session=session, step=1)
+    assert step["series"]["flows"][0]["cwnd_bytes"][-1] == 4 * 1448
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"do": "advance", "session": 9, "step": 1}, "no such session"),
+        ({"do": "advance", "session": 0, "step": -1}, "step: -1 s is out of range"),
+        ({"do": "advance", "session": 0, "step": 1e9}, "step: 1000000000 s is out of range"),
+        ({"do": "open", "spec": {}, "interval": 0.01}, "protocol: the key is missing"),
+        ({"do": "dance"}, "unknown variant `dance`"),
+    ],
+)
+def test_mistakes_have_a_message(engine: Engine, request_: dict[str, Any], message: str) -> None:
+    engine.open()
+    assert message in engine.reply(**request_)["error"]

@@ -1,0 +1,217 @@
+"""The page in a browser, opened from disk."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.browser import Browser
+
+pytestmark = pytest.mark.xdist_group("site")
+STARTED = "document.querySelectorAll('.world').length > 0"
+CLOCK = "parseFloat(document.querySelector('#clock').textContent)"
+MESSAGE = "document.querySelector('#message').textContent"
+LOSSES = "document.querySelector('#events').textContent"
+
+
+class Explorer:
+    def __init__(self, browser: Browser, folder: Path) -> None:
+        self.browser, self._address = browser, (folder / "index.html").as_uri()
+
+    def open(self, hash_: str = "", **scene: Any) -> Browser:
+        self.browser.open("about:blank")
+        fragment = f"#{quote(json.dumps(scene))}" if scene else hash_
+        assert self.browser.open(self._address + fragment) == []
+        return self.browser
+
+    def start(self, **scene: Any) -> Browser:
+        """Opens a scene that does not play."""
+        page = self.open(**scene)
+        page.wait(STARTED)
+        page.wait("document.querySelector('#play').textContent === 'Pause'")
+        click(page, "play")
+        page.evaluate("new Promise(done => setTimeout(done, 100))")
+        return page
+
+
+@pytest.fixture
+def explorer(page: Browser, folder: Path) -> Explorer:
+    page.resize(1280)
+    return Explorer(page, folder)
+
+
+def click(page: Browser, id_: str) -> None:
+    page.evaluate(f"document.querySelector('#{id_}').click()")
+
+
+def press(page: Browser, key: str) -> None:
+    for kind in ("keyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 else "")
+
+
+def enter(page: Browser, name: str, value: str) -> None:
+    page.evaluate(
+        f"(i => {{ i.value = {json.dumps(value)}; i.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
+        f"(document.querySelector('[name={name}]'))"
+    )
+
+
+def measured(page: Browser, row: str, world: int = 0) -> float:
+    found = page.evaluate(
+        f"[...document.querySelectorAll('.world')[{world}].querySelectorAll('tr')]"
+        f".find(r => r.textContent.startsWith({json.dumps(row)})).cells[1].textContent"
+    )
+    return float(found)
+
+
+def test_plays_from_disk_without_other_requests(explorer: Explorer) -> None:
+    page = explorer.open(speed=1)
+    page.wait(f"{CLOCK} > 0.3")
+    assert page.complaints() == []
+    assert measured(page, "cwnd") >= 10
+    assert page.evaluate("document.querySelectorAll('.uplot').length") == 4
+
+
+@pytest.mark.parametrize("width", [1280, 1920, 400])
+def test_fits_screens_and_phones(explorer: Explorer, width: int) -> None:
+    explorer.browser.resize(width)
+    page = explorer.open(worlds=["reno", "cubic", "bbr"])
+    page.wait(f"{CLOCK} > 0")
+    assert page.overflow() == 0
+
+
+def test_keys_play_and_step(explorer: Explorer) -> None:
+    page = explorer.start()
+    before = page.evaluate(CLOCK)
+    press(page, "ArrowRight")
+    page.wait(f"{CLOCK} > {before}")
+    assert page.evaluate(CLOCK) == pytest.approx(before + 0.001, abs=1e-6)
+    page.evaluate("document.activeElement.blur()")
+    press(page, " ")
+    page.wait(f"{CLOCK} > {before + 0.01}")
+
+
+def test_jumps_to_a_loss_and_its_history(explorer: Explorer) -> None:
+    page = explorer.start(queue="20pkt")
+    click(page, "next-drop")
+    page.wait(f"{LOSSES}.includes('The queue drops a packet')")
+    click(page, "next-retransmission")
+    page.wait(f"{LOSSES}.includes('fast retransmit')")
+    event = "[...document.querySelectorAll('#events button')].find(b => /retransmits/i.test(b.textContent))"
+    page.evaluate(f"{event}.click()")
+    history = page.evaluate("document.querySelector('#history').textContent")
+    assert "sent, " in history
+    assert "lost: queue" in history
+    assert "retransmitted" in history
+
+
+def test_the_rate_changes_while_it_runs(explorer: Explorer) -> None:
+    page = explorer.open(speed=5, worlds=["reno"])
+    page.wait(f"{CLOCK} > 3")
+    assert measured(page, "Goodput") > 5
+    enter(page, "rate", "1Mbit/s")
+    start = page.evaluate(CLOCK)
+    page.wait(f"{CLOCK} > {start + 6}")
+    assert measured(page, "Goodput") < 1.5
+
+
+def test_the_controller_changes_while_it_runs(explorer: Explorer) -> None:
+    page = explorer.open(speed=1, worlds=["reno"])
+    page.wait(f"{CLOCK} > 0.3")
+    select = "document.querySelector('#protocols select')"
+    page.evaluate(f"(s => {{ s.value = 'bbr'; s.dispatchEvent(new Event('change')) }})({select})")
+    page.wait("document.querySelector('.world h2').textContent.startsWith('TCP BBR')")
+    assert page.evaluate(CLOCK) > 0.3
+
+
+def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
+    page = explorer.start()
+    enter(page, "delay", "30ms")
+    page.wait("location.hash.includes('30ms')")
+    hash_ = page.evaluate("location.hash")
+    page = explorer.open(hash_)
+    assert page.evaluate("document.querySelector('[name=delay]').value") == "30ms"
+
+
+@pytest.mark.parametrize(
+    ("hash_", "message"),
+    [
+        ("#%7Bxx", "contains no scene"),
+        ("#%", "not valid"),
+        ("#lesson=99", "no such lesson"),
+        ('#{"rate":"10Mbps"}', "is not a number with a unit"),
+        ('#{"rate":"90Gbit/s"}', "simulates no faster links"),
+        ('#{"flows":1000000}', "out of range"),
+        ('#{"speeed":1}', "unknown key"),
+        ('#{"worlds":["quic"]}', "unknown protocol"),
+        ('#{"worlds":"reno"}', "expected a list"),
+    ],
+)
+def test_a_wrong_address_has_a_message(explorer: Explorer, hash_: str, message: str) -> None:
+    page = explorer.open("#" + quote(hash_[1:], safe="%="))
+    assert message in page.evaluate(MESSAGE)
+    page.wait(STARTED)
+
+
+def test_a_wrong_setting_has_a_message_and_changes_nothing(explorer: Explorer) -> None:
+    page = explorer.start()
+    enter(page, "rate", "fast")
+    page.wait(f"{MESSAGE}.includes('rate')")
+    assert "fast" not in page.evaluate("location.hash")
+
+
+def test_a_run_stops_at_its_limit(explorer: Explorer) -> None:
+    page = explorer.open(speed=100, rate="100kbit/s", worlds=["stop-and-wait"])
+    page.wait(f"{MESSAGE}.includes('limit of 600 s')")
+
+
+@pytest.mark.parametrize("lesson", range(1, 9))
+def test_each_lesson_has_its_question(explorer: Explorer, lesson: int) -> None:
+    page = explorer.open(f"#lesson={lesson}")
+    page.wait(f"{CLOCK} > 0")
+    assert page.evaluate("document.querySelector('#question').textContent").endswith("?")
+    assert page.complaints() == []
+
+
+def test_starts_paused_with_reduced_motion(explorer: Explorer) -> None:
+    explorer.browser.emulate("prefers-reduced-motion", "reduce")
+    try:
+        page = explorer.open()
+        page.wait(STARTED)
+        assert page.evaluate("document.querySelector('#play').textContent") == "Play"
+    finally:
+        explorer.browser.emulate("prefers-reduced-motion", "")
+
+
+def test_exports_run(explorer: Explorer, tmp_path: Path) -> None:
+    page = explorer.start(worlds=["reno", "go-back-n"], loss="1%", flows=2)
+    page.evaluate("URL.createObjectURL = blob => (blob.text().then(t => (window.saved = t)), 'about:blank')")
+    page.evaluate("HTMLAnchorElement.prototype.click = () => {}")
+    click(page, "toml")
+    page.wait("window.saved")
+    study = page.evaluate("window.saved")
+    assert tomllib.loads(study)["path"]["loss"] == "1%"
+    (tmp_path / "study.toml").write_text(study)
+    from longfat.study import load_study
+
+    load_study(tmp_path / "study.toml")
+    page.evaluate("window.saved = ''")
+    click(page, "python")
+    page.wait("window.saved")
+    exec(page.evaluate("window.saved"), {})
+    page.evaluate("window.saved = ''")
+
+
+def test_controls_have_names(explorer: Explorer) -> None:
+    page = explorer.start()
+    nameless = page.evaluate(
+        "[...document.querySelectorAll('input, select')]"
+        ".filter(i => !i.closest('label') && !i.ariaLabel).length"
+        " + [...document.querySelectorAll('canvas[role=img]')].filter(c => !c.ariaLabel).length"
+    )
+    assert nameless == 0

@@ -1,0 +1,76 @@
+"""The web server of `longfat explore`."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+import longfat
+from longfat.cli import explorer_server
+from longfat.cli.explorer_server import ExplorerServer
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ExplorerServer]:
+    for name in explorer_server.FILES:
+        (tmp_path / name).write_text(name)
+    with ExplorerServer(tmp_path) as found:
+        thread = threading.Thread(target=found.serve_forever, args=(0.02,))
+        thread.start()
+        yield found
+        found.shutdown()
+        thread.join()
+
+
+def request(server: ExplorerServer, path: str, body: str | None = None, host: str = "") -> tuple[int, str]:
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    headers = {"Host": host or server.host}
+    connection.request("GET" if body is None else "POST", path, body, headers)
+    response = connection.getresponse()
+    result = response.status, response.read().decode()
+    connection.close()
+    return result
+
+
+def test_serves_the_page_below_its_token(server: ExplorerServer) -> None:
+    assert server.server_address[0] == "127.0.0.1"
+    assert request(server, f"/{server.token}/index.html?engine=native") == (200, "index.html")
+    assert request(server, f"/{server.token}/explorer.js") == (200, "explorer.js")
+
+
+def test_other_paths_and_hosts_get_nothing(server: ExplorerServer) -> None:
+    call = json.dumps({"do": "open"})
+    for path in ("/index.html", "/", "/wrong/index.html", f"/{server.token}/../../etc/passwd"):
+        assert request(server, path)[0] == 404
+    assert request(server, f"/{server.token}/index.html", host="attacker.example")[0] == 404
+    assert request(server, "/wrong/call", call)[0] == 404
+    assert request(server, f"/{server.token}/call", call, host="attacker.example")[0] == 404
+
+
+def test_simulates(server: ExplorerServer) -> None:
+    spec = {
+        "path": {"rate": "10Mbit/s"},
+        "protocol": {"kind": "go-back-n"},
+        "workload": {"kind": "file", "size": "10kB"},
+        "seed": 1,
+    }
+    body = json.dumps({"do": "open", "spec": spec, "interval": 0.01})
+    status, reply = request(server, f"/{server.token}/call", body)
+    assert (status, json.loads(reply)) == (200, {"ok": {"session": 0, "links": ["forward", "reverse"]}})
+
+
+def test_a_page_that_is_not_built_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(longfat, "__file__", str(tmp_path / "__init__.py"))
+    with pytest.raises(ValueError, match="make explorer"):
+        explorer_server.folder(wasm=False)
+    (tmp_path / "explorer").mkdir()
+    for name in explorer_server.FILES:
+        (tmp_path / "explorer" / name).touch()
+    assert explorer_server.folder(wasm=False) == tmp_path / "explorer"
+    with pytest.raises(ValueError, match="--wasm"):
+        explorer_server.folder(wasm=True)
