@@ -107,3 +107,8 @@ def test_no_trial_starts_after_the_time_is_spent(scripted: Use, study: Study, fo
 def test_a_budget_names_its_option(limit: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^--budget: .*{message}"):
         Budget.of(limit, None, "--budget")
+
+
+def test_a_precision_of_claims_needs_claims(data: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match='precision: "claims" needs claims'):
+        load_study(data | {"precision": "claims", "claims": []}, name="small")

@@ -35,6 +35,7 @@ def test_a_setting_removes_a_key_from_the_sweep(data: Data) -> None:
     [
         (Overrides(repeats=0), "--repeats: repeats: "),
         (Overrides(seed=-1), "--seed: seed: "),
+        (Overrides(precision="5"), "--precision: precision: "),
         (Overrides(worlds=("mars",)), "--world: worlds"),
         (Overrides(repeats=0, label="settings"), "repeats: repeats: "),
         (Overrides((("repeats", 0),)), "--set: repeats: "),

@@ -80,12 +80,12 @@ def run(
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
 
-    changed = plain(settings or {}) | ({} if precision is None else {"precision": precision})
     overrides = Overrides(
-        tuple(changed.items()),
+        tuple(plain(settings or {}).items()),
         tuple(plain([worlds] if isinstance(worlds, str) else worlds)),
         plain(repeats),
         plain(seed),
+        precision,
         quick,
         label="settings",
     )

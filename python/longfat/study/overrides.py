@@ -30,6 +30,7 @@ class Overrides:
     worlds: tuple[str, ...] = ()
     repeats: int | None = None
     seed: int | None = None
+    precision: str | None = None
     quick: bool = False
     label: str = "--set"
     """The origin of `settings` in messages."""
@@ -41,6 +42,7 @@ class Overrides:
             bool(self.settings or self.worlds or self.quick)
             or self.repeats is not None
             or self.seed is not None
+            or self.precision is not None
         )
 
     def apply(self, data: dict[str, Any]) -> dict[str, str]:
@@ -60,6 +62,9 @@ class Overrides:
             data.pop("max_repeats", None)
         if self.seed is not None:
             data["seed"], touched["seed"] = self.seed, "--seed" if is_command else "seed"
+        if self.precision is not None:
+            data["precision"] = self.precision
+            touched["precision"] = "--precision" if is_command else "precision"
         for key, value in self.settings:
             try:
                 touched |= dict.fromkeys(_set(data, key, copy.deepcopy(value)), self.label)

@@ -253,6 +253,12 @@ class Study(BaseModel):
         return cls.model_validate(tomllib.loads(text))
 
     @model_validator(mode="after")
+    def _has_claims_to_decide(self) -> Self:
+        if self.precision == DECIDED and not self.claims:
+            raise ValueError(f'precision: "{DECIDED}" needs claims, and the study has none')
+        return self
+
+    @model_validator(mode="after")
     def _has_one_network(self) -> Self:
         both = "[path] (two hosts) and [topology] (several)"
         if self.path is None and self.topology is None:
@@ -318,7 +324,7 @@ class Study(BaseModel):
         try:
             part = units.proportion(precision)
         except ValueError as error:
-            raise ValueError(f'{error}, and not "{DECIDED}"') from None
+            raise ValueError(f'{error}, or "{DECIDED}"') from None
         if not 0 < part < 1:
             raise ValueError(f'"{precision}": must be above 0% and below 100%, or "{DECIDED}"')
         return precision

@@ -108,10 +108,9 @@ def run(
     from longfat.runner.sampling import Budget
     from longfat.study import Overrides, load_study, read_setting
 
-    changed = [read_setting(setting) for setting in settings or ()]
-    if precision is not None:
-        changed.append(("precision", precision))
-    overrides = Overrides(tuple(changed), tuple(world or ()), repeats, seed, quick)
+    overrides = Overrides(
+        tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, precision, quick
+    )
     limits = Budget.of(budget, max_trials, "--budget")
     if out is not None and len(study) > 1:
         raise ValueError("--out is the folder of one run: run the studies one by one")
