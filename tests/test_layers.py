@@ -42,7 +42,7 @@ LAYERS = (
         "worlds",
         "_endpoint",
     ),
-    ("interactive",),
+    ("interactive", "remote_path"),
     ("_native",),
 )
 """From top to bottom. Modules of one layer do not import each other."""

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import secrets
+from collections.abc import Callable
 from pathlib import Path
+
+from longfat.remote_path import Location, RemotePath
 
 TEMPORARY = ".tmp"
 """Suffix of a file during writing. A later run removes such files of killed processes."""
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Location, content: bytes) -> None:
     """Writes a temporary file, syncs it and renames it to `path`.
 
-    Raises OSError without leaving a partial file. Writes to a device or pipe directly.
+    Raises OSError without leaving a partial file. Writes to a device, a pipe or a URL directly.
     """
-    if is_special(path):
+    if isinstance(path, RemotePath) or is_special(path):
         path.write_bytes(content)
-        return
-    temporary = path.with_name(f".{path.name}{TEMPORARY}")
+    else:
+        _publish(path, content, lambda temporary: temporary.replace(path))
+
+
+def create_whole(path: Location, content: bytes) -> bool:
+    """Writes a file like `write_whole` unless it exists; returns whether it did."""
+    if isinstance(path, RemotePath):
+        return path.create_bytes(content)
+    try:
+        _publish(path, content, lambda temporary: _link(temporary, path))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _publish(path: Path, content: bytes, publish: Callable[[Path], object]) -> None:
+    # Several processes may write the same file.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(3)}{TEMPORARY}")
     try:
         with temporary.open("wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        publish(temporary)
         _sync_folder(path.parent)
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -33,6 +54,21 @@ def write_whole(path: Path, content: bytes) -> None:
             # Report the final name instead of the temporary one.
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Gives a file its name unless the name is taken: FileExistsError."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Some filesystems have no links.
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
+        temporary.replace(path)
+    else:
+        temporary.unlink()
 
 
 def is_special(path: Path) -> bool:

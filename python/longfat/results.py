@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from longfat.study.cell import Cell as Cell  # noqa: PLC0414 - re-exported
@@ -21,6 +20,7 @@ CONFIDENCE = 0.95
 if TYPE_CHECKING:
     import polars
 
+    from longfat.remote_path import Location
     from longfat.runner.loading import Flows
     from longfat.study import Study
 
@@ -112,7 +112,7 @@ class RunResult:
     """
 
     study: Study
-    folder: Path
+    folder: Location
     cells: list[CellResult]
     claims: list[Verdict]
     environment: dict[str, Any]
@@ -162,8 +162,8 @@ class RunResult:
         return flows_frame(self.flows.read().drop("cell"), self)
 
     @property
-    def report(self) -> Path:
-        """Path of the run's report (`report.html` in its folder)."""
+    def report(self) -> Location:
+        """Path or URL of the run's report (`report.html` in its folder)."""
         return self.folder / "report.html"
 
     def to_json(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import longfat as lf
 from longfat.analysis import grid
 from longfat.presentation import charts_flows, report, terminal
 from longfat.results import RunResult
-from longfat.runner import store
+from longfat.runner import parts
 
 STUDY = {
     "title": "Who waits",
@@ -99,15 +99,15 @@ def test_flows_of_selected_cells_are_read(run: RunResult) -> None:
 
 def test_distributions_read_each_flow_file_once(run: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Path] = []
-    whole = store._whole
+    whole = parts.frame_of
 
-    def counted(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    def counted(part: Path, content: bytes, columns: list[str] | None = None) -> pl.DataFrame:
         read.append(part)
-        return whole(part, columns)
+        return whole(part, content, columns)
 
-    monkeypatch.setattr(store, "_whole", counted)
+    monkeypatch.setattr(parts, "frame_of", counted)
     charts_flows.rows(run)
-    assert sorted(read) == store.parts(run.folder, "flows")
+    assert sorted(read) == parts.listed(run.folder, "flows")
 
 
 def test_the_report_draws_classes_and_distributions(run: RunResult) -> None:

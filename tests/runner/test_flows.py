@@ -16,7 +16,7 @@ from tests.runner.conftest import Behaviour, Scripted
 from longfat import _native
 from longfat.flow_table import flow_table, height
 from longfat.results import Cell
-from longfat.runner import load_run, run_study, store
+from longfat.runner import load_run, parts, run_study, store
 from longfat.runner.executor import record_from_json
 from longfat.runner.store import open_store
 from longfat.runner.trial import Record, Records, Trial, trial_key
@@ -63,7 +63,7 @@ def test_without_flows_there_is_no_table(
 ) -> None:
     scripted()
     result = run_study(study, folder=folder)
-    assert store.parts(folder, "flows") == []
+    assert parts.listed(folder, "flows") == []
     with pytest.raises(ValueError, match="no records of flows"):
         result.flows_to_polars()
 
@@ -78,7 +78,7 @@ def test_flows_are_there_before_their_records(
         trial = Trial("00" * 16, cell, 0, 1)
         opened.add([trial], Records.of(two_flows(trial)))
         opened.flush()
-    assert written == ["flows-00001.parquet", "part-00001.parquet"]
+    assert written == [f"flows-00001-{opened.writer}.parquet", f"part-00001-{opened.writer}.parquet"]
 
 
 def test_fresh_removes_flows_too(
@@ -88,7 +88,7 @@ def test_fresh_removes_flows_too(
     before = run_study(study, folder=folder).flows_to_polars()
     after = run_study(study, folder=folder, fresh=True).flows_to_polars()
     assert after.equals(before)
-    assert len(store.parts(folder, "flows")) == len(store.parts(folder))
+    assert len(parts.listed(folder, "flows")) == len(parts.listed(folder))
 
 
 def test_a_metric_without_a_value_is_left_out_of_a_record() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from longfat.runner import Interrupted, load_run, run_study, store
+from longfat.runner import Interrupted, load_run, parts, run_study
 from longfat.runner.progress import Reporter
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study, load_study
@@ -56,19 +56,19 @@ def test_each_part_is_read_once(
     scripted()
     run_study(study, folder=folder)
     read: list[Path] = []
-    whole = store._whole
+    whole = parts.frame_of
 
-    def counted(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
+    def counted(part: Path, content: bytes, columns: list[str] | None = None) -> pl.DataFrame:
         read.append(part)
-        return whole(part, columns)
+        return whole(part, content, columns)
 
-    monkeypatch.setattr(store, "_whole", counted)
+    monkeypatch.setattr(parts, "frame_of", counted)
     load_run(folder)
-    assert sorted(read) == store.parts(folder)
+    assert sorted(read) == parts.listed(folder)
     # A rerun reads the keys, to know what is there, and then the records.
     read.clear()
     run_study(study, folder=folder)
-    assert len(read) == 2 * len(store.parts(folder))
+    assert len(read) == 2 * len(parts.listed(folder))
 
 
 def test_more_repeats_run_what_is_missing_alone(scripted: Use, data: dict[str, Any], folder: Path) -> None:

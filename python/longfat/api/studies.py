@@ -33,6 +33,7 @@ def run(
     executor: str | None = None,
     scheduler: str | None = None,
     scheduler_file: str | Path | None = None,
+    shard: str | None = None,
 ) -> Run:
     """Runs the trials of a study that have no record yet, and returns the result of all.
 
@@ -45,7 +46,7 @@ def run(
         settings: Keys to change, as `--set` does: `{"path.loss": "2%"}`; a list becomes a sweep.
         seed: Random seed.
         jobs: Number of parallel trials; by default one per core.
-        out: Folder of the run; by default `runs/` and the study's name.
+        out: Folder or URL ("s3://bucket/run") of the run; by default `runs/` and the study's name.
         quick: Runs fewer cells and shorter trials, for an answer within half a minute; `study.cuts` of the
             result lists the differences.
         fresh: Removes this study's records first.
@@ -59,6 +60,8 @@ def run(
         executor: "local", or "dask" for a cluster (`longfat[cluster]`).
         scheduler: Address of a Dask scheduler ("tcp://HOST:8786"); by default a cluster on this machine.
         scheduler_file: The file that the scheduler wrote, instead of its address.
+        shard: One share of the trials ("3/100"), for job arrays. Any number of shards may run into one folder
+            or URL at once. The result has what the folder has; the last shard writes the report.
 
     Returns:
         Cells with intervals and claims with verdicts. `to_polars()` has one row for each trial,
@@ -76,9 +79,11 @@ def run(
     from longfat.interactive import is_interactive
     from longfat.presentation.report import write_report
     from longfat.progress import display
+    from longfat.remote_path import location
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
+    from longfat.runner.shard import Shard
 
     overrides = Overrides(
         tuple(plain(settings or {}).items()),
@@ -92,24 +97,26 @@ def run(
     shown = is_interactive() if progress is None else progress
     reporter = Reporter(display() if shown else None)
     target = Target(scheduler, None if scheduler_file is None else str(scheduler_file))
+    share = Shard.of(shard, "shard")
     limits = Budget.of(budget, plain(max_trials), "budget")
     checked = load_study(study, overrides, also=theory_problems)
     try:
         with open_machines(executor, target, jobs, reporter.note) as machines:
             result = run_study(
                 checked,
-                folder=None if out is None else Path(out),
+                folder=None if out is None else location(out),
                 machines=machines,
                 fresh=fresh,
                 quick=quick,
                 reporter=reporter,
                 force=force,
                 budget=limits,
+                shard=share,
             )
     except Interrupted as stop:
         if not is_interactive():
             raise
         result = stop.partial()
-    if report:
+    if report and not (share is not None and result.interrupted):
         write_report(result)
     return result

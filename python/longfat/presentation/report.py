@@ -24,8 +24,7 @@ from longfat.presentation.html import Markup, folded, section, tag
 from longfat.study.vocabulary import AT_HOST, whole_metric
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from longfat.remote_path import Location
     from longfat.results import RunResult
 
 MINOR_METRICS = ("retransmissions", "efficiency", "timeouts", "rtt_p99_s")
@@ -36,7 +35,7 @@ LEAST_CHANGE = 0.02
 _WIDTH, _MINOR_WIDTH = 900, 400
 
 
-def write_report(run: RunResult) -> Path:
+def write_report(run: RunResult) -> Location:
     """Writes `report.html` into the run's folder atomically and returns its path.
 
     Raises OSError if the folder cannot be written.

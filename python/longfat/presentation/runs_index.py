@@ -34,7 +34,7 @@ class Entry:
         """Returns the entry of a run."""
         words = [claim.verdict for claim in run.claims]
         return cls(
-            folder=run.folder,
+            folder=Path(str(run.folder)),
             title=run.study.title,
             date=str(run.environment.get("date", "")).replace("T", " ")[:16],
             worlds=" + ".join(dict.fromkeys(cell.cell.world for cell in run.cells)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ import polars as pl
 
 from longfat.frames import stored
 from longfat.presentation.displayed_run import Run
+from longfat.remote_path import Location, RemotePath, location
 from longfat.results import Cell, CellResult
-from longfat.runner import store
+from longfat.runner import parts, store
 from longfat.runner.trial import trial_keys
 from longfat.study import Study, cells, load_study
 
@@ -31,10 +33,10 @@ class Records:
 
 
 def read_records(
-    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Path, version: str
+    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Location, version: str
 ) -> Records:
     """Returns the records of the first `counts` trials of each cell; reads each part once."""
-    found = store.read(folder)
+    found = parts.read(folder)
     # A study with a precision may plan many more trials than it ran.
     most = 1 + max(found["trial"].unique().to_list(), default=-1)
     index = _index(study, planned, [min(count, most) for count in counts], version)
@@ -51,7 +53,7 @@ def read_records(
 class Flows:
     """The flows of a run's trials, read from its folder on request: there may be millions."""
 
-    folder: Path
+    folder: Location
     index: pl.DataFrame
 
     def read(self, columns: Sequence[str] | None = None, cells: Sequence[int] | None = None) -> pl.DataFrame:
@@ -60,7 +62,7 @@ class Flows:
         `columns` selects some of the latter, `cells` some cells by their numbers.
         """
         index = self.index if cells is None else self.index.filter(pl.col("cell").is_in(list(cells)))
-        found = store.read_flows(self.folder, index["key"] if cells is not None else None, columns)
+        found = parts.read_flows(self.folder, index["key"] if cells is not None else None, columns)
         taken = {name: f"flow_{name}" for name in found.columns if name in index.columns and name != "key"}
         return index.join(found.rename(taken), on="key", how="inner", maintain_order="left_right").drop(
             "key", "seed"
@@ -92,7 +94,7 @@ def evaluate(
     study: Study,
     records: Records,
     results: list[CellResult],
-    folder: Path,
+    folder: Location,
     environment: dict[str, Any],
     *,
     quick: bool,
@@ -110,26 +112,26 @@ def evaluate(
         environment=environment,
         quick=quick,
         records=records.measured,
-        flows=Flows(folder, records.index) if store.parts(folder, "flows") else None,
+        flows=Flows(folder, records.index) if parts.listed(folder, parts.FLOWS) else None,
         interrupted=interrupted,
     )
 
 
-def load_run(folder: str | Path) -> Run:
-    """Returns the result of a complete or interrupted run from its folder.
+def load_run(folder: str | Path | RemotePath) -> Run:
+    """Returns the result of a complete or interrupted run from its folder or URL ("s3://bucket/run").
 
     Raises ValueError for a folder without a run.
 
     >>> load_run("no-such-folder")
     Traceback (most recent call last):
     ...
-    longfat.runner.store.FolderError: no-such-folder: is not the folder of a run: it has no run.json
+    longfat.runner.parts.FolderError: no-such-folder: is not the folder of a run: it has no run.json
     """
     from longfat.analysis.statistics import summarise
 
-    folder = Path(folder)
+    folder = location(folder)
     about = store.describe(folder)
-    study = load_study(folder / store.STUDY_FILE, name=str(about.get("study")), checked=True)
+    study = _study(folder / store.STUDY_FILE, str(about.get("study")))
     study._cuts = list(about.get("cuts", []))
     planned = cells(study)
     # Keys contain the version that measured, which may differ from this one.
@@ -142,3 +144,13 @@ def load_run(folder: str | Path) -> Run:
     # With a precision, the number of trials depends on the results.
     complete = study.precision is not None or records.measured.height >= sum(counts)
     return evaluate(study, records, results, folder, environment, quick=quick, interrupted=not complete)
+
+
+def _study(file: Location, name: str) -> Study:
+    """Returns the study of a stored run."""
+    if isinstance(file, Path):
+        return load_study(file, name=name, checked=True)
+    with tempfile.TemporaryDirectory(prefix="longfat-") as copies:
+        copy = Path(copies) / file.name
+        copy.write_bytes(file.read_bytes())
+        return load_study(copy, name=name, checked=True)

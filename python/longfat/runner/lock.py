@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
 from typing import BinaryIO
 
 NAME = ".lock"
+BUSY = (errno.EACCES, errno.EAGAIN)
+"""The errors of a lock that another process holds."""
 
 
 class FolderBusyError(ValueError):
     """Another process runs a study in this folder."""
 
 
-def acquire(folder: Path) -> BinaryIO:
-    """Locks a folder for as long as the returned file stays open.
+def acquire(folder: Path, *, shared: bool = False) -> BinaryIO:
+    """Locks a folder for as long as the returned file stays open; shared locks exclude only others.
 
     Raises FolderBusyError, with the process ID, if another process holds the lock, and OSError if the
     folder is not writable.
     """
     file = (folder / NAME).open("a+b")
     try:
-        _lock(file)
-    except OSError:
+        _lock(file, shared=shared)
+    except OSError as error:
+        if shared and error.errno not in BUSY:
+            # Some network filesystems have no locks, which shards can do without.
+            return file
         file.seek(0)
         holder = file.read(20).decode("ascii", "replace").strip()
         file.close()
@@ -41,13 +47,15 @@ def acquire(folder: Path) -> BinaryIO:
     return file
 
 
-def _lock(file: BinaryIO) -> None:
+def _lock(file: BinaryIO, *, shared: bool) -> None:
     if sys.platform == "win32":
         import msvcrt
 
+        if shared:
+            return
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
     else:
         import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -9,6 +9,7 @@ from typing import overload
 import numpy as np
 
 from longfat.results import Cell
+from longfat.runner.shard import Shard
 from longfat.runner.trial import CellKeys, Trial
 
 _Bytes = np.ndarray[tuple[int], np.dtype[np.bytes_]]
@@ -102,8 +103,18 @@ class Plan:
     present: dict[str, int]
 
 
-def plan(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str, present: KeySet) -> Plan:
-    """Returns the first `counts` trials of each cell. Cells with equal specifications share their trials."""
+def plan(
+    cells: Sequence[Cell],
+    counts: Sequence[int],
+    seed: int,
+    version: str,
+    present: KeySet,
+    shard: Shard | None = None,
+) -> Plan:
+    """Returns the first `counts` trials of each cell, with a shard only its share of them.
+
+    Cells with equal specifications share their trials.
+    """
     shared: dict[str, tuple[Cell, CellKeys, int]] = {}
     for cell, count in zip(cells, counts, strict=True):
         keys = CellKeys.of(cell, seed, version)
@@ -113,8 +124,12 @@ def plan(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str, 
             first = cell if known is None else known[0]
             shared[identity] = (first, keys, count)
     groups, found = [], dict.fromkeys((cell.world for cell in cells), 0)
+    before = 0
     for cell, keys, count in shared.values():
-        numbers = np.flatnonzero(~present.has(keys.digests(count))).astype(np.int64)
-        found[cell.world] += count - len(numbers)
+        numbers = np.arange(count, dtype=np.int64)
+        share = numbers if shard is None else shard.share(numbers, before)
+        before += count
+        numbers = share[~present.has(keys.digests(count))[share]]
+        found[cell.world] += len(share) - len(numbers)
         groups.append(CellTrials(cell, seed, keys, numbers))
     return Plan(PlannedTrials(groups), found)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from longfat import _native
 from longfat.presentation.displayed_run import Run
+from longfat.remote_path import Location
 from longfat.results import Cell, CellResult
 from longfat.runner import loading
 from longfat.runner.dispatch import run_trials
@@ -18,6 +19,7 @@ from longfat.runner.executor import Executor, executor_of
 from longfat.runner.planning import Plan, PlannedTrials, plan
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, first_counts, next_counts, widths
+from longfat.runner.shard import Shard
 from longfat.runner.store import Store, open_store
 from longfat.study import Study, cells
 from longfat.study.claims import MIN_TRIALS
@@ -30,7 +32,7 @@ RUNS = Path("runs")
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C stopped the run; its records are kept in `folder`. The text describes how to resume."""
 
-    def __init__(self, message: str, folder: Path) -> None:
+    def __init__(self, message: str, folder: Location) -> None:
         super().__init__(message)
         self.folder = folder
 
@@ -90,7 +92,7 @@ def default_folder(study: Study, *, quick: bool) -> Path:
 def run_study(
     study: Study,
     *,
-    folder: Path | None = None,
+    folder: Location | None = None,
     jobs: int | None = None,
     fresh: bool = False,
     quick: bool = False,
@@ -98,12 +100,13 @@ def run_study(
     force: bool = False,
     budget: Budget | None = None,
     machines: Machines | None = None,
+    shard: Shard | None = None,
 ) -> Run:
     """Runs every trial of a study without a record, and returns the result of all trials.
 
     Args:
         study: The checked study (`load_study`).
-        folder: Folder of the run; None for `default_folder`.
+        folder: Folder or URL of the run; None for `default_folder`.
         jobs: Number of parallel trials; None for each world's default.
         fresh: Removes the study's records first.
         quick: Whether the study was shortened by `--quick`; stored with the run.
@@ -111,6 +114,7 @@ def run_study(
         force: Also runs trials above this machine's capacity; unsupported trials fail.
         budget: Limits of time and trials; None for no limits. Another run with a larger one continues.
         machines: What runs the trials; None for this machine with `jobs`.
+        shard: Runs only this share of the trials, while other processes may run others into the same folder.
 
     Raises:
         Interrupted: on Ctrl-C, after the finished records were written.
@@ -122,7 +126,10 @@ def run_study(
     budget = budget or Budget()
     machines = machines or ThisMachine(jobs)
     planned = cells(study)
-    with open_store(folder, study.name, _native.version(), fresh=fresh) as store:
+    if shard is not None:
+        _refuse_shard(study, fresh=fresh)
+    shared = shard is not None
+    with open_store(folder, study.name, _native.version(), fresh=fresh, shared=shared) as store:
         about = environment() | machines.description()
         store.describe(study, about, quick=quick)
         if study.dropped_sweeps:
@@ -131,7 +138,7 @@ def run_study(
             reporter.note(line)
         if study.cuts:
             reporter.note(f"quick look: {'; '.join(study.cuts)}")
-        running = _Running(study, planned, store, machines, reporter, budget, force)
+        running = _Running(study, planned, store, machines, reporter, budget, force, shard)
         counts = first_counts(study, planned, budget)
         records, results = running.measure(counts)
         while study.precision is not None:
@@ -143,11 +150,26 @@ def run_study(
             counts = more
             records, results = running.measure(counts)
         complete = records.measured.height >= sum(counts)
-        if not complete or sum(counts) >= budget.trials:
+        if shard is not None and complete:
+            store.compact()
+        elif shard is not None:
+            have = f"{records.measured.height:,} of {sum(counts):,}"
+            reporter.note(f"shard {shard}: the run has {have} trials; the other shards add the rest")
+        if budget.is_limited and (not complete or sum(counts) >= budget.trials):
             reporter.note("the budget is spent; the same command with a larger one continues")
         # With a precision, the number of trials depends on the results.
         partial = not complete and study.precision is None
         return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=partial)
+
+
+def _refuse_shard(study: Study, *, fresh: bool) -> None:
+    """Raises ValueError for a shard of a run that has none."""
+    if study.precision is not None:
+        raise ValueError(
+            "shard: a precision chooses trials by the results of all shards: set repeats instead"
+        )
+    if fresh:
+        raise ValueError("shard: fresh would remove the records of other shards: choose another folder")
 
 
 def _undecidable(study: Study) -> Iterator[str]:
@@ -170,18 +192,20 @@ class _Running:
     reporter: Reporter
     budget: Budget
     force: bool
+    shard: Shard | None = None
 
     def measure(self, counts: Sequence[int]) -> tuple[loading.Records, list[CellResult]]:
         """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
         from longfat.analysis.statistics import summarise
 
         study, store = self.study, self.store
-        wanted = plan(self.planned, counts, study.seed, store.version, store.keys)
+        wanted = plan(self.planned, counts, study.seed, store.version, store.keys, self.shard)
         _check(wanted.missing)
         with contextlib.ExitStack() as stack:
             executors = self._executors(wanted.missing, stack)
             for world in study.worlds:
                 self._run_world(world, wanted, executors)
+        store.compact(own=self.shard is not None)
         if sum(counts) >= LARGE_RUN:
             self.reporter.note(f"reading the records of {sum(counts):,} trials")
         records = loading.read_records(study, self.planned, counts, store.folder, store.version)

@@ -1,10 +1,10 @@
-"""The records of a run: Parquet parts, each written whole and renamed into place.
+"""The records of a run: Parquet parts, each written whole, in a folder or on object storage.
 
     runs/arq/loss/
         run.json             the study's name and the environment
         study.toml           the study as run
-        records/part-00001.parquet ...
-        records/flows-00001.parquet ...    a row for each flow of the trials in the part of the same number
+        records/part-00001-3f9a2c.parquet ...
+        records/flows-00001-3f9a2c.parquet ...   a row for each flow of the trials in that part
         aside/KEY.json       the specification of a trial that killed its workers
         report.html
 
@@ -16,65 +16,57 @@ so that no record lacks them.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
+import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from longfat.files import TEMPORARY, remove_temporaries, write_whole
+from longfat.files import TEMPORARY, create_whole, remove_temporaries, write_whole
 from longfat.flow_table import flow_table
-from longfat.runner import lock
+from longfat.remote_path import Location
+from longfat.runner import lock, parts
+from longfat.runner.compaction import compact
+from longfat.runner.parts import RECORDS, FolderError
 from longfat.runner.planning import KeySet
 from longfat.runner.trial import Records, Trial
 from longfat.study import Study
 
 RUN_FILE = "run.json"
 STUDY_FILE = "study.toml"
-RECORDS = "records"
 ASIDE = "aside"
 """The folder of specifications of trials that killed their workers."""
 REPORT_FILE = "report.html"
 INDEX_FILE = "index.html"
 """The index of the runs in the folders below."""
 
-_COLUMNS = {
-    "key": pl.String,
-    "version": pl.String,
-    "world": pl.String,
-    "protocol": pl.String,
-    "params": pl.String,
-    "trial": pl.Int64,
-    "seed": pl.Int64,
-    "error": pl.String,
-}
-
-
-class FolderError(ValueError):
-    """A folder with other contents than this study's records. The text is one line."""
-
 
 class Store:
-    """One run's folder, locked while it is open. Use `open_store`."""
+    """One run's folder, locked while it is open unless it is remote. Use `open_store`."""
 
-    def __init__(self, folder: Path, version: str) -> None:
+    def __init__(self, folder: Location, version: str, *, shared: bool = False) -> None:
         self.folder = folder
         self.version = version
+        self.writer = secrets.token_hex(3)
+        self._shared = shared
         self._records = folder / RECORDS
         self._buffer: list[tuple[Sequence[Trial], Records]] = []
         self._started = self._flushed = time.monotonic()
-        self._next = 1 + max((_part_number(part) for part in parts(folder)), default=0)
+        self._next = 1 + max((parts.number_of(part) for part in parts.listed(folder)), default=0)
         self.keys = KeySet()
-        for part in parts(folder):
-            self.keys.add(_whole(part, ["key"])["key"])
+        for frame in parts.frames(folder, columns=["key"]):
+            self.keys.add(frame["key"])
 
     def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
-        """Writes the description of the run, before its first record."""
+        """Writes the description of the run, before its first record.
+
+        In a shared folder the first description stays. Raises FolderError if another writer's differs.
+        """
         about = {
             "longfat": self.version,
             "study": study.name,
@@ -82,9 +74,29 @@ class Store:
             "cuts": study.cuts,
             "environment": environment,
         }
-        write_whole(self.folder / RUN_FILE, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
-        write_whole(self.folder / STUDY_FILE, study.text.encode())
+        self._describe(RUN_FILE, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
+        self._describe(STUDY_FILE, study.text.encode())
+        _refuse_foreign(self.folder, study.name)
+        if self._shared:
+            self._require_equal(study)
         self._records.mkdir(exist_ok=True)
+
+    def _describe(self, name: str, content: bytes) -> None:
+        if not create_whole(self.folder / name, content) and not self._shared:
+            write_whole(self.folder / name, content)
+
+    def _require_equal(self, study: Study) -> None:
+        version = describe(self.folder).get("longfat")
+        if version != self.version:
+            raise FolderError(
+                f"{self.folder}: was started with longfat {version}, not {self.version}: "
+                "give all shards the same version"
+            )
+        if (self.folder / STUDY_FILE).read_bytes() != study.text.encode():
+            raise FolderError(
+                f"{self.folder / STUDY_FILE}: was started with other settings: "
+                "give all shards the same ones, or choose another --out"
+            )
 
     def add(self, trials: Sequence[Trial], records: Records) -> None:
         """Adds the records of trials of one cell, which the next `flush` writes."""
@@ -109,58 +121,69 @@ class Store:
         if not self._buffer:
             return
         with_flows = [(trials, records) for trials, records in self._buffer if records.flows]
-        flows = f"flows-{self._next:05}"
+        flows = self._place(parts.FLOWS)
         if with_flows:
-            self._write(flows, _flows(with_flows))
+            write_whole(flows, parts.encoded(_flows(with_flows)))
         try:
-            self._write(f"part-{self._next:05}", _frame(self._buffer, self.version))
+            write_whole(self._place(parts.PART), parts.encoded(_frame(self._buffer, self.version)))
         except OSError:
             # On a full disk, remove flows without records.
             with contextlib.suppress(OSError):
-                self._place(flows).unlink(missing_ok=True)
+                flows.unlink(missing_ok=True)
             raise
         self._next += 1
         self._buffer.clear()
         self._flushed = time.monotonic()
 
-    def _write(self, name: str, frame: pl.DataFrame) -> None:
-        content = io.BytesIO()
-        frame.write_parquet(content, compression="zstd")
-        write_whole(self._place(name), content.getvalue())
+    def compact(self, *, own: bool = False) -> None:
+        """Replaces many small parts by few large ones, with `own` only those of this writer."""
 
-    def _place(self, name: str) -> Path:
-        return self._records / f"{name}.parquet"
+        def name(kind: str) -> str:
+            self._next += 1
+            return parts.name_of(kind, self._next - 1, self.writer)
+
+        # The numbers of other writers may be higher: readers list new parts behind those that they replace.
+        numbers = map(parts.number_of, parts.listed(self.folder))
+        self._next = max(self._next, 1 + max(numbers, default=0))
+        compact(self.folder, name, self.writer if own else "")
+
+    def _place(self, kind: str) -> Location:
+        return self._records / parts.name_of(kind, self._next, self.writer)
 
 
 @contextlib.contextmanager
-def open_store(folder: Path, study: str, version: str, *, fresh: bool) -> Iterator[Store]:
+def open_store(
+    folder: Location, study: str, version: str, *, fresh: bool, shared: bool = False
+) -> Iterator[Store]:
     """Opens a run's folder, or creates it, and locks it.
 
     Raises FolderError if the folder has other contents than this study's records, FolderBusyError if another
     run uses it, OSError if it is not writable. After an error, a new folder without records is removed.
-    `fresh` removes the study's records.
+    `fresh` removes the study's records. A shared folder has several writers; a remote one always may.
     """
     _refuse_foreign(folder, study)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with lock.acquire(folder):
+        with lock.acquire(folder, shared=shared) if isinstance(folder, Path) else contextlib.nullcontext():
             _refuse_foreign(folder, study)
-            remove_temporaries(folder)
-            if (folder / RECORDS).is_dir():
-                remove_temporaries(folder / RECORDS)
+            if isinstance(folder, Path) and not shared:
+                remove_temporaries(folder)
+                if (folder / RECORDS).is_dir():
+                    remove_temporaries(folder / RECORDS)
             if fresh:
-                old = [*parts(folder), *parts(folder, "flows"), *set_aside_in(folder), folder / REPORT_FILE]
-                for stale in old:
+                kinds = (parts.PART, parts.FLOWS)
+                records = [part for kind in kinds for part in parts.listed(folder, kind)]
+                for stale in [*records, *set_aside_in(folder), folder / REPORT_FILE]:
                     stale.unlink(missing_ok=True)
-            yield Store(folder, version)
+            yield Store(folder, version, shared=shared)
     except (OSError, ValueError):
-        if is_new and not parts(folder):
+        if is_new and isinstance(folder, Path) and not shared and not parts.listed(folder):
             shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-def _refuse_foreign(folder: Path, study: str) -> None:
+def _refuse_foreign(folder: Location, study: str) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -180,7 +203,7 @@ def _refuse_foreign(folder: Path, study: str) -> None:
         )
 
 
-def _ours(entry: Path) -> bool:
+def _ours(entry: Location) -> bool:
     """Returns whether an entry may precede run.json: the lock, the index, temporary files, other runs."""
     if entry.is_dir():
         return (entry / RUN_FILE).is_file() or all(_ours(inner) for inner in entry.iterdir())
@@ -189,7 +212,7 @@ def _ours(entry: Path) -> bool:
     )
 
 
-def describe(folder: Path) -> dict[str, Any]:
+def describe(folder: Location) -> dict[str, Any]:
     """Returns the description of a run's folder. Raises FolderError for any other folder."""
     about = folder / RUN_FILE
     try:
@@ -197,7 +220,7 @@ def describe(folder: Path) -> dict[str, Any]:
     except NotADirectoryError:
         raise FolderError(f"{folder}: is a file: give the folder of a run, or the name of a study") from None
     except FileNotFoundError:
-        quick = folder.with_name(f"{folder.name}-quick")
+        quick: Location = folder.with_name(f"{folder.name}-quick")
         hint = f": did you mean {quick}?" if (quick / RUN_FILE).is_file() else ""
         raise FolderError(f"{folder}: is not the folder of a run: it has no {RUN_FILE}{hint}") from None
     except (ValueError, UnicodeDecodeError):
@@ -207,69 +230,10 @@ def describe(folder: Path) -> dict[str, Any]:
     return content
 
 
-def parts(folder: Path, kind: str = "part") -> list[Path]:
-    """Returns the Parquet parts of a run in order; `kind` is "part" for records or "flows"."""
-    return sorted((folder / RECORDS).glob(f"{kind}-*.parquet"), key=_part_number)
-
-
-def set_aside_in(folder: Path) -> list[Path]:
+def set_aside_in(folder: Location) -> list[Location]:
     """Returns the files of trials that killed their workers."""
-    return sorted((folder / ASIDE).glob("*.json"))
-
-
-def _part_number(part: Path) -> int:
-    number = part.stem.partition("-")[2]
-    return int(number) if number.isdigit() else 0
-
-
-def read(folder: Path) -> pl.DataFrame:
-    """Returns all records of a folder, one row for each key: the store's columns, then the metrics."""
-    frames = [_whole(part) for part in parts(folder)]
-    if not frames:
-        return pl.DataFrame(schema=_COLUMNS)
-    found = pl.concat(frames, how="diagonal_relaxed")
-    # Killed runs may leave duplicate records.
-    twice = found["key"].n_unique() < found.height
-    return found.unique("key", keep="first", maintain_order=True) if twice else found
-
-
-def read_flows(
-    folder: Path, keys: Iterable[str] | None = None, columns: Sequence[str] | None = None
-) -> pl.DataFrame:
-    """Returns the flows of a folder's trials: `key`, then the columns of the flows.
-
-    A run may have tens of millions of flows: `keys` and `columns` select some of them.
-    """
-    wanted = None if keys is None else pl.Series(list(keys), dtype=pl.String)
-    seen = pl.Series([], dtype=pl.String)
-    frames = []
-    for part in parts(folder, "flows"):
-        frame = _whole(part)
-        # A trial that ran twice (its first part was incomplete) left its flows twice, bit for bit.
-        fresh = frame.filter(~pl.col("key").is_in(seen.implode()))
-        if wanted is not None:
-            fresh = fresh.filter(pl.col("key").is_in(wanted.implode()))
-        seen = seen.append(frame["key"].unique())
-        if columns is not None:
-            fresh = fresh.select("key", *(name for name in columns if name in fresh.columns))
-        frames.append(fresh)
-    return pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema={"key": pl.String})
-
-
-def _whole(part: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """Returns a part, or some of its columns. Raises FolderError if the file is not a part."""
-    try:
-        # Read into memory first: a mapped file that vanishes or shrinks would kill the process.
-        frame = pl.read_parquet(io.BytesIO(part.read_bytes()), columns=columns)
-    except pl.exceptions.ColumnNotFoundError:
-        frame = pl.DataFrame()
-    except pl.exceptions.PolarsError:
-        raise FolderError(
-            f"{part}: is not a complete Parquet file: remove it to run its trials again"
-        ) from None
-    if "key" not in frame.columns:
-        raise FolderError(f"{part}: was not written by longfat: remove it to run its trials again")
-    return frame
+    found: list[Location] = list((folder / ASIDE).glob("*.json"))
+    return sorted(found, key=str)
 
 
 def _flows(added: Sequence[tuple[Sequence[Trial], Records]]) -> pl.DataFrame:
@@ -308,4 +272,4 @@ def _frame(added: Sequence[tuple[Sequence[Trial], Records]], version: str) -> pl
         "error": [error for _, records in added for error in records.errors],
     }
     names = dict.fromkeys(name for _, records in added for name in records.metrics)
-    return pl.DataFrame(about, schema=_COLUMNS).with_columns(measured(name) for name in names)
+    return pl.DataFrame(about, schema=parts.COLUMNS).with_columns(measured(name) for name in names)

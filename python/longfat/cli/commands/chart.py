@@ -22,7 +22,7 @@ class ChartFormat(StrEnum):
 
 def chart(
     run: Annotated[
-        Path, typer.Argument(help="Folder of a run, or name of its study (arq/loss for runs/arq/loss).")
+        str, typer.Argument(help="Folder or URL of a run, or name of its study (arq/loss for runs/arq/loss).")
     ],
     format_: Annotated[
         ChartFormat | None,
@@ -49,12 +49,16 @@ def chart(
     from longfat.analysis import grid
     from longfat.files import write_whole
     from longfat.presentation import charts, charts_hosts, charts_matrix
+    from longfat.remote_path import location
     from longfat.runner import load_run
     from longfat.study.vocabulary import resolve_metric, short_metric
 
     column = resolve_metric(metric) if metric is not None else None
     chosen = format_of(out, format_, ChartFormat.SVG)
-    result = load_run(Path("runs") / run if not run.exists() and (Path("runs") / run).is_dir() else run)
+    named = location(run)
+    if isinstance(named, Path) and not named.exists() and (Path("runs") / named).is_dir():
+        named = Path("runs") / named
+    result = load_run(named)
     column = column or grid.shown(result.study, result.cells)[0]
     kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
     target = out or result.folder / f"{short_metric(column)}{'-by-host' if by_host else ''}.{chosen}"

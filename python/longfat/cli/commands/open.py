@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from longfat.remote_path import Location
 
 
 def open_(
     run: Annotated[
-        Path | None,
-        typer.Argument(help="Folder of a run, or name of its study.  [default: an index of all runs]"),
+        str | None,
+        typer.Argument(help="Folder or URL of a run, or name of its study.  [default: an index of all runs]"),
     ] = None,
     folder: Annotated[Path, typer.Option(help="Folder with the runs.")] = Path("runs"),
     browser: Annotated[
@@ -30,15 +34,28 @@ def open_(
     if browser:
         import webbrowser
 
-        webbrowser.open(page.resolve().as_uri())
+        webbrowser.open(_local(page).resolve().as_uri())
 
 
-def _report(run: Path, folder: Path) -> Path:
+def _local(page: Location) -> Path:
+    """Returns a file for a browser: a copy of a remote page."""
+    if isinstance(page, Path):
+        return page
+    with tempfile.NamedTemporaryFile(prefix="longfat-", suffix=".html", delete=False) as copy:
+        copy.write(page.read_bytes())
+    return Path(copy.name)
+
+
+def _report(run: str, folder: Path) -> Location:
+    from longfat.remote_path import location
     from longfat.runner.store import REPORT_FILE, RUN_FILE
 
-    found = next((one for one in (run, folder / run) if (one / RUN_FILE).is_file()), None)
+    named: Location = location(run)
+    places = (named, folder / named) if isinstance(named, Path) else (named,)
+    found = next((one for one in places if (one / RUN_FILE).is_file()), None)
     if found is None:
-        raise ValueError(f"{run}: no run here or in {folder}; longfat open lists all runs")
+        where = f"here or in {folder}; longfat open lists all runs" if isinstance(named, Path) else "here"
+        raise ValueError(f"{run}: no run {where}")
     if not (found / REPORT_FILE).is_file():
         raise ValueError(f"{found}: this run has no report yet; longfat run writes it")
     return found / REPORT_FILE

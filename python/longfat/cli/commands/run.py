@@ -14,6 +14,7 @@ from longfat.worlds import WORLDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from longfat.remote_path import Location
     from longfat.results import RunResult
 
 _STANDARD_OUTPUT = Path("-")
@@ -64,8 +65,14 @@ def run(
         str | None, typer.Option(metavar="FILE", help="Dask scheduler by the file that it wrote.")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of the run.  [default: runs/STUDY]"),
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the run, or URL (s3://BUCKET/RUN).  [default: runs/STUDY]"
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="N/COUNT", help="One share of the trials, for job arrays, e.g. 3/100."),
     ] = None,
     quick: Annotated[
         bool,
@@ -101,17 +108,19 @@ def run(
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.cluster import Target, open_machines
-    from longfat.presentation.report import write_report
     from longfat.progress import display
+    from longfat.remote_path import location
     from longfat.runner import Interrupted, run_study
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
+    from longfat.runner.shard import Shard
     from longfat.study import Overrides, load_study, read_setting
 
     overrides = Overrides(
         tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, precision, quick
     )
     limits = Budget.of(budget, max_trials, "--budget")
+    share = Shard.of(shard, "--shard")
     if out is not None and len(study) > 1:
         raise ValueError("--out is the folder of one run: run the studies one by one")
     if csv is not None and len(study) > 1:
@@ -131,22 +140,19 @@ def run(
                 results.append(
                     run_study(
                         one,
-                        folder=out,
+                        folder=None if out is None else location(out),
                         machines=machines,
                         fresh=fresh,
                         quick=quick,
                         reporter=reporter,
                         force=force,
                         budget=limits,
+                        shard=share,
                     )
                 )
-                report = write_report(results[-1])
-                if csv is not None:
-                    _write_trials(results[-1], csv)
-                if as_json or csv == _STANDARD_OUTPUT:
-                    typer.echo(f"Report: {report}", err=True)
-                else:
-                    _print(results[-1], report)
+                _show(
+                    results[-1], csv, as_json=as_json, partial=share is not None and results[-1].interrupted
+                )
     except Interrupted as stop:
         typer.echo(f"longfat: {stop}", err=True)
         raise typer.Exit(130) from None
@@ -154,6 +160,21 @@ def run(
         documents = [result.to_json() for result in results]
         typer.echo(json.dumps(documents if len(study) > 1 else documents[0], indent=2, ensure_ascii=False))
     _report_failures(results)
+
+
+def _show(result: RunResult, csv: Path | None, *, as_json: bool, partial: bool) -> None:
+    """Writes the report and prints the table. A `partial` run gets both from its last shard."""
+    from longfat.presentation.report import write_report
+
+    report = None if partial else write_report(result)
+    if csv is not None:
+        _write_trials(result, csv)
+    if report is None:
+        return
+    if as_json or csv == _STANDARD_OUTPUT:
+        typer.echo(f"Report: {report}", err=True)
+    else:
+        _print(result, report)
 
 
 def _report_failures(results: Sequence[RunResult]) -> None:
@@ -185,7 +206,7 @@ def _write_trials(result: RunResult, target: Path) -> None:
         typer.echo(f"Trials: {target}", err=True)
 
 
-def _print(result: RunResult, report: Path) -> None:
+def _print(result: RunResult, report: Location) -> None:
     from longfat.presentation import notes, tables
     from longfat.presentation.terminal import table, verdicts
 

@@ -1,0 +1,62 @@
+"""Compaction: many small parts of a run become a few large ones.
+
+A new part is written before the parts that it replaces are removed. So a process killed at any moment
+leaves duplicates at most, which readers skip. Several processes may compact at once: each record is in the
+newest part that contains it, which only the writer of a newer one removes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import polars as pl
+
+from longfat.files import write_whole
+from longfat.remote_path import Location, contents, size
+from longfat.runner import parts
+
+MANY = 24
+"""Number of small parts above which they are compacted."""
+LARGE = 32 << 20
+"""Size in B from which a part stays as it is."""
+MOST = 2 * LARGE
+"""Size in B of the parts that become one."""
+
+
+def compact(folder: Location, name: Callable[[str], str], writer: str = "") -> None:
+    """Compacts the parts of a run, with a writer only its own.
+
+    `name` returns the file name of the next part of a kind.
+    """
+    for kind in (parts.FLOWS, parts.PART):
+        listed = [part for part in parts.listed(folder, kind) if part.stem.endswith(writer)]
+        if len(listed) <= MANY:
+            continue
+        small = [(part, bytes_) for part in listed if (bytes_ := size(part)) < LARGE]
+        if len(small) <= MANY:
+            continue
+        for group in _groups(small):
+            frames = [parts.frame_of(part, found) for part, found in contents(group) if found is not None]
+            if frames:
+                write_whole(folder / parts.RECORDS / name(kind), parts.encoded(_merged(kind, frames)))
+            for part in group:
+                part.unlink(missing_ok=True)
+
+
+def _groups(sized: Sequence[tuple[Location, int]]) -> Iterator[list[Location]]:
+    """Yields groups of up to `MOST` bytes."""
+    group: list[Location] = []
+    total = 0
+    for part, bytes_ in sized:
+        if total + bytes_ > MOST:
+            yield group
+            group, total = [], 0
+        group.append(part)
+        total += bytes_
+    yield group
+
+
+def _merged(kind: str, found: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    if kind == parts.FLOWS:
+        return pl.concat(parts.flows_once(found), how="diagonal_relaxed")
+    return parts.once(pl.concat(found, how="diagonal_relaxed"))

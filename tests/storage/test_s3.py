@@ -1,0 +1,150 @@
+"""Runs on object storage have the tables of runs in a folder, also with several writers and after kills."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+import tomli_w
+
+import longfat as lf
+from longfat.remote_path import location
+from longfat.runner import parts
+from tests.conftest import Cli, command
+from tests.storage.conftest import STUDY
+from tests.waiting import PATIENCE_S
+
+TRIALS = 160
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    file = tmp_path / "study.toml"
+    file.write_text(tomli_w.dumps(STUDY), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> lf.Run:
+    """The run in a folder."""
+    return lf.run(STUDY, out=tmp_path_factory.mktemp("here") / "run", progress=False)
+
+
+def equal(one: lf.Run, other: lf.Run) -> None:
+    assert one.to_polars().equals(other.to_polars())
+    assert one.flows_to_polars().equals(other.flows_to_polars())
+    assert one.cells == other.cells
+    assert one.claims == other.claims
+    assert one.claims
+
+
+def test_a_url_gives_the_table_of_a_folder(bucket: str, here: lf.Run) -> None:
+    there = lf.run(STUDY, out=f"{bucket}/run", progress=False)
+    equal(there, here)
+    equal(lf.load_run(f"{bucket}/run"), here)
+    assert str(there.report) == f"{bucket}/run/report.html"
+    assert b"<html" in there.report.read_bytes()
+    again = lf.run({**STUDY, "repeats": 41}, out=f"{bucket}/run", progress=False)
+    assert again.to_polars().height == TRIALS + 4
+    assert len(parts.read(location(f"{bucket}/run"))) == TRIALS + 4
+
+
+def test_shards_in_any_order_give_the_whole_table(bucket: str, here: lf.Run, tmp_path: Path) -> None:
+    for out in (f"{bucket}/shards", str(tmp_path / "shards")):
+        for number in (3, 1, 2):
+            found = lf.run(STUDY, out=out, shard=f"{number}/3", progress=False)
+            assert found.interrupted == (number != 2)
+            assert found.report.exists() == (number == 2)
+        equal(found, here)
+
+
+def test_eight_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            command("run", study, "--out", f"{bucket}/many", "--jobs", 1, "--shard", f"{number}/8"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(1, 9)
+    ]
+    for writer in writers:
+        _, errors = writer.communicate(timeout=4 * PATIENCE_S)
+        assert writer.returncode == 0, errors
+    records = [pl.read_parquet(part.read_bytes()) for part in parts.listed(location(f"{bucket}/many"))]
+    assert pl.concat(records)["key"].is_duplicated().sum() == 0
+    equal(lf.load_run(f"{bucket}/many"), here)
+
+
+def test_killed_again_and_again_then_completed(bucket: str, here: lf.Run, study: Path) -> None:
+    moments = random.Random(1)
+    for _ in range(4):
+        process = subprocess.Popen(
+            command("run", study, "--out", f"{bucket}/killed"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(moments.uniform(1, 5))
+        process.kill()
+        process.wait()
+    equal(lf.run(study, out=f"{bucket}/killed", progress=False), here)
+
+
+def test_open_prints_the_report(bucket: str, cli: Cli, study: Path) -> None:
+    cli("run", study, "--out", f"{bucket}/run", "--repeats", 2)
+    assert cli("open", f"{bucket}/run", "--no-browser").stdout == f"{bucket}/run/report.html\n"
+    refused = cli("open", f"{bucket}/other", "--no-browser", ok=False)
+    assert refused.stderr == f"longfat: {bucket}/other: no run here\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "url", "reason"),
+    [
+        ({}, "s3://no-such-bucket/run", "The specified bucket does not exist"),
+        ({"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}, "s3://any/run", "Could not connect to the endpoint URL"),
+        ({"AWS_ACCESS_KEY_ID": ""}, "s3://any/run", "Unable to locate credentials"),
+        ({}, "gs://bucket/run", "needs another package: pip install gcsfs"),
+        ({}, "nonsense://bucket/run", "Protocol not known: nonsense"),
+    ],
+)
+def test_what_is_missing_is_one_line(
+    bucket: str,
+    study: Path,
+    cli_process: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    url: str,
+    reason: str,
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    done = cli_process("run", study, "--out", url, "--repeats", 1, ok=False)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("longfat: ")]
+    assert done.returncode == 1
+    assert len(errors) == 1
+    assert errors[0].startswith(f"longfat: {url}")
+    assert reason in errors[0]
+
+
+def test_shards_with_other_settings_are_refused(bucket: str, tmp_path: Path) -> None:
+    for out in (f"{bucket}/run", str(tmp_path / "run")):
+        lf.run(STUDY, out=out, shard="1/2", progress=False)
+        with pytest.raises(ValueError, match="was started with other settings"):
+            lf.run({**STUDY, "repeats": 3}, out=out, shard="2/2", progress=False)
+        with pytest.raises(ValueError, match="shard: fresh would remove"):
+            lf.run(STUDY, out=out, shard="1/2", fresh=True, progress=False)
+
+
+def test_duckdb_and_polars_read_the_records(here: lf.Run) -> None:
+    files = f"{here.folder}/records/part-*.parquet"
+    query = f"SELECT protocol, avg(goodput_bps) FROM '{files}' GROUP BY protocol ORDER BY protocol"
+    found = dict(duckdb.connect().execute(query).fetchall())
+    frame = pl.scan_parquet(files).group_by("protocol").agg(pl.col("goodput_bps").mean()).collect()
+    assert found == pytest.approx(dict(frame.iter_rows()))
+    assert set(found) == {"reno", "cubic"}
