@@ -54,3 +54,8 @@ def test_options_that_contradict_each_other(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}"), open_machines(executor, Target(scheduler), jobs):
         pass
+
+
+def test_local_clusters_share_no_port() -> None:
+    with Connection(Target(), 1) as first, Connection(Target(), 1) as second:
+        assert (len(first.workers), len(second.workers)) == (1, 1)

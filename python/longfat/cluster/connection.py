@@ -156,7 +156,7 @@ class Connection:
                 n_workers=self._jobs,
                 threads_per_worker=1,
                 processes=True,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
                 preload=["longfat.cluster.preload"],
             )
