@@ -6,8 +6,12 @@ const STUDY_S = "30s";
 
 function inline(keys: Record<string, unknown>): string {
   return `{ ${Object.entries(keys)
-    .map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
+    .map(([key, value]) => `${key} = ${literal(value)}`)
     .join(", ")} }`;
+}
+
+function literal(value: unknown): string {
+  return typeof value === "object" && value !== null ? inline(value as Record<string, unknown>) : JSON.stringify(value);
 }
 
 function bounded(keys: Record<string, unknown>): Record<string, unknown> {
@@ -32,13 +36,12 @@ export function studyFile(scene: Scene): string {
 
 /** Returns a program with sessions of the scene. */
 export function pythonSnippet(scene: Scene): string {
-  const literal = (value: unknown): string => JSON.stringify(value);
-  const protocols = scene.worlds.map((name) => `    ${literal(protocolKey(name, scene.window))},`);
+  const protocols = scene.worlds.map((name) => `    ${JSON.stringify(protocolKey(name, scene.window))},`);
   return [
     "import longfat as lf",
     "",
-    `path = ${literal(pathKeys(scene))}`,
-    `workload = ${literal(bounded(workloadKeys(scene)))}`,
+    `path = ${JSON.stringify(pathKeys(scene))}`,
+    `workload = ${JSON.stringify(bounded(workloadKeys(scene)))}`,
     `protocols = [\n${protocols.join("\n")}\n]`,
     "for protocol in protocols:",
     `    session = lf.Session(protocol, path, workload=workload, seed=${scene.seed})`,

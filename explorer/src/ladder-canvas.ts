@@ -35,7 +35,7 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, span: number
   }
   context.textAlign = "left";
   context.fillStyle = colours.faint;
-  for (let tick = 0; tick <= 4; tick += 1) {
+  for (let tick = 0; tick < 4; tick += 1) {
     const time = from + (span * tick) / 4;
     context.fillText(`${(time * 1e3).toFixed(0)} ms`, 2, y(time) + 12);
   }

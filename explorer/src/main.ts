@@ -220,7 +220,7 @@ class Page {
   /** Writes the scene into the controls. */
   private fill(): void {
     const { scene } = this;
-    for (const input of by("settings").querySelectorAll<HTMLInputElement>("input[name]")) {
+    for (const input of by("settings").querySelectorAll<HTMLInputElement>("[name]")) {
       input.value = String(scene[input.name as keyof Scene]);
     }
     by<HTMLInputElement>("speed").value = String(Math.log10(scene.speed));
@@ -290,7 +290,8 @@ class Page {
         const item = document.createElement("li");
         item.style.setProperty("--colour", WORLDS[place]!);
         const { event } = sentence;
-        const text = `${milliseconds(sentence.time)}  ${sentence.text}`;
+        const more = sentence.more ? ` And ${sentence.more} more.` : "";
+        const text = `${milliseconds(sentence.time)}  ${sentence.text}${more}`;
         if (event?.id === undefined) item.textContent = text;
         else {
           const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });

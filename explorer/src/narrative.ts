@@ -7,6 +7,8 @@ export interface Sentence {
   text: string;
   kind: "loss" | "timeout" | "retransmission" | "state" | "mark";
   event?: TraceEvent;
+  /** Further retransmissions at the same time. */
+  more?: number;
 }
 
 const DROPS: Readonly<Record<string, string>> = {
@@ -62,7 +64,7 @@ export function historyOf(world: World, chosen: TraceEvent): string[] {
       event.length === chosen.length &&
       (chosen.length ? true : event.id === chosen.id),
   );
-  const lines = same.map((event) => `${milliseconds(event.time)}  ${step(event)}`);
+  const lines = same.map((event) => `${milliseconds(event.time)}  ${step(world, event)}`);
   if (chosen.length && chosen.sequence !== undefined) {
     const first = same[0]?.time ?? 0;
     const acknowledged = world.events.find(
@@ -78,10 +80,12 @@ export function historyOf(world: World, chosen: TraceEvent): string[] {
   return lines;
 }
 
-function step(event: TraceEvent): string {
-  if (event.what === "send") {
-    return event.retransmission ? "retransmitted: loss detected by ACKs (RFC 8985) or the RTO (RFC 6298)" : `sent, ${event.size} bytes`;
+function step(world: World, event: TraceEvent): string {
+  if (event.what === "send" && event.retransmission) {
+    const expired = world.events.some(({ what, flow, time }) => what === "timeout" && flow === event.flow && time === event.time);
+    return expired ? "retransmitted: the timer expired (RFC 6298, section 5.4)" : "retransmitted: ACKs show the loss (RFC 8985, section 6.2)";
   }
+  if (event.what === "send") return `sent, ${event.size} bytes`;
   if (event.what === "drop") return `lost: ${event.reason}`;
   if (event.what === "receive") return "received";
   return event.what;

@@ -42,8 +42,6 @@ export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView
   }
   host(context, 2, "Sender", colours.text, colours.line);
   host(context, width - HOST, "Receiver", colours.text, colours.line);
-  drawQueue(context, world, view, colours);
-
   const queued: Packet[] = [];
   for (const packet of world.packets.values()) {
     const forward = packet.event.direction === "forward";
@@ -55,6 +53,7 @@ export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView
     const x = forward ? left + (right - left) * share : right - (right - HOST) * share;
     spots.push({ x, y: forward ? data : acks, event: packet.event });
   }
+  drawQueue(context, view, view.packets ? queued.length : (last(world.columns.queue) ?? 0), colours);
   queued.slice(0, 200).forEach((packet, place) => {
     const slot = Math.min(place, 50);
     spots.push({ x: HOST + QUEUE - 4 - (slot % 10) * 5, y: 34 + Math.floor(slot / 10) * 5, event: packet.event, small: true });
@@ -76,11 +75,10 @@ function host(context: CanvasRenderingContext2D, x: number, label: string, text:
 
 function drawQueue(
   context: CanvasRenderingContext2D,
-  world: World,
   view: PathView,
+  packets: number,
   colours: { text: string; faint: string; line: string },
 ): void {
-  const packets = last(world.columns.queue) ?? 0;
   context.strokeStyle = colours.line;
   context.strokeRect(HOST + 4, 30, QUEUE - 2, 28);
   if (view.limit > 0) {
@@ -188,5 +186,5 @@ function drawStream(
     }
   }
   context.fillStyle = faint;
-  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd} packets`, start, height - 2);
+  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd} packets`, start, height - 6);
 }

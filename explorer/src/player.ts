@@ -1,7 +1,7 @@
 // The player: opens the worlds of a scene, advances them together, and reports what changed.
 import { Session, type Detail, type Stop, type Transport } from "./engine";
 import { isTcp, protocolKey } from "./protocols";
-import { LONGEST_S, quantity, specOf, type Scene } from "./scene";
+import { LONGEST_S, quantity, queueKey, specOf, type Scene } from "./scene";
 import { payloadOf } from "./theory";
 import { INTERVAL_S, World } from "./world";
 
@@ -116,7 +116,8 @@ export class Player {
 
   /** Changes a key of the path while it runs. */
   async changePath(key: "rate" | "delay" | "loss" | "queue" | "jitter", value: string): Promise<void> {
-    const given = (key === "loss" || key === "jitter") && quantity(key, value) === 0 ? null : value;
+    const none = (key === "loss" || key === "jitter") && quantity(key, value) === 0;
+    const given = none ? null : key === "queue" ? queueKey(this.scene) : value;
     for (const session of this.sessions) {
       for (const link of ["forward", "reverse"]) await session.changeLink(link, key, given);
     }

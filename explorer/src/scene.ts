@@ -8,6 +8,7 @@ export interface Scene {
   delay: string;
   loss: string;
   queue: string;
+  discipline: string;
   jitter: string;
   flows: number;
   window: number;
@@ -25,6 +26,7 @@ export const DEFAULT: Scene = {
   delay: "20ms",
   loss: "0%",
   queue: "50pkt",
+  discipline: "drop-tail",
   jitter: "0ms",
   flows: 1,
   window: 32,
@@ -34,6 +36,9 @@ export const DEFAULT: Scene = {
   worlds: ["reno", "cubic"],
   lesson: 0,
 };
+
+/** Queue disciplines of the page. */
+export const DISCIPLINES = ["drop-tail", "red", "codel", "fq-codel", "pie"];
 
 /** Longest run in virtual seconds. */
 export const LONGEST_S = 600;
@@ -85,6 +90,9 @@ export function checked(scene: Scene): Scene {
   checkRange("loss", quantity("loss", scene.loss), 0, 1);
   checkRange("jitter", quantity("jitter", scene.jitter), 0, quantity("delay", scene.delay), " s, the delay");
   quantity("queue", scene.queue);
+  if (!DISCIPLINES.includes(scene.discipline)) {
+    throw new Error(`discipline: unknown queue discipline "${scene.discipline}" (${DISCIPLINES.join(", ")})`);
+  }
   if (scene.size) checkRange("size", quantity("size", scene.size), 1, 1e9, " B");
   checkRange("flows", scene.flows, 1, 64);
   checkRange("window", scene.window, 1, 4096);
@@ -137,9 +145,14 @@ export function toHash(scene: Scene): string {
   return `#${encodeURIComponent(JSON.stringify(Object.fromEntries(entries)))}`;
 }
 
+/** Returns the key of the queue, as in a study file. */
+export function queueKey({ discipline, queue }: Scene): unknown {
+  return discipline === "drop-tail" ? queue : { kind: discipline, limit: queue };
+}
+
 /** Returns the keys of the path, as in a study file. */
-export function pathKeys(scene: Scene): Record<string, string> {
-  const keys: Record<string, string> = { rate: scene.rate, delay: scene.delay, queue: scene.queue };
+export function pathKeys(scene: Scene): Record<string, unknown> {
+  const keys: Record<string, unknown> = { rate: scene.rate, delay: scene.delay, queue: queueKey(scene) };
   if (quantity("loss", scene.loss) > 0) keys["loss"] = scene.loss;
   if (quantity("jitter", scene.jitter) > 0) keys["jitter"] = scene.jitter;
   return keys;

@@ -6,6 +6,12 @@ import { sentences, type Sentence } from "./narrative";
 export const INTERVAL_S = 0.01;
 /** Samples of goodput in each mean. */
 const SMOOTHED = 10;
+const STATES: Readonly<Record<string, string>> = {
+  open: "Normal operation",
+  disorder: "ACKs show disorder",
+  recovery: "Fast recovery",
+  loss: "Loss recovery after a timeout",
+};
 const MOST_EVENTS = 20_000;
 const MOST_SENTENCES = 300;
 const MOST_SEGMENTS = 4_000;
@@ -117,6 +123,11 @@ export class World {
   }
 
   private say(sentence: Sentence): void {
+    const before = last(this.sentences);
+    if (before && sentence.kind === "retransmission" && before.kind === sentence.kind && before.time === sentence.time) {
+      before.more = (before.more ?? 0) + 1;
+      return;
+    }
     this.sentences.push(sentence);
     if (this.sentences.length > MOST_SENTENCES) this.sentences.shift();
   }
@@ -211,8 +222,9 @@ export class World {
     if (state === this.state) return;
     this.state = state;
     const [cwnd, ssthresh] = [last(this.columns.cwnd), last(this.columns.ssthresh)];
-    const values = `cwnd = ${cwnd?.toFixed(0) ?? "–"}, ssthresh = ${ssthresh?.toFixed(0) ?? "not set"}`;
-    const text = state === "open" ? `Recovery ends: ${values} packets.` : `State ${state}: ${values} packets.`;
+    const threshold = typeof ssthresh === "number" ? `, ssthresh = ${ssthresh.toFixed(0)}` : "";
+    const values = `cwnd = ${cwnd?.toFixed(0) ?? "–"}${threshold} (packets)`;
+    const text = `${STATES[state] ?? `State ${state}`}: ${values}.`;
     this.say({ time, text, kind: "state" });
   }
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import requirements
 from tests.browser import Browser
 from tests.docs import site_pages
 
@@ -63,6 +64,17 @@ def test_links_and_anchors_exist(site: Path) -> None:
             if not to.exists() or (anchor and to in pages and anchor not in pages[to].anchors):
                 broken.append(f"{file.relative_to(site)}: {target}")
     assert broken == []
+
+
+def test_lessons_link_to_their_scene_if_the_explorer_is_built(site: Path) -> None:
+    simulator = ROOT / "target" / "explorer" / "simulator.js"
+    if not simulator.is_file() or b"LONGFAT_SIMULATOR" not in simulator.read_bytes()[:64]:
+        requirements.skip("programs", "the explorer is not built: make explorer builds it")
+    pages = site_pages.read(site)
+    for number in range(1, 9):
+        (lesson,) = (file for file in pages if file.match(f"learn/{number}-*.html"))
+        assert f"../explorer/index.html?lesson={number}" in pages[lesson].links
+    assert (site / "explorer" / "simulator.js").is_file()
 
 
 def test_pages_load_nothing_from_other_hosts(site: Path) -> None:

@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from tests import requirements
 
 ROOT = Path(__file__).parents[2]

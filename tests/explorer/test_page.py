@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 import tomllib
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
-
 from tests.browser import Browser
+
+from longfat.cli.explorer_server import ExplorerServer
 
 pytestmark = pytest.mark.xdist_group("site")
 STARTED = "document.querySelectorAll('.world').length > 0"
@@ -129,6 +131,33 @@ def test_the_controller_changes_while_it_runs(explorer: Explorer) -> None:
     assert page.evaluate(CLOCK) > 0.3
 
 
+def test_each_queue_discipline_runs(explorer: Explorer) -> None:
+    page = explorer.start()
+    for name in ("red", "codel", "fq-codel", "pie"):
+        enter(page, "discipline", name)
+        page.wait(f"location.hash.includes('{name}') && {CLOCK} === 0")
+        click(page, "step")
+        page.wait(f"{CLOCK} > 0")
+        enter(page, "queue", "30pkt")
+        enter(page, "queue", "40pkt")
+    assert page.evaluate(MESSAGE) == ""
+
+
+def test_the_native_engine_serves_the_same_page(page: Browser, folder: Path) -> None:
+    with ExplorerServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        page.resize(1280)
+        page.open(server.address(f"{quote(json.dumps({'worlds': ['bbr'], 'speed': 1}))}"))
+        page.wait(f"{CLOCK} > 0.2")
+        assert page.evaluate("document.querySelector('#engine').textContent") == "native engine"
+        assert page.evaluate("document.querySelector('.world h2').textContent") == "TCP BBR"
+        assert page.evaluate(MESSAGE) == ""
+        page.open("about:blank")
+        server.shutdown()
+        thread.join()
+
+
 def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
     page = explorer.start()
     enter(page, "delay", "30ms")
@@ -149,6 +178,7 @@ def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
         ('#{"flows":1000000}', "out of range"),
         ('#{"speeed":1}', "unknown key"),
         ('#{"worlds":["quic"]}', "unknown protocol"),
+        ('#{"discipline":"fifo"}', "unknown queue discipline"),
         ('#{"worlds":"reno"}', "expected a list"),
     ],
 )
@@ -189,7 +219,7 @@ def test_starts_paused_with_reduced_motion(explorer: Explorer) -> None:
 
 
 def test_exports_run(explorer: Explorer, tmp_path: Path) -> None:
-    page = explorer.start(worlds=["reno", "go-back-n"], loss="1%", flows=2)
+    page = explorer.start(worlds=["reno", "go-back-n"], loss="1%", flows=2, discipline="codel")
     page.evaluate("URL.createObjectURL = blob => (blob.text().then(t => (window.saved = t)), 'about:blank')")
     page.evaluate("HTMLAnchorElement.prototype.click = () => {}")
     click(page, "toml")

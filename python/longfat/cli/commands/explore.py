@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -36,4 +37,5 @@ def explore(
             import webbrowser
 
             webbrowser.open(address)
-        server.serve_forever()
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()

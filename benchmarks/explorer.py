@@ -1,0 +1,77 @@
+"""Speed of the explorer's page in headless Chromium: its start, and real time at high speeds.
+
+`make explorer` builds the page.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.browser import Browser, browser, program  # noqa: E402 - a package of the project's folder
+
+PAGE = ROOT / "target" / "explorer" / "index.html"
+WARM_UP_S, MEASURED_S = 2, 5
+COUNT = f"""new Promise(done => {{
+    const clock = () => parseFloat(document.querySelector('#clock').textContent);
+    const start = performance.now(), first = clock();
+    let frames = 0, longest = 0, last = start;
+    const frame = now => {{
+        frames += 1;
+        longest = Math.max(longest, now - last);
+        last = now;
+        const seconds = (now - start) / 1e3;
+        if (seconds < {MEASURED_S}) requestAnimationFrame(frame);
+        else done([frames / seconds, (clock() - first) / seconds, longest]);
+    }};
+    requestAnimationFrame(frame);
+}})"""
+SCENES = {
+    "one flow, 10 Mbit/s, 100 times real time": {"worlds": ["reno"], "speed": 100},
+    "three worlds, ten flows each, 100 Mbit/s, real time": {
+        "worlds": ["reno", "cubic", "bbr"],
+        "rate": "100Mbit/s",
+        "queue": "350pkt",
+        "flows": 10,
+        "speed": 1,
+    },
+    "one flow, 10 Mbit/s, real time, every packet drawn": {"worlds": ["reno"], "speed": 1},
+}
+
+
+def opened(page: Browser, scene: dict[str, object]) -> None:
+    page.open("about:blank")
+    page.open(f"{PAGE.as_uri()}#{quote(json.dumps(scene))}")
+
+
+def start_s(page: Browser) -> float:
+    """Seconds from the navigation to the first packets on a path."""
+    page.open("about:blank")
+    page.call("Page.navigate", url=PAGE.as_uri())
+    page.wait("/: [1-9]/.test(document.querySelector('canvas.path')?.ariaLabel ?? '')")
+    return float(page.evaluate("performance.now()")) / 1e3
+
+
+def main() -> None:
+    if program() is None or not PAGE.is_file():
+        print("needs Chromium and make explorer")
+        return
+    with tempfile.TemporaryDirectory() as profile, browser(Path(profile)) as page:
+        page.resize(1280)
+        print(f"first packets after {start_s(page):.2f} s")
+        for name, scene in SCENES.items():
+            opened(page, scene)
+            page.wait("parseFloat(document.querySelector('#clock').textContent) > 0")
+            page.evaluate(f"new Promise(done => setTimeout(done, {WARM_UP_S * 1000}))")
+            frames, speed, longest = page.evaluate(COUNT)
+            print(f"{name}: {frames:.0f} frames/s (longest {longest:.0f} ms), {speed:.2f} virtual s per s")
+
+
+if __name__ == "__main__":
+    main()
