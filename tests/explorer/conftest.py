@@ -10,7 +10,13 @@ from tests import requirements
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "target" / "explorer"
-SOURCES = ("explorer/src/*", "explorer/*.json", "explorer/build*")
+CRATES = ["explorer", "simulation", "experiment", "network", "transport", "foundation"]
+SOURCES = (
+    "explorer/src/*",
+    "explorer/*.json",
+    "explorer/build*",
+    *(f"crates/{one}/src/**/*" for one in CRATES),
+)
 
 
 @pytest.fixture(scope="session")

@@ -29,6 +29,9 @@ def explore(
       longfat explore lesson=5 --no-browser
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.explorer_server import ExplorerServer, folder
+    from longfat.cli.signals import interrupt_on_sigterm
+
+    interrupt_on_sigterm()
 
     with ExplorerServer(folder(wasm=not native), port) as server:
         address = server.address(scene, native=native)
