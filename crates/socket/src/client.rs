@@ -299,17 +299,17 @@ impl<A: Application> Client<A> {
     fn handle_arrivals(&mut self, now: Instant, inbox: &mut Inbox) -> Result<(), Error> {
         let to = self.to;
         for train in inbox.trains_mut().filter(|train| train.from.address == to) {
-            for datagram in train.datagrams() {
-                if wire::connection(datagram) != Some(self.session.connection().id()) {
+            for mut datagram in train.datagrams() {
+                if wire::connection(datagram.bytes()) != Some(self.session.connection().id()) {
                     continue;
                 }
-                if self.session.handle_datagram(now, datagram) {
+                if self.session.handle_datagram(now, &mut datagram) {
                     self.peer_responded = true;
                     self.refused = false;
                     self.initiator = None;
                     self.pump(now)?;
-                } else if let Some(refusal) = Refusal::decode(datagram) {
-                    self.handle_refusal(now, datagram, refusal.reason)?;
+                } else if let Some(refusal) = Refusal::decode(datagram.bytes()) {
+                    self.handle_refusal(now, datagram.bytes(), refusal.reason)?;
                 }
             }
         }

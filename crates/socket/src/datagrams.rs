@@ -1,14 +1,20 @@
 //! A UDP socket that sends and receives trains of datagrams with one system call: GSO, GRO and `recvmmsg` where the
 //! system supports them, otherwise one datagram at a time.
 
+use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Bytes of one receive slot: the largest datagram, or the largest train joined by GRO.
 const SLOT: usize = 65_536;
+/// Fewest bytes for which a whole receive buffer may be kept instead of copied: the rest of it is lost until then.
+pub const MIN_SHARED: usize = SLOT / 32 * 31;
+/// Most kept buffers that an inbox recycles.
+const MAX_LENT: usize = 128;
 /// Most bytes in one train: GSO cuts a train from one IP packet.
 pub const MAX_TRAIN: usize = 65_000;
 /// Longest UDP payload over IPv4.
@@ -121,10 +127,11 @@ impl Datagrams {
     /// # Errors
     /// The system's, among them `ConnectionRefused` on a connected socket: the peer's port is closed.
     pub fn receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
+        inbox.reclaim();
         let slots = inbox.meta.len();
-        let mut parts = inbox.bytes.chunks_exact_mut(SLOT);
+        let mut parts = inbox.slots.iter_mut().filter_map(Arc::get_mut);
         let mut buffers: [IoSliceMut<'_>; BATCH_SIZE] =
-            std::array::from_fn(|_| IoSliceMut::new(parts.next().unwrap_or_default()));
+            std::array::from_fn(|_| IoSliceMut::new(parts.next().map_or(&mut [], Vec::as_mut_slice)));
         inbox.filled = 0;
         match self
             .state
@@ -190,9 +197,15 @@ fn enlarge_buffers(socket: &Socket) {
 /// Receive slots for [`Datagrams::receive`].
 #[derive(Debug)]
 pub struct Inbox {
-    bytes: Vec<u8>,
+    slots: Vec<Arc<Vec<u8>>>,
     meta: Vec<RecvMeta>,
     filled: usize,
+    /// Buffers that somebody kept, oldest first. They are used again after their release.
+    lent: VecDeque<Arc<Vec<u8>>>,
+}
+
+fn new_slot() -> Arc<Vec<u8>> {
+    Arc::new(vec![0; SLOT])
 }
 
 impl Inbox {
@@ -201,9 +214,10 @@ impl Inbox {
     pub fn new(slots: usize) -> Self {
         let slots = slots.clamp(1, BATCH_SIZE);
         Self {
-            bytes: vec![0; slots * SLOT],
+            slots: std::iter::repeat_with(new_slot).take(slots).collect(),
             meta: vec![RecvMeta::default(); slots],
             filled: 0,
+            lent: VecDeque::new(),
         }
     }
 
@@ -211,35 +225,56 @@ impl Inbox {
     #[must_use]
     pub const fn none() -> Self {
         Self {
-            bytes: Vec::new(),
+            slots: Vec::new(),
             meta: Vec::new(),
             filled: 0,
+            lent: VecDeque::new(),
+        }
+    }
+
+    /// Replaces the buffers that were kept.
+    fn reclaim(&mut self) {
+        for slot in &mut self.slots[..self.filled] {
+            if Arc::get_mut(slot).is_some() {
+                continue;
+            }
+            let is_released = self
+                .lent
+                .front_mut()
+                .is_some_and(|buffer| Arc::get_mut(buffer).is_some());
+            let next = if is_released { self.lent.pop_front() } else { None };
+            self.lent
+                .push_back(std::mem::replace(slot, next.unwrap_or_else(new_slot)));
+            if self.lent.len() > MAX_LENT {
+                self.lent.pop_front();
+            }
         }
     }
 
     /// Returns the received trains in order.
     pub fn trains(&self) -> impl Iterator<Item = Train<'_>> {
-        let slots = self.bytes.chunks_exact(SLOT).zip(&self.meta);
-        slots.take(self.filled).map(|(bytes, meta)| Train {
+        let slots = self.slots.iter().zip(&self.meta);
+        slots.take(self.filled).map(|(buffer, meta)| Train {
             from: Peer {
                 address: meta.addr,
                 local: meta.dst_ip,
             },
             stamp: meta.timestamp,
-            bytes: &bytes[..meta.len],
+            bytes: &buffer[..meta.len],
             stride: meta.stride.max(1),
         })
     }
 
-    /// Returns the received trains in order.
+    /// Returns the received trains in order. Each can be read once: a kept buffer no longer belongs to the inbox.
     pub fn trains_mut(&mut self) -> impl Iterator<Item = TrainMut<'_>> {
-        let slots = self.bytes.chunks_exact_mut(SLOT).zip(&self.meta);
-        slots.take(self.filled).map(|(bytes, meta)| TrainMut {
+        let slots = self.slots.iter_mut().zip(&self.meta);
+        slots.take(self.filled).map(|(buffer, meta)| TrainMut {
             from: Peer {
                 address: meta.addr,
                 local: meta.dst_ip,
             },
-            bytes: &mut bytes[..meta.len],
+            buffer,
+            length: meta.len,
             stride: meta.stride.max(1),
         })
     }
@@ -250,14 +285,63 @@ impl Inbox {
 pub struct TrainMut<'a> {
     /// Where they came from.
     pub from: Peer,
-    bytes: &'a mut [u8],
+    buffer: &'a mut Arc<Vec<u8>>,
+    length: usize,
     stride: usize,
 }
 
 impl<'a> TrainMut<'a> {
     /// Returns the datagrams in order, without empty ones.
-    pub fn datagrams(self) -> impl Iterator<Item = &'a mut [u8]> {
-        self.bytes.chunks_mut(self.stride)
+    pub fn datagrams(self) -> impl Iterator<Item = DatagramMut<'a>> {
+        let is_whole = self.length <= self.stride && self.length >= MIN_SHARED;
+        let (whole, parts) = if is_whole {
+            (Some(DatagramMut::Whole(self.buffer, self.length)), &mut [][..])
+        } else {
+            let bytes = Arc::get_mut(self.buffer).map_or(&mut [][..], |bytes| &mut bytes[..self.length]);
+            (None, bytes)
+        };
+        whole
+            .into_iter()
+            .chain(parts.chunks_mut(self.stride).map(DatagramMut::Part))
+    }
+}
+
+/// A received datagram.
+#[derive(Debug)]
+pub enum DatagramMut<'a> {
+    /// It shares its receive buffer with others, or leaves most of it empty.
+    Part(&'a mut [u8]),
+    /// It fills its receive buffer up to this length. The buffer may be kept.
+    Whole(&'a mut Arc<Vec<u8>>, usize),
+}
+
+impl DatagramMut<'_> {
+    /// Returns the bytes.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Part(bytes) => bytes,
+            Self::Whole(buffer, length) => &buffer[..*length],
+        }
+    }
+
+    /// Returns the bytes for changes; none if the buffer was kept already.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Part(bytes) => bytes,
+            Self::Whole(buffer, length) => {
+                Arc::get_mut(buffer).map_or(&mut [], |bytes| &mut bytes[..*length])
+            }
+        }
+    }
+
+    /// Returns the receive buffer, to keep it, if the datagram fills it.
+    #[must_use]
+    pub fn buffer(&self) -> Option<&Arc<Vec<u8>>> {
+        match self {
+            Self::Part(_) => None,
+            Self::Whole(buffer, _) => Some(buffer),
+        }
     }
 }
 

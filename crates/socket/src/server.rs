@@ -12,7 +12,7 @@ use transport::arq::{Admission, ArqConfig, Connection, Frame, Listener, StreamRa
 
 use crate::client::TICK;
 use crate::clock::Clock;
-use crate::datagrams::{Datagrams, Inbox, Peer};
+use crate::datagrams::{DatagramMut, Datagrams, Inbox, Peer};
 use crate::error::{Error, random};
 use crate::memory;
 use crate::outbox::Outbox;
@@ -222,8 +222,8 @@ impl<S: Service> ServerLoop<'_, S> {
             let from = train.from;
             // A train comes from one peer and mostly belongs to one connection: look it up once.
             let mut last: Option<(u32, usize)> = None;
-            for datagram in train.datagrams() {
-                let Some(connection) = wire::connection(datagram) else {
+            for mut datagram in train.datagrams() {
+                let Some(connection) = wire::connection(datagram.bytes()) else {
                     continue;
                 };
                 let slot = match last {
@@ -231,14 +231,14 @@ impl<S: Service> ServerLoop<'_, S> {
                     _ => self.by_key.get(&(from.address, connection)).copied(),
                 };
                 let Some(slot) = slot else {
-                    if !self.handle_moved(now, from, connection, datagram) {
-                        self.handle_stranger(now, from, datagram);
+                    if !self.handle_moved(now, from, connection, &mut datagram) {
+                        self.handle_stranger(now, from, datagram.bytes());
                     }
                     continue;
                 };
                 last = Some((connection, slot));
                 if let Some((_, session)) = &mut self.sessions.slots[slot]
-                    && session.handle_datagram(now, datagram)
+                    && session.handle_datagram(now, &mut datagram)
                 {
                     // What does not leave is lost, as at a router whose queue is full.
                     let _ = session.pump(now, &self.server.socket);
@@ -248,8 +248,15 @@ impl<S: Service> ServerLoop<'_, S> {
     }
 
     /// Handles a frame of a protected connection whose peer has a new address. Returns whether it was one.
-    fn handle_moved(&mut self, now: Instant, from: Peer, connection: u32, datagram: &mut [u8]) -> bool {
-        if Layout::of(datagram) != Some(Layout::PROTECTED) || Refusal::is_handshake(datagram) {
+    fn handle_moved(
+        &mut self,
+        now: Instant,
+        from: Peer,
+        connection: u32,
+        datagram: &mut DatagramMut<'_>,
+    ) -> bool {
+        let bytes = datagram.bytes();
+        if Layout::of(bytes) != Some(Layout::PROTECTED) || Refusal::is_handshake(bytes) {
             return false;
         }
         for (slot, place) in self.sessions.slots.iter_mut().enumerate() {

@@ -8,9 +8,9 @@ use transport::Machine;
 use transport::arq::frame::FrameType;
 use transport::arq::{Connection, Event, Frame, StreamRange};
 
-use crate::datagrams::{Datagrams, Peer};
+use crate::datagrams::{DatagramMut, Datagrams, Peer};
 use crate::outbox::Outbox;
-use crate::payload::ReceivedPayload;
+use crate::payload::{ReceivedPayload, SharedBytes};
 use crate::wire::Wire;
 
 /// What an application requests at the end of its turn.
@@ -39,11 +39,20 @@ pub trait Application {
     }
     /// Takes the next bytes of the incoming stream.
     fn receive(&mut self, bytes: &[u8]);
+    /// Takes the next bytes of the incoming stream, which fill a receive buffer, and may keep them without a copy.
+    fn receive_shared(&mut self, bytes: &SharedBytes) {
+        self.receive(bytes);
+    }
     /// The incoming stream has ended.
     fn peer_finished(&mut self) {}
     /// Observes the connection before each turn and after its end. Does nothing by default.
     fn observe(&mut self, now: Instant, connection: &Connection<ReceivedPayload>) {
         let _ = (now, connection);
+    }
+    /// Returns why the connection must be aborted, if that is known already. It explains an end by the peer, which has
+    /// often the same cause. Nothing by default.
+    fn failure(&self) -> Option<&str> {
+        None
     }
     /// Runs the application's turn. `unsent` bytes of the outgoing stream have not left yet.
     ///
@@ -181,8 +190,8 @@ impl<A: Application> Session<A> {
     }
 
     /// Handles a datagram of this connection. Returns whether it was valid; others are ignored.
-    pub fn handle_datagram(&mut self, now: Instant, datagram: &mut [u8]) -> bool {
-        match self.wire.decode(datagram) {
+    pub fn handle_datagram(&mut self, now: Instant, datagram: &mut DatagramMut<'_>) -> bool {
+        match self.wire.decode(datagram.bytes_mut()) {
             Some(frame) => {
                 self.handle_frame(now, frame, datagram);
                 true
@@ -193,7 +202,7 @@ impl<A: Application> Session<A> {
 
     /// Handles a datagram that names this connection, but comes from another address. An authentic and new one moves the
     /// connection to that address: the peer's address has changed. Returns whether it was valid.
-    pub fn handle_moved(&mut self, now: Instant, from: Peer, datagram: &mut [u8]) -> bool {
+    pub fn handle_moved(&mut self, now: Instant, from: Peer, datagram: &mut DatagramMut<'_>) -> bool {
         if !self.handle_datagram(now, datagram) {
             return false;
         }
@@ -206,30 +215,38 @@ impl<A: Application> Session<A> {
     }
 
     /// Handles a frame of this connection; its payload is a range of `datagram`.
-    fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &[u8]) {
+    fn handle_frame(&mut self, now: Instant, frame: Frame<Range<usize>>, datagram: &DatagramMut<'_>) {
         self.last_arrival = now;
         let may_read = frame.kind == FrameType::Data && !self.holds_payload && self.application.has_room();
         let sequence = frame.sequence;
         let frame = frame.map_payload(|range| {
-            if may_read && self.connection.accepts_whole(sequence, range.len() as u32) {
-                ReceivedPayload::Here(range)
-            } else {
-                ReceivedPayload::Kept(datagram[range].into())
+            let is_whole = self.connection.accepts_whole(sequence, range.len() as u32);
+            let shared = datagram
+                .buffer()
+                .filter(|_| is_whole)
+                .and_then(|buffer| SharedBytes::new(buffer, range.clone()));
+            match shared {
+                Some(shared) => ReceivedPayload::Shared(shared),
+                None if may_read && is_whole => ReceivedPayload::Here(range),
+                None => ReceivedPayload::Copied(datagram.bytes()[range].into()),
             }
         });
         self.connection.handle_frame(now, frame);
-        self.read(datagram);
+        self.read(datagram.bytes());
     }
 
     /// Passes payload to the application as far as it has room.
     fn read(&mut self, datagram: &[u8]) {
         while self.application.has_room() {
-            let Some(payload) = self.connection.read() else {
-                self.holds_payload = false;
-                self.handle_events();
-                return;
-            };
-            self.application.receive(payload.bytes(datagram));
+            match self.connection.read() {
+                Some(ReceivedPayload::Shared(bytes)) => self.application.receive_shared(&bytes),
+                Some(payload) => self.application.receive(payload.bytes(datagram)),
+                None => {
+                    self.holds_payload = false;
+                    self.handle_events();
+                    return;
+                }
+            }
         }
         self.holds_payload = true;
         self.handle_events();
@@ -240,7 +257,13 @@ impl<A: Application> Session<A> {
             match event {
                 Event::PeerFinished => self.peer_finished = true,
                 Event::Finished => self.end = self.end.take().or(Some(End::Finished)),
-                Event::Failed(error) => self.end = self.end.take().or(Some(End::Failed(error))),
+                Event::Failed(error) => {
+                    let reason = self
+                        .application
+                        .failure()
+                        .map(|reason| End::Abandoned(reason.to_owned()));
+                    self.end = self.end.take().or(reason).or(Some(End::Failed(error)));
+                }
                 Event::Connected | Event::Readable | Event::Closed => {}
             }
         }

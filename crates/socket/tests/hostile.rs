@@ -54,7 +54,7 @@ impl Application for Script {
 }
 
 /// Sends `script` to the receiver; returns its reply and the connection's error.
-fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error) {
+pub fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error) {
     let replies = Arc::new(std::sync::Mutex::new(Vec::new()));
     let script = Script {
         script,
@@ -77,7 +77,7 @@ fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Error)
 }
 
 /// The sender's greeting, and an announcement of as many files and bytes as possible.
-const START: &[u8] = b"longfat files 2\n\x0a\0\0\0\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
+const START: &[u8] = b"longfat files 3\n\x0a\0\0\0\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
 /// Length of the receiver's greeting.
 const GREETING: usize = 16;
 

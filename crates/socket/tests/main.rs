@@ -7,3 +7,4 @@ mod relay;
 mod security;
 mod transfer;
 mod untrusted;
+mod versions;

@@ -12,8 +12,11 @@ use super::claims::Claim;
 use super::message::{GREETING, MAX_OFFERS, Message, Offer, Parsed, Parser, printable};
 use super::name;
 use super::pace::Observation;
+use super::piece::Piece;
 use super::stream_buffer::StreamBuffer;
 use super::writer::{Command, Reply, Writer};
+use crate::datagrams::MIN_SHARED;
+use crate::payload::SharedBytes;
 use crate::session::{Application, Work};
 
 /// Most bytes passed to the writing thread at a time.
@@ -132,7 +135,7 @@ pub struct Incoming {
     /// Offers that wait for another connection to end or to respond.
     pub(super) contended: Vec<ContendedOffer>,
     /// The file whose contents are arriving, and the bytes not yet passed on.
-    current: Option<(u32, Vec<u8>)>,
+    current: Option<(u32, Piece)>,
     spare: Vec<Vec<u8>>,
     /// When bytes were last passed on.
     passed_on_at: Instant,
@@ -293,21 +296,20 @@ impl Incoming {
                 }
                 self.commands.push_back(Command::Begin(file, offset));
                 self.parser.expect_data(length);
-                let buffer = self.spare.pop().unwrap_or_default();
-                self.current = Some((file, buffer));
+                self.current = Some((file, Piece::default()));
             }
-            Message::End { file, hash } => {
+            Message::End { file, checksum } => {
                 match self.current.take() {
                     // The file was refused while its contents arrived, and now they are complete.
                     Some((current, _)) if current == file && self.find(file)?.refused => {
                         self.take_offer(file);
                         return Ok(());
                     }
-                    Some((current, buffer)) if current == file => self.pass_on(file, buffer),
+                    Some((current, piece)) if current == file => self.pass_on(file, piece),
                     _ => return Err("the sender ended a file that it did not start".to_owned()),
                 }
                 self.awaited += 1;
-                self.commands.push_back(Command::End(file, hash));
+                self.commands.push_back(Command::End(file, checksum));
             }
             Message::Withdraw { file, reason } => {
                 let name = self.find(file)?.offer.name.clone();
@@ -369,44 +371,94 @@ impl Incoming {
         self.out.push(message.encode());
     }
 
-    fn pass_on(&mut self, file: u32, buffer: Vec<u8>) {
+    fn pass_on(&mut self, file: u32, piece: Piece) {
         self.passed_on_at = self.now;
-        if buffer.is_empty() {
-            self.spare.push(buffer);
-        } else {
-            self.commands.push_back(Command::Write(file, buffer));
+        if !piece.is_empty() {
+            self.commands.push_back(Command::Write(file, piece));
         }
     }
 
     /// Passes on the bytes that wait for a full piece.
     fn pass_on_part(&mut self) {
-        if let Some((file, buffer)) = self.current.take() {
-            let next = self.spare.pop().unwrap_or_default();
-            self.pass_on(file, buffer);
-            self.current = Some((file, next));
+        if let Some((file, piece)) = self.current.take() {
+            self.pass_on(file, piece);
+            self.current = Some((file, Piece::default()));
         }
     }
 
-    fn take_data(&mut self, mut bytes: &[u8]) {
-        let Some((number, mut buffer)) = self.current.take() else {
+    /// Takes the next bytes of the current file; `shared` are the same bytes, if they may be kept.
+    fn take_data(&mut self, bytes: &[u8], shared: Option<SharedBytes>) {
+        let Some((number, piece)) = self.current.take() else {
             return;
         };
         if let Ok(file) = self.find(number) {
             file.done += bytes.len() as u64;
         }
+        let piece = match shared {
+            Some(shared) => self.append_shared(number, piece, shared),
+            None => self.append_copied(number, piece, bytes),
+        };
+        self.current = Some((number, piece));
+    }
+
+    fn append_shared(&mut self, number: u32, piece: Piece, bytes: SharedBytes) -> Piece {
+        let mut parts = match piece {
+            Piece::Shared(parts) => parts,
+            piece @ Piece::Copied(_) => {
+                self.pass_on(number, piece);
+                Vec::new()
+            }
+        };
+        parts.push(bytes);
+        if parts.len() < PIECE / MIN_SHARED {
+            return Piece::Shared(parts);
+        }
+        self.pass_on(number, Piece::Shared(parts));
+        Piece::Shared(Vec::new())
+    }
+
+    fn append_copied(&mut self, number: u32, piece: Piece, mut bytes: &[u8]) -> Piece {
+        let mut buffer = match piece {
+            Piece::Copied(buffer) => buffer,
+            piece @ Piece::Shared(_) => {
+                self.pass_on(number, piece);
+                Vec::new()
+            }
+        };
         while !bytes.is_empty() {
             if buffer.capacity() == 0 {
+                buffer = self.spare.pop().unwrap_or_default();
                 buffer.reserve_exact(PIECE);
             }
             let (head, rest) = bytes.split_at(bytes.len().min(PIECE - buffer.len()));
             buffer.extend_from_slice(head);
             bytes = rest;
             if buffer.len() == PIECE {
-                let next = self.spare.pop().unwrap_or_default();
-                self.pass_on(number, std::mem::replace(&mut buffer, next));
+                self.pass_on(number, Piece::Copied(std::mem::take(&mut buffer)));
             }
         }
-        self.current = Some((number, buffer));
+        Piece::Copied(buffer)
+    }
+
+    /// Parses the next bytes of the stream; `shared` are the same bytes, if they may be kept.
+    fn parse(&mut self, bytes: &[u8], shared: Option<&SharedBytes>) {
+        self.received += bytes.len() as u64;
+        self.progress_at = self.now;
+        let mut rest = bytes;
+        while self.failure.is_none() {
+            let result = match self.parser.next(&mut rest) {
+                Ok(None) => return,
+                Ok(Some(Parsed::Data(data))) => {
+                    let end = bytes.len() - rest.len();
+                    let shared = shared.and_then(|shared| shared.part(end - data.len()..end));
+                    self.take_data(data, shared);
+                    Ok(())
+                }
+                Ok(Some(Parsed::Message(message))) => self.handle(message),
+                Err(wrong) => Err(wrong.to_owned()),
+            };
+            self.failure = result.err();
+        }
     }
 
     fn handle_replies(&mut self) -> Result<(), String> {
@@ -506,21 +558,12 @@ impl Application for Incoming {
         self.commands.len() < MAX_WAITING || self.failure.is_some()
     }
 
-    fn receive(&mut self, mut bytes: &[u8]) {
-        self.received += bytes.len() as u64;
-        self.progress_at = self.now;
-        while self.failure.is_none() {
-            let result = match self.parser.next(&mut bytes) {
-                Ok(None) => return,
-                Ok(Some(Parsed::Data(data))) => {
-                    self.take_data(data);
-                    Ok(())
-                }
-                Ok(Some(Parsed::Message(message))) => self.handle(message),
-                Err(wrong) => Err(wrong.to_owned()),
-            };
-            self.failure = result.err();
-        }
+    fn receive(&mut self, bytes: &[u8]) {
+        self.parse(bytes, None);
+    }
+
+    fn receive_shared(&mut self, bytes: &SharedBytes) {
+        self.parse(bytes, Some(bytes));
     }
 
     fn peer_finished(&mut self) {
@@ -530,6 +573,10 @@ impl Application for Incoming {
         }
     }
 
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
     fn work(&mut self, now: Instant, _: u64) -> Result<Work, String> {
         self.now = now;
         let asks = matches!(self.consent, Consent::Requested(since) if now - since < ANSWER);
@@ -537,7 +584,8 @@ impl Application for Incoming {
             self.progress_at = now;
         }
         self.handle_replies()?;
-        if let Some(failure) = &self.failure {
+        // The greeting leaves first: it explains the failure to a sender of another version.
+        if let Some(failure) = self.failure.as_ref().filter(|_| self.reported > 0) {
             return Err(failure.clone());
         }
         if now.saturating_since(self.passed_on_at) >= MAX_HOLD && self.commands.is_empty() {

@@ -16,8 +16,10 @@
 //! Farewell                          →      (no more offers)
 //! ```
 
-/// First bytes of each stream: protocol and version.
-pub const GREETING: [u8; 16] = *b"longfat files 2\n";
+/// First bytes of each stream: protocol and version. A change of the messages or of [`MAX_OFFERS`] needs a new version.
+pub const GREETING: [u8; 16] = *b"longfat files 3\n";
+/// The part of the greeting that all versions share.
+const PROTOCOL: &[u8] = b"longfat files ";
 /// The longest body of a message.
 pub const MAX_BODY: usize = 4096;
 /// Bytes before the body.
@@ -64,8 +66,8 @@ pub enum Message {
     End {
         /// The file.
         file: u32,
-        /// The BLAKE3 hash of the whole file; all zero in a protected connection, whose packets are authenticated.
-        hash: [u8; 32],
+        /// The checksum of the bytes from the offset on; 0 in a protected connection, whose packets are authenticated.
+        checksum: u128,
     },
     /// The sender cannot send the file, or has sent invalid contents.
     Withdraw {
@@ -171,9 +173,9 @@ impl Message {
                 out.extend(offset.to_be_bytes());
                 BEGIN
             }
-            Self::End { file, hash } => {
+            Self::End { file, checksum } => {
                 out.extend(file.to_be_bytes());
-                out.extend(hash);
+                out.extend(checksum.to_be_bytes());
                 END
             }
             Self::Withdraw { file, reason } => {
@@ -229,7 +231,7 @@ impl Message {
             },
             END => Self::End {
                 file: rest.number()?,
-                hash: rest.take()?,
+                checksum: u128::from_be_bytes(rest.take()?),
             },
             WITHDRAW => Self::Withdraw {
                 file: rest.number()?,
@@ -334,7 +336,12 @@ impl Parser {
                 return Ok(None);
             }
             if self.partial != GREETING {
-                return Err("the peer does not transfer files, or has a different version");
+                return Err(match self.partial.starts_with(PROTOCOL) {
+                    true => {
+                        "the peer uses another version of the transfer protocol: install the same longfat at both ends"
+                    }
+                    false => "the peer does not transfer files with longfat",
+                });
             }
             self.greeted = true;
             self.partial.clear();
@@ -385,7 +392,7 @@ mod tests {
             }),
             (file, long, hash).prop_map(|(file, offset, hash)| Message::Have { file, offset, hash }),
             file.prop_map(|file| Message::Differs { file }),
-            (file, hash).prop_map(|(file, hash)| Message::End { file, hash }),
+            (file, any::<u128>()).prop_map(|(file, checksum)| Message::End { file, checksum }),
             (file, text).prop_map(|(file, reason)| Message::Withdraw { file, reason }),
             (file, any::<bool>(), text).prop_map(|(file, already, name)| Message::Stored {
                 file,
@@ -443,8 +450,13 @@ mod tests {
     }
 
     #[test]
-    fn detects_another_protocol() {
-        let mut bytes = &b"GET / HTTP/1.1\r\nHost: x"[..];
-        assert!(Parser::default().next(&mut bytes).is_err());
+    fn detects_other_protocols_and_versions() {
+        for (greeting, error) in [
+            (&b"GET / HTTP/1.1\r\nHost: x"[..], "does not transfer files"),
+            (b"longfat files 2\n", "another version"),
+        ] {
+            let failure = Parser::default().next(&mut &*greeting).unwrap_err();
+            assert!(failure.contains(error), "{failure}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod approvals;
 mod batch;
 mod budget;
+mod checksum;
 mod claims;
 mod connections;
 mod directory;
@@ -13,6 +14,7 @@ mod name;
 mod one_time;
 mod outgoing;
 mod pace;
+mod piece;
 mod prefix;
 mod reader;
 mod receive;

@@ -255,9 +255,9 @@ impl Outgoing {
                 self.send_message(Message::Begin { file, offset });
             }
             Reply::Checked(file, _, false) => self.send_message(Message::Differs { file }),
-            Reply::Ended(file, hash) => {
+            Reply::Ended(file, checksum) => {
                 self.streaming = None;
-                self.deferred.push_front(Message::End { file, hash });
+                self.deferred.push_front(Message::End { file, checksum });
             }
             Reply::Changed(file, reason) => {
                 self.streaming = None;
@@ -303,6 +303,10 @@ impl Application for Outgoing {
 
     fn peer_finished(&mut self) {
         self.peer_finished = true;
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
     fn work(&mut self, _: Instant, unsent: u64) -> Result<Work, String> {

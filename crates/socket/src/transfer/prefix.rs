@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Bytes read at a time; cancellation is checked between pieces.
 const PIECE: usize = 1 << 20;
 
-/// Returns the BLAKE3 state after the first `length` bytes of `file`, and leaves the file positioned behind them.
+/// Returns the BLAKE3 hash of the first `length` bytes of `file`, and leaves the file positioned behind them.
 ///
 /// # Errors
 /// Errors of reading, `UnexpectedEof` for a shorter file, `Interrupted` once `cancelled` is set.
-pub fn hash(file: &mut File, length: u64, cancelled: &AtomicBool) -> io::Result<blake3::Hasher> {
+pub fn hash(file: &mut File, length: u64, cancelled: &AtomicBool) -> io::Result<[u8; 32]> {
     file.seek(SeekFrom::Start(0))?;
     let mut hasher = blake3::Hasher::new();
     let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
@@ -25,5 +25,5 @@ pub fn hash(file: &mut File, length: u64, cancelled: &AtomicBool) -> io::Result<
         hasher.update(&piece[..part]);
         left -= part as u64;
     }
-    Ok(hasher)
+    Ok(hasher.finalize().into())
 }

@@ -1,4 +1,4 @@
-//! The thread that reads and hashes the files of a sending connection. The connection never waits for a disk, and
+//! The thread that reads the files of a sending connection. The connection never waits for a disk, and
 //! retransmissions carry the same bytes.
 
 use std::collections::HashMap;
@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::SystemTime;
 
+use super::checksum::Checksum;
 use super::directory::{is_executable, plain};
 use super::prefix;
 
@@ -77,8 +78,8 @@ pub enum Reply {
     Checked(u32, u64, bool),
     /// The next bytes of the streamed file.
     Piece(Vec<u8>),
-    /// End of the file; its hash.
-    Ended(u32, [u8; 32]),
+    /// End of the file; the checksum of its pieces.
+    Ended(u32, u128),
     /// The file was sent completely but changed meanwhile.
     Changed(u32, String),
     /// The file cannot be opened.
@@ -101,18 +102,19 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Starts a thread that reads `sources`. `hashes` is whether it also hashes what it sends.
+    /// Starts a thread that reads `sources`. `checks` is whether it computes checksums of
+    /// what it sends.
     ///
     /// # Errors
     /// The system's, if no thread can be started.
-    pub fn start(sources: Vec<Source>, hashes: bool) -> io::Result<Self> {
+    pub fn start(sources: Vec<Source>, checks: bool) -> io::Result<Self> {
         let (commands, inbox) = channel();
         let (outbox, replies) = sync_channel(AHEAD);
         let (spare, returned) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut work = Disk {
             sources,
-            hashes,
+            checks,
             open: HashMap::new(),
             outbox,
             returned,
@@ -138,8 +140,8 @@ impl FileReader {
 
 struct Disk {
     sources: Vec<Source>,
-    hashes: bool,
-    open: HashMap<u32, (File, blake3::Hasher, u64)>,
+    checks: bool,
+    open: HashMap<u32, (File, u64)>,
     outbox: SyncSender<Reply>,
     returned: Receiver<Vec<u8>>,
     cancelled: Arc<AtomicBool>,
@@ -156,7 +158,7 @@ impl Disk {
                 Err(error) => Reply::Unreadable(number, plain(&error)),
             },
             Command::Stream(number) => match self.stream(number)? {
-                Ok(Some(hash)) => Reply::Ended(number, hash),
+                Ok(Some(checksum)) => Reply::Ended(number, checksum),
                 Ok(None) => Reply::Changed(number, CHANGED.to_owned()),
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     Reply::Broken(number, "it became shorter while it was sent".to_owned())
@@ -170,7 +172,7 @@ impl Disk {
     fn check(&mut self, number: u32, length: u64, hash: [u8; 32]) -> io::Result<bool> {
         let source = &self.sources[number as usize];
         let mut file = match self.open.remove(&number) {
-            Some((file, ..)) => file,
+            Some((file, _)) => file,
             None => File::open(&source.path)?,
         };
         if !source.is_unchanged(&file)? {
@@ -179,18 +181,18 @@ impl Disk {
         if length > source.size {
             return Ok(false);
         }
-        let hasher = prefix::hash(&mut file, length, &self.cancelled)?;
-        let same = <[u8; 32]>::from(hasher.finalize()) == hash;
-        self.open.insert(number, (file, hasher, length));
+        let same = prefix::hash(&mut file, length, &self.cancelled)? == hash;
+        self.open.insert(number, (file, length));
         Ok(same)
     }
 
-    /// Sends the rest of a file; returns its hash, or `None` if the file changed meanwhile.
-    fn stream(&mut self, number: u32) -> Option<io::Result<Option<[u8; 32]>>> {
+    /// Sends the rest of a file; returns its checksum, or `None` if the file changed meanwhile.
+    fn stream(&mut self, number: u32) -> Option<io::Result<Option<u128>>> {
         let size = self.sources[number as usize].size;
-        let Some((mut file, mut hasher, mut at)) = self.open.remove(&number) else {
+        let Some((mut file, mut at)) = self.open.remove(&number) else {
             return Some(Err(io::Error::other("it was not checked")));
         };
+        let mut checksum = Checksum::new(self.checks);
         while at < size {
             let length = PIECE.min(usize::try_from(size - at).unwrap_or(PIECE));
             let mut piece = self.returned.try_recv().unwrap_or_default();
@@ -198,15 +200,12 @@ impl Disk {
             if let Err(error) = file.read_exact(&mut piece) {
                 return Some(Err(error));
             }
-            if self.hashes {
-                hasher.update(&piece);
-            }
+            checksum.update(&piece);
             at += length as u64;
             self.outbox.send(Reply::Piece(piece)).ok()?;
         }
         Some(match self.sources[number as usize].is_unchanged(&file) {
-            Ok(true) if self.hashes => Ok(Some(hasher.finalize().into())),
-            Ok(true) => Ok(Some([0; 32])),
+            Ok(true) => Ok(Some(checksum.value())),
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         })

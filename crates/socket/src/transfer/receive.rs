@@ -168,7 +168,7 @@ pub fn receive(
             directory: Arc::new(directory),
             budget: Budget::new(options.max_bytes),
             executables: options.executables,
-            hashes: !options.protection.is_secure(),
+            checks: !options.protection.is_secure(),
         },
         claims: Claims::default(),
         rules: OfferRules {

@@ -1,18 +1,20 @@
-//! The thread that does a receiving connection's disk work: it finds, hashes, writes and renames files. The connection
+//! The thread that does a receiving connection's disk work: it finds, checks, writes and renames files. The connection
 //! never waits for a disk.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use super::budget::{Budget, Reservation};
+use super::checksum::Checksum;
 use super::claims::Claim;
 use super::directory::{Directory, Partial, make_executable, plain};
 use super::message::Offer;
+use super::piece::Piece;
 use super::{name, prefix};
 
 /// Commands that may wait for the thread.
@@ -32,9 +34,9 @@ pub enum Command {
     /// Bytes from this offset on follow.
     Begin(u32, u64),
     /// The next bytes.
-    Write(u32, Vec<u8>),
-    /// The file is complete and has this hash.
-    End(u32, [u8; 32]),
+    Write(u32, Piece),
+    /// The file is complete. This is the checksum of its bytes from the offset on.
+    End(u32, u128),
     /// The file will not be completed.
     Withdraw(u32),
 }
@@ -107,8 +109,8 @@ pub struct Store {
     pub budget: Budget,
     /// Whether files may become executable.
     pub executables: bool,
-    /// Whether senders hash whole files: where their packets are not authenticated.
-    pub hashes: bool,
+    /// Whether senders send checksums of contents: where their packets are not authenticated.
+    pub checks: bool,
 }
 
 struct Disk {
@@ -129,15 +131,16 @@ struct Incoming {
 
 enum LocalCopy {
     Nothing,
-    /// A complete file with this name and hash.
-    Existing(String, [u8; 32]),
+    /// A complete file with this name.
+    Existing(String),
     Partial(Box<PartialFile>),
 }
 
 struct PartialFile {
     name: String,
     file: File,
-    hasher: blake3::Hasher,
+    /// The checksum of the bytes of this transfer.
+    checksum: Checksum,
     length: u64,
     /// Offset of the first byte of this transfer; `None` before that byte.
     started_at: Option<u64>,
@@ -181,10 +184,11 @@ impl Disk {
             }
             Command::Differs(number) => (number, self.try_next(number)),
             Command::Begin(number, offset) => (number, self.begin(number, offset)),
-            Command::Write(number, mut bytes) => {
-                let result = self.write(number, &bytes);
-                bytes.clear();
-                let _ = self.outbox.send(Reply::Spare(bytes));
+            Command::Write(number, piece) => {
+                let result = self.write(number, &piece);
+                if let Some(spare) = piece.into_spare() {
+                    let _ = self.outbox.send(Reply::Spare(spare));
+                }
                 (number, result)
             }
             Command::End(number, hash) => (number, self.end(number, hash)),
@@ -258,19 +262,19 @@ impl Disk {
                 continue;
             };
             let size = self.incoming(number)?.offer.size;
-            if let Ok(hasher) = prefix::hash(&mut file, size, &self.cancelled) {
-                let hash = hasher.finalize().into();
-                self.incoming(number)?.local = LocalCopy::Existing(name, hash);
+            if let Ok(hash) = prefix::hash(&mut file, size, &self.cancelled) {
+                self.incoming(number)?.local = LocalCopy::Existing(name);
                 return Ok(Some(Reply::Have(number, size, hash)));
             }
         }
-        let partial = self.open_partial(number)?;
-        let reply = Reply::Have(number, partial.length, partial.hasher.finalize().into());
+        let (partial, hash) = self.open_partial(number)?;
+        let reply = Reply::Have(number, partial.length, hash);
         self.incoming(number)?.local = LocalCopy::Partial(Box::new(partial));
         Ok(Some(reply))
     }
 
-    fn open_partial(&mut self, number: u32) -> Result<PartialFile, Refusal> {
+    /// Opens the file of an interrupted transfer, or a new one. Returns it with the hash of what is present.
+    fn open_partial(&mut self, number: u32) -> Result<(PartialFile, [u8; 32]), Refusal> {
         let offer = self.incoming(number)?.offer.clone();
         for slot in 0..MAX_SLOTS {
             let name = name::partial(&offer.name, slot);
@@ -285,7 +289,7 @@ impl Disk {
                 length = 0;
             }
             file.set_len(length).map_err(failed)?;
-            let hasher = prefix::hash(&mut file, length, &self.cancelled).map_err(failed)?;
+            let hash = prefix::hash(&mut file, length, &self.cancelled).map_err(failed)?;
             let reserved = match self.reserve(offer.size - length) {
                 Ok(reserved) => reserved,
                 Err(reason) => {
@@ -295,14 +299,15 @@ impl Disk {
                     return Err(reason);
                 }
             };
-            return Ok(PartialFile {
+            let partial = PartialFile {
                 name,
                 file,
-                hasher,
+                checksum: Checksum::new(self.store.checks),
                 length,
                 started_at: None,
                 reserved,
-            });
+            };
+            return Ok((partial, hash));
         }
         Err(format!("{MAX_SLOTS} transfers of this name are unfinished"))
     }
@@ -323,7 +328,6 @@ impl Disk {
             }
             LocalCopy::Partial(partial) if partial.length > 0 && partial.started_at.is_none() => {
                 partial.length = 0;
-                partial.hasher.reset();
                 let size = incoming.offer.size;
                 if let Err(error) = partial.file.set_len(0) {
                     let name = partial.name.clone();
@@ -356,7 +360,7 @@ impl Disk {
         }
     }
 
-    fn write(&mut self, number: u32, bytes: &[u8]) -> Result<Option<Reply>, Refusal> {
+    fn write(&mut self, number: u32, piece: &Piece) -> Result<Option<Reply>, Refusal> {
         let Some(Incoming {
             local: LocalCopy::Partial(partial),
             ..
@@ -364,13 +368,14 @@ impl Disk {
         else {
             return Ok(None);
         };
-        if self.store.hashes {
-            partial.hasher.update(bytes);
+        for bytes in piece.parts() {
+            partial.checksum.update(bytes);
         }
-        partial.length += bytes.len() as u64;
-        match partial.file.write_all(bytes) {
+        let length = piece.len() as u64;
+        partial.length += length;
+        match piece.write_to(&mut partial.file) {
             Ok(()) => {
-                partial.reserved.used(bytes.len() as u64);
+                partial.reserved.used(length);
                 Ok(None)
             }
             Err(error) => {
@@ -381,17 +386,14 @@ impl Disk {
         }
     }
 
-    fn end(&mut self, number: u32, hash: [u8; 32]) -> Result<Option<Reply>, Refusal> {
+    fn end(&mut self, number: u32, checksum: u128) -> Result<Option<Reply>, Refusal> {
         let Some(incoming) = self.files.get_mut(&number) else {
             return Ok(None);
         };
         let offer = incoming.offer.clone();
         let partial = match &mut incoming.local {
             LocalCopy::Nothing => return Err("the sender ended a file that it did not start".to_owned()),
-            LocalCopy::Existing(name, existing) => {
-                if self.store.hashes && *existing != hash {
-                    return Err("the file changed while it was compared".to_owned());
-                }
+            LocalCopy::Existing(name) => {
                 let reply = Reply::Stored(number, true, name.clone());
                 self.files.remove(&number);
                 return Ok(Some(reply));
@@ -399,10 +401,11 @@ impl Disk {
             LocalCopy::Partial(partial) => partial,
         };
         let name = partial.name.clone();
-        let matches = !self.store.hashes || <[u8; 32]>::from(partial.hasher.finalize()) == hash;
-        if partial.length != offer.size || !matches {
+        if partial.length != offer.size || partial.checksum.value() != checksum {
             let _ = self.store.directory.remove(&name);
-            return Err("the received contents do not match the file's hash; they were discarded".to_owned());
+            return Err(
+                "the received contents do not match the file's checksum; they were discarded".to_owned(),
+            );
         }
         match complete(&self.store, &offer, partial) {
             Ok(stored) => {
