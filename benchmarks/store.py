@@ -35,7 +35,8 @@ class Constant(ThreadedExecutor):
 
     def run_all(self, trials):
         metrics = {{name: self.noise.lognormal(0, 0.1, len(trials)) for name in {metrics}}}
-        return Records([None] * len(trials), metrics, np.zeros(len(trials), np.uint32), [], 1e-6 * len(trials))
+        count = len(trials)
+        return Records([None] * count, metrics, np.zeros(count, np.uint32), [], 1e-6 * count)
 
 runner.executor_of = lambda world, jobs: Constant()
 study = load_study({{
@@ -69,7 +70,8 @@ def main() -> None:
     measured = (
         "import resource, time; started = time.monotonic()\n{}\n"
         "usage = resource.getrusage(resource.RUSAGE_SELF)\n"
-        "print(f'{{time.monotonic() - started:.2f}} s, {{usage.ru_utime + usage.ru_stime:.2f}} s of CPU time, '"
+        "cpu = usage.ru_utime + usage.ru_stime\n"
+        "print(f'{{time.monotonic() - started:.2f}} s, {{cpu:.2f}} s of CPU time, '"
         "f'{{usage.ru_maxrss / 1024:.0f}} MiB')"
     )
     with tempfile.TemporaryDirectory() as temporary:
