@@ -13,7 +13,7 @@ from longfat.study.sweep import cells
 from longfat.study.work import work
 
 SCRIPT = Path(__file__).parent / "records.mjs"
-MOST_PACKETS = 20_000
+MOST_PACKETS = 8_000
 """Limit of the trials of this test; a larger trial takes long in a test build."""
 
 
