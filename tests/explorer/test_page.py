@@ -219,7 +219,9 @@ def test_starts_paused_with_reduced_motion(explorer: Explorer) -> None:
 
 
 def test_exports_run(explorer: Explorer, tmp_path: Path) -> None:
-    page = explorer.start(worlds=["reno", "go-back-n"], rate="1Mbit/s", loss="1%", flows=2, discipline="codel")
+    page = explorer.start(
+        worlds=["reno", "go-back-n"], rate="1Mbit/s", loss="1%", flows=2, discipline="codel"
+    )
     page.evaluate("URL.createObjectURL = blob => (blob.text().then(t => (window.saved = t)), 'about:blank')")
     page.evaluate("HTMLAnchorElement.prototype.click = () => {}")
     click(page, "toml")
