@@ -417,7 +417,8 @@ fn an_observer_reads_headers_only() {
     let middle = Middle::start(receiver.address, observe(), observe());
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("secret-name.txt");
-    fs::write(&path, "confidential contents ".repeat(1000)).unwrap();
+    // Enough for many datagrams, of each of which the first packet is read below.
+    fs::write(&path, "confidential contents ".repeat(100_000)).unwrap();
     send(middle.address, path, protection()).unwrap();
     middle.stop();
     receiver.stop();
