@@ -113,7 +113,7 @@ def pages(action: str | None = None) -> list[Any]:
     found = []
     for page in ALL_PAGES:
         marks = [mark.partition(": ")[0] for mark, kind, _ in blocks(page) if kind in RUNNABLE]
-        wanted = action in marks if action else set(marks) - {"skip", "minutes"}
+        wanted = action in marks if action else set(marks) - {"skip", "minutes", "file", "append"}
         if wanted and not page.startswith(COVERED):
             found.append(pytest.param(page, marks=[MACHINE] if page in NETWORKS else []))
     return found

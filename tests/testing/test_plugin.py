@@ -9,6 +9,7 @@ import pytest
 
 from longfat import Path as LinkPath
 from longfat.testing import assert_at_least, assert_at_most, assert_claim, emulation
+from tests import requirements
 from tests.docs.test_commands import blocks
 
 pytest_plugins = ["pytester"]
@@ -46,7 +47,7 @@ def test_a_machine_without_namespaces_skips_with_the_reason(pytester: pytest.Pyt
 
 def test_a_failing_client_fails_with_its_output(pytester: pytest.Pytester) -> None:
     if (lacking := emulation.missing()) is not None:
-        pytest.skip(lacking)
+        requirements.skip("netns", lacking)
     pytester.makepyfile(
         "def test_it(longfat_emulation):\n"
         "    longfat_emulation({'delay': '1ms'}, ['sh', '-c', 'echo went wrong; exit 3'])\n"
