@@ -37,3 +37,8 @@ def skip(requirement: str, reason: str) -> NoReturn:
     if requirement in required():
         pytest.fail(f"{REQUIRED} has {requirement}, but: {reason}", pytrace=False)
     pytest.skip(f"{requirement}: {reason}")
+
+
+def skip_unbuilt(reason: str) -> NoReturn:
+    """Skips a test of something that a command of its own builds, such as `make explorer`."""
+    pytest.skip(f"not built: {reason}")

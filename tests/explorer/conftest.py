@@ -24,12 +24,12 @@ def folder() -> Path:
     """The folder that `make explorer` built from the present sources, with WebAssembly."""
     simulator = BUILT / "simulator.js"
     if not simulator.is_file():
-        requirements.skip("programs", "the explorer is not built: make explorer builds it")
+        requirements.skip_unbuilt("the explorer is not built: make explorer builds it")
     newest = max(file.stat().st_mtime for pattern in SOURCES for file in ROOT.glob(pattern))
     if newest > simulator.stat().st_mtime:
-        requirements.skip("programs", "the explorer is older than its sources: make explorer builds it")
+        requirements.skip_unbuilt("the explorer is older than its sources: make explorer builds it")
     if b"LONGFAT_SIMULATOR" not in simulator.read_bytes()[:64]:
-        requirements.skip("programs", "the explorer is built without WebAssembly")
+        requirements.skip_unbuilt("the explorer is built without WebAssembly")
     return BUILT
 
 
@@ -38,5 +38,5 @@ def node() -> str:
     """The path of node."""
     found = shutil.which("node")
     if found is None:
-        requirements.skip("programs", "no node")
+        requirements.skip_unbuilt("no node")
     return found
