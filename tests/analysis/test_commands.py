@@ -74,8 +74,8 @@ def test_traces_of_several_protocols(cli: Cli, study_file: Path, tmp_path: Path)
         cli("trace", study_file, *both, "--out", name)
         assert (tmp_path / name).read_bytes()[:4].lower() == MAGIC[name[2:]][:4].lower()
     charts = cli("trace", study_file, *both, "--chart", "window").stdout
-    assert "sender (Go-Back-N (gbn))" in charts
-    assert "sender (Selective repeat (sr))" in charts
+    assert "sender (Go-Back-N, gbn)" in charts
+    assert "sender (Selective repeat, sr)" in charts
     refused = cli("trace", study_file, *both, "--pcapng", "x.pcapng", ok=False)
     assert "--pcapng: takes one --protocol only" in refused.stderr
 

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_a_file_is_sent_through_a_relay(tmp_path: Path) -> None:
     file = tmp_path / "file.bin"
-    file.write_bytes(bytes(range(256)) * 400)
+    file.write_bytes(bytes(range(256)) * 8000)
     with (
         lf.receive(tmp_path / "in", listen="127.0.0.1:0") as receiver,
         lf.relay(lf.Path(delay="5ms", loss="1%"), receiver.address, seed=3) as relay,

@@ -69,7 +69,7 @@ def test_links_and_anchors_exist(site: Path) -> None:
 def test_lessons_link_to_their_scene_if_the_explorer_is_built(site: Path) -> None:
     simulator = ROOT / "target" / "explorer" / "simulator.js"
     if not simulator.is_file() or b"LONGFAT_SIMULATOR" not in simulator.read_bytes()[:64]:
-        requirements.skip("programs", "the explorer is not built: make explorer builds it")
+        requirements.skip_unbuilt("the explorer is not built: make explorer builds it")
     pages = site_pages.read(site)
     for number in range(1, 9):
         (lesson,) = (file for file in pages if file.match(f"learn/{number}-*.html"))

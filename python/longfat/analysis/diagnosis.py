@@ -70,7 +70,7 @@ def round_trips(size: float) -> float:
     """Returns the round trips of a handshake and a slow start that sends `size` bytes, at least one each.
 
     >>> round_trips(14_480), round(round_trips(1e6), 1)
-    (2.0, 7.2)
+    (2.0, 7.1)
     """
     return 1 + max(1.0, slow_start.rounds(math.ceil(size / PAYLOAD)))
 
