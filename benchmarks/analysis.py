@@ -2,8 +2,8 @@
 
     python benchmarks/analysis.py [--trials 2000] [--cells 50]
 
-Simulates one trial of each cell, then fills the store with the requested number of records, each the
-simulated one with noise. Each step runs in its own process; its CPU time includes imports.
+Simulates one trial of each cell, then fills the store with copies of its record with noise. Each step runs in
+its own process; its CPU time includes imports.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def study(cell_count: int, trials: int) -> Study:
     )
 
 
-def fill(folder: Path, asked: Study) -> int:
+def fill(folder: Path, study: Study) -> int:
     """Writes the run's records; returns their number."""
-    planned = cells(asked)
+    planned = cells(study)
     noise = np.random.default_rng(1)
-    trials = list(plan(planned, [asked.repeats] * len(planned), asked.seed, _native.version()))
+    trials = list(plan(planned, [study.repeats] * len(planned), study.seed, _native.version()))
     once: dict[int, dict[str, float]] = {}
-    with open_store(folder, asked.name, _native.version(), fresh=True) as store:
-        store.describe(asked, {}, quick=False)
+    with open_store(folder, study.name, _native.version(), fresh=True) as store:
+        store.describe(study, {}, quick=False)
         for number, (index, trial) in enumerate(trials):
             if index not in once:
                 once[index] = record_from_json(_native.simulate(trial.spec_json)).metrics or {}
@@ -95,10 +95,10 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=2000, help="Trials of each cell.")
     parser.add_argument("--cells", type=int, default=50, help="Cells, a multiple of 5.")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "run"
-        print(f"{fill(folder, study(asked.cells, asked.trials))} trials in {asked.cells} cells")
+        print(f"{fill(folder, study(options.cells, options.trials))} trials in {options.cells} cells")
         for name, command in STEPS.items():
             print(f"{name}: {cpu(command.format(folder=folder)):.2f} s of CPU time", flush=True)
 

@@ -50,7 +50,7 @@ def study(size: str, repeats: int) -> Study:
 
 
 def processor_seconds() -> float:
-    """Returns the processor time of this process, which has the scheduler, and of its workers."""
+    """Returns the processor time of this process, which runs the scheduler, and of its workers."""
     total = 0.0
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         times = process.cpu_times()
@@ -78,7 +78,7 @@ def on_cluster(machines: Machines, one: Study) -> tuple[float, float]:
 
 
 def overhead() -> None:
-    """Prints the processor time that a further trial costs above its simulation."""
+    """Prints the processor time per trial beyond its simulation."""
     with open_machines("dask", Target(), 1) as machines:
         on_cluster(machines, study("1kB", 50))
         for size, counts in SIZES.items():
@@ -94,7 +94,7 @@ def overhead() -> None:
 
 
 def scaling() -> None:
-    """Prints how much faster two workers are, by the clock."""
+    """Prints the speedup of two workers over one in wall time."""
     durations = []
     for jobs in (1, 2):
         with open_machines("dask", Target(), jobs) as machines:
@@ -105,7 +105,7 @@ def scaling() -> None:
 
 
 def tasks() -> None:
-    """Prints the tasks per second of one client and scheduler with 1,000 threads that do nothing."""
+    """Prints the tasks per second of one client and scheduler with 1,000 idle threads."""
     from distributed import LocalCluster
 
     make: Any = LocalCluster
@@ -127,10 +127,10 @@ def tasks() -> None:
 
 
 class _NoStore:
-    """Drops all records."""
+    """A store that drops all records."""
 
     def add(self, trials: object, records: object) -> None:
-        """Drops records."""
+        """Drops the records."""
 
     def flush_if_due(self) -> None:
         """Writes nothing."""
@@ -139,7 +139,7 @@ class _NoStore:
 
 
 def memory() -> None:
-    """Prints the memory of client, scheduler and workers after runs of trials that do nothing."""
+    """Prints the memory of this process, with client, scheduler and workers, after runs of empty trials."""
     from distributed import LocalCluster
 
     def nothing(trials: Any) -> Records:

@@ -1,7 +1,7 @@
 """CPU time of ns-3 and longfat on the same network, if ns-3's wheel is installed (`pip install ns3`).
 
-Scenario A of docs/performance.md: ten bulk flows over a dumbbell with a bottleneck of 100 Mbit/s. Each run
-is a process of its own; the two simulators alternate.
+Scenario A of docs/performance.md: ten bulk flows over a dumbbell with a bottleneck of 100 Mbit/s. Each run is
+a separate process; the two simulators alternate.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def main() -> None:
         print(f"result {used} {goodput}")
         return
     if importlib.util.find_spec("ns") is None:
-        print("ns-3 is not installed here: pip install ns3")
+        print("ns-3 is not installed: pip install ns3")
         return
     results: dict[str, list[tuple[float, float]]] = {"ns-3": [], "longfat": []}
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Instructions of whole simulations, compared with the reviewed table `instructions.csv`.
+"""Instruction counts of simulations, compared with the reviewed table `instructions.csv`.
 
 Needs Valgrind and the runner of the benchmark crate (`make bench-instructions` installs it). Exits with 1
 if a count rose by more than the tolerance; `--update` writes the table.
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 TABLE = Path(__file__).with_suffix(".csv")
-# Layout changes by the compiler move counts by a few parts in a thousand.
+# The compiler's layout changes counts by a few tenths of a percent.
 TOLERANCE = 0.01
 COMMAND = (
     "cargo",
@@ -28,7 +28,7 @@ COMMAND = (
 
 
 def measure() -> dict[str, int]:
-    """Returns the instructions of each scenario."""
+    """Returns the instruction count of each scenario."""
     done = subprocess.run(COMMAND, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"instructions.py: {done.stderr.strip().splitlines()[-1]}")

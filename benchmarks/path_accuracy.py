@@ -1,8 +1,8 @@
-"""How near `longfat path` comes to the truth: random emulated paths, without and with other traffic.
+"""Accuracy of `longfat path` on random emulated paths, without and with other traffic.
 
-Prints the errors of latency and bandwidth of every link against what the links were built with, which share
-is within what is asked for (latency 2 % or 50 us; bandwidth 5 % up to 20 Mbit/s, 10 % above), how often
-intervals hold the truth, and how well the model predicts round trips of sizes it was not measured with.
+Prints the errors of the latency and bandwidth of each link, the share within the target (latency 2 % or 50
+us; bandwidth 5 % up to 20 Mbit/s, 10 % above), the share of intervals that cover the true value, and the
+error of round trips that the model predicts for packet sizes that were not measured.
 
 Usage: python benchmarks/path_accuracy.py [--paths 4] [--hops 8] [--load 0.2] [--seed 1] [--window 4] [--json]
 """
@@ -26,17 +26,17 @@ from longfat.analysis.theory.latency import echo
 from longfat.api.hops import read
 from longfat.measurement.path_document import hops
 
-OTHER_SIZES = "250,450,850,1250"
+UNMEASURED_SIZES = "250,450,850,1250"
 SCOUT = 36
-"""What the search for routers is done with."""
-LEAST_MBIT, MOST_MBIT, LEAST_MS, MOST_MS = 5.0, 100.0, 1.0, 10.0
+"""Size in bytes of the packets that search for routers."""
+MIN_MBIT, MAX_MBIT, MIN_MS, MAX_MS = 5.0, 100.0, 1.0, 10.0
 SLOW_BPS = 20e6
 DATAGRAM = 972
 LOAD_S = 600
 
 
 def study(rates: list[float], delays: list[float]) -> str:
-    """A chain of links between a and b, with hosts x and y at its first and last router for other traffic."""
+    """Returns a chain of links from a to b, with hosts x and y at its end routers for other traffic."""
     routers = [f"r{number}" for number in range(1, len(rates))]
     nodes = ["a", *routers, "b"]
     links = [
@@ -67,7 +67,7 @@ def study(rates: list[float], delays: list[float]) -> str:
 
 
 def send_load(to: str, bps: float) -> None:
-    """Datagrams at random times (a Poisson process) at so many bit/s, until ended or for ten minutes."""
+    """Sends datagrams at random times (a Poisson process) at `bps` for ten minutes."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     address = socket.gethostbyname(to)
     gap, end = (DATAGRAM + 28) * 8 / bps, time.monotonic() + LOAD_S
@@ -79,12 +79,12 @@ def send_load(to: str, bps: float) -> None:
             time.sleep(pause)
         try:
             sender.sendto(bytes(DATAGRAM), (address, 9))
-        except OSError:  # nobody listens there, and says so
+        except OSError:  # an ICMP error: the port is closed
             continue
 
 
 def measure(rates: list[float], delays: list[float], load: float, window: int) -> dict[str, Any]:
-    """One path: what was found, and round trips of other sizes to its end."""
+    """Measures one path; adds the model's errors for round trips of unmeasured sizes."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         (place / "chain.toml").write_text(study(rates, delays), encoding="utf-8")
@@ -92,7 +92,7 @@ def measure(rates: list[float], delays: list[float], load: float, window: int) -
         path = f"a {longfat} path b --window {window} --json"
         lines = [
             f"{path} > {place / 'path.json'}",
-            f"{path} --sizes {OTHER_SIZES} --rounds 16 --samples {place / 'others'} > /dev/null",
+            f"{path} --sizes {UNMEASURED_SIZES} --rounds 16 --samples {place / 'others'} > /dev/null",
         ]
         if load:
             bps = load * min(rates[1:-1]) * 1e6
@@ -107,22 +107,24 @@ def measure(rates: list[float], delays: list[float], load: float, window: int) -
         )
         found: dict[str, Any] = json.loads((place / "path.json").read_text(encoding="utf-8"))
         found["seconds"] = time.monotonic() - started
-        there, back = read([" ".join(keys(hop)) for hop in hops(found)])
+        forward, reverse = read([" ".join(keys(hop)) for hop in hops(found)])
         trips = round_trips(place / "others", len(rates))
-        least = {size: min(seconds) for size, seconds in trips.items()}
-        found["reproduced"] = [echo(there, back, size) / seconds - 1 for size, seconds in least.items()]
-        found["queueing"] = [s - least[size] for size, seconds in trips.items() for s in seconds]
+        shortest = {size: min(seconds) for size, seconds in trips.items()}
+        found["reproduced"] = [
+            echo(forward, reverse, size) / seconds - 1 for size, seconds in shortest.items()
+        ]
+        found["queueing"] = [s - shortest[size] for size, seconds in trips.items() for s in seconds]
         return found
 
 
 def keys(hop: dict[str, Any], prefix: str = "") -> list[str]:
-    """A hop of a model as `longfat predict --hop` has it."""
+    """Returns a hop of a model as keys of `longfat predict --hop`."""
     found = [f"{prefix}{key}={value}" for key, value in hop.items() if key != "reverse"]
     return found + (keys(hop["reverse"], "reverse.") if "reverse" in hop else [])
 
 
 def round_trips(samples: Path, end: int) -> dict[int, list[float]]:
-    """Seconds to the end of the path, by the size of the packet."""
+    """Returns the RTTs to the end of the path in seconds by packet size."""
     found: dict[int, list[float]] = {}
     for line in samples.read_text(encoding="utf-8").splitlines()[1:]:
         probe = json.loads(line)
@@ -133,7 +135,7 @@ def round_trips(samples: Path, end: int) -> dict[int, list[float]]:
 
 
 def errors(found: dict[str, Any], rates: list[float], delays: list[float]) -> list[dict[str, Any]]:
-    """For each link that was told apart, how far it is from the truth."""
+    """Returns the errors of each separated link."""
     rows = []
     for hop in found["hops"]:
         link = hop["link"]
@@ -141,17 +143,17 @@ def errors(found: dict[str, Any], rates: list[float], delays: list[float]) -> li
             continue
         number = link["ttls"][0] - 1
         rate, delay = rates[number] * 1e6, delays[number] * 1e-3
-        slope, told = link["seconds_per_byte"], link["rate_bps"]
+        slope, measured = link["seconds_per_byte"], link["rate_bps"]
         rows.append(
             {
                 "hop": number + 1,
                 "rate_bps": rate,
                 "latency_error_s": link["latency_s"]["value"] - delay,
                 "latency_is_near": abs(link["latency_s"]["value"] - delay) <= max(50e-6, 0.02 * delay),
-                "rate_error": None if told is None else told["value"] / rate - 1,
-                "rate_is_near": told is not None
-                and abs(told["value"] / rate - 1) <= (0.05 if rate <= SLOW_BPS else 0.10),
-                "holds": slope["low"] <= 8 / rate <= slope["high"],
+                "rate_error": None if measured is None else measured["value"] / rate - 1,
+                "rate_is_near": measured is not None
+                and abs(measured["value"] / rate - 1) <= (0.05 if rate <= SLOW_BPS else 0.10),
+                "covered": slope["low"] <= 8 / rate <= slope["high"],
             }
         )
     return rows
@@ -167,36 +169,36 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=4)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--send-to", nargs=2, metavar=("HOST", "BPS"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.send_to:
-        send_load(asked.send_to[0], float(asked.send_to[1]))
+    options = parser.parse_args()
+    if options.send_to:
+        send_load(options.send_to[0], float(options.send_to[1]))
         return
-    for load in asked.load or [0.0, 0.2]:
-        rows, back, queueing, links, seconds, probes = [], [], [], 0, 0.0, 0
-        for number in range(asked.paths):
-            drawn = random.Random(asked.seed + number)
+    for load in options.load or [0.0, 0.2]:
+        rows, reproduced, queueing, links, seconds, probes = [], [], [], 0, 0.0, 0
+        for number in range(options.paths):
+            drawn = random.Random(options.seed + number)
             rates = [
-                round(10 ** drawn.uniform(np.log10(LEAST_MBIT), np.log10(MOST_MBIT)), 2)
-                for _ in range(asked.hops)
+                round(10 ** drawn.uniform(np.log10(MIN_MBIT), np.log10(MAX_MBIT)), 2)
+                for _ in range(options.hops)
             ]
-            delays = [round(drawn.uniform(LEAST_MS, MOST_MS), 2) for _ in range(asked.hops)]
-            found = measure(rates, delays, load, asked.window)
+            delays = [round(drawn.uniform(MIN_MS, MAX_MS), 2) for _ in range(options.hops)]
+            found = measure(rates, delays, load, options.window)
             rows += errors(found, rates, delays)
-            back += found["reproduced"]
+            reproduced += found["reproduced"]
             queueing += found["queueing"]
-            links += asked.hops
+            links += options.hops
             seconds, probes = seconds + found["seconds"], probes + found["probes"]
-        told = summary(rows, back, links) | {
+        figures = summary(rows, reproduced, links) | {
             "queueing_s": _quantiles(queueing),
             "load": load,
             "seconds": seconds,
             "probes": probes,
         }
-        print(json.dumps(told | {"links": rows}) if asked.json else text(told), flush=True)
+        print(json.dumps(figures | {"links": rows}) if options.json else text(figures), flush=True)
 
 
-def summary(rows: list[dict[str, Any]], back: list[float], links: int) -> dict[str, Any]:
-    """Quantiles of errors, and shares."""
+def summary(rows: list[dict[str, Any]], reproduced: list[float], links: int) -> dict[str, Any]:
+    """Returns quantiles of errors, and shares."""
     latency = [abs(row["latency_error_s"]) for row in rows]
     slow = [
         abs(row["rate_error"])
@@ -207,15 +209,15 @@ def summary(rows: list[dict[str, Any]], back: list[float], links: int) -> dict[s
         abs(row["rate_error"]) for row in rows if row["rate_error"] is not None and row["rate_bps"] > SLOW_BPS
     ]
     return {
-        "of_links": links,
-        "told_apart": len(rows),
+        "total_links": links,
+        "separated_links": len(rows),
         "latency_error_s": _quantiles(latency),
         "rate_error_up_to_20_mbit": _quantiles(slow),
         "rate_error_above": _quantiles(fast),
         "latency_near": sum(row["latency_is_near"] for row in rows) / links,
         "rate_near": sum(row["rate_is_near"] for row in rows) / links,
-        "intervals_that_hold": sum(row["holds"] for row in rows) / max(len(rows), 1),
-        "reproduced_rtt_error": _quantiles([abs(error) for error in back]),
+        "covered_share": sum(row["covered"] for row in rows) / max(len(rows), 1),
+        "reproduced_rtt_error": _quantiles([abs(error) for error in reproduced]),
     }
 
 
@@ -225,25 +227,25 @@ def _quantiles(values: list[float]) -> dict[str, float]:
     return {name: float(np.quantile(values, q)) for name, q in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))}
 
 
-def text(told: dict[str, Any]) -> str:
-    """A summary for people."""
+def text(figures: dict[str, Any]) -> str:
+    """Returns the summary as text."""
 
     def three(name: str, scale: float, unit: str) -> str:
-        quantiles = told[name]
+        quantiles = figures[name]
         return " / ".join(f"{value * scale:.2f}" for value in quantiles.values()) + f" {unit}"
 
-    load, probes, seconds = told["load"], told["probes"], told["seconds"]
-    links = f"{told['of_links']} links, {told['told_apart']} told apart"
-    near = f"latency {told['latency_near']:.1%}, bandwidth {told['rate_near']:.1%}"
+    load, probes, seconds = figures["load"], figures["probes"], figures["seconds"]
+    links = f"{figures['total_links']} links, {figures['separated_links']} separated"
+    near = f"latency {figures['latency_near']:.1%}, bandwidth {figures['rate_near']:.1%}"
     lines = [
         f"Other traffic {load:.0%} of the slowest link: {links}, {probes} probes, {seconds:.0f} s",
         "errors, median / 95th percentile / largest:",
         f"  latency                   {three('latency_error_s', 1e6, 'us')}",
         f"  bandwidth to 20 Mbit/s    {three('rate_error_up_to_20_mbit', 100, '%')}",
         f"  bandwidth above           {three('rate_error_above', 100, '%')}",
-        f"  (queueing in round trips  {three('queueing_s', 1e6, 'us')})",
-        f"  round trips by the model  {three('reproduced_rtt_error', 100, '%')}",
-        f"within what is asked for: {near}; intervals that hold {told['intervals_that_hold']:.1%}",
+        f"  (queueing delay           {three('queueing_s', 1e6, 'us')})",
+        f"  modelled round trips      {three('reproduced_rtt_error', 100, '%')}",
+        f"within the target: {near}; intervals that cover the true value {figures['covered_share']:.1%}",
     ]
     return "\n".join(lines)
 

@@ -1,11 +1,14 @@
-"""Round trips on a loopback: longfat ping, iputils' ping and irtt in turns, and what the program itself adds.
+"""Round trips on loopback: compares longfat ping with iputils' ping and irtt, in alternation.
 
-iputils' ping begins its time in the program and ends it at the kernel's stamp of the answer, with -U in the
-program too. So three figures of longfat are compared: the application's clock with `ping -U`; the
-time from the application's call to the kernel's stamp of the answer (out + kernel) with `ping`; and with
-`ping` also the round trip that longfat reports first, which is between two stamps of the kernel. Fewer is
-better. Below an interval of 10 ms iputils' ping never sleeps, so that --spin is what compares with it
-there; from there on both sleep. irtt asks over UDP, and is compared with --protocol udp.
+iputils' ping measures from its send call to the kernel's timestamp of the reply; with -U, to its receive
+call. The ratios compare
+
+- longfat's application time with `ping -U`,
+- the time from longfat's send call to the kernel's timestamp of the reply (out + kernel) with `ping`,
+- longfat's main figure, the time between two timestamps of the kernel, with `ping`,
+- `longfat ping --protocol udp` with irtt.
+
+Smaller is better. At intervals below 10 ms iputils' ping never sleeps: compare it with --spin.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ TIME = re.compile(r"time=([\d.]+) ms")
 
 
 def run(command: Sequence[str]) -> str:
-    """What a command prints; its error where it fails."""
+    """Returns what a command prints; raises its error if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{command[0]}: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
@@ -43,7 +46,7 @@ def run(command: Sequence[str]) -> str:
 
 
 def ours(size: int, count: int, *options: str) -> dict[str, float]:
-    """Medians of longfat ping, in µs."""
+    """Returns medians of longfat ping in µs."""
     words = ["ping", "127.0.0.1", "--sizes", str(size), "--count", str(count), "--json", *options]
     (found,) = json.loads(run([*COMMAND, *words, "--interval", f"{INTERVAL_S * 1e3:g}ms"]))["sizes"]
     medians = {
@@ -52,22 +55,22 @@ def ours(size: int, count: int, *options: str) -> dict[str, float]:
         "out": found["outbound_s"],
         "in": found["inbound_s"],
     }
-    told = {key: value * 1e6 for key, value in medians.items() if value is not None}
-    if "out" in told:
-        told["out + kernel"] = told["out"] + told["kernel"]
-    return told
+    figures = {key: value * 1e6 for key, value in medians.items() if value is not None}
+    if "out" in figures:
+        figures["out + kernel"] = figures["out"] + figures["kernel"]
+    return figures
 
 
 def iputils(size: int, count: int, *options: str) -> float:
-    """Median of iputils' ping, in µs."""
+    """Returns the median of iputils' ping in µs."""
     words = ["-n", "-i", str(INTERVAL_S), "-c", str(count), "-s", str(size)]
-    told = run(["ping", *words, *options, "127.0.0.1"])
-    return statistics.median(float(found) for found in TIME.findall(told)) * 1e3
+    output = run(["ping", *words, *options, "127.0.0.1"])
+    return statistics.median(float(found) for found in TIME.findall(output)) * 1e3
 
 
 @contextlib.contextmanager
 def servers(*, with_irtt: bool) -> Iterator[None]:
-    """Those that answer over UDP; they end with the measurement."""
+    """Runs the servers of the UDP measurements."""
     commands = [[*COMMAND, "echo", "--port", str(PORT)]]
     if with_irtt:
         commands.append(["irtt", "server", "-b", "127.0.0.1:2112"])
@@ -83,34 +86,34 @@ def servers(*, with_irtt: bool) -> Iterator[None]:
 
 
 def irtt(size: int, count: int) -> float:
-    """Median of irtt, in µs; its server must run."""
+    """Returns the median of irtt in µs; requires its server."""
     words = ["client", "-Q", "-i", f"{INTERVAL_S * 1e3:g}ms", "-d", f"{count * INTERVAL_S:g}s"]
     words += ["-l", str(size)]
-    told = json.loads(run(["irtt", *words, "-o", "-", "127.0.0.1"]))
-    return float(told["stats"]["rtt"]["median"]) / 1e3
+    report = json.loads(run(["irtt", *words, "-o", "-", "127.0.0.1"]))
+    return float(report["stats"]["rtt"]["median"]) / 1e3
 
 
 def measure(sizes: Sequence[int], count: int, rounds: int) -> list[dict[str, float]]:
-    """A row a size, each a median over the rounds; programs take turns in each."""
+    """Returns a row per size with medians over the rounds; programs alternate within a round."""
     rivals = {"ping": shutil.which("ping") is not None, "irtt": shutil.which("irtt") is not None}
-    for name, there in rivals.items():
-        if not there:
-            print(f"{name}: skipped, since it is not installed here", file=sys.stderr)
+    for name, installed in rivals.items():
+        if not installed:
+            print(f"{name}: skipped, because it is not installed", file=sys.stderr)
     rows = []
     for size in sizes:
         found: dict[str, list[float]] = {}
         for _ in range(rounds):
-            told = {f"longfat {key}": value for key, value in ours(size, count).items()}
-            told["longfat --spin application"] = ours(size, count, "--spin")["application"]
-            for options in ((), ("--spin",)):
-                udp = ours(size, count, "--protocol", "udp", "--port", str(PORT), *options)
-                told[" ".join(("longfat UDP", *options, "application"))] = udp["application"]
+            figures = {f"longfat {key}": value for key, value in ours(size, count).items()}
+            figures["longfat --spin application"] = ours(size, count, "--spin")["application"]
+            for spin in ((), ("--spin",)):
+                udp = ours(size, count, "--protocol", "udp", "--port", str(PORT), *spin)
+                figures[" ".join(("longfat UDP", *spin, "application"))] = udp["application"]
             if rivals["ping"]:
-                told["ping"] = iputils(size, count)
-                told["ping -U"] = iputils(size, count, "-U")
+                figures["ping"] = iputils(size, count)
+                figures["ping -U"] = iputils(size, count, "-U")
             if rivals["irtt"]:
-                told["irtt"] = irtt(size, count)
-            for key, value in told.items():
+                figures["irtt"] = irtt(size, count)
+            for key, value in figures.items():
                 found.setdefault(key, []).append(value)
         rows.append({"size": size, **{key: statistics.median(values) for key, values in found.items()}})
     return rows
@@ -118,15 +121,17 @@ def measure(sizes: Sequence[int], count: int, rounds: int) -> list[dict[str, flo
 
 def main() -> None:
     """Prints a table, or a JSON list."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--sizes", default="16,56,500,1400")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with servers(with_irtt=shutil.which("irtt") is not None):
-        rows = measure([int(size) for size in asked.sizes.split(",")], asked.count, asked.rounds)
-    if asked.json:
+        rows = measure([int(size) for size in options.sizes.split(",")], options.count, options.rounds)
+    if options.json:
         print(json.dumps(rows, indent=2))
         return
     for row in rows:
@@ -134,9 +139,9 @@ def main() -> None:
         for key, value in row.items():
             if key != "size":
                 print(f"  {key:28} {value:8.2f}")
-        for mine, theirs in PAIRS:
-            if theirs in row and f"longfat {mine}" in row:
-                print(f"  {mine} : {theirs:20} {row[f'longfat {mine}'] / row[theirs]:8.2f}")
+        for figure, rival in PAIRS:
+            if rival in row and f"longfat {figure}" in row:
+                print(f"  {figure} : {rival:20} {row[f'longfat {figure}'] / row[rival]:8.2f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""CPU time that a congestion controller in Python adds to each ACK, against the same algorithm in Rust."""
+"""CPU time per ACK that a congestion controller in Python adds to the same algorithm in Rust."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import longfat as lf
 
 
 class Reno(lf.CongestionController):
-    """Reno with byte counting (RFC 5681), as `reno`."""
+    """Reno with byte counting (RFC 5681), like the built-in `reno`."""
 
     def __init__(self) -> None:
         self.limit = float("inf")

@@ -1,4 +1,4 @@
-"""Time, memory and size of a run with many trials, whose records cost nothing to compute.
+"""Time, memory and size of a run with many trials and precomputed records.
 
     python benchmarks/store.py [--trials 1000000]
 

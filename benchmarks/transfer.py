@@ -1,9 +1,9 @@
 """Transfers a file over loopback with longfat, encrypted and insecure, and compares with TCP and QUIC.
 
 Each round runs every transport once. longfat and TCP copy from file to file; the QUIC libraries (--peers)
-move bytes from memory to memory. Prints Gbit/s and CPU seconds per GiB of each end, then medians, and the
-medians of the ratios within a round: ratios hold when the machine's speed drifts, absolute figures do not.
-Without --peers, measurements of the relay and of lossy paths follow.
+copy from memory to memory. Prints Gbit/s and CPU seconds per GiB of each end, then medians, and the medians
+of the ratios within a round, because ratios are robust when the machine's speed drifts. Without --peers,
+measurements of the relay and of lossy paths follow.
 
 Usage: python benchmarks/transfer.py [--mib 1024] [--rounds 3] [--dir DIR] [--peers]
 """
@@ -44,7 +44,7 @@ class Transfer:
 
 
 def cargo_build(folder: Path, *arguments: str) -> Path:
-    """Builds a release of the package in `folder`; returns the folder of its programs."""
+    """Builds the package in `folder` in release mode; returns the folder of its programs."""
     subprocess.run(["cargo", "build", "--release", "--locked", *arguments], cwd=folder, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps"],
@@ -94,7 +94,7 @@ def kernel_tcp(file: Path) -> Transfer:
 
 
 def measured(program: Path, *words: object) -> Transfer:
-    """Runs a program that transfers over loopback, and reads what it prints."""
+    """Runs a transfer program and parses its output."""
     command = [str(program), *map(str, words)]
     out = subprocess.run(command, check=True, capture_output=True, text=True, timeout=600).stdout
     rate, *cpu = (float(number) for number in re.findall(r"(?:^|send |receive )(\d+\.\d+)", out))

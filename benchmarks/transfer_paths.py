@@ -1,13 +1,13 @@
 """Transfers files through `longfat relay` over slow and lossy paths, and compares with targets.
 
-Each transfer runs `longfat recv`, `longfat relay` and `longfat send` as a user would: encrypted, with default
-settings. The MTU of each path is 1500 bytes and its queue one bandwidth-delay product. Loss applies to both
-directions. Goodput counts from the first packet of the handshake to the receiver's last confirmation.
+Each transfer runs `longfat recv`, `longfat relay` and `longfat send`, encrypted and with default settings.
+The MTU of each path is 1500 bytes and its queue one bandwidth-delay product. Loss applies to both directions.
+Goodput is measured from the first packet of the handshake to the receiver's last confirmation.
 
-The bound is that of a sender that fills the link from the first byte on, after two round trips for the
-handshake and the offer of the file, and one before the confirmation. "Payload rate" is the share of the rate
-of a link that full packets leave for the file. Packets necessary are those of the file times 1 / (1 - loss).
-Exits with 1 if a target is missed.
+The bound assumes a sender that fills the link from the first byte, plus three round trips: the handshake, the
+offer of the file, and the last byte with its confirmation. The payload rate is the link's rate without the
+overhead of full packets. The packets necessary are those of the file times 1 / (1 - loss). Exits with 1 if a
+target is missed.
 
 Usage: python benchmarks/transfer_paths.py [--mb 100 20] [--rounds 3] [--path 2] [--dir DIR]
 """
@@ -34,16 +34,16 @@ from longfat import _native
 LONGFAT = [str(Path(sys.executable).with_name("longfat"))]
 MSS = 1400
 OVERHEAD = 28 + 32 + 16
-"""Bytes of a full packet besides the file: IPv4, UDP, the frame's header, and the tag of the encryption."""
+"""Overhead of a full packet in bytes: IPv4 and UDP headers, the frame header, and the encryption tag."""
 ROUND_TRIPS = 3
 """Round trips of the shortest transfer: handshake, offer, and the last byte with its confirmation."""
-MOST_PACKETS = 1.15
+MAX_PACKETS = 1.15
 """Limit of packets sent, as a multiple of the packets necessary."""
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A path, and the goodput required on it: `share` of the payload rate, or `mbits` (Mbit/s)."""
+    """A path and its required goodput: `share` of the payload rate, or `mbits` (Mbit/s)."""
 
     title: str
     settings: tuple[str, ...]
@@ -103,7 +103,7 @@ class Result:
 
 @contextmanager
 def listening(*words: str) -> Iterator[str]:
-    """Starts a command that listens; yields its address, and ends it."""
+    """Runs a command that listens; yields its address."""
     process = subprocess.Popen([*LONGFAT, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -118,7 +118,7 @@ def listening(*words: str) -> Iterator[str]:
 
 
 def transfer(path: Lane, file: Path, seed: int) -> Result:
-    """Sends `file` over `path`, whose losses depend on `seed`."""
+    """Sends `file` over `path`; `seed` selects the losses."""
     code = ("--code", _native.new_code())
     anywhere = ("--listen", "127.0.0.1:0")
     with (
@@ -146,7 +146,7 @@ def report(path: Lane, megabytes: int, results: list[Result]) -> bool:
     share = "" if path.payload_rate is None else f" ({mbits / path.payload_rate:.1%} of the payload rate)"
     bound = path.bound(megabytes * 1_000_000)
     ideal = "" if bound is None else f", bound {bound:.1f}"
-    holds = mbits >= path.target and packets <= MOST_PACKETS
+    holds = mbits >= path.target and packets <= MAX_PACKETS
     print(
         f"{path.title}, {megabytes} MB: {mbits:.1f} Mbit/s{share}, target {path.target:.1f}{ideal}; "
         f"{packets:.3f} of the packets necessary; {'holds' if holds else 'missed'}",

@@ -1,7 +1,7 @@
 //! Sends bytes from memory to memory over loopback with a QUIC library, and prints the rate and the CPU time of each end.
 //!
-//! `quic-peers s2n-quic|quinn [MIB] [MTU]`: the receiver is a process of its own. Windows are large enough for
-//! loopback; everything else is the library's default, also the MTU unless given.
+//! `quic-peers s2n-quic|quinn [MIB] [MTU]`: the receiver runs in a separate process. Windows are large enough for
+//! loopback; other settings are the library's defaults, including the MTU unless it is given.
 
 mod quinn_peer;
 mod s2n_peer;

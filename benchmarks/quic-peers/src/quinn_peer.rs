@@ -1,4 +1,4 @@
-//! quinn.
+//! The sender and the receiver of quinn.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub async fn receive(identity: &Identity, mtu: u16) -> Result<(), Failure> {
     while let Some(chunk) = stream.read_chunk(CHUNK, true).await? {
         received += chunk.bytes.len() as u64;
     }
-    // The sender stops its clock when it has this.
+    // The sender stops its clock when it receives this reply.
     reply.write_all(&received.to_be_bytes()).await?;
     reply.finish()?;
     connection.closed().await;

@@ -1,4 +1,4 @@
-//! s2n-quic.
+//! The sender and the receiver of s2n-quic.
 
 use std::net::SocketAddr;
 
@@ -46,9 +46,9 @@ pub async fn receive(identity: &Identity, mtu: u16) -> Result<(), Failure> {
     while let Some(chunk) = stream.receive().await? {
         received += chunk.len() as u64;
     }
-    // The sender stops its clock when it has this.
+    // The sender stops its clock when it receives this reply.
     stream.send(received.to_be_bytes().to_vec().into()).await?;
-    // The sender closes the connection.
+    // Waits until the sender closes the connection.
     let _ = stream.close().await;
     let _ = connection.accept_bidirectional_stream().await;
     Ok(())
