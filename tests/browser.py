@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its debugging pipe: for pages that longfat writes."""
+"""Control of a headless Chromium over its debugging pipe, for tests of pages that longfat writes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Browser:
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             ready, _, _ = select.select([self._answers], [], [], TIMEOUT_S)
-            assert ready, f"the browser has not answered for {TIMEOUT_S} s; events: {self._events[-5:]}"
+            assert ready, f"no reply from the browser for {TIMEOUT_S} s; events: {self._events[-5:]}"
             read = os.read(self._answers, 1 << 20)
             assert read, "the browser has ended"
             self._buffer += read
@@ -85,7 +85,7 @@ class Browser:
         self._events.clear()
         self.call("Page.navigate", url=address)
         self._next_event("Page.loadEventFired")
-        # Two frames later, what the scripts have drawn is laid out.
+        # The layout of what scripts draw is complete after two frames.
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         return self.complaints()
 

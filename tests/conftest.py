@@ -1,4 +1,4 @@
-"""What the tests share: a small study, and the command line as a user starts it."""
+"""Shared fixtures: a small study, and the command line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STUDY: Data = {
 
 
 ALONE = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
-"""Tests with these fixtures make networks of the kernel, and never run at the same time."""
+"""Tests with these fixtures create networks in the kernel and never run concurrently."""
 
 
 def pytest_configure() -> None:
@@ -57,14 +57,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts tests of the kernel's networks into one group, which one process of pytest-xdist runs."""
+    """Puts tests of kernel networks into one group, which pytest-xdist runs in one process."""
     for item in items:
         if ALONE & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("machine"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Names at the end what was skipped and why, with the tests in Rust that `make test` ran before."""
+    """Lists reasons of skipped tests, including those of the Rust tests that `make test` ran before."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         reported = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
@@ -82,14 +82,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture(scope="session")
 def emulated() -> None:
-    """Tests with it are skipped, with the reason, where no network can be emulated."""
+    """Skips tests with the reason if networks cannot be emulated."""
     if sys.platform != "linux":
         requirements.skip("netns", "emulated networks need Linux")
     refuse_without(json.loads(_native.doctor()), "network namespaces", "TUN devices")
 
 
 def refuse_without(probes: list[Data], *names: str) -> None:
-    """Skips a test where one of these probes of `longfat doctor` failed."""
+    """Skips a test if one of these probes of `longfat doctor` failed."""
     by_name = {probe["name"]: probe for probe in probes}
     for name in names:
         if not by_name[name]["ok"]:
@@ -100,7 +100,7 @@ def refuse_without(probes: list[Data], *names: str) -> None:
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    """A page of a headless browser. Tests with it have the mark `xdist_group("site")`, so that one starts."""
+    """A page of a headless browser. Its tests share a browser by the mark `xdist_group("site")`."""
     if browser.program() is None:
         requirements.skip("programs", "no Chromium")
     with browser.browser(tmp_path_factory.mktemp("chromium")) as found:
@@ -109,13 +109,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
 
 @pytest.fixture
 def data() -> Data:
-    """The tables of a small study, to be changed at will."""
+    """The tables of a small study, which tests may change."""
     return copy.deepcopy(STUDY)
 
 
 @pytest.fixture
 def between_kernels() -> Callable[..., Data]:
-    """Makes a study of one trial each of Reno and another protocol between real kernels."""
+    """Creates studies that run Reno and another protocol once between real kernels."""
 
     def _make(size: str, other: Data) -> Data:
         return {
@@ -132,7 +132,7 @@ def between_kernels() -> Callable[..., Data]:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[Data], Path]:
-    """Writes a study file."""
+    """Writes study files."""
 
     def _write(content: Data, name: str = "small.toml") -> Path:
         path = tmp_path / name
@@ -143,7 +143,7 @@ def write(tmp_path: Path) -> Callable[[Data], Path]:
 
 
 def command(*arguments: object) -> list[str]:
-    """The command line of `longfat` in this interpreter."""
+    """Returns the command line that runs `longfat` in this interpreter."""
     return python_command("-m", "longfat", *map(str, arguments))
 
 
@@ -159,7 +159,7 @@ def cli(tmp_path: Path) -> Cli:
 
 @pytest.fixture
 def cli_process(tmp_path: Path) -> Cli:
-    """As `cli`, in a separate process: for signals, terminals, limits and state of its own."""
+    """Like `cli`, in a separate process: for tests of signals, terminals, limits and process state."""
 
     def _run(*arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -178,19 +178,19 @@ def _checked(done: subprocess.CompletedProcess[str], *, ok: bool) -> subprocess.
 
 
 def document(done: subprocess.CompletedProcess[str]) -> Data:
-    """The one JSON document on standard output."""
+    """Returns the only JSON document on standard output."""
     content = json.loads(done.stdout)
     assert isinstance(content, dict)
     return content
 
 
 def by_cell(content: Data) -> dict[tuple[str, str, str], Data]:
-    """The cells of a JSON document by world, protocol and point."""
+    """Returns the cells of a JSON document by world, protocol and point."""
     return {(c["world"], c["protocol"], json.dumps(c["params"])): c for c in content["cells"]}
 
 
 def only_lines(text: str, expected: Sequence[str]) -> None:
-    """Standard error is exactly so many lines, each holding its words in order."""
+    """Checks that the text has one line per expected entry, and that each line contains its entry."""
     lines = text.splitlines()
     assert len(lines) == len(expected), text
     for line, words in zip(lines, expected, strict=True):

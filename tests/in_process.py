@@ -1,4 +1,4 @@
-"""`longfat` and examples in this process: without the half second that an interpreter takes to start."""
+"""Runs `longfat` and examples in this process, which saves half a second of interpreter start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from longfat.cli import main
 
 
 def run(folder: Path, arguments: Sequence[object]) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a folder; gives its exit code and what it and its children wrote."""
+    """Runs a command in a folder; returns its exit code and the output of it and its children."""
     words = ["longfat", *map(str, arguments)]
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(tempfile.TemporaryFile("w+b"))
@@ -37,7 +37,7 @@ def run(folder: Path, arguments: Sequence[object]) -> subprocess.CompletedProces
 
 
 def execute(folder: Path, text: str, name: str) -> None:
-    """Executes a Python program in a folder, with its own names; its errors are those of the test."""
+    """Executes a Python program in a folder with its own namespace; its exceptions fail the test."""
     with pytest.MonkeyPatch.context() as patch, _handlers():
         patch.chdir(folder)
         exec(compile(text, name, "exec"), {"__name__": "__main__"})  # the project's own examples
@@ -45,7 +45,7 @@ def execute(folder: Path, text: str, name: str) -> None:
 
 @contextlib.contextmanager
 def _redirected(number: int, name: str, file: IO[bytes]) -> Iterator[None]:
-    """A standard stream goes to a file: of Python, of the native part and of child processes."""
+    """Redirects a standard stream to a file, for Python, the native module and child processes."""
     before, kept = getattr(sys, name), os.dup(number)
     before.flush()
     os.dup2(file.fileno(), number)
@@ -61,7 +61,7 @@ def _redirected(number: int, name: str, file: IO[bytes]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handlers() -> Iterator[None]:
-    """Restores the handlers of signals that a command may change."""
+    """Restores the signal handlers that a command may change."""
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.getsignal(number) for number in numbers]
     try:

@@ -1,4 +1,4 @@
-"""Skipped tests, and the requirements that turn a skip into a failure. `crates/testing` does so in Rust."""
+"""Requirements, which turn skipped tests into failures. `crates/testing` is the Rust version."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def required() -> set[str]:
 
 
 def skip(requirement: str, reason: str) -> NoReturn:
-    """Skips a test, or fails it where `LONGFAT_REQUIRE` names the requirement."""
+    """Skips a test, or fails it if `LONGFAT_REQUIRE` names the requirement."""
     assert requirement in NAMES, requirement
     if requirement in required():
         pytest.fail(f"{REQUIRED} has {requirement}, but: {reason}", pytrace=False)
@@ -40,5 +40,5 @@ def skip(requirement: str, reason: str) -> NoReturn:
 
 
 def skip_unbuilt(reason: str) -> NoReturn:
-    """Skips a test of something that a command of its own builds, such as `make explorer`."""
+    """Skips a test of something that a separate command builds, such as `make explorer`."""
     pytest.skip(f"not built: {reason}")

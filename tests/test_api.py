@@ -52,7 +52,7 @@ def test_one_transfer() -> None:
         _ = trial.goodputt
 
 
-def test_a_transfer_that_fails_says_why() -> None:
+def test_a_failed_transfer_reports_the_reason() -> None:
     with pytest.raises(lf.TransferError):
         lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s", delay="1ms", loss="100%"), "10kB")
 
@@ -83,7 +83,7 @@ def test_every_public_name_is_there_and_documented() -> None:
     assert sorted(lf.__all__) == lf.__all__
     for name in lf.__all__:
         assert getattr(lf, name).__doc__, name
-    # The function is not hidden by a package of its name.
+    # No package of the same name hides the function.
     importlib.import_module("longfat.runner")
     assert callable(lf.run)
     with pytest.raises(AttributeError):
@@ -108,11 +108,11 @@ def test_flows_share_a_topology() -> None:
 def test_traffic_takes_its_part() -> None:
     rival = {"name": "rival", "protocol": {"kind": "udp"}, "workload": {"kind": "bulk", "rate": "4Mbit/s"}}
     path = lf.Path(rate="10Mbit/s", delay="10ms", queue="50pkt")
-    alone, beside = (
+    alone, shared = (
         lf.simulate(lf.Tcp("vegas"), path, workload=BULK, traffic=traffic) for traffic in ([], [rival])
     )
-    assert beside.traffic_goodput == pytest.approx(4e6, rel=0.02)
-    assert beside.goodput < alone.goodput - 3.9e6
+    assert shared.traffic_goodput == pytest.approx(4e6, rel=0.02)
+    assert shared.goodput < alone.goodput - 3.9e6
     with pytest.raises(ValueError, match=r"traffic\.workload\.rate"):
         lf.simulate(lf.Tcp(), path, workload=BULK, traffic=[rival | {"workload": {"kind": "bulk"}}])
 

@@ -1,4 +1,4 @@
-"""The build of the tests: no test file is left out, and no crate is compiled twice."""
+"""The build of the tests: it includes all test files and compiles no crate twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_the_test_program_of_a_crate_has_all_its_files(folder: Path) -> None:
 
 
 def test_the_wheel_and_the_tests_share_their_crates() -> None:
-    """Cargo compiles a crate again where its features differ between the two selections of the Makefile."""
+    """Cargo recompiles a crate whose features differ between the two selections of the Makefile."""
     wheel = _features("--package", "longfat-python", "--edges", "normal,build")
     tests = _features("--workspace", "--exclude", "longfat-benchmarks", "--edges", "normal,build,dev")
     assert len(wheel) > 50

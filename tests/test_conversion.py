@@ -1,4 +1,4 @@
-"""Objects, dicts, NumPy values and controller classes mix wherever Python hands settings over."""
+"""Settings in Python: objects, dicts, NumPy values and controller classes mix freely."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILE = {"kind": "file", "size": "100kB"}
 
 
 class Steady(lf.CongestionController):
-    """A window that never changes."""
+    """A controller with a constant window."""
 
     def __init__(self, packets: int = 20) -> None:
         self.window = packets * self.segment
@@ -180,7 +180,7 @@ print(lf.simulate(Mine, path, "1MB").goodput, register(Mine), content_hash(regis
 """
 
 
-def test_a_class_typed_into_a_notebook_is_told_apart_by_its_code() -> None:
+def test_a_class_in_a_notebook_is_identified_by_its_code() -> None:
     text = "".join(INTERACTIVE.format(packets=packets) + USED for packets in (4, 4, 8))
     done = subprocess.run(
         [sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60

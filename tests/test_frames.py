@@ -1,4 +1,4 @@
-"""Data frames for charts, CSV and other programs: plain names, SI numbers, flat columns."""
+"""Data frames for charts, CSV and other programs: simple names, SI units, flat columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Data = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
-    """Flows of two hosts and of a rival; the sweep has a quantity, mixed units and a key of one protocol."""
+    """A run of two hosts and other traffic; it sweeps a quantity, mixed units and a key of one protocol."""
     return lf.run(
         {
             "title": "Frames",
@@ -53,7 +53,7 @@ def test_names_are_plain_and_quantities_are_numbers(run: RunResult) -> None:
     assert trials.columns[5:9] == ["trial", "seed", "measured", "error"]
     assert trials["topology_bottleneck_loss"].unique().sort().to_list() == [0.0, 0.01]
     assert set(trials["topology_bottleneck_loss_label"]) == {"0%", "1%"}
-    # Packets and bytes have no unit in common, so these are labels.
+    # Packets and bytes have no common unit, so the values are labels.
     assert set(trials["topology_bottleneck_queue"]) == {"50pkt", "100kB"}
     assert "topology_bottleneck_queue_label" not in trials.columns
     windows = trials.group_by("protocol").agg(pl.col("protocols_ten_congestion_window").unique().sort())
@@ -62,7 +62,7 @@ def test_names_are_plain_and_quantities_are_numbers(run: RunResult) -> None:
     assert trials["measured"].all()
 
 
-def test_flows_are_flat_and_say_which_are_measured(run: RunResult) -> None:
+def test_flows_are_flat_and_mark_measured_ones(run: RunResult) -> None:
     flows = run.flows_to_polars()
     assert all(re.fullmatch(r"\w+", name, re.ASCII) for name in flows.columns), flows.columns
     assert dict(flows.group_by("measured").len().iter_rows()) == {True: 48, False: 48}

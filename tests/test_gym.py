@@ -1,4 +1,4 @@
-"""Environments for learning."""
+"""Environments for reinforcement learning."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_rate_below_the_bottleneck_is_delivered_without_queue() -> None:
     found = [networks.step(np.zeros(1))[2] for _ in range(100)]
     throughput = np.mean([one["throughput"][0] for one in found[20:]])
     assert throughput == pytest.approx(4e6, rel=0.05)
-    # 20 ms and the transmission of one packet.
+    # 20 ms plus the transmission time of one packet.
     assert found[-1]["rtt"][0] == pytest.approx(0.0215, abs=0.001)
 
 

@@ -56,7 +56,7 @@ SUPPORT = {"crates/testing", "crates/benchmarks"}
 
 
 def imports(file: Path) -> Iterator[str]:
-    """Yields the parts of the package that a file imports, also inside functions, except for type checks."""
+    """Yields the packages that a file imports, including inside functions, except for type checks."""
     typing: set[int] = set()
     tree = ast.parse(file.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
@@ -111,7 +111,7 @@ def test_the_diagram_shows_the_dependencies() -> None:
 
 
 def dependencies() -> Graph:
-    """The imports of Python modules and the dependencies of crates, by path."""
+    """Returns the imports of Python modules and the dependencies of crates, by path."""
     graph: dict[str, set[str]] = {}
     for file in ROOT.rglob("*.py"):
         own = graph.setdefault(path_of(package_of(file)), set())
@@ -127,14 +127,14 @@ def dependencies() -> Graph:
 
 
 def path_of(module: str) -> str:
-    """The path of a module in the diagram: `import longfat` reaches the API, and `_native` is a crate."""
+    """Returns the path of a module in the diagram: `import longfat` is the API, and `_native` is a crate."""
     return {"_native": "crates/python", "__init__": "python/longfat/api"}.get(
         module, f"python/longfat/{module}"
     )
 
 
 def contracted(graph: Graph, shown: set[str]) -> Graph:
-    """The dependencies between the shown nodes, direct or through nodes that are not shown."""
+    """Returns the dependencies between shown nodes, directly or through hidden nodes."""
 
     def reached(node: str, seen: set[str]) -> set[str]:
         found = set()
@@ -146,7 +146,7 @@ def contracted(graph: Graph, shown: set[str]) -> Graph:
 
 
 def reduced(graph: Graph) -> Graph:
-    """The graph without edges that follow from others."""
+    """Returns the transitive reduction of a graph."""
 
     def below(node: str) -> set[str]:
         return set(graph[node]).union(*(below(inner) for inner in graph[node]))

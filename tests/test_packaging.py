@@ -33,7 +33,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_source_distribution_has_what_its_lock_file_lists(sdist: Path) -> None:
-    """Cargo refuses a locked build of a workspace that lacks a member."""
+    """Cargo refuses a locked build of a workspace with a missing member."""
     for name in ("README.md", "LICENSE-MIT", "LICENSE-APACHE", "python/longfat/studies/arq/loss.toml"):
         assert (sdist / name).is_file(), name
     command = ["cargo", "metadata", "--locked", "--offline", "--no-deps", "--format-version", "1"]

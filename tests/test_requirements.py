@@ -1,4 +1,4 @@
-"""`LONGFAT_REQUIRE` turns skips into failures, of every test that needs something of the machine."""
+"""`LONGFAT_REQUIRE` turns skips of tests with requirements into failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_continuous_integration_requires_all_of_them() -> None:
 
 
 def test_every_skip_names_its_requirement() -> None:
-    """Marks may skip on other systems than Linux only."""
+    """Skip marks may depend on the operating system only."""
     for path in (ROOT / "tests").rglob("*.py"):
         if path.name in ("requirements.py", Path(__file__).name):
             continue

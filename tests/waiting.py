@@ -1,4 +1,4 @@
-"""Waiting for what must happen: by looking for it, never by a pause that a busy machine outlasts."""
+"""Waiting for events by polling, because fixed pauses are too short on a busy machine."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PATIENCE_S = 60.0
-"""Until then it has happened, also on a machine that has much other work: only a failure takes so long."""
+"""Time limit in seconds; long enough for a busy machine."""
 
 ATTEMPTS = 8
-"""Largest number of measurements that other work may disturb."""
+"""Maximum number of measurements, of which other load may disturb all but one."""
 
 
 def wait_until(what: Callable[[], object]) -> None:
-    """Waits for it; a test fails where it does not come."""
+    """Waits until a condition is true; the test fails at the time limit."""
     end = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < end
@@ -25,9 +25,9 @@ def wait_until(what: Callable[[], object]) -> None:
 
 
 def undisturbed(measure: Callable[[], T], is_right: Callable[[T], bool]) -> T:
-    """Measures until a measurement is right; gives the last one, for assertions about it.
+    """Repeats a measurement until it is right; returns the last one for assertions.
 
-    A busy machine delays packets between real kernels at times, which falsifies a measurement.
+    A busy machine can delay packets between real kernels, which distorts measurements.
     """
     for _ in range(ATTEMPTS - 1):
         measured = measure()
@@ -37,7 +37,7 @@ def undisturbed(measure: Callable[[], T], is_right: Callable[[T], bool]) -> T:
 
 
 def runs(*words: str) -> bool:
-    """Whether a process has these among its arguments (Linux)."""
+    """Whether a process with these arguments runs (Linux)."""
     wanted = {word.encode() for word in words}
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:

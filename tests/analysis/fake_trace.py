@@ -1,4 +1,4 @@
-"""A trial's trace in the shape that the simulator gives, from a toy sender, for tests of drawings alone."""
+"""Traces of a toy sender in the simulator's format, for tests of drawings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Trace = dict[str, Any]
 MSS = 1460
 RTT = 0.04
 ISN = 4_294_960_000
-"""The sequence numbers go round soon."""
+"""Initial sequence number; the sequence numbers wrap soon."""
 COLUMNS = (
     "time",
     "cwnd_bytes",
@@ -23,7 +23,7 @@ COLUMNS = (
 
 
 def trace(flows: int = 1, seconds: float = 4.0, lose_every: int = 400) -> Trace:
-    """Flows whose windows grow by a segment a round trip and halve when a segment is lost."""
+    """Returns the trace of flows whose windows grow by a segment per RTT and halve at each loss."""
     toys = [Toy(number, lose_every + 37 * number) for number in range(flows)]
     for toy in toys:
         toy.run(seconds)
@@ -37,7 +37,7 @@ def trace(flows: int = 1, seconds: float = 4.0, lose_every: int = 400) -> Trace:
 
 
 class Toy:
-    """One flow: a window of segments a round trip."""
+    """A flow that sends one window per RTT."""
 
     def __init__(self, number: int, lose_every: int) -> None:
         self.number, self.lose_every = number, lose_every
@@ -74,7 +74,7 @@ class Toy:
         self.event(RTT, "sender", "receive", "syn-ack", answer)
 
     def send_window(self, time: float) -> int | None:
-        """Sends a window, and gives the segment of it that is lost."""
+        """Sends a window; returns the lost segment, if any."""
         missing, burst = None, int(self.window)
         for i in range(burst):
             at = time + i * RTT / burst

@@ -1,4 +1,4 @@
-"""A path whose links are known, and what its routers answer."""
+"""Paths with known links, and the replies of their routers."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from longfat.measurement.path import default_sizes
 
 SIZES = default_sizes(36, 1500)
 OWN_S = 30e-6
-"""What the hosts themselves take."""
+"""Processing time of the hosts in s."""
 
 
 @dataclass
 class Truth:
-    """A path: rates in bit/s, delays one way in s; each link is busy for a share of the time."""
+    """A path: rates in bit/s, one-way delays in s, and `busy`, the share of time in which a link is busy."""
 
     rates: list[float]
     delays: list[float]
     back: list[float] | None = None
     busy: float = 0.2
     queue: float = 1e-3
-    """The mean wait at a busy link of 10 Mbit/s, in s; shorter at faster ones."""
+    """Mean queueing delay at a busy link of 10 Mbit/s in s; inversely proportional to the rate."""
     jitter: float = 5e-6
     quote: int = 576
     slow: dict[int, float] | None = None
@@ -32,7 +32,7 @@ class Truth:
     def sample(
         self, random: np.random.Generator, ttl: int, size: int, *, echo: bool = False
     ) -> dict[str, Any]:
-        """One reply, as the prober reports it."""
+        """Returns a reply in the prober's format."""
         answer = size if echo else min(self.quote, size + 28) if self.quote > 56 else 56
         back = self.back or self.rates
         seconds = OWN_S + random.gamma(2, self.jitter) + (self.slow or {}).get(ttl, 0.0)

@@ -51,7 +51,7 @@ def test_a_cell_misses_if_its_mean_difference_exceeds_the_limit(
 
 
 def test_the_larger_of_two_limits_applies() -> None:
-    # 10 % of 5 ms are less than 1 ms, of 50 ms they are more.
+    # 10 % of 5 ms is less than 1 ms; 10 % of 50 ms is more.
     for first, change, misses in ((0.005, 0.0009, False), (0.05, 0.004, False), (0.05, 0.006, True)):
         found = difference(Interval(change, change, change), first, part=0.1, amount=0.001)
         assert found.misses is misses
@@ -96,12 +96,12 @@ def test_different_counters_are_a_cause(made: Any) -> None:
     assert all("retransmissions: 200 and 300" in why for why in causes)
 
 
-def late(made: Any, p99: float, most: float, **others: float) -> str:
-    """The causes for cells whose goodput differs by 20 %, with an emulator this late."""
+def late(made: Any, p99: float, maximum: float, **others: float) -> str:
+    """Returns the causes named for a goodput difference of 20 % when the emulator is late by these times."""
     run = slow_at_10(made)
     for cell in run.cells:
         if cell.cell.world == "relay":
-            figures = {"emulator_late_p99_s": p99, "emulator_late_max_s": most, **others}
+            figures = {"emulator_late_p99_s": p99, "emulator_late_max_s": maximum, **others}
         else:
             figures = {"rtt_p50_s": 0.01, "completion_s": 3.0, "timeouts": 0.0}
         for name, value in figures.items():

@@ -1,4 +1,4 @@
-"""The table, the charts and the report: what they show, and that they need no network."""
+"""The contents of table, charts and report; charts and report need no network."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_charts_render_offline(whole_run: RunResult) -> None:
 
 
 class Sources(HTMLParser):
-    """Everything that a browser would fetch."""
+    """All resources that a browser would fetch."""
 
     FETCHED = frozenset({"src", "href", "xlink:href", "action", "data", "poster", "srcset"})
 

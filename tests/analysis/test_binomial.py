@@ -1,4 +1,4 @@
-"""The binomial distribution without SciPy agrees with SciPy's."""
+"""The project's binomial distribution agrees with SciPy's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes of flows by size: in the table, in the report, and how their completion times are distributed."""
+"""Flow size classes in the table and the report, and distributions of their completion times."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_table_has_a_column_for_each_class(run: RunResult) -> None:
     assert "G0" in text
     assert "G1" in text
     assert "G0: up to 10kB, G1: above" in text
-    assert text.count("one") == 2, "a row for each point and protocol"
+    assert text.count("one") == 2, "a row per point and protocol"
 
 
 def test_a_claim_applies_to_a_class(run: RunResult) -> None:

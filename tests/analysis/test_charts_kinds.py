@@ -1,4 +1,4 @@
-"""Charts by host, matrices, several forms of theory, and what a table shows of each workload."""
+"""Charts by host, matrices, several closed forms in a chart, and table columns by workload."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SHARING: Data = {
 
 
 def run_of(changes: Data | None = None, metrics: dict[str, float] | None = None) -> RunResult:
-    """A run whose every trial measured the same."""
+    """Returns a run whose trials all have the same metrics."""
     from longfat.study import sweep
 
     study = Study.model_validate({**SHARING, **(changes or {})})
@@ -78,7 +78,7 @@ def printed(renderable: Any, width: int = 140) -> str:
 
 @pytest.fixture
 def fair(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Theory says 5 Mbit/s of each host, and speaks of goodput in two forms."""
+    """Replaces theory: 5 Mbit/s for each host, and two closed forms of goodput."""
 
     def predict(spec: Data, metric: str = "goodput_bps") -> Prediction:
         if "@" in metric:
@@ -224,7 +224,7 @@ CLAIM: Data = {"id": "c", "text": "t", "of": "reno", "against": "vegas", "relati
 def test_a_claim_about_one_host() -> None:
     sweep: Data = {"sweep": {}}
     run = run_of(sweep | {"claims": [{**CLAIM, "metric": "goodput@s1"}]})
-    assert run.claims[0].verdict == "fails"  # later cells measured a little more
+    assert run.claims[0].verdict == "fails"  # later cells have slightly higher values
     run = run_of(sweep | {"claims": [{**CLAIM, "metric": "goodput@s9"}]})
     assert run.claims[0].verdict == "undecided"
     assert 'no flow has the host "s9" (s1, s2)' in run.claims[0].detail

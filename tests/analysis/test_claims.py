@@ -15,7 +15,7 @@ BASE = {"id": "c", "text": "claimed", "metric": "goodput"}
 
 
 def check(study: Study) -> list[Problem]:
-    """What loading a study to run it finds wrong with its claims."""
+    """Returns the problems of a study's claims that are found before a run."""
     return selection.check(study) or theory_problems(study)
 
 
@@ -31,7 +31,7 @@ def judge(made: Any, truth: Any, spread: float = 0.01, repeats: int = 20, **keys
 
 
 def ahead_by(share: float) -> Any:
-    """sr is ahead of gbn by a share, everywhere."""
+    """Returns true goodputs in which sr exceeds gbn by `share` in all cells."""
     return lambda cell: 1e6 * (1 + share if cell.protocol == "sr" else 1.0)
 
 
@@ -98,7 +98,7 @@ def test_flat_along_a_sweep(made: Any, by: str | None, slope: float, expected: s
 
 def test_differences_within_noise_are_undecided(made: Any) -> None:
     assert judge(made, ahead_by(0.01), spread=0.3, relation="higher", **PAIR).verdict == "undecided"
-    # Too noisy to exclude a loss of 5 %: "no clear loss" is not enough.
+    # The noise does not exclude a disadvantage of 5 %.
     assert judge(made, ahead_by(0.0), spread=0.5, relation="not-lower", **PAIR).verdict == "undecided"
 
 
@@ -142,7 +142,7 @@ def test_many_equal_cells_rarely_fail_by_chance(made: Any) -> None:
             results = summarise(made.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study))
         (verdict,) = made.verdicts(study, results)
         failed += verdict.verdict == "fails"
-    # 2.5 % for the whole family of six cells (one side of 5 %), not for each of them.
+    # 2.5 % (one side of 5 %) for the family of six cells, not per cell.
     assert failed <= 5
 
 

@@ -1,4 +1,4 @@
-"""`longfat chart` and `longfat trace`, as a user starts them."""
+"""The commands `longfat chart` and `longfat trace`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_traces_of_several_protocols(cli: Cli, study_file: Path, tmp_path: Path)
 
 @pytest.fixture
 def tcp_study(write: Any) -> Path:
-    """Two senders that share a bottleneck too small for both."""
+    """A study of two senders that overload a shared bottleneck."""
     content = {
         "title": "Two senders",
         "worlds": ["sim"],
@@ -137,7 +137,7 @@ def test_a_capture_contains_the_packets_of_one_side(cli: Cli, tcp_study: Path, t
         sizes[side] = (tmp_path / "t.pcapng").stat().st_size
     cli("trace", tcp_study, "--chart", "rtt", "--pcapng", "t.pcapng", "--snap", "96")
     assert (tmp_path / "t.pcapng").stat().st_size == sizes["sender"] > sizes["receiver"]
-    # What was lost only its sender saw; the head of the file is there once.
+    # Only the sender's capture has the lost packets; the file header occurs once.
     assert 0 < sizes["sender"] + sizes["receiver"] - sizes["both"] < 1000
 
 

@@ -1,4 +1,4 @@
-"""The rule of `longfat diagnose`: which cause decides, and what the conclusion states."""
+"""The causes and the conclusions of `longfat diagnose`."""
 
 from __future__ import annotations
 

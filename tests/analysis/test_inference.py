@@ -1,4 +1,4 @@
-"""Links inferred from round trips whose truth is known, with the noise of queues."""
+"""Links inferred from round trips over known paths with queueing noise."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def test_a_path_of_eight_hops_is_found(seed: int, quote: int) -> None:
 
 
 def test_intervals_cover_the_truth_at_their_confidence() -> None:
-    """95 % of the intervals, give or take what 240 of them may differ by chance (fixed seeds)."""
+    """95 % of 240 intervals, within the range of chance (fixed seeds)."""
     covered = []
     for seed in range(30):
         truth = _random_path(seed, hops=4)
         for link, rate in zip(infer(truth.samples(seed, 16)).links, truth.rates, strict=True):
             covered.append(link.slope.low <= 8 / rate <= link.slope.high)
-        # Latency but for the first link's, which has what the hosts take.
+        # Without the first link's latency, which includes the hosts' processing time.
         for link, delay in zip(infer(truth.samples(seed, 16)).links[1:], truth.delays[1:], strict=True):
             covered.append(link.latency.low <= delay <= link.latency.high)
     assert 0.90 <= np.mean(covered) <= 1.0
@@ -57,7 +57,7 @@ def test_more_probes_make_intervals_narrower() -> None:
 
 
 def test_unmeasurable_rates_are_unknown() -> None:
-    """A link of 100 Gbit/s behind slow ones: no figure, but a bound that holds."""
+    """A link of 100 Gbit/s after slow ones has a lower bound instead of a value."""
     truth = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3])
     first, fast, last = infer(truth.samples(2, 16)).links
     _within(first, 10e6, 2e-3, 0.05)
@@ -69,7 +69,7 @@ def test_unmeasurable_rates_are_unknown() -> None:
 
 
 def test_a_router_that_answers_slowly_joins_its_links() -> None:
-    """The link behind it would be shorter than nothing."""
+    """The link after it would have a negative latency."""
     truth = Truth([10e6, 20e6, 50e6], [2e-3, 1e-3, 1e-3], slow={2: 5e-3})
     path = infer(truth.samples(4, 16))
     assert path.slow == (2,)
@@ -89,7 +89,7 @@ def test_routers_that_do_not_answer_join_their_links() -> None:
 
 
 def test_a_slower_reverse_direction_shows_in_quoted_packets() -> None:
-    """Small packets have small replies, whose savings show the reverse direction."""
+    """Small packets cause small replies; the time saved shows the reverse rate."""
     truth = Truth([50e6, 20e6], [2e-3, 1e-3], back=[50e6, 1e6])
     first, second = infer(truth.samples(5, 16)).links
     assert second.reverse_rate == pytest.approx(1e6, rel=0.05)
@@ -105,7 +105,7 @@ def test_an_echo_covers_both_directions() -> None:
 
 
 def test_times_of_two_clocks_are_not_mixed() -> None:
-    """A few answers without a stamp are left aside; with many the application's clock counts for all."""
+    """A few replies without kernel timestamps are ignored; many select the application's clock for all."""
     truth = Truth([10e6], [2e-3])
     samples = truth.samples(1, 4)
     unstamped = truth.sample(np.random.default_rng(1), 1, 100) | {"kernel_s": None, "application_s": 0.5}

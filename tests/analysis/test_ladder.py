@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent / "go_back_n_ladder.txt"
 
 
 def traced(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
-    """A file of 12 packets, of which those with these numbers on the link are lost."""
+    """Returns the ladder of a file of 12 packets; the link loses the packets with these numbers."""
     path = {
         "rate": "10Mbit/s",
         "delay": "5ms",
@@ -36,7 +36,7 @@ def traced(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
     return ladder.read(record["events"])
 
 
-# On the link the first two packets are those of the set-up.
+# The first two packets on the link belong to the handshake.
 LOST = [6]
 
 
@@ -117,7 +117,7 @@ def test_time_runs_down_and_text_does_not_overlap() -> None:
     assert scale.places == sorted(scale.places)
     positions = sorted(scale(mark.time) for mark in shown.marks if mark.host == "receiver")
     assert all(b - a >= ladder_svg.ROW - 1e-9 for a, b in itertools.pairwise(positions))
-    # Between and beyond its own times the scale goes on.
+    # The scale covers times between and after those of the packets.
     assert scale(-1.0) == scale.places[0]
     assert scale(1e6) == scale.end
 
@@ -141,7 +141,7 @@ def test_page_is_html_around_the_drawing() -> None:
 
 
 def at_once(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
-    """A file over a link without a rate: a whole window arrives in one nanosecond."""
+    """Returns the ladder of a file over a link of unlimited rate: a window arrives within one nanosecond."""
     spec = {
         "path": {"delay": "5ms", "loss": {"packets": packets}, "reverse": {"loss": "0%"}},
         "protocol": {"kind": kind, "window": 4, **keys},
@@ -153,7 +153,7 @@ def at_once(kind: str, packets: list[int], **keys: Any) -> ladder.Ladder:
 
 
 def test_packets_that_arrive_at_once_are_each_delivered_once() -> None:
-    # The two packets before the data are those of the set-up.
+    # The two packets before the data belong to the handshake.
     whole = at_once("selective-repeat", [4])
     texts = [mark.text for mark in whole.marks if mark.kind != "timeout"]
     assert texts[:3] == ["delivers 0", "keeps 2", "keeps 3"]
@@ -179,18 +179,18 @@ def test_a_tcp_ladder_shows_bytes() -> None:
     assert lost.label == f"data {19 * MSS}-{20 * MSS}"
     kept = [mark.text for mark in whole.marks if mark.kind == "kept"]
     assert kept[0] == f"keeps {20 * MSS}-{21 * MSS}"
-    # What was lost comes again, and all that was kept behind it is delivered with it.
-    mended = next(mark for mark in whole.marks if mark.text.startswith(f"delivers {19 * MSS}-"))
+    # The retransmission is delivered together with the data kept beyond the loss.
+    delivery = next(mark for mark in whole.marks if mark.text.startswith(f"delivers {19 * MSS}-"))
     again = next(flight for flight in whole.flights if flight.is_retransmission)
-    assert mended.packet == again.number
-    assert mended.data[0][1] > 20 * MSS
+    assert delivery.packet == again.number
+    assert delivery.data[0][1] > 20 * MSS
     ack = next(flight for flight in whole.flights if flight.sack)
     assert ack.label == f"ack {19 * MSS} +{20 * MSS}-{21 * MSS}"
     assert ladder_svg.draw(ladder.cut(whole), "tcp", "").startswith("<svg")
 
 
 def test_a_part_shows_every_ack_of_its_arrivals() -> None:
-    """The end of the part is in time: an arrival and its ACK are both in it, or neither is."""
+    """A part ends at a time: it contains both an arrival and its ACK, or neither."""
     whole = traced("selective-repeat", LOST, window=4)
     for packets in range(3, 30):
         shown = ladder.cut(whole, 0.0, packets=packets)
@@ -228,7 +228,7 @@ def test_ladders_share_a_time_scale() -> None:
     root = ET.fromstring(drawing)
     assert float(root.attrib["width"]) == 2 * ladder_svg.WIDTH
     lost = [float(e.attrib["y"]) for e in root.iter() if e.tag.endswith("}text") and e.text == "lost"]
-    # Once in each legend, once in each ladder: the same packet at the same height.
+    # Each label occurs once per legend and once per ladder; a packet has the same height in both ladders.
     assert len(lost) == 4
     assert len(set(lost)) == 2
 

@@ -1,4 +1,4 @@
-"""The last link's rates there and back, and waits that are seen, on a model of a path."""
+"""Forward and reverse rates of the last link, and observed queueing, on a modelled path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIZES = (604, 1500)
 
 
 def _measured(truth: Truth, *, answers: int = 4) -> tuple[float | None, float | None, bool]:
-    """Mbit/s there and back of the last link, and whether they are decided."""
+    """Returns the forward and reverse rates of the last link in Mbit/s, and whether they are decided."""
     samples, last = truth.samples(3, 24, echo=True), len(truth.rates)
     random = np.random.default_rng(9)
     by_udp = {size: [truth.sample(random, last, size)["kernel_s"] for _ in range(answers)] for size in SIZES}

@@ -1,4 +1,4 @@
-"""Loss of links from the shares of probes that routers answered."""
+"""Loss of links, estimated from the shares of probes that routers answered."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _drawn(shares: list[float], sent: int, random: np.random.Generator) -> list[
 
 
 def test_loss_is_found_on_the_link_that_loses() -> None:
-    """Over many measurements: no bias on the lossy links, little on the others, and the right sum."""
+    """The mean of many estimates is unbiased on lossy links and in sum, and nearly so on the others."""
     random = np.random.default_rng(3)
     each = np.array(
         [

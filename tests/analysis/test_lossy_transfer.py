@@ -1,4 +1,4 @@
-"""Transfers over lossy paths: the model against simulated TCP."""
+"""The model of transfers over lossy paths, compared with simulated TCP."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _hop(loss: float) -> Hop:
 
 @pytest.mark.parametrize("loss", [0.001, 0.01, 0.02])
 @pytest.mark.parametrize("controller", ["reno", "cubic"])
-def test_simulated_transfers_take_about_that_long(loss: float, controller: str) -> None:
+def test_simulated_transfer_times_are_near_the_model(loss: float, controller: str) -> None:
     path = lf.Path(rate="20Mbit/s", delay="20ms", queue="1000pkt", loss=f"{loss:%}", reverse={"loss": "0%"})
     seconds = statistics.fmean(
         lf.simulate(lf.Tcp(controller), path, "5MB", seed=seed).metrics["completion_s"]
@@ -29,7 +29,7 @@ def test_simulated_transfers_take_about_that_long(loss: float, controller: str) 
     hop = _hop(loss)
     modelled = 0.04 + lossy_transfer([hop], [Hop(20e6, 0.02)], 5_000_000, RULES, controller).seconds
     assert modelled == pytest.approx(seconds, rel=0.3)
-    # Without the loss the model is far off, except where it hardly matters.
+    # A model without loss is far off, except where loss has little effect.
     if loss >= 0.01:
         assert transfer([hop], [hop], 5_000_000, RULES).seconds < 0.6 * seconds
 

@@ -1,4 +1,4 @@
-"""The model of latency and bandwidth against the examples of its source, to the digits printed."""
+"""The model of latency and bandwidth reproduces the examples of its source to the printed digits."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def _ping(hops: list[Hop]) -> Answer:
 
 
 def _across_the_country() -> list[Hop]:
-    """Twelve routers between thirteen links, 40 ms one way and 0.5 ms a router.
+    """Returns thirteen links with twelve routers of 0.5 ms each and a one-way delay of 40 ms.
 
-    The text does not print the links: with six T1, three T3, two Ethernets and two of 100 Mbit/s it is
-    187 ms, with T1 alone it would be 284 ms. Other mixes do as well.
+    The source does not print the links. Six T1, three T3, two Ethernets and two of 100 Mbit/s give 187 ms, as
+    do other combinations; T1 alone would give 284 ms.
     """
     rates = [T1] * 6 + [T3] * 3 + [10e6] * 2 + [100e6] * 2
     hops = [Hop(rate, 40 * MS / 13, 0.5 * MS) for rate in rates]
@@ -61,7 +61,7 @@ def _across_the_country() -> list[Hop]:
 
 
 def _fragmented() -> float:
-    """Rise of the time where a byte more makes two packets of one, if sending a packet is a quarter of it."""
+    """Returns the increase in % if one more byte splits a packet and sending takes a quarter of the time."""
     one, two = (len(latency.fragments(size + 8, 1536)) for size in (1508, 1509))
     return 100 * 0.25 * (two - one)
 
@@ -79,7 +79,7 @@ FORMS: dict[tuple[str, str], Callable[[], float]] = {
     ("bulk", "155 total"): lambda: _bulk(155e6).seconds / MS,
     ("bulk", "155 bandwidth"): lambda: _bandwidth(_bulk(155e6)) / MS,
     ("store-and-forward", "delivered and processed"): lambda: _drawn().seconds / MS,
-    # 1 + 7.5 + 5 + 1 + 7.5 + 1 + 1 = 24: the 25 that some printings have is not the sum of its own parts.
+    # 1 + 7.5 + 5 + 1 + 7.5 + 1 + 1 = 24; some printings have 25, which is not the sum of the parts.
     ("store-and-forward", "end"): lambda: _drawn().seconds / MS,
     ("store-and-forward", "rate"): lambda: _drawn().figures["rate_bps"],
     ("store-and-forward", "rate without processing"): lambda: _drawn().figures["rate_without_processing_bps"],
@@ -95,11 +95,11 @@ FORMS: dict[tuple[str, str], Callable[[], float]] = {
     ("path", "measured"): lambda: _ping(_across_the_country()).seconds / MS,
     ("segments", "tcp"): lambda: len(transactions.SEGMENTS["tcp"]),
     ("segments", "ttcp"): lambda: len(transactions.SEGMENTS["ttcp"]),
-    # Half again as long: as where the server needs as long as a round trip takes.
+    # A ratio of 1.5 requires a service time of one round trip.
     ("loopback", "TCP against T/TCP"): lambda: (
         _transaction("tcp", 1 * MS, 1 * MS) / _transaction("ttcp", 1 * MS, 1 * MS)
     ),
-    # As many round trips: what makes them differ is work in the hosts, which only a measurement shows.
+    # The numbers of round trips are equal; the measured difference is processing in the hosts.
     ("loopback", "T/TCP against UDP"): lambda: (
         _transaction("ttcp", 1 * MS, 1 * MS) / _transaction("udp", 1 * MS, 1 * MS)
     ),
@@ -114,12 +114,12 @@ def test_every_example_matches_its_printed_digits(row: Row) -> None:
     assert round(found, int(row["places"])) == expected
 
 
-def test_every_form_is_of_a_row() -> None:
+def test_every_form_belongs_to_a_row() -> None:
     assert {(row["example"], row["case"]) for row in _rows()} == set(FORMS)
 
 
 def test_the_estimate_is_near_what_was_measured() -> None:
-    """187 ms against 193 ms: within 5 %, where the naive estimate of 95 ms is off by half."""
+    """The model's 187 ms are within 5 % of the measured 193 ms; the naive estimate, 95 ms, is half of it."""
     (measured,) = (float(row["printed"]) for row in _rows() if row["case"] == "measured")
     found = _ping(_across_the_country())
     assert found.seconds / MS == pytest.approx(measured, rel=0.05)
@@ -128,7 +128,7 @@ def test_the_estimate_is_near_what_was_measured() -> None:
 
 @pytest.mark.parametrize("service", [0.0, 3 * MS])
 def test_a_connection_costs_tcp_a_round_trip(service: float) -> None:
-    """TCP takes two round trips and the server's time, T/TCP, Fast Open and UDP take one."""
+    """TCP takes two round trips plus the service time; T/TCP, Fast Open and UDP take one."""
     for protocol, trips in transactions.ROUND_TRIPS.items():
         assert _transaction(protocol, 10 * MS, service) == pytest.approx(trips * 10 * MS + service)
 

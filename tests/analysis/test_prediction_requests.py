@@ -1,4 +1,4 @@
-"""Latency and bandwidth against the simulator, for requests and their responses."""
+"""Predicted times of requests and responses, compared with the simulator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_connection_takes_one_round_trip_more() -> None:
     of = spec("tcp")
     found = predict(of, "fct_min_s")
     assert simulated(of, "fct_min_s") == pytest.approx(found.value, abs=1e-3)
-    # Two round trips of 10 ms, and the sending of what goes with them.
+    # Two round trips of 10 ms, plus transmission times.
     assert found.value is not None
     assert 0.020 < found.value < 0.026
 

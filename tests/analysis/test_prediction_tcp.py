@@ -38,7 +38,7 @@ def measured(of: Spec, trials: int = 5) -> dict[str, float]:
 def test_the_headers_and_the_window_are_those_of_the_trial() -> None:
     found = predict(spec("fixed", {"rate": "1Gbit/s"}, receive_buffer="128KiB", receive_overhead="0B"))
     assert "does not fill the path" in found.note
-    # 128 KiB a round trip of 40 ms and the sending of one packet and its ACK.
+    # 128 KiB per round trip of 40 ms plus the transmission times of a packet and its ACK.
     assert found.value == pytest.approx(131072 * 8 / (0.04 + (1500 + 40) * 8 / 1e9))
 
 
@@ -50,7 +50,7 @@ def test_a_window_that_does_not_fill_the_path(profile: str) -> None:
 
 @pytest.mark.parametrize("queue", ["5pkt", "12pkt", "34pkt", "100pkt"])
 def test_renos_sawtooth(queue: str) -> None:
-    """The link's use and the queue of one flow, from 75 % and none to full and long."""
+    """Link utilisation and mean queue of one flow, for queues from none to one that fills the link."""
     of = spec("reno", {"queue": queue}, delayed_ack="0ms")
     goodput, waiting = predict(of), predict(of, "queue_mean_packets")
     assert "sawtooth" in goodput.note
@@ -70,7 +70,7 @@ def test_mathis_where_losses_are_rare(loss: str) -> None:
 
 
 def test_between_padhyes_form_and_mathis() -> None:
-    """With SACK Reno has fewer timeouts than PFTK's without; and it does not grow while it recovers."""
+    """Reno with SACK has fewer timeouts than PFTK assumes, and its window does not grow during recovery."""
     for loss in ("1%", "2%", "5%"):
         of = spec("reno", {"rate": "1Gbit/s", "loss": loss})
         found = predict(of)
@@ -79,7 +79,7 @@ def test_between_padhyes_form_and_mathis() -> None:
 
 @pytest.mark.parametrize(("delay", "loss"), [("10ms", "0.03%"), ("50ms", "0.03%"), ("50ms", "0.003%")])
 def test_cubic_is_the_larger_of_its_own_response_and_renos(delay: str, loss: str) -> None:
-    """RFC 9438's form is of losses at equal distances: independent ones leave a fifth more at most."""
+    """RFC 9438's form assumes periodic losses; random losses give up to 20 % more."""
     of = spec("cubic", {"rate": "10Gbit/s", "delay": delay, "loss": loss, "queue": "100000pkt"})
     of["path"]["reverse"] = {"loss": "0%"}
     of["protocol"] |= {"receive_buffer": "256MiB", "send_buffer": "256MiB", "delayed_ack": "0ms"}
@@ -92,7 +92,7 @@ def test_cubic_is_the_larger_of_its_own_response_and_renos(delay: str, loss: str
 def test_mathis_applies_up_to_one_percent_and_padhye_beyond() -> None:
     below, above = predict(spec("reno", {"loss": "1%"})), predict(spec("reno", {"loss": "2%"}))
     assert (below.value, above.value) == (below.forms["mathis"], above.forms["pftk"])
-    # The least timeout of Linux adds to the round trip (RFC 6298 has it the other way round).
+    # Linux adds its minimum to the RTT; RFC 6298 takes the maximum of both.
     trip, packet = 0.04 + 1540 * 8 / 10e6, 1448 * 8
     assert above.forms["pftk"] == pytest.approx(tcp.pftk(trip, 0.02, 0.24) * packet, rel=0.01)
 
@@ -120,7 +120,7 @@ def test_without_a_form_the_link_is_the_bound(changes: Spec, phrase: str) -> Non
 
 @pytest.mark.parametrize("loss", ["1%", "5%"])
 def test_no_trial_exceeds_the_bound(loss: str) -> None:
-    """A controller that ignores loss keeps the link busy: losses before the queue take no time on it."""
+    """A controller that ignores loss keeps the link busy: losses before the queue use no link time."""
     of = spec("bbr1", {"loss": loss, "reverse": {"loss": "0%"}})
     found = predict(of)
     assert found.value is None
@@ -131,11 +131,11 @@ def test_no_trial_exceeds_the_bound(loss: str) -> None:
 def test_links_behind_the_slowest_take_from_what_it_delivers() -> None:
     slow, fast = {"rate": "10Mbit/s", "loss": "5%"}, {"rate": "50Mbit/s", "loss": "10%"}
     of = spec("bbr1")
-    for hops, most in (([slow, fast], 10e6 * 0.9), ([fast, slow], 10e6)):
+    for hops, limit in (([slow, fast], 10e6 * 0.9), ([fast, slow], 10e6)):
         of["path"] = {"hops": [{"delay": "5ms", "reverse": {"loss": "0%"}, **hop} for hop in hops]}
         found = predict(of)
         assert found.bound is not None
-        assert found.bound == pytest.approx(most * 1448 / 1500 + EDGE)
+        assert found.bound == pytest.approx(limit * 1448 / 1500 + EDGE)
         assert measured(of, 3)["goodput_bps"] <= found.bound * 1.005
 
 
@@ -169,19 +169,19 @@ def test_a_missing_form_has_a_specific_reason(of: Spec, phrase: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("congestion", "least", "most"),
+    ("congestion", "alpha", "beta"),
     [
         ("vegas", 2, 4),
         ({"kind": "vegas", "rules": "paper"}, 1, 3),
         ({"kind": "vegas", "alpha": 4, "beta": 8}, 4, 8),
     ],
 )
-def test_vegas_keeps_alpha_to_beta_packets(congestion: Any, least: int, most: int) -> None:
+def test_vegas_keeps_alpha_to_beta_packets(congestion: Any, alpha: int, beta: int) -> None:
     found = predict(spec(congestion, workload={"flows": 3}), "queue_mean_packets")
-    # One more is being sent.
-    assert dict(found.forms) == {"alpha": 3 * least + 1, "beta": 3 * most + 1}
+    # The queue includes the packet in transmission.
+    assert dict(found.forms) == {"alpha": 3 * alpha + 1, "beta": 3 * beta + 1}
     alone = spec(congestion)
-    assert least + 0.5 <= measured(alone, 1)["queue_mean_packets"] <= most + 1.5
+    assert alpha + 0.5 <= measured(alone, 1)["queue_mean_packets"] <= beta + 1.5
     assert predict(spec(congestion, {"queue": "3pkt"}), "queue_mean_packets").value is None
 
 

@@ -1,4 +1,4 @@
-"""Quantiles, shares and lines of round trips."""
+"""Quantiles, loss shares and regression lines of round trips."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_quantile_intervals_cover_at_their_confidence(n: int, part: float) -> No
         low = -math.inf if math.isnan(result.low) else result.low
         high = math.inf if math.isnan(result.high) else result.high
         covered += low <= truth <= high
-    # By order statistics the confidence is at least the requested one.
+    # The confidence of order statistics is at least the requested one.
     assert covered >= 935, covered
 
 
 def test_worked_numbers_of_order_statistics() -> None:
-    # Of ten samples the 2nd and the 9th hold the median with 97.9 %, the 3rd and the 8th with 89.1 % alone.
+    # For ten samples, the 2nd and 9th cover the median with 97.9 %, the 3rd and 8th with only 89.1 %.
     result = quantile([float(value) for value in range(1, 11)], 0.5)
     assert (result.value, result.low, result.high) == (5.5, 2.0, 9.0)
     few = quantile([1.0, 2.0, 3.0, 4.0, 5.0], 0.5)
@@ -46,11 +46,11 @@ def test_a_line_has_the_latency_and_the_time_of_a_byte_in_its_intervals() -> Non
     random = np.random.default_rng(5)
     covered = 0
     for _ in range(200):
-        least = {
+        minima = {
             size: 0.040 + size * 8e-7 + float(random.exponential(2e-5, 10).min())
             for size in range(100, 1500, 100)
         }
-        found = line(least)
+        found = line(minima)
         assert found is not None
         assert found.per_byte.value == pytest.approx(8e-7, rel=0.05)
         covered += found.per_byte.low <= 8e-7 <= found.per_byte.high

@@ -1,4 +1,4 @@
-"""Reading, thinning and drawing what one trial did over time, from a trace in the simulator's shape."""
+"""Time series of a trial: reading, thinning and drawing a trace in the simulator's format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_losses_retransmissions_and_sacks_are_those_of_the_events() -> None:
     assert one.retransmissions == len(drops) > 0
     for loss, again in zip(one.lost, (p for p in one.sent if p.kind == "retransmitted"), strict=True):
         assert (again.low, again.high) == (loss.low, loss.high) == (again.low, again.low + MSS)
-    # What is kept beyond a loss is subtitle once, block after block.
+    # Data kept beyond a loss is drawn once, block by block.
     beyond = [piece for piece in one.kept if one.lost[0].time < piece.time < one.lost[1].time]
     assert beyond[0].low == one.lost[0].high
     assert all(after.low == before.high for before, after in pairwise(beyond))
@@ -147,7 +147,7 @@ def test_two_flows_of_one_host_have_different_names() -> None:
 
 
 def views(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """The unit charts of each part."""
+    """Returns the unit charts of all parts."""
     return [layer for part in spec["vconcat"] for layer in part.get("layer", [part])]
 
 
@@ -198,7 +198,7 @@ def test_text_shows_figures_and_losses() -> None:
 
 
 def of(*records: dict[str, Any]) -> list[Trace]:
-    """Traced trials of protocols a, b and so on."""
+    """Returns traced trials of the protocols a, b, and so on."""
     return [Trace(name, "sim", record, "t", "s") for name, record in zip("abcd", records, strict=False)]
 
 

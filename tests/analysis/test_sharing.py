@@ -1,4 +1,4 @@
-"""Fair shares: textbook cases, and what makes an allocation max-min fair, for any network."""
+"""Fair shares: textbook examples, and the max-min property in random networks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def dumbbell(**keys: Any) -> Spec:
 
 
 def test_access_links_below_the_fair_share_leave_room() -> None:
-    """Five hosts of 5, 10, 15, 20 and 25 Mbit/s on 45 Mbit/s: 5, then 10 for each that can."""
+    """Hosts of 5, 10, 15, 20 and 25 Mbit/s on 45 Mbit/s get 5, 10, 10, 10 and 10 Mbit/s."""
     of = dumbbell(receivers=1, access=[{"rate": f"{5 * i}Mbit/s"} for i in range(1, 6)])
     shares = [predict(of, f"goodput_bps@s{i}").value for i in range(1, 6)]
     assert shares == pytest.approx([PAYLOAD * 1e6 * share for share in (5, 10, 10, 10, 10)])
@@ -58,7 +58,7 @@ def test_traffic_has_its_share_and_constant_rate_traffic_its_rate() -> None:
 
 
 def test_capacity_that_a_rival_leaves_is_within_the_bound() -> None:
-    """Reno yields to losses before it has its share; BBR version 1 takes what is left."""
+    """Reno backs off before it reaches its share; BBR version 1 takes the remaining capacity."""
     of = dumbbell(pairs=2)
     of["topology"]["bottleneck"] = {"rate": "10Mbit/s", "delay": "20ms"}
     of["topology"]["access"] = [{"rate": "1Gbit/s"}, {"rate": "1Gbit/s", "loss": "3%"}]
@@ -68,7 +68,7 @@ def test_capacity_that_a_rival_leaves_is_within_the_bound() -> None:
     of["traffic"] = [{"name": "rival", "protocol": reno, "workload": ends}]
     found = predict(of)
     assert found.bound is not None
-    # One packet can arrive at the start of the measured time.
+    # One more packet can arrive at the start of the measurement.
     duration = units.number(of["workload"]["duration"])
     assert duration is not None
     assert found.bound == pytest.approx(10e6 * PAYLOAD + 1448 * 8 / duration)
@@ -78,7 +78,7 @@ def test_capacity_that_a_rival_leaves_is_within_the_bound() -> None:
 
 @st.composite
 def networks(draw: st.DrawFn) -> Spec:
-    """A chain of routers with links of any rate, and flows between any two, some asking for a rate."""
+    """A chain of routers with random rates, and flows between random routers, some of constant rate."""
     hops = draw(st.integers(1, 5))
     rates = [draw(st.integers(100, 100_000)) for _ in range(hops)]
     hosts = [f"h{i}" for i in range(hops + 1)]
@@ -124,7 +124,7 @@ def test_shares_are_feasible_and_max_min_fair(of: Spec) -> None:
         assert share <= demand * near
         if share >= demand / near:
             continue
-        # Each flow that wants more has a link that is full and on which none has more than it.
+        # A flow below its demand crosses a full link on which no flow has a larger share.
         assert any(
             used[link] >= capacities[link] / near
             and all(s <= share * near for s, other in zip(shares, routes, strict=True) if link in other)

@@ -1,4 +1,4 @@
-"""The model of transfers against the simulator on the same hops, and against forms that others derived."""
+"""The model of transfers, compared with the simulator on the same hops and with published closed forms."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_transfer_time_matches_the_simulator(path: Rates, size: int, ack_every: 
 
 @pytest.mark.parametrize("path", PATHS, ids=str)
 def test_datagram_time_matches_the_simulator(path: Rates) -> None:
-    """Each packet's way, where the first link is as busy as it can be."""
+    """Datagrams that fill the first link."""
     hops, fastest = _hops(path), path[0][0]
     workload = {"kind": "bulk", "rate": f"{fastest}Mbit/s", "duration": "30ms"}
     events = _simulated(path, {"kind": "udp", "mss": "1000B"}, workload)["events"]
@@ -76,7 +76,7 @@ def test_datagram_time_matches_the_simulator(path: Rates) -> None:
     size = first["size"]
     took = first["time"] - sent[first["id"]]["time"]
     assert took == pytest.approx(transit(hops, size), abs=len(path) * NANOSECOND, rel=0)
-    # Sent faster than any link carries them, with their headers: a train.
+    # A rate above that of all links, including headers: a packet train.
     for number, event in enumerate(arrived, start=1):
         expected = train(hops, size, number)
         assert event["time"] - sent[first["id"]]["time"] == pytest.approx(
@@ -126,7 +126,7 @@ def test_skipped_turns_do_not_change_the_result(
 
 @pytest.mark.parametrize(("segments", "window"), [(15, 1), (100, 2), (1000, 1), (7, 10)])
 def test_one_link_is_the_closed_form(segments: int, window: int) -> None:
-    """Kurose and Ross' form, with ACKs that take no time to send."""
+    """Kurose and Ross' form, in which ACKs have no transmission time."""
     size, rate, trip = 1000, 1e6, 0.1
     rules = Rules(segment=960, header=40, ack_every=1, initial_window=window)
     found = transfer((Hop(rate, trip / 2),), (Hop(delay=trip / 2),), segments * 960, rules)
@@ -135,7 +135,7 @@ def test_one_link_is_the_closed_form(segments: int, window: int) -> None:
 
 
 def test_a_window_limits_the_rate() -> None:
-    """W / RTT where the window does not fill the path."""
+    """W / RTT if the window does not fill the path."""
     hops = (Hop(1e9, 0.05),)
     rules = Rules(window=100 * 1448, ack_every=1, initial_window=100)
     found = transfer(hops, hops, 100_000_000, rules)
@@ -145,7 +145,7 @@ def test_a_window_limits_the_rate() -> None:
 
 @pytest.mark.parametrize(("segments", "rounds"), [(1, 1), (10, 1), (11, 2), (30, 2), (31, 3), (70, 3)])
 def test_rounds_match_the_simulation(segments: int, rounds: int) -> None:
-    """On a path that takes a second and whose links are fast, a round is a second."""
+    """On a path with an RTT of one second and fast links, a round takes one second."""
     assert math.ceil(slow_start.rounds(segments, 10) - 1e-9) == rounds
     hops = (Hop(1e12, 0.5),)
     found = transfer(hops, hops, segments * 1448, Rules(ack_every=1))
@@ -192,10 +192,10 @@ def test_transaction_time_matches_the_simulator(path: Rates, protocol: str) -> N
 def test_early_transaction_time_matches_the_simulator(
     path: Rates, timestamps: bool, protocol: str, key: str
 ) -> None:
-    """That of the second connection, which has its request in the SYN."""
+    """The time of the second connection, whose SYN carries the request."""
     hops = _hops(path)
     sizes = {"request_size": "300B", "response_size": "700B"}
-    # The pause lets the last ACK of the first connection go its way alone.
+    # After the pause, the last ACK of the first connection does not delay the second one.
     workload = {"kind": "request-response", "requests": 2, "reconnect": True, "think": "1s", **sizes}
     record = _simulated(path, _tcp(timestamps=timestamps, **{key: True}), workload)
     rules = Rules() if timestamps else Rules(header=40, syn=52)

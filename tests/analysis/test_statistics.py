@@ -38,8 +38,8 @@ def test_student_agrees_with_scipy() -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_quantile_of_a_table() -> None:
-    # Student's t, two-sided 95 %: 1, 4, 19 and 29 degrees of freedom, as every table has them.
+def test_quantiles_of_student_match_tables() -> None:
+    # Student's t, two-sided 95 %: published values for 1, 4, 19 and 29 degrees of freedom.
     assert [round(quantile_t(n), 3) for n in (2, 5, 20, 30)] == [12.706, 2.776, 2.093, 2.045]
 
 
@@ -83,7 +83,7 @@ def test_intervals_cover_the_truth_at_their_confidence(n: int) -> None:
     for _ in range(rounds):
         found = interval((10 + random.normal(size=n)).tolist())
         covered += found.low <= 10 <= found.high
-    # Four standard errors of a proportion around 95 %.
+    # 95 % ± four standard errors.
     assert covered / rounds == pytest.approx(0.95, abs=4 * math.sqrt(0.95 * 0.05 / rounds) + 0.01)
 
 
@@ -109,7 +109,7 @@ def test_pairing_removes_common_variation() -> None:
     random = np.random.default_rng(5)
     shared = random.normal(0, 5, size=20)
     a, b = 100 + shared + random.normal(size=20) * 0.1, 99 + shared + random.normal(size=20) * 0.1
-    # Apart, the intervals overlap by far; trial by trial, the difference is beyond doubt.
+    # The separate intervals overlap; the paired difference is significant.
     assert interval(a.tolist()).low < interval(b.tolist()).high
     assert mean_difference(a.tolist(), b.tolist()).low > 0.8
 
@@ -129,7 +129,7 @@ def test_ratio_to_zero_is_unknown() -> None:
 def test_ratio_to_a_value_near_zero_has_no_upper_bound() -> None:
     rare = ratio([1.0, 2.0, 3.0], [0.0, 9.0, 0.1])
     assert (rare.low, rare.high) == (0.0, math.inf)
-    # Half of the trials have next to nothing to divide by, yet the ratio is clearly above 1.
+    # The divisor of half of the trials is near 0, yet the ratio is clearly above 1.
     larger = ratio([90.0, 100.0, 110.0, 95.0], [0.1, 40.0, 0.2, 45.0])
     assert 1 < larger.low < larger.mean
     assert larger.high == math.inf
@@ -159,9 +159,9 @@ def test_summary_of_records(made: Any) -> None:
     cells = sweep.cells(study)
     results = statistics.summarise(made.records(study, failures=3), cells)
     assert [result.cell for result in results] == cells
-    whole = next(r for r in results if r.cell.world == "sim" and r.cell.protocol == "gbn")
+    complete = next(r for r in results if r.cell.world == "sim" and r.cell.protocol == "gbn")
     lossy = next(r for r in results if r.cell.world == "relay" and r.cell.protocol == "gbn")
-    assert (whole.n, whole.failures, whole.trials) == (20, {}, list(range(20)))
+    assert (complete.n, complete.failures, complete.trials) == (20, {}, list(range(20)))
     assert (lossy.n, lossy.failures) == (17, {"peer silent for 30 s": 3})
     assert lossy.trials == list(range(3, 20))
     assert set(lossy.metrics) == set(lossy.samples)

@@ -1,4 +1,4 @@
-"""Closed forms against the textbooks' numbers, against each other, and against the simulator."""
+"""Closed forms, compared with numbers from textbooks, with each other, and with the simulator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def spec(
 
 
 def test_the_textbook_setting() -> None:
-    """RTT 10 ms, 2 % loss, 1000 bytes, timeout = RTT: worked out by hand from the formulas."""
+    """RTT 10 ms, 2 % loss, 1000 bytes, timeout = RTT: values computed by hand from the formulas."""
     assert theory.stop_and_wait(0.01, 0.02, 0, 0.01) * BITS / MBIT == pytest.approx(0.784)
     gbn = [theory.go_back_n_textbook(w, 0.01, 0.02) * BITS / MBIT for w in WINDOWS]
     assert gbn == pytest.approx([2.96, 5.50, 9.65, 15.5], rel=2e-3)
@@ -39,9 +39,9 @@ def test_the_textbook_setting() -> None:
 
 
 def test_stop_and_wait_by_hand() -> None:
-    # q = 1 - 0.9 * 0.9 = 0.19: 10 ms + 200 ms * 0.19 / 0.81 = 56.9 ms a packet.
+    # q = 1 - 0.9 * 0.9 = 0.19: 10 ms + 200 ms * 0.19 / 0.81 = 56.9 ms per packet.
     assert 1 / theory.stop_and_wait(0.01, 0.1, 0.1, 0.2) == pytest.approx(0.0569136, rel=1e-5)
-    # Doubling: 10 ms + 200 ms * 0.19 / 0.62 = 71.29 ms.
+    # With exponential backoff: 10 ms + 200 ms * 0.19 / 0.62 = 71.29 ms.
     assert 1 / theory.stop_and_wait_backoff(0.01, 0.1, 0.1, 0.2) == pytest.approx(0.0712903, rel=1e-5)
     assert theory.stop_and_wait_backoff(0.01, 0.3, 0.3, 0.2) == 0.0
 
@@ -102,7 +102,7 @@ def simulated(of: dict[str, Any], trials: int = 40) -> float:
     for trial in range(trials):
         record = json.loads(_native.simulate(json.dumps({**of, "seed": 5, "trial": trial})))
         goodput.append(record["metrics"]["goodput_bps"])
-    # The mean time a byte, as the forms have it: mean rates would weigh lucky trials too much.
+    # The closed forms give the mean time per byte; a mean of rates would overweight fast trials.
     return float(trials / np.sum(1 / np.asarray(goodput)))
 
 
@@ -162,7 +162,7 @@ def test_a_missing_form_has_its_reason(of: dict[str, Any], reason: str) -> None:
     assert reason in prediction.note
 
 
-def test_a_preset_fills_in_and_what_is_written_wins() -> None:
+def test_keys_override_a_preset() -> None:
     path = {"preset": "dsl", "delay": "30ms"}
     setting = numbers({**spec("stop-and-wait"), "path": path})
     assert setting is not None
@@ -174,7 +174,7 @@ def test_without_a_form_there_may_be_a_bound() -> None:
     of = spec("selective-repeat", 36, path={"loss": "2%", "rate": "10Mbit/s"}, gap_retransmit=True)
     prediction = predict(of)
     assert prediction.value is None
-    # Losses come before the queue, so they take none of the link's time.
+    # Losses occur before the queue and use no link time.
     assert prediction.bound == pytest.approx(10e6 * 1024 / 1084)
     assert prediction.bound is not None
     assert 0.8 * prediction.bound < simulated(of, 5) <= prediction.bound * 1.01

@@ -1,4 +1,4 @@
-"""TCP's closed forms against the numbers that RFCs and papers print, and against their own definitions."""
+"""TCP's closed forms, compared with values from RFCs and papers, and with their definitions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WINDOWS = st.floats(3.5, 500)
     [(1e-2, 12), (1e-3, 38), (1e-4, 120), (1e-5, 379), (1e-6, 1200), (1e-7, 3795), (1e-8, 12000)],
 )
 def test_mathis_gives_the_response_of_standard_tcp(loss: float, window: float) -> None:
-    """RFC 9438, table 1, column AIMD (and RFC 3649, section 5): 1.2 / sqrt(p), where 1.2 stands for 1.22."""
+    """RFC 9438, table 1, column AIMD (and RFC 3649, section 5): 1.2 / sqrt(p), 1.2 being 1.22 rounded."""
     rate = tcp.mathis(0.1, loss, constant=tcp.PERIODIC)
     assert rate * 0.1 == pytest.approx(window, rel=0.026)
 
@@ -46,7 +46,7 @@ def test_mathis_constants_are_those_of_its_paper() -> None:
     ],
 )
 def test_cubic_gives_the_response_that_its_rfc_prints(c: float, loss: float, window: float) -> None:
-    """RFC 9438, section 5.1, table of mean windows at a round trip of 0.1 s (its own region alone)."""
+    """RFC 9438, section 5.1, table of mean windows at an RTT of 0.1 s, CUBIC region only."""
     assert tcp.cubic(0.1, loss, c=c) * 0.1 == pytest.approx(window, abs=0.5, rel=1e-4)
 
 
@@ -54,7 +54,7 @@ def test_cubic_gives_the_response_that_its_rfc_prints(c: float, loss: float, win
 def test_the_simple_form_is_the_one_of_tfrc(loss: float, printed: float) -> None:
     """Values of sqrt(2p/3) + 12 sqrt(3p/8) (p + 32p^3), the form of RFC 3448 with t_RTO = 4 R.
 
-    They are in the tables of Linux's net/dccp/ccids/lib/tfrc_equation.c, in millionths.
+    The values are from the tables of Linux's net/dccp/ccids/lib/tfrc_equation.c, in millionths.
     """
     assert 1 / tcp.pftk_simple(1.0, loss, 4.0) == pytest.approx(printed, abs=1e-6)
 
@@ -68,14 +68,14 @@ def test_pftk_is_mathis_where_losses_are_rare() -> None:
 
 @given(st.floats(1e-6, 0.1), st.floats(0.2, 3.0))
 def test_the_simple_form_approximates_the_full_one(loss: float, timeout: float) -> None:
-    """Padhye et al. call them close: within a fifth up to 5 % of loss, and a half up to 10 %."""
+    """The forms agree within 20 % up to 5 % loss, within 50 % up to 10 %; Padhye et al. call them close."""
     full, simple = tcp.pftk(0.2, loss, timeout), tcp.pftk_simple(0.2, loss, timeout)
     assert full / simple == pytest.approx(1, abs=0.2 if loss <= 0.05 else 0.5)
 
 
 @given(LOSSES, st.integers(4, 400))
 def test_the_timeout_probability_matches_its_definition(loss: float, window: int) -> None:
-    """Padhye et al., equation 23: the sum over how many of a window's last round arrive."""
+    """Padhye et al., equation 23: the sum over the number of arrivals in a window's last round."""
     kept = 1 - loss
     whole = 1 - kept**window
 
@@ -111,14 +111,14 @@ def test_the_sawtooth_matches_an_explicit_sum(pipe: float, buffer: float, factor
 
 
 def test_the_rule_of_one_bandwidth_delay_product() -> None:
-    """Villamizar and Song; Appenzeller et al., section 2: one BDP of buffer fills the link, none 75 %."""
+    """A buffer of one BDP fills the link, none 75 % (Villamizar and Song; Appenzeller et al., section 2)."""
     assert tcp.sawtooth_utilisation(100, 100) == 1.0
     assert tcp.sawtooth_utilisation(100, 99) < 1.0
     assert tcp.sawtooth_utilisation(100, 0) == 0.75
 
 
 def test_a_window_over_its_round_trip() -> None:
-    """RFC 7323, section 1.1: 64 KB in flight over 100 ms allow about 5.2 Mbit/s."""
+    """RFC 7323, section 1.1: a window of 64 KB over 100 ms allows about 5.2 Mbit/s."""
     assert tcp.window_limited(65535 * 8, 0.1) == pytest.approx(5.24e6, rel=1e-3)
     assert tcp.bandwidth_delay_product(10e9, 0.1) == 1e9
     assert math.isclose(tcp.vegas_queue(1, 2, 4)[1], 4)

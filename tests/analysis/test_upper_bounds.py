@@ -1,4 +1,4 @@
-"""Upper bounds of theory hold for measured times of any length."""
+"""Upper bounds of theory hold for measurements of any duration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lf.ping`, `lf.transact`, `lf.path` and `lf.predict` are the commands of these names."""
+"""`lf.ping`, `lf.transact`, `lf.path` and `lf.predict` correspond to the commands of these names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conftest import Cli
 import longfat as lf
 
 
-def test_ping_gives_a_row_for_each_request() -> None:
+def test_ping_returns_a_row_for_each_request() -> None:
     found = lf.ping(
         "127.0.0.1", protocol="udp", port=9, count=3, sizes=(8, 100), interval="1ms", timeout="200ms"
     )

@@ -100,7 +100,7 @@ def _interrupted(base: dict[str, Any], out: Path) -> lf.Run:
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(1.5, signal.pthread_kill, (main, signal.SIGINT))
-    # Programs that a shell starts in the background ignore SIGINT.
+    # A background process of a shell ignores SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     try:

@@ -1,4 +1,4 @@
-"""Five tasks from import to picture, each within a maximum number of lines."""
+"""Five tasks from import to chart, each within a maximum number of lines."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TASKS = {
 FOLDER = Path(__file__).parent / "tasks"
 
 
-@pytest.mark.parametrize(("name", "most"), TASKS.items())
-def test_a_task_fits_its_lines_and_draws(name: str, most: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "limit"), TASKS.items())
+def test_a_task_fits_its_lines_and_draws(name: str, limit: int, tmp_path: Path) -> None:
     file = FOLDER / f"{name}.py"
     lines = [line for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    assert len(lines) <= most
+    assert len(lines) <= limit
     if name == "measured_path" and not _has_raw_sockets():
         requirements.skip("raw", "probes need raw sockets")
     done = subprocess.run(

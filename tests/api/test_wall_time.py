@@ -76,13 +76,13 @@ def test_an_interruption_keeps_the_events_before_it(tmp_path: Path) -> None:
             arguments = {"files": files, "address": event["address"], "insecure": True}
             threading.Thread(target=lf.send, kwargs=arguments).start()
         elif event["event"] == "started" and event["file"] == 0:
-            # All three files arrive meanwhile.
+            # All three files arrive during the pause.
             time.sleep(1)
             signal.raise_signal(signal.SIGINT)
         elif event["event"] == "stored":
             stored.append(event["name"])
 
-    # A process in the background of a shell ignores the signal.
+    # A background process of a shell ignores SIGINT.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -103,7 +103,7 @@ def test_small_files_share_round_trips(tmp_path: Path) -> None:
     ):
         sent = lf.send(folder, relay.address, insecure=True, recursive=True)
     assert sent.is_complete
-    # With 8 files at a time, each for two round trips, it was more than 3 s.
+    # Batches of 8 files with two round trips each would take more than 3 s.
     assert sent.report["seconds"] < 2
 
 

@@ -1,4 +1,4 @@
-"""Real processes of `longfat` on loopback, watched through what they print."""
+"""Real `longfat` processes on loopback, observed through their output."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from longfat import _native
 from longfat.cli import main
 
 CODE = _native.new_code()
-"""The code of all transfers that choose nothing else."""
+"""The default code of transfers."""
 
 
 class Running:
-    """A command that runs. Its output goes to files, so that nothing ever waits for a reader."""
+    """A running command. It writes to files, so it never blocks on a reader."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Running:
         stdin: TextIO | None,
     ) -> None:
         def before() -> None:
-            # Tests that run in the background ignore Ctrl-C, and what they start would too.
+            # Background processes ignore SIGINT, and so would their children.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             if prepare is not None:
                 prepare()
@@ -64,8 +64,8 @@ class Running:
         assert isinstance(content, dict)
         return content
 
-    def sees(self, pattern: str) -> str:
-        """Waits until standard error has a line with this pattern; gives its group."""
+    def wait_for(self, pattern: str) -> str:
+        """Waits until standard error matches the pattern; returns the match or its group."""
         end = time.monotonic() + PATIENCE_S
         while not (match := re.search(pattern, self.err)):
             assert self.process.poll() is None, self.err
@@ -74,10 +74,10 @@ class Running:
         return match[1] if match.groups() else match[0]
 
     def address(self) -> str:
-        return self.sees(r"Listening on (\S+)")
+        return self.wait_for(r"Listening on (\S+)")
 
-    def ends(self, number: int | None = None) -> int:
-        """Sends a signal, if one is given, and waits for the end; gives the exit code."""
+    def finish(self, number: int | None = None) -> int:
+        """Sends a signal, if given, and waits for the process to exit; returns the exit code."""
         if number is not None:
             self.process.send_signal(number)
         code = self.process.wait(PATIENCE_S)
@@ -85,8 +85,8 @@ class Running:
         return code
 
     def fails_with(self, *words: str, code: int = 1) -> str:
-        """Waits for an end in one clear line with these words in it; gives the line."""
-        assert self.ends() == code, self.err
+        """Waits for a failure with one line on standard error that contains these words; returns the line."""
+        assert self.finish() == code, self.err
         lines = self.err.splitlines()
         assert len(lines) == 1, self.err
         assert lines[0].startswith("longfat: ")
@@ -104,23 +104,23 @@ SIZE = 8_000_000
 
 
 def at_rate(rate: str) -> tuple[str, str]:
-    """Options that send at a rate, so that there is time to disturb it."""
+    """Returns options that limit the sending rate, so that there is time to disturb the transfer."""
     return "--congestion", f'{{ kind = "fixed", window = 1000, rate = "{rate}" }}'
 
 
 SLOW = at_rate("8Mbit/s")
-"""A file of that size takes 8 s: as long as other processes need to start on a machine that is busy."""
+"""A file of `SIZE` takes 8 s, which suffices for other processes to start on a busy machine."""
 
 
 @pytest.fixture(autouse=True)
 def code(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sets the code, so that tests need no option for it."""
+    """Sets the code of transfers, so that tests need no option for it."""
     monkeypatch.setenv("LONGFAT_CODE", CODE)
 
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts `longfat` with arguments; whatever still runs at the end of the test is ended."""
+    """Starts `longfat` with arguments; kills what still runs after the test."""
     running: list[Running] = []
     folder = tmp_path / "output"
     folder.mkdir()
@@ -140,7 +140,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Refused]:
-    """Runs `longfat` in this process: it must end at once, with a code and lines that hold these words."""
+    """Runs `longfat` in this process; it must exit at once with this code and lines with these words."""
     before = signal.getsignal(signal.SIGTERM)
 
     def _refused(words: list[str], code: int, reported: list[str]) -> None:
@@ -158,7 +158,7 @@ def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where files are received."""
+    """The folder of received files."""
     folder = tmp_path / "received"
     folder.mkdir()
     return folder
@@ -166,7 +166,7 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Path]:
-    """Makes a file of so many random bytes."""
+    """Creates files of random bytes."""
 
     def _make(name: str, size: int, seed: int = 1) -> Path:
         folder = tmp_path / "source"
@@ -180,7 +180,7 @@ def make(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def receive(start: Start, place: Path) -> Callable[..., tuple[Running, str]]:
-    """Starts a receiver; gives it and its address."""
+    """Starts a receiver; returns it and its address."""
 
     def _receive(*options: object, **more: Any) -> tuple[Running, str]:
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
@@ -195,7 +195,7 @@ def partial(place: Path, name: str = "file.bin") -> Path:
 
 
 def under_way(place: Path, size: int = SIZE // 8) -> None:
-    """Waits until so much of the file has arrived."""
+    """Waits until `size` bytes of the file have arrived."""
     wait_until(lambda: partial(place).exists() and partial(place).stat().st_size >= size)
 
 

@@ -1,4 +1,4 @@
-"""`longfat` at a terminal, and a command there that Ctrl-C is for."""
+"""`longfat` at a terminal, and a command to interrupt with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tests.waiting import PATIENCE_S, runs, wait_until
 
 
 class Terminal:
-    """A command of `longfat` at a terminal of its own. What it starts as the user's shell is plain sh."""
+    """A `longfat` command at a new terminal. The user's shell is sh."""
 
     def __init__(self, *arguments: object, folder: Path | None = None) -> None:
         self._ended = False
         self._unread = ""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            # Tests that run in the background ignore Ctrl-C, and what they start would too.
+            # Background processes ignore SIGINT, and so would their children.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             if folder is not None:
                 os.chdir(folder)
@@ -33,8 +33,8 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.terminal, text.encode())
 
-    def until(self, words: str) -> str:
-        """What it shows until these words; what follows them is left for the next call."""
+    def read_until(self, words: str) -> str:
+        """Returns the output up to these words; the next call continues after them."""
         shown, end = self._unread, time.monotonic() + PATIENCE_S
         while words not in shown:
             assert time.monotonic() < end, shown
@@ -47,13 +47,13 @@ class Terminal:
         return before + words
 
     def end(self) -> int:
-        """Waits for its end; gives the exit code."""
+        """Waits for the command to exit; returns the exit code."""
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self._ended = True
         return code
 
     def close(self) -> None:
-        """Ends it in any case."""
+        """Kills the command if it still runs, and closes the terminal."""
         if not self._ended:
             os.kill(self.pid, signal.SIGKILL)
             self.end()
@@ -61,9 +61,9 @@ class Terminal:
 
 
 class Sleep:
-    """A command that does nothing for long, and can be distinguished from others of its kind.
+    """A long sleep with a unique command line.
 
-    Ctrl-C is for it once it runs: a shell forgets the signal that comes while it starts a command.
+    It receives Ctrl-C once it runs: a shell drops the signal while it starts a command.
     """
 
     def __init__(self) -> None:
@@ -76,5 +76,5 @@ class Sleep:
         return runs("sleep", self._time_s)
 
     def wait(self) -> None:
-        """Until it runs."""
+        """Waits read_until the command runs."""
         wait_until(self.runs)

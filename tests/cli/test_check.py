@@ -1,4 +1,4 @@
-"""`longfat check`: its exit code says whether the machine holds the paths."""
+"""`longfat check`: its exit code reports whether the machine emulates the paths."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from longfat.runner.capacity import MachineCapacity
 
 HOLDS = {"name": "rate", "unit": "bit/s", "asked": 1e7, "measured": 9.99e6, "holds": True, "detail": ""}
 DIFFERS = HOLDS | {"measured": 9.5e6, "holds": False}
-NO_SAYING = HOLDS | {"name": "queue", "unit": "packets", "asked": 100, "measured": 40, "holds": None}
-TOO_FAST = "too fast: 900000 packets/s of 1500 B are asked for, and this machine moves 200000"
+UNDECIDED = HOLDS | {"name": "queue", "unit": "packets", "asked": 100, "measured": 40, "holds": None}
+TOO_FAST = "too fast: 900000 packets/s of 1500 B are requested, and this machine emulates 200000"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="emulated networks need Linux")
@@ -30,13 +30,13 @@ TOO_FAST = "too fast: 900000 packets/s of 1500 B are asked for, and this machine
     ("figures", "refused", "code"),
     [
         ([HOLDS], [], 0),
-        ([HOLDS, NO_SAYING], [], 0),
+        ([HOLDS, UNDECIDED], [], 0),
         ([HOLDS, DIFFERS], [], 1),
         ([HOLDS], [TOO_FAST], 1),
     ],
-    ids=["holds", "no saying", "differs", "not held"],
+    ids=["holds", "undecided", "differs", "refused"],
 )
-def test_the_exit_code_is_what_was_measured(
+def test_the_exit_code_reports_the_verdict(
     figures: list[dict[str, Any]],
     refused: list[str],
     code: int,
@@ -71,7 +71,7 @@ def test_the_exit_code_is_what_was_measured(
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_path_beyond_every_machine_is_not_held(cli: Cli, data: Data, write: Callable[[Data], Path]) -> None:
+def test_a_path_beyond_every_machine_is_refused(cli: Cli, data: Data, write: Callable[[Data], Path]) -> None:
     study = write(data | {"sweep": {}})
     done = cli("check", study, "--set", "path.rate=900Gbit/s", "--json", ok=False)
     assert done.returncode == 1
@@ -83,8 +83,10 @@ def test_a_path_beyond_every_machine_is_not_held(cli: Cli, data: Data, write: Ca
 
 
 @pytest.mark.usefixtures("emulated")
-def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Callable[[Data], Path]) -> None:
-    # How near depends on what else the machine does: the code says so.
+def test_measured_properties_are_near_the_requested_ones(
+    cli: Cli, data: Data, write: Callable[[Data], Path]
+) -> None:
+    # The deviation depends on the machine's load; the exit code reports it.
     study = write(data)
 
     def _figures(content: Data) -> dict[str, Data]:
@@ -121,7 +123,7 @@ def test_what_is_measured_is_near_what_is_asked(cli: Cli, data: Data, write: Cal
         (["STUDY", "--set", "path.rate=10"], "--set: path.rate: "),
     ],
 )
-def test_bad_words_to_check(
+def test_invalid_arguments_are_refused(
     options: list[str], reported: str, data: Data, write: Callable[[Data], Path], refused: Refused
 ) -> None:
     study = str(write(data))

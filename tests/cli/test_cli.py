@@ -31,7 +31,7 @@ def test_several_studies_are_run_one_after_the_other(cli: Cli, write: Any, data:
     refused = cli("run", one, other, "--out", "x", ok=False)
     assert refused.returncode != 0
     assert "--out is the folder of one run" in refused.stderr
-    # A mistake in the second keeps the first from running.
+    # A mistake in the second study prevents the run of the first.
     wrong = write(data | {"repeats": 0}, "wrong.toml")
     done = cli("run", one, wrong, "--fresh", ok=False)
     line = wrong.read_text().splitlines().index("repeats = 0") + 1
@@ -39,7 +39,7 @@ def test_several_studies_are_run_one_after_the_other(cli: Cli, write: Any, data:
     assert "trials to run" not in done.stderr
 
 
-def test_one_json_document_and_everything_else_elsewhere(data: Data, write: Write, cli: Cli) -> None:
+def test_standard_output_has_one_json_document_only(data: Data, write: Write, cli: Cli) -> None:
     done = cli("run", write(data), "--json")
     result = document(done)
     assert list(result) == ["study", "run", "cells", "claims"]
@@ -72,7 +72,7 @@ def test_one_trial_has_no_interval_and_the_document_stays_json(data: Data, write
     assert document(done)["cells"][0]["metrics"]["goodput_bps"]["low"] is None
 
 
-def test_a_person_sees_table_verdicts_and_where_the_report_lies(
+def test_the_output_has_table_verdicts_and_report_file(
     data: Data, write: Write, cli: Cli, tmp_path: Path
 ) -> None:
     done = cli("run", write(data))
@@ -107,7 +107,9 @@ def test_options_change_what_is_run(data: Data, write: Write, cli: Cli) -> None:
     assert [(c["protocol"], c["params"], c["n"]) for c in result["cells"]] == [("gbn", {}, 2), ("sr", {}, 2)]
 
 
-def test_quick_is_said_and_kept_apart(data: Data, write: Write, cli: Cli, tmp_path: Path) -> None:
+def test_quick_runs_are_marked_and_stored_separately(
+    data: Data, write: Write, cli: Cli, tmp_path: Path
+) -> None:
     study = write({**data, "repeats": 21})
     result = document(cli("run", study, "--json", "--quick"))
     assert result["quick"] is True
@@ -174,7 +176,7 @@ def test_bad_input_is_one_line_and_exit_code_two(
     assert done.returncode == 2
     assert done.stdout == ""
     only_lines(done.stderr, [words])
-    assert not (tmp_path / "runs").exists(), "nothing is half-written"
+    assert not (tmp_path / "runs").exists(), "no partial output"
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(data: Data, write: Write, cli: Cli) -> None:
@@ -247,7 +249,7 @@ def test_an_unknown_topic_has_a_hint(cli: Cli) -> None:
 
 
 def _commands() -> dict[str, Any]:
-    """All commands by their words."""
+    """Returns all commands by name."""
     root: Any = typer.main.get_command(app)
     found = dict(root.commands)
     found |= {f"net {name}": one for name, one in found["net"].commands.items()}
@@ -308,7 +310,7 @@ def test_the_command_line_starts_without_the_heavy_packages() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_reader_who_has_seen_enough_is_no_error() -> None:
+def test_a_closed_output_pipe_is_no_error() -> None:
     process = subprocess.Popen(command("schema"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
@@ -320,7 +322,7 @@ def test_a_reader_who_has_seen_enough_is_no_error() -> None:
 
 
 def test_ctrl_c_at_the_very_start_is_one_line() -> None:
-    # The signal comes while the first of the packages is imported.
+    # The signal arrives during the import of the first package.
     begin = (
         "import signal, sys\n"
         "from longfat.cli import main\n"
@@ -351,7 +353,7 @@ def test_a_mistake_names_the_command_whose_help_shows_more(cli: Cli) -> None:
         only_lines(done.stderr, [reported])
 
 
-def test_help_is_no_mistake_and_no_line_of_it_is_cut(cli: Cli) -> None:
+def test_help_exits_with_0_and_cuts_no_line(cli: Cli) -> None:
     for words in ([], ["--help"], ["net"], ["net", "--help"]):
         shown = cli(*words)
         assert shown.stdout.startswith("Usage: longfat")

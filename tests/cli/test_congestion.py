@@ -1,4 +1,4 @@
-"""The studies of congestion from the command line, and what a run of several hosts prints."""
+"""Congestion studies on the command line, and the output of runs with several hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.conftest import Cli, Data, document
 
 @pytest.fixture
 def sharing(tmp_path: Path) -> Path:
-    """Two senders of unequal links, for a moment."""
+    """A short study of two senders with unequal links."""
     study = {
         "title": "Two senders",
         "repeats": 3,

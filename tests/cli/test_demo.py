@@ -1,4 +1,4 @@
-"""`longfat demo`: the first thing a newcomer runs."""
+"""`longfat demo`."""
 
 from __future__ import annotations
 

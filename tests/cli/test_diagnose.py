@@ -1,4 +1,4 @@
-"""`longfat diagnose` between real kernels, on paths whose properties are known."""
+"""`longfat diagnose` between real kernels, on paths with known properties."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE_S
 
 from longfat import _native
 
-# Called as an emulation's first process (`prctl(2)`, PR_SET_NAME is 15), but its parent is no emulator.
+# Has the name of an emulation's first process (`prctl(2)`, PR_SET_NAME is 15), but its parent is no emulator.
 LEFT = """
 import ctypes, time
 ctypes.CDLL(None).prctl(15, b"longfat-init", 0, 0, 0)
@@ -31,13 +31,13 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="emulated networks ne
 
 @pytest.fixture
 def cli(cli_process: Cli) -> Cli:
-    """Ends leftovers of other processes."""
+    """Runs commands in a separate process, because they kill leftovers of other processes."""
     return cli_process
 
 
 @pytest.fixture
 def left() -> subprocess.Popen[bytes]:
-    """A process as an emulation would leave it."""
+    """A leftover process of an emulation."""
     process = subprocess.Popen([sys.executable, "-P", "-c", LEFT], stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()
@@ -64,7 +64,7 @@ def test_doctor_shows_each_probe_with_its_detail(cli: Cli) -> None:
 
 
 @linux
-def test_doctor_names_what_is_left_and_clean_ends_it(cli: Cli, left: subprocess.Popen[bytes]) -> None:
+def test_doctor_names_leftovers_and_clean_removes_them(cli: Cli, left: subprocess.Popen[bytes]) -> None:
     try:
         lines = [line.strip() for line in cli("doctor").stdout.splitlines()]
         found = next(number for number, line in enumerate(lines) if " leftovers " in line)
@@ -82,11 +82,13 @@ def test_doctor_names_what_is_left_and_clean_ends_it(cli: Cli, left: subprocess.
 
 
 @linux
-def test_clean_says_so_where_nothing_was_left(cli: Cli) -> None:
+def test_clean_reports_that_nothing_was_left(cli: Cli) -> None:
     assert cli("clean").stdout == "No leftovers found\n"
 
 
-def test_what_cannot_be_ended_is_a_failure(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_cannot_be_killed_is_a_failure(
+    refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = {"ended": [], "left": [{"process": 123456789, "what": "a first process"}]}
     monkeypatch.setattr(_native, "clean", lambda: json.dumps(found))
     refused(["clean"], 1, ["no permission to stop process 123456789 (a first process): run longfat clean as"])

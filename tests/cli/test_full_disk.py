@@ -1,4 +1,4 @@
-"""Full disks: commands that write end with one line and leave the disk as they found it."""
+"""Full disks: commands fail with one line and leave no partial files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from tests.conftest import Data, command
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="small disks need Linux's tmpfs")
 
-# A tmpfs in a mount namespace of its own, which ends with the last process in it. The folder's content is
-# listed last.
+# Mounts a tmpfs in a new mount namespace, which ends with its last process, and finally lists its files.
 SMALL = """
 mount -t tmpfs -o size=$1 longfat-test "$2" || exit 77
 cd "$2"; shift 2
@@ -31,14 +30,14 @@ ENOUGH = "64m"
 
 
 def small_disk(size: str, folder: Path, *words: object) -> list[str]:
-    """The command line of a command in a folder that holds no more than `size`."""
+    """Returns the command line that runs a command in a folder of at most `size`."""
     root = [] if os.geteuid() == 0 else ["-Ur"]
     shell = ["unshare", *root, "-m", "--propagation", "private", "sh", "-c", SMALL, "sh"]
     return [*shell, size, str(folder), *map(str, words)]
 
 
 def run(size: str, folder: Path, *words: object) -> tuple[int, str, list[str], list[str]]:
-    """Runs a command of `longfat` there: its exit code, its standard output, its errors, and what it left."""
+    """Runs a `longfat` command; returns exit code, standard output, errors, and the files that it left."""
     done = subprocess.run(
         small_disk(size, folder, *command(*words)), capture_output=True, text=True, timeout=300, check=False
     )
@@ -59,13 +58,13 @@ def disk(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def outside(tmp_path: Path, data: Data) -> Path:
-    """A study's file on another disk."""
+    """A study file on another disk."""
     path = tmp_path / "small.toml"
     path.write_text(tomli_w.dumps(data), encoding="utf-8")
     return path
 
 
-# The smallest has room for a page: not even the lock's content and run.json.
+# The smallest disk has one page: too small for the lock and run.json.
 @pytest.mark.parametrize("size", ["4k", "8k", "16k", "20k"])
 def test_a_run_leaves_nothing_but_whole_records(size: str, disk: Path, outside: Path) -> None:
     code, out, errors, left = run(size, disk, "run", outside, "--out", "new/run")
@@ -88,7 +87,7 @@ def test_a_run_leaves_nothing_but_whole_records(size: str, disk: Path, outside: 
     ],
     ids=" ".join,
 )
-def test_a_file_that_does_not_fit_is_not_there(
+def test_a_file_that_does_not_fit_is_removed(
     words: tuple[str, ...], disk: Path, outside: Path, tmp_path: Path, cli: Callable[..., object]
 ) -> None:
     measured = tmp_path / "measured"
@@ -101,7 +100,7 @@ def test_a_file_that_does_not_fit_is_not_there(
     assert left == []
 
 
-def test_a_receiver_gives_back_the_room_that_it_took(
+def test_a_receiver_frees_the_space_of_a_failed_file(
     start: Start, disk: Path, make: Make, tmp_path: Path
 ) -> None:
     small, middle, large = (
@@ -116,7 +115,7 @@ def test_a_receiver_gives_back_the_room_that_it_took(
             small_disk("1m", disk, *words),
             stdout=output,
             stderr=output,
-            # Tests that run in the background ignore Ctrl-C, and what they start would too.
+            # Background processes ignore SIGINT, and so would their children.
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads here
         )
     try:
@@ -138,9 +137,9 @@ def test_a_receiver_gives_back_the_room_that_it_took(
             filler.write_bytes(bytes(2 << 20))
         sender.fails_with("middle.bin", "refused by the receiver: cannot write", "No space left on device")
         filler.unlink()
-        # There is room again for what fits.
+        # The space is free again.
         sender = start("send", small, address)
-        assert sender.ends() == 0, sender.err
+        assert sender.finish() == 0, sender.err
         os.kill(int(children[0]), signal.SIGINT)
         receiver.wait(60)
     finally:

@@ -1,4 +1,4 @@
-"""Python files in the current folder are not executed: commands often run as root in folders of others."""
+"""Commands never import from the current folder: they often run as root in folders of other users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MARK = "executed.txt"
 
 @pytest.fixture
 def hostile(tmp_path: Path) -> Path:
-    """The commands' folder, with modules that leave a mark when they are imported."""
+    """The current folder of commands, with modules that leave a mark when imported."""
     text = f"import os\nos.close(os.open({str(tmp_path / MARK)!r}, os.O_CREAT | os.O_WRONLY))\n"
     for name in MODULES:
         (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`longfat ping`, `longfat echo` and `longfat transact`: on loopback, and behind emulated paths."""
+"""`longfat ping`, `longfat echo` and `longfat transact` on loopback and over emulated paths."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ PROTOCOLS = ("udp", "tcp", "tfo", "tcp-user", "ttcp")
 
 @dataclass
 class Echo:
-    """An echo server that runs."""
+    """A running echo server."""
 
     running: Running
 
     @property
     def port(self) -> int:
-        """Of UDP and TCP."""
+        """Returns the UDP and TCP port."""
         return int(self.running.address().rpartition(":")[2])
 
     def end(self, number: int = signal.SIGINT) -> dict[str, Any]:
-        """Ends it and gives what it did."""
-        assert self.running.ends(number) == 0
+        """Stops the server; returns its counters."""
+        assert self.running.finish(number) == 0
         return self.running.document()
 
 
@@ -92,21 +92,21 @@ def test_transactions_of_all_protocols(cli: Cli, echo: Echo, tmp_path: Path) -> 
     assert pl.read_csv(samples).height == 60
     counts = echo.end(signal.SIGTERM)
     assert counts["datagrams"] == 12
-    # One more each over TFO and T/TCP, which make cookie and caches.
+    # TFO and T/TCP have one more transaction each, for the cookie and the caches.
     assert (counts["connections"], counts["user_transactions"]) == (25, 25)
 
 
-def test_an_echo_server_sums_up_in_a_line_when_it_ends(start: Start) -> None:
+def test_an_echo_server_prints_a_summary_at_exit(start: Start) -> None:
     server = start("echo", "--port", 0)
     assert server.address().startswith("127.0.0.1:")
-    assert server.ends(signal.SIGINT) == 0
+    assert server.finish(signal.SIGINT) == 0
     assert server.out.startswith("Answered 0 datagrams and 0 connections")
 
 
 @pytest.mark.usefixtures("emulated")
 def test_round_trips_behind_a_path_are_twice_its_delay(cli: Cli) -> None:
     words = ["--count", 20, "--interval", "5ms", "--timeout", "30s", "--json"]
-    # The far end is reported in the environment alone.
+    # Only the environment variable has the address of the far end.
     line = " ".join(command("ping", "-4", *words)) + " $LONGFAT_PEER"
     (found,) = undisturbed(
         lambda: reported(cli("shell", "--delay", "20ms", "--", "sh", "-c", line))["sizes"],
@@ -114,11 +114,11 @@ def test_round_trips_behind_a_path_are_twice_its_delay(cli: Cli) -> None:
     )
     assert found["answered"] == 20
     least = found["rtt_s"]["min"]
-    # No sooner than the path allows. How much later depends on the machine, but not for all of twenty.
+    # The minimum of twenty is near the path's delay even on a busy machine.
     assert 0.040 <= least < 0.050, found
 
 
-# The far end, with TCP Fast Open allowed there, and its server.
+# A server at the far end with TCP Fast Open.
 SERVE = "sh -c 'echo 3 > /proc/sys/net/ipv4/tcp_fastopen; exec {}'"
 
 
@@ -127,7 +127,7 @@ def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
     serve = SERVE.format(" ".join(command("echo", "--bind", "0.0.0.0")))
     words = ["--protocol", ",".join(PROTOCOLS), "--sizes", 1000, "--count", 5, "--interval", "0ms"]
     ask = " ".join(command("transact", *words, "--timeout", "30s", "--json"))
-    # The server listens when a round trip to it is answered by itself, not by its kernel.
+    # A reply of the server itself, instead of its kernel, shows that it listens.
     knock = " ".join(command("ping", "--protocol", "udp", "--count", 1, "--timeout", "30s", "--json"))
     wait = f"until {knock} $LONGFAT_PEER | grep -q '\"closed\": 0'; do sleep 0.2; done"
     words = ["--delay", "20ms", "--server", serve, "--", "sh", "-c", f"{wait}; {ask} $LONGFAT_PEER"]
@@ -145,7 +145,7 @@ def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
         assert 0.040 <= found[name]["application_s"]["value"] < 0.080, found[name]
     assert found["tfo"]["syn_data"] == found["ttcp"]["syn_data"] == 5
     assert found["udp"]["packets"] == 2
-    # What was lost or late might add to it; in the median nothing is.
+    # The median excludes lost and late packets.
     assert found["ttcp"]["packets"] == 3
     assert found["tfo"]["packets"] < found["tcp"]["packets"]
 
@@ -165,5 +165,5 @@ def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
         (("echo", "--idle", "0s"), "--idle"),
     ],
 )
-def test_what_cannot_be_is_told_in_a_line(refused: Refused, words: tuple[str, ...], part: str) -> None:
+def test_invalid_arguments_are_refused(refused: Refused, words: tuple[str, ...], part: str) -> None:
     refused(list(words), 2, [part])

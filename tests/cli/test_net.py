@@ -1,4 +1,4 @@
-"""`longfat net`: a network to work in, by its prompt and from elsewhere; skipped without namespaces."""
+"""`longfat net`: the prompt of a testbed, scripts, and `net exec`; skipped without namespaces."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ pytestmark = pytest.mark.usefixtures("emulated")
 
 @pytest.fixture
 def cli(cli_process: Cli) -> Cli:
-    """Networks outlive the command that started them."""
+    """Runs commands in a separate process, because networks outlive the command that started them."""
     return cli_process
 
 
 @pytest.fixture
 def study(data: Data, write: Callable[[Data], Path]) -> Path:
-    """A path of 5 ms each way, with losses in other cells than the first."""
+    """A study with a path of 5 ms each way and no loss in its first cell."""
     return write(data)
 
 
 @pytest.fixture
 def name() -> str:
-    """One that no other testbed has."""
+    """A unique name of a testbed."""
     return f"test-{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def prompt(study: Path, name: str) -> Iterator[Terminal]:
-    """A testbed at a terminal, at its prompt."""
+    """A testbed at its prompt in a terminal."""
     with contextlib.closing(Terminal("net", study, "--name", name)) as made:
-        made.until("longfat> ")
+        made.read_until("longfat> ")
         yield made
 
 
@@ -52,8 +52,8 @@ def running(name: str) -> bool:
     return name in [one["name"] for one in reported]
 
 
-def test_ping_all_shows_what_the_links_say(cli: Cli, study: Path) -> None:
-    # 5 ms and 84 bytes at 10 Mbit/s, there and back.
+def test_ping_all_matches_the_delays_of_the_links(cli: Cli, study: Path) -> None:
+    # Twice 5 ms and the transmission of 84 bytes at 10 Mbit/s.
     expected = 0.01 + 2 * 84 * 8 / 1e7
     pings = undisturbed(
         lambda: json.loads(cli("net", study, "--pingall", "--json").stdout),
@@ -147,19 +147,21 @@ def test_measure_finds_the_rate_of_the_link(study: Path) -> None:
 def test_ctrl_c_ends_the_command_and_not_the_testbed(prompt: Terminal) -> None:
     long = Sleep()
     prompt.type(f"sender exec {long}\n")
-    prompt.until("\n")
+    prompt.read_until("\n")
     long.wait()
     prompt.type("\x03")
-    prompt.until("longfat> ")
+    prompt.read_until("longfat> ")
     prompt.type("shell receiver\n")
     prompt.type("echo $(hostname)-$((6*7)); exit\n")
-    prompt.until("receiver-42")
-    prompt.until("longfat> ")
+    prompt.read_until("receiver-42")
+    prompt.read_until("longfat> ")
     prompt.type("\x04")
     assert prompt.end() == 0
 
 
-def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Terminal, name: str, tmp_path: Path) -> None:
+def test_net_exec_runs_commands_from_another_terminal(
+    cli: Cli, prompt: Terminal, name: str, tmp_path: Path
+) -> None:
     assert running(name)
     done = cli("net", "exec", f"{name}:receiver", "--", "sh", "-c", "hostname; pwd; exit 9", ok=False)
     assert (done.returncode, done.stdout.split()) == (9, ["receiver", str(tmp_path)])
@@ -175,13 +177,13 @@ def test_commands_come_from_a_second_terminal(cli: Cli, prompt: Terminal, name: 
     assert not running(name)
 
 
-def test_a_command_has_a_terminal_of_its_own(prompt: Terminal, name: str) -> None:
+def test_a_command_has_its_own_terminal(prompt: Terminal, name: str) -> None:
     assert prompt.pid
     with contextlib.closing(Terminal("net", "exec", f"{name}:sender", "--", "sh")) as there:
         long = Sleep()
         there.type(f"echo at-$(hostname); tty; {long}\n")
-        there.until("at-sender")
-        there.until("/dev/pts/")
+        there.read_until("at-sender")
+        there.read_until("/dev/pts/")
         long.wait()
         there.type("\x03")
         there.type("exit 5\n")
@@ -203,9 +205,9 @@ def test_nothing_outlives_a_killed_testbed(prompt: Terminal, name: str) -> None:
     assert not running(name)
 
 
-def test_a_signal_to_exec_is_the_commands(prompt: Terminal, name: str) -> None:
+def test_exec_forwards_signals_to_its_command(prompt: Terminal, name: str) -> None:
     assert prompt.pid
-    # Short sleeps: one that starts as the signal arrives may miss it, and would keep the output open.
+    # Short sleeps, because a sleep that starts as the signal arrives may miss it and keep the output open.
     waiting = "trap 'exit 7' TERM; echo up; while :; do sleep 0.1; done"
     line = command("net", "exec", f"{name}:sender", "--", "sh", "-c", waiting)
     client = subprocess.Popen(line, stdout=subprocess.PIPE, text=True)

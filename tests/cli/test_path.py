@@ -1,4 +1,4 @@
-"""`longfat path` on emulated paths whose links are known, and what it refuses."""
+"""`longfat path` on emulated paths with known links, and its refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from longfat.study.path_model import read
 RATES = (20, 5, 50)
 DELAYS = (4, 2, 6)
 ATTEMPTS = 4
-"""A machine may be busy: later attempts have more time, and what one of them finds is enough."""
+"""Number of attempts on a busy machine. Later attempts take more time; one success is enough."""
 
 
 def _chain() -> dict[str, Any]:
@@ -43,7 +43,7 @@ def _chain() -> dict[str, Any]:
 
 
 def _at(host: str, folder: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    """Runs a line of longfat at a host of the chain."""
+    """Runs a longfat command at a host of the chain."""
     study = folder / "chain.toml"
     study.write_text(tomli_w.dumps(_chain()), encoding="utf-8")
     line = " ".join(map(str, [host, *command(*words), f"> {folder / 'reported'}"]))
@@ -73,15 +73,15 @@ def _near(reported: dict[str, Any]) -> bool:
 
 
 def _reproduces(path: dict[str, Any], kept: Path) -> None:
-    """The model, as the simulator runs it, has the round trips that were measured, within 5 %."""
-    least: dict[int, float] = {}
+    """Checks that simulated round trips over the model match the measured ones within 5 %."""
+    minima: dict[int, float] = {}
     for line in kept.read_text(encoding="utf-8").splitlines()[1:]:
         probe = json.loads(line)
         if probe["ttl"] == len(RATES) and probe["answer"] is not None and probe["kernel_s"] is not None:
             size = probe["size"]
-            least[size] = min(probe["kernel_s"], least.get(size, 1.0))
-    assert len(least) > 10
-    for size, seconds in least.items():
+            minima[size] = min(probe["kernel_s"], minima.get(size, 1.0))
+    assert len(minima) > 10
+    for size, seconds in minima.items():
         workload = {"kind": "request-response", "size": f"{size - ICMP_HEADER}B"}
         spec = {"seed": 1, "trial": 0, "path": path, "protocol": {"kind": "icmp"}, "workload": workload}
         record = json.loads(_native.simulate(json.dumps(spec)))
@@ -113,8 +113,8 @@ def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
-def test_what_is_kept_counts_later(tmp_path: Path) -> None:
-    """A second call with the same file has the first one's samples; another path's file is refused."""
+def test_stored_samples_are_reused(tmp_path: Path) -> None:
+    """A second call with the same file includes the first call's samples; another path's file is refused."""
     kept = tmp_path / "samples"
     words = ["--rounds", 2, "--sizes", "100,700..1400:350", "--samples", kept]
     counts = []
@@ -150,7 +150,7 @@ _native.HopProber("127.0.0.1", "icmp")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="probing routers needs Linux")
-def test_udp_needs_no_right_and_what_icmp_needs_is_told() -> None:
+def test_udp_needs_no_privilege_and_icmp_names_what_it_needs() -> None:
     if os.geteuid() != 0:
         requirements.skip("users", "only root gives up rights")
     done = subprocess.run(
@@ -158,8 +158,8 @@ def test_udp_needs_no_right_and_what_icmp_needs_is_told() -> None:
     )
     (reported,) = json.loads(done.stdout)
     assert reported["answer"]["kind"] == "reached"
-    least, most = map(int, Path("/proc/sys/net/ipv4/ping_group_range").read_text("ascii").split())
-    if least <= 65534 <= most:
+    lowest, highest = map(int, Path("/proc/sys/net/ipv4/ping_group_range").read_text("ascii").split())
+    if lowest <= 65534 <= highest:
         assert done.returncode == 0
     else:
         error = done.stderr.splitlines()[-1]
@@ -170,14 +170,14 @@ def test_udp_needs_no_right_and_what_icmp_needs_is_told() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="probing routers needs Linux")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: Path) -> None:
+def test_ctrl_c_prints_the_results_so_far(number: int, start: Start, tmp_path: Path) -> None:
     kept = tmp_path / "samples"
     running = start(
         *("path", "127.0.0.1", "--protocol", "udp", "--rounds", 10_000, "--interval", "1ms"),
         *("--precision", "0.001%", "--json", "--samples", kept),
     )
     wait_until(lambda: kept.exists() and len(kept.read_bytes().splitlines()) > 300)
-    assert running.ends(number) == INTERRUPTED
+    assert running.finish(number) == INTERRUPTED
     reported = running.document()
     assert reported["ended_by"] == "interrupt"
     assert reported["probes"] >= 300
@@ -199,5 +199,5 @@ def test_ctrl_c_ends_it_with_what_is_known(number: int, start: Start, tmp_path: 
         (["no-such-host.invalid"], "cannot be resolved"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_line(words: list[str], reported: str, refused: Refused) -> None:
+def test_invalid_arguments_are_refused(words: list[str], reported: str, refused: Refused) -> None:
     refused(["path", *words], 2, [reported])

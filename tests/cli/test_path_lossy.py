@@ -1,4 +1,4 @@
-"""A lossy path between real kernels: measured, then simulated and predicted by its model."""
+"""A lossy path between real kernels is measured; its model is simulated and predicted."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SIZE = "2MB"
 
 
 def _mean(path: lf.Path, controller: str, *, trials: int = 10) -> float:
-    """Seconds of simulated transfers."""
+    """Returns the mean duration of simulated transfers in s."""
     runs = [lf.simulate(lf.Tcp(controller), path, SIZE, seed=seed) for seed in range(1, trials + 1)]
     return statistics.fmean(run.metrics["completion_s"] for run in runs)
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_measured_path_answers_as_the_real_one(cli: Cli, cli_process: Cli, tmp_path: Path) -> None:
+def test_the_model_of_a_path_reproduces_transfer_times(cli: Cli, cli_process: Cli, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     measure = command("path", "$LONGFAT_PEER", "--rounds", 40, "--window", 8, "--model", model)
     line = " ".join(str(word) for word in measure)

@@ -1,4 +1,4 @@
-"""`longfat predict`: what it reads, what it tells, and what it refuses."""
+"""`longfat predict`: its input, output and refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_assumed_controller_is_named(cli: Cli, words: list[str], line: str) 
     assert bool(line) == ("Controller" in shown)
 
 
-def test_hops_with_a_way_back_of_their_own(cli: Cli) -> None:
+def test_hops_have_reverse_properties(cli: Cli) -> None:
     hop = "rate=10Mbit/s delay=5ms reverse.rate=1Mbit/s reverse.delay=1ms"
     reported = document(cli("predict", "--hop", hop, "--protocol", "ping", "--size", "972B", "--json"))
     assert reported["total_s"] == pytest.approx(8000 / 1e7 + 0.005 + 8000 / 1e6 + 0.001)
@@ -87,11 +87,11 @@ host = "example"
         (["--rate", "T1", "--size", "3B", "--protocol", "tcp", "--packet", "52B"], "too small"),
     ],
 )
-def test_what_makes_no_sense_is_one_clear_line(words: list[str], reported: str, refused: Refused) -> None:
+def test_invalid_arguments_are_refused(words: list[str], reported: str, refused: Refused) -> None:
     refused(["predict", *words], 2, [reported])
 
 
-def test_a_file_that_is_no_model(refused: Refused, tmp_path: Path) -> None:
+def test_an_invalid_model_is_refused(refused: Refused, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     model.write_text("title = 3\n", encoding="utf-8")
     refused(["predict", "--path", str(model), "--size", "3B"], 2, ["title: unknown table"])
@@ -103,7 +103,7 @@ LOSSY = ["predict", "--rate", "20Mbit/s", "--delay", "20ms", "--loss", "2%", "--
 
 def test_a_lossy_path_takes_the_time_of_the_response_to_loss(cli: Cli) -> None:
     reported = document(cli(*LOSSY, "--size", "10MB", "--json"))
-    # As fast as Reno with timeouts; the rate alone would take 4.2 s.
+    # The rate of Reno with timeouts; without loss, the transfer would take 4.2 s.
     assert reported["steady_rate_bps"] == pytest.approx(1.93e6, rel=0.01)
     assert reported["total_s"] == pytest.approx(10e6 * 8 / 1.93e6, rel=0.03)
     assert reported["dominant"] == "loss"
@@ -129,7 +129,7 @@ def test_the_loss_of_a_model_counts(cli: Cli, tmp_path: Path) -> None:
     assert reported["total_s"] == document(cli(*LOSSY, "--size", "10MB", "--json"))["total_s"]
 
 
-def test_bursts_of_loss_are_left_out_and_said(cli: Cli, tmp_path: Path) -> None:
+def test_bursts_of_loss_are_reported_as_not_modelled(cli: Cli, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     loss = '{ model = "every", every = 50 }'
     model.write_text(f'[path]\nrate = "20Mbit/s"\ndelay = "20ms"\nloss = {loss}\n', encoding="utf-8")

@@ -22,15 +22,15 @@ def test_a_transfer_over_a_lossy_path(start: Start, receive: Receive, place: Pat
     relay = start("relay", "--listen", "127.0.0.1:0", "--to", address, *options, "--seed", 3, "--json")
     path = make("a.bin", 4_000_000)
     sender = start("send", path, relay.address(), "--json")
-    assert sender.ends() == 0, sender.err
+    assert sender.finish() == 0, sender.err
     assert (place / "a.bin").read_bytes() == path.read_bytes()
     sent = sender.document()
     assert sent["rtt_s"] > 0.01
     assert sent["retransmissions"] > 0
-    assert relay.ends(signal.SIGINT) == 0
+    assert relay.finish(signal.SIGINT) == 0
     reported = relay.document()
     forward, reverse = reported["forward"], reported["reverse"]
-    # What the sender said last may still be under way.
+    # The last packet of the sender may still be in flight.
     under_way = forward["entered"] - forward["delivered"] - forward["lost"] - forward["queue_dropped"]
     assert 0 <= under_way <= 3
     assert 0.01 < forward["lost"] / forward["entered"] < 0.03
@@ -43,12 +43,12 @@ def test_a_transfer_over_a_lossy_path(start: Start, receive: Receive, place: Pat
     assert "Reverse: " in relay.err
 
 
-def test_a_person_sees_the_path_and_a_table(start: Start, receive: Receive, make: Make) -> None:
+def test_the_output_has_the_path_and_a_table(start: Start, receive: Receive, make: Make) -> None:
     _, address = receive()
     relay = start("relay", "--listen", "127.0.0.1:0", "--to", address, "--preset", "lan", "--delay", "2ms")
     sender = start("send", make("a.bin", 100_000), relay.address())
-    assert sender.ends() == 0
-    assert relay.ends(signal.SIGTERM) == 0
+    assert sender.finish() == 0
+    assert relay.finish(signal.SIGTERM) == 0
     assert "Both directions: " in relay.err
     assert "rate 1Gbit/s" in relay.err
     assert "delay 2ms" in relay.err
@@ -60,10 +60,10 @@ def test_a_person_sees_the_path_and_a_table(start: Start, receive: Receive, make
     assert "1 client" in relay.out
 
 
-def test_a_relay_that_nobody_used(start: Start) -> None:
+def test_an_unused_relay_reports_no_datagrams(start: Start) -> None:
     relay = start("relay", "--listen", "127.0.0.1:0", "--to", NOWHERE)
-    relay.sees("no delay, no loss")
-    assert relay.ends(signal.SIGINT) == 0
+    relay.wait_for("no delay, no loss")
+    assert relay.finish(signal.SIGINT) == 0
     assert "0 clients" in relay.out
 
 
@@ -74,10 +74,10 @@ def test_a_closed_port_behind_the_relay_is_one_line_at_both(start: Start, make: 
     relay = start("relay", "--listen", "127.0.0.1:0", "--to", closed)
     through = relay.address()
     sender = start("send", make("a.bin", 1000), through)
-    assert sender.ends() == 1
+    assert sender.finish() == 1
     assert sender.err == f"longfat: {through}: a relay reports that nothing listens at its target\n"
-    relay.sees(f"longfat: nothing listens at {closed}: datagrams are lost there")
-    assert relay.ends(signal.SIGINT) == 0
+    relay.wait_for(f"longfat: nothing listens at {closed}: datagrams are lost there")
+    assert relay.finish(signal.SIGINT) == 0
     assert relay.err.count("nothing listens") == 1
     assert "refused by the server's machine, because nothing listened" in relay.out
 
@@ -85,7 +85,7 @@ def test_a_closed_port_behind_the_relay_is_one_line_at_both(start: Start, make: 
 def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
     text = cli("relay", "--help").stdout
     keys = json.loads(_native.vocabulary())["path"]["properties"]
-    # A relay has one link each way, and the way back options of its own.
+    # A relay has one link per direction; the reverse direction has separate options.
     left_out = ("reverse", "hops")
     assert all(f"--{key.replace('_', '-')} " in text for key in keys if key not in left_out)
     text = cli("send", "--help").stdout
@@ -121,5 +121,7 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
         (["--to", NOWHERE, "--seed", "-1"], 2, ["--seed"]),
     ],
 )
-def test_bad_words_to_relay(options: list[str], code: int, reported: list[str], refused: Refused) -> None:
+def test_invalid_arguments_are_refused(
+    options: list[str], code: int, reported: list[str], refused: Refused
+) -> None:
     refused(["relay", *options], code, reported)

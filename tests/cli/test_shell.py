@@ -1,4 +1,4 @@
-"""`longfat shell`: a command behind a path, between real kernels; skipped where no namespace can be made."""
+"""`longfat shell`: a command behind a path between real kernels; skipped without namespaces."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.waiting import PATIENCE_S, wait_until
 
 from longfat import _native
 
-# Knocks at a closed UDP port of the far end, whose kernel says so after a round trip. Prints how long, in ms.
-KNOCK = """
+# Sends datagrams to a closed UDP port of the far end, which replies with ICMP errors. Prints RTTs in ms.
+PROBE = """
 import os, socket, sys, time
-knocker = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-knocker.settimeout(5)
-knocker.connect((os.environ["LONGFAT_PEER"], 9))
+probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+probe.settimeout(5)
+probe.connect((os.environ["LONGFAT_PEER"], 9))
 for _ in range(int(sys.argv[1])):
-    begun = time.monotonic()
-    knocker.send(bytes(972))
+    start = time.monotonic()
+    probe.send(bytes(972))
     try:
-        knocker.recv(9)
+        probe.recv(9)
     except ConnectionRefusedError:
-        print((time.monotonic() - begun) * 1e3)
+        print((time.monotonic() - start) * 1e3)
 """
-# Sends so many datagrams of 1000 bytes with all headers to a closed port, and waits for the last.
+# Sends datagrams of 1000 bytes including headers to a closed port, and waits for the last.
 SEND = """
 import os, socket, sys, time
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -65,7 +65,7 @@ while True:
 
 @pytest.fixture
 def cli(cli_process: Cli) -> Cli:
-    """Commands inside a path take over signals and the terminal."""
+    """Runs commands in a separate process, because they take over signals and the terminal."""
     return cli_process
 
 
@@ -74,18 +74,18 @@ def python(program: str, *arguments: object) -> list[object]:
 
 
 def reported(err: str) -> dict[str, Any]:
-    """The JSON document on the last line of standard error."""
+    """Returns the JSON document on the last line of standard error."""
     content = json.loads(err.splitlines()[-1])
     assert isinstance(content, dict)
     return content
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_command_meets_the_path_that_was_asked_for(cli: Cli) -> None:
-    done = cli("shell", "--rate", "8Mbit/s", "--delay", "20ms", "--json", *python(KNOCK, 20))
+def test_a_command_runs_behind_the_requested_path(cli: Cli) -> None:
+    done = cli("shell", "--rate", "8Mbit/s", "--delay", "20ms", "--json", *python(PROBE, 20))
     trips = [float(line) for line in done.stdout.split()]
     assert len(trips) == 20
-    assert min(trips) >= 41  # 20 ms each way, and a millisecond of sending 1000 B at 8 Mbit/s
+    assert min(trips) >= 41  # 20 ms each way, and 1 ms to transmit 1000 B at 8 Mbit/s
     report = reported(done.stderr)
     assert (report["code"], report["seed"]) == (0, 1)
     assert report["seconds"] >= sum(trips) / 1e3
@@ -100,33 +100,33 @@ def test_a_command_meets_the_path_that_was_asked_for(cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_person_reads_what_the_links_did_beside_what_was_asked(cli: Cli) -> None:
+def test_the_table_has_requested_and_measured_values(cli: Cli) -> None:
     options = ("--preset", "dsl", "--loss", "10%", "--set", "reverse.loss=0%", "--seed", 4)
     done = cli("shell", *options, *python(SEND, 1000, 1))
     assert done.stdout == ""
     rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
-    # A standard deviation is 9.5 packets; four of them.
+    # 100 ± four standard deviations of 9.5 packets.
     lost = int(rows["lost"][0])
     assert 62 <= lost <= 138
     assert rows["loss"] == [f"{lost / 10:.2f}", "%", "10%", "0.00", "%", "0%"]
     assert rows["packets entered"][0] == "1,000"
     assert rows["delivered"][0] == str(1000 - lost - int(rows["dropped by queue"][0]))
-    # The command is at the subscriber's end: forward is the upload.
+    # The command runs at the subscriber's end: forward is the upload.
     assert rows["rate while sending"][:3] == ["1.00", "Mbit/s", "1Mbit/s"]
     assert rows["rate while sending"][-1] == "16Mbit/s"
     assert rows["longest queue, packets"][1::2] == ["64KiB", "100pkt"]
     assert rows["delay, median"][2] == "15ms"
     assert "duplicated" not in rows
     again = cli("shell", *options, "--json", *python(SEND, 1000, 1))
-    assert reported(again.stderr)["forward"]["lost"] == lost  # the same seed, the same fates
+    assert reported(again.stderr)["forward"]["lost"] == lost  # the same seed
 
 
 @pytest.mark.usefixtures("emulated")
-def test_what_happens_seldom_is_told_where_it_was_asked_for(cli: Cli) -> None:
+def test_rows_of_rare_events_appear_only_if_requested(cli: Cli) -> None:
     done = cli("shell", "--duplicate", "50%", "--mtu", "500B", *python(SEND, 100, 1))
     rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
-    # Linux believes no MTU below 552 bytes: it sends parts of that, which are cut again and arrive. What the
-    # far end says of them is too large in turn.
+    # Linux ignores MTUs below 552 bytes: it sends fragments of that size, which are fragmented again and
+    # arrive. The ICMP errors of the far end exceed the MTU, too.
     assert rows["above the MTU"][:2] == ["100", "500B"]
     assert rows["above the MTU"][3] == "500B"
     assert rows["duplicated"][1::2] == ["50%", "50%"]
@@ -134,9 +134,9 @@ def test_what_happens_seldom_is_told_where_it_was_asked_for(cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
-def test_packets_that_a_host_drops_are_told(cli: Cli, tmp_path: Path) -> None:
-    # Its receive buffer holds a few hundred datagrams, and nobody reads them.
-    (tmp_path / "deaf.py").write_text(
+def test_packets_dropped_by_a_host_are_reported(cli: Cli, tmp_path: Path) -> None:
+    # The receive buffer of the server holds a few hundred datagrams, which it never reads.
+    (tmp_path / "never_reads.py").write_text(
         "import os, socket, time\n"
         "socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "socket.bind(('0.0.0.0', 9))\n"
@@ -151,7 +151,7 @@ def test_packets_that_a_host_drops_are_told(cli: Cli, tmp_path: Path) -> None:
         "    sender.sendto(bytes(1000), (os.environ['LONGFAT_PEER'], 9))\n"
         "time.sleep(0.5)\n"
     )
-    server = f"exec '{sys.executable}' deaf.py"
+    server = f"exec '{sys.executable}' never_reads.py"
     done = cli("shell", "--server", server, "--json", *python(flood))
     report = reported(done.stderr)
     forward, reverse = report["forward"], report["reverse"]
@@ -186,8 +186,8 @@ def test_a_server_that_fails_is_named(cli: Cli) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
-def test_inside_one_another_the_delays_add_up(cli: Cli) -> None:
-    inner = command("shell", "--delay", "10ms", "--json", *python(KNOCK, 5))
+def test_delays_of_nested_shells_add_up(cli: Cli) -> None:
+    inner = command("shell", "--delay", "10ms", "--json", *python(PROBE, 5))
     done = cli("shell", "--delay", "20ms", "--json", "--", *inner)
     assert min(float(line) for line in done.stdout.split()) >= 60
     reports = [json.loads(line) for line in done.stderr.splitlines()]
@@ -215,52 +215,52 @@ print(*sorted(name for _, name in socket.if_nameindex()))
 
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize(("line", "code"), [("exit 7", 7), ("kill -KILL $$", 137), ("true", 0)])
-def test_the_exit_code_is_the_commands(line: str, code: int, cli: Cli) -> None:
+def test_the_exit_code_is_that_of_the_command(line: str, code: int, cli: Cli) -> None:
     assert cli("shell", "sh", "-c", line, ok=False).returncode == code
 
 
 @pytest.mark.usefixtures("emulated")
-def test_ctrl_c_ends_the_command_and_the_report_comes(start: Start) -> None:
-    # As at a terminal, where both get it.
+def test_ctrl_c_stops_the_command_and_prints_the_report(start: Start) -> None:
+    # Both processes receive SIGINT, as at a terminal.
     running = start("shell", "--json", "--", "sh", "-c", "echo up >&2; exec sleep 60", prepare=os.setpgrp)
-    running.sees("up")
+    running.wait_for("up")
     os.killpg(running.process.pid, signal.SIGINT)
-    assert running.ends() == 128 + signal.SIGINT
+    assert running.finish() == 128 + signal.SIGINT
     assert reported(running.err)["code"] == 128 + signal.SIGINT
 
 
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_whoever_ends_longfat_ends_what_runs_behind_the_path(number: int, start: Start) -> None:
+def test_processes_behind_the_path_end_with_longfat(number: int, start: Start) -> None:
     long = Sleep()
     running = start("shell", "--json", "--", "sh", "-c", f"{long} & {long}")
     long.wait()
     if number == signal.SIGKILL:
-        assert running.ends(number) == -number
+        assert running.finish(number) == -number
     else:
-        assert running.ends(number) == 128 + number
+        assert running.finish(number) == 128 + number
         assert reported(running.err)["code"] == 128 + number
     wait_until(lambda: not long.runs())
 
 
 @pytest.mark.usefixtures("emulated")
-def test_without_a_command_it_is_the_users_shell(tmp_path: Path) -> None:
+def test_without_a_command_the_users_shell_runs(tmp_path: Path) -> None:
     with contextlib.closing(Terminal("shell", "--delay", "1ms", folder=tmp_path)) as behind:
-        assert "the far end is $LONGFAT_PEER" in behind.until("> ")
+        assert "the far end is $LONGFAT_PEER" in behind.read_until("> ")
         behind.type("echo at $LONGFAT_PEER\n")
-        behind.until("at 10.77.0.2")
-        # Ctrl-C is the shell's, which stays.
+        behind.read_until("at 10.77.0.2")
+        # Ctrl-C stops the shell's command, not the shell.
         long = Sleep()
         behind.type(f"{long}\n")
         long.wait()
         behind.type("\x03")
         behind.type("exit 5\n")
-        assert "1ms" in behind.until("dropped by queue")
+        assert "1ms" in behind.read_until("dropped by queue")
         assert behind.end() == 5
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_command_that_is_not_there(refused: Refused) -> None:
+def test_a_missing_command_exits_with_127(refused: Refused) -> None:
     refused(["shell", "/no/such/command"], 127, ["/no/such/command: no such command"])
 
 
@@ -278,7 +278,7 @@ def test_a_path_model_has_all_its_hops(cli: Cli, tmp_path: Path) -> None:
     assert len(report["hops"]) == 3
 
 
-def test_keys_beside_a_model_of_hops_are_refused(refused: Refused, tmp_path: Path) -> None:
+def test_path_options_with_a_model_of_hops_are_refused(refused: Refused, tmp_path: Path) -> None:
     file = tmp_path / "model.toml"
     file.write_text("[path]\nhops = [{ delay = '5ms' }]")
     options = ["--path", str(file), "--rate", "1Mbit/s"]
@@ -306,12 +306,12 @@ def test_every_key_of_a_path_is_an_option_here_too(cli: Cli) -> None:
         (["--seed", "-1"], ["--seed"]),
     ],
 )
-def test_bad_words_to_shell(options: list[str], reported: list[str], refused: Refused) -> None:
+def test_invalid_arguments_are_refused(options: list[str], reported: list[str], refused: Refused) -> None:
     refused(["shell", *options, "true"], 2, reported)
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_command_that_cannot_be_started_is_told_as_shells_do(cli: Cli) -> None:
+def test_a_command_that_cannot_start_has_the_exit_code_of_shells(cli: Cli) -> None:
     for program, code, why in (
         ("nosuchcommand", 127, "no such command"),
         ("/etc/passwd", 126, "permission denied"),
@@ -322,9 +322,9 @@ def test_a_command_that_cannot_be_started_is_told_as_shells_do(cli: Cli) -> None
 
 
 @pytest.mark.usefixtures("emulated")
-def test_told_to_end_it_ends_the_command_and_tells_what_the_links_did(start: Start) -> None:
+def test_sigterm_stops_the_command_and_prints_the_report(start: Start) -> None:
     running = start("shell", "--delay", "5ms", "--json", "--", "sh", "-c", "echo up >&2; exec sleep 100")
-    running.sees("up")
+    running.wait_for("up")
     running.process.terminate()
     assert running.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert reported(running.err)["code"] == 128 + signal.SIGTERM
@@ -344,7 +344,7 @@ def test_the_kernels_default_controller_is_named(cli: Cli) -> None:
 
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("stack", ["here", "there", "both"])
-def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack: str) -> None:
+def test_longfats_tcp_carries_data_of_programs(cli: Cli, tmp_path: Path, stack: str) -> None:
     (tmp_path / "file").write_bytes(bytes(range(256)) * 2000)
     server = f"{sys.executable} -m http.server -d {tmp_path} 8000"
     options = ["--rate", "50Mbit/s", "--delay", "5ms", "--loss", "1%", "--server", server]
@@ -374,5 +374,7 @@ def test_longfats_tcp_carries_what_programs_send(cli: Cli, tmp_path: Path, stack
         (["--stack", "here", "--tcp", "ttcp=true"], ["--tcp: ttcp: unavailable, because programs connect"]),
     ],
 )
-def test_bad_words_to_longfats_tcp(options: list[str], reported: list[str], refused: Refused) -> None:
+def test_invalid_options_of_longfats_tcp_are_refused(
+    options: list[str], reported: list[str], refused: Refused
+) -> None:
     refused(["shell", *options, "true"], 2, reported)

@@ -34,14 +34,14 @@ def test_a_kernels_trial_is_drawn_and_captured(cli: Cli, reno: Path, tmp_path: P
 
 
 @pytest.mark.usefixtures("emulated")
-def test_two_worlds_lie_on_each_other(cli: Cli, reno: Path, tmp_path: Path) -> None:
+def test_two_worlds_share_a_chart(cli: Cli, reno: Path, tmp_path: Path) -> None:
     cli("trace", reno, "--world", "sim", "--world", "netns", "--chart", "window", "--out", "both.svg")
     drawing = (tmp_path / "both.svg").read_text()
     assert "(sim)" in drawing
     assert "(netns)" in drawing
 
 
-def test_what_cannot_be_traced_is_said(cli: Cli, reno: Path) -> None:
+def test_worlds_without_traces_are_refused(cli: Cli, reno: Path) -> None:
     relay = cli("trace", reno, "--world", "relay", ok=False)
     assert '"relay" has no traces' in relay.stderr
     both = ("--world", "sim", "--world", "netns")

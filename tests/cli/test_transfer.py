@@ -1,4 +1,4 @@
-"""`longfat send` and `longfat recv`: what arrives, and what becomes of a transfer that is broken."""
+"""`longfat send` and `longfat recv`: complete and interrupted transfers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, pla
     receiver, address = receive()
     paths = [make("a.bin", 3_000_000, 1), make("empty", 0), make("naïve name.txt", 10, 3)]
     sender = start("send", *paths, address)
-    assert sender.ends() == 0, sender.err
+    assert sender.finish() == 0, sender.err
     *lines, summary = sender.out.splitlines()
     assert [line.partition(": ")[2].split(",")[0] for line in lines] == [
         f"stored as {path.name}" for path in paths
@@ -33,15 +33,15 @@ def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, pla
         assert (place / path.name).read_bytes() == path.read_bytes()
 
     again = start("send", *paths, address)
-    assert again.ends() == 0
+    assert again.finish() == 0
     assert again.out.count("already there as ") == 3
     assert "nothing to send" in again.out
 
     make("a.bin", 1000, 2)
     other = start("send", paths[0], address)
-    assert other.ends() == 0
+    assert other.finish() == 0
     assert "stored as a (1).bin" in other.out
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert receiver.out == "7 files received, 6.00 MB; 3 of them already there\n"
 
 
@@ -50,9 +50,9 @@ def test_documents(start: Start, receive: Receive, make: Make) -> None:
     time.sleep(0.5)
     began = time.monotonic()
     sender = start("send", make("a.bin", 100_000), address, "--json")
-    assert sender.ends() == 0
+    assert sender.finish() == 0
     took = time.monotonic() - began
-    assert receiver.ends() == 0
+    assert receiver.finish() == 0
     sent = sender.document()
     assert sent["files"][0] == {**sent["files"][0], "size": 100_000, "outcome": "stored", "detail": "a.bin"}
     assert sent["bytes"] == 100_000
@@ -81,12 +81,12 @@ def test_every_protocol(options: list[str], start: Start, receive: Receive, plac
     receiver, address = receive("--once")
     path = make("a.bin", 200_000)
     sender = start("send", path, address, *options)
-    assert sender.ends() == 0, sender.err
+    assert sender.finish() == 0, sender.err
     assert (place / "a.bin").read_bytes() == path.read_bytes()
-    assert receiver.ends() == 0
+    assert receiver.finish() == 0
 
 
-def test_a_killed_receiver_is_started_again(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_restarted_receiver_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE)
     receiver, address = receive()
     sender = start("send", path, address, *SLOW, "--wait", "0s")
@@ -97,7 +97,7 @@ def test_a_killed_receiver_is_started_again(start: Start, receive: Receive, plac
     receive("--listen", address)
     sender.fails_with(address, "arrived; send again to resume")
     again = start("send", path, address, "--json")
-    assert again.ends() == 0, again.err
+    assert again.finish() == 0, again.err
     assert again.document()["files"][0]["resumed"] >= SIZE // 8
     assert again.document()["bytes"] <= SIZE - SIZE // 8
     assert names(place) == ["file.bin"]
@@ -111,14 +111,14 @@ def test_a_sender_waits_for_its_receiver(start: Start, receive: Receive, place: 
     under_way(place)
     receiver.process.kill()
     receiver.process.wait()
-    sender.sees("The receiver is gone: waiting for its return")
+    sender.wait_for("The receiver is gone: waiting for its return")
     receive("--listen", address)
-    assert sender.ends() == 0, sender.err
+    assert sender.finish() == 0, sender.err
     assert sender.document()["reconnections"] == 1
     assert (place / "file.bin").read_bytes() == path.read_bytes()
 
 
-def test_a_killed_sender_is_started_again(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_restarted_sender_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE)
     receiver, address = receive()
     sender = start("send", path, address, *SLOW)
@@ -126,11 +126,11 @@ def test_a_killed_sender_is_started_again(start: Start, receive: Receive, place:
     sender.process.kill()
     sender.process.wait()
     again = start("send", path, address)
-    assert again.ends() == 0, again.err
+    assert again.finish() == 0, again.err
     assert "of it from an earlier transfer" in again.out
     assert names(place) == ["file.bin"]
     assert (place / "file.bin").read_bytes() == path.read_bytes()
-    assert receiver.ends(signal.SIGTERM) == 0
+    assert receiver.finish(signal.SIGTERM) == 0
     assert "1 file received" in receiver.out
 
 
@@ -138,11 +138,11 @@ def test_ctrl_c_at_the_sender(start: Start, receive: Receive, place: Path, make:
     receiver, address = receive("--once")
     sender = start("send", make("file.bin", SIZE), address, *SLOW)
     under_way(place)
-    assert sender.ends(signal.SIGINT) == 130
+    assert sender.finish(signal.SIGINT) == 130
     (line,) = sender.err.splitlines()
     assert line.startswith("longfat: stopped; ")
     assert "of 8.00 MB arrived" in line
-    assert receiver.ends() == 1
+    assert receiver.finish() == 1
     assert "0 files received, 0 B; 1 failed" in receiver.out
     assert names(place) == [partial(place).name]
 
@@ -151,51 +151,55 @@ def test_ctrl_c_at_the_receiver(start: Start, receive: Receive, place: Path, mak
     receiver, address = receive("--json")
     sender = start("send", make("file.bin", SIZE), address, *SLOW)
     under_way(place)
-    assert receiver.ends(signal.SIGINT) == 130
+    assert receiver.finish(signal.SIGINT) == 130
     assert receiver.document()["cut"] == ["file.bin"]
     sender.fails_with("arrived; send again")
     assert names(place) == [partial(place).name]
 
 
-def test_ctrl_c_where_nothing_goes_on(receive: Receive) -> None:
+def test_ctrl_c_stops_an_idle_receiver(receive: Receive) -> None:
     receiver, _ = receive()
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert receiver.out == "0 files received, 0 B\n"
     assert len(receiver.err.splitlines()) == 2
     once, _ = receive("--once")
-    assert once.ends(signal.SIGINT) == 130
+    assert once.finish(signal.SIGINT) == 130
 
 
-def test_an_open_address_without_protection_is_said_to_be_open(receive: Receive) -> None:
+def test_an_insecure_public_address_prints_a_warning(receive: Receive) -> None:
     receiver, _ = receive("--listen", "0.0.0.0:0", "--insecure")
-    receiver.sees("Every host that reaches this address may send files")
-    assert receiver.ends(signal.SIGINT) == 0
+    receiver.wait_for("Every host that reaches this address may send files")
+    assert receiver.finish(signal.SIGINT) == 0
 
 
-def test_a_full_house(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_receiver_at_its_connection_limit_is_busy(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
     _, address = receive("--max-connections", 1)
     first = start("send", make("file.bin", SIZE), address, *SLOW)
     under_way(place)
     start("send", make("b.bin", 10), address).fails_with(address, "busy")
-    assert first.ends() == 0
+    assert first.finish() == 0
 
 
-def test_several_at_once(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_receiver_serves_several_senders_at_once(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
     receiver, address = receive()
     paths = [make(f"{number}.bin", 1_000_000, number) for number in range(3)]
     senders = [start("send", path, address) for path in paths]
-    assert [sender.ends() for sender in senders] == [0, 0, 0]
+    assert [sender.finish() for sender in senders] == [0, 0, 0]
     assert all((place / path.name).read_bytes() == path.read_bytes() for path in paths)
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert receiver.err.count(": stored after ") == 3
 
 
-def test_a_renamed_file_is_known_by_its_offer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_renamed_file_is_matched_by_its_offered_name(capsys: pytest.CaptureFixture[str]) -> None:
     received = Received(Path("in"), Transfers(Lines()), INSECURE)
     for file, name in enumerate(("a.bin", "b.bin")):
         event = {"event": "started", "peer": "p", "file": file, "name": name, "size": 1000, "resumed": 0}
         received.handle(json.dumps(event))
-    # The second one is stored first, under another name. Both have the same size.
+    # The second file is stored first, under another name. Both files have the same size.
     stored = {"peer": "p", "file": 1, "offered": "b.bin", "name": "b (1).bin", "size": 1000}
     received.handle(json.dumps({"event": "stored", **stored, "already": False, "seconds": 0.1}))
     assert [one["name"] for one in received.active.values()] == ["a.bin"]

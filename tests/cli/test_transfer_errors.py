@@ -1,4 +1,4 @@
-"""`longfat send` and `longfat recv` where something is wrong: one clear line, and nothing half-written."""
+"""Errors of `longfat send` and `longfat recv`: one clear line and no partial files."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ NOWHERE = "127.0.0.1:9"
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """The address of somebody who never answers."""
+    """The address of a socket that never replies."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as quiet:
         quiet.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{quiet.getsockname()[1]}"
 
 
 def without_privilege() -> None:
-    """Lets the rights of files hold for the superuser too (Linux: without CAP_DAC_OVERRIDE)."""
+    """Applies file permissions to the superuser, too (Linux: without CAP_DAC_OVERRIDE)."""
     drop, override = 24, 1
     if os.geteuid() == 0:
         ctypes.CDLL(None).prctl(drop, override, 0, 0, 0)
@@ -73,7 +73,9 @@ unprivileged = pytest.mark.skipif(
         (["{file}", NOWHERE, "--widnow", "4"], "No such option: --widnow"),
     ],
 )
-def test_bad_words_to_send(words: list[str], reported: str, refused: Refused, make: Make) -> None:
+def test_invalid_arguments_to_send_are_refused(
+    words: list[str], reported: str, refused: Refused, make: Make
+) -> None:
     path = str(make("a.bin", 10))
     refused(["send", *(path if word == "{file}" else word for word in words)], 2, [reported])
 
@@ -88,7 +90,7 @@ def test_bad_words_to_send(words: list[str], reported: str, refused: Refused, ma
         (["--max-connections", "0"], 2, "--max-connections"),
     ],
 )
-def test_bad_words_to_receive(
+def test_invalid_arguments_to_recv_are_refused(
     options: list[str],
     code: int,
     reported: str,
@@ -128,19 +130,23 @@ def test_send_reports_what_is_not_a_regular_file(
     assert names(place) == []
 
 
-def test_a_file_that_shrinks_meanwhile(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_file_that_shrinks_during_the_transfer_fails(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
     receiver, address = receive("--once")
-    # Longer than what a sender reads ahead.
+    # Longer than the read-ahead of a sender.
     path = make("file.bin", 6 * SIZE)
     sender = start("send", path, address, *at_rate("40Mbit/s"))
     under_way(place, SIZE // 16)
     os.truncate(path, SIZE // 32)
     sender.fails_with(str(path), "shorter")
-    assert receiver.ends() == 1
+    assert receiver.finish() == 1
     assert not (place / "file.bin").exists()
 
 
-def test_a_file_that_changes_meanwhile(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_file_that_changes_during_the_transfer_fails(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
     _, address = receive()
     path, other = make("file.bin", 2 * SIZE), make("other.bin", 1000)
     sender = start("send", path, other, address, *at_rate("40Mbit/s"))
@@ -153,7 +159,9 @@ def test_a_file_that_changes_meanwhile(start: Start, receive: Receive, place: Pa
 
 
 @unprivileged
-def test_a_folder_that_may_not_be_written_to(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_folder_without_write_permission_is_refused(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
     receiver, address = receive(prepare=without_privilege)
     place.chmod(0o555)
     try:
@@ -165,12 +173,14 @@ def test_a_folder_that_may_not_be_written_to(start: Start, receive: Receive, pla
         )
     finally:
         place.chmod(0o755)
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert "0 files received, 0 B; 1 failed" in receiver.out
     assert names(place) == []
 
 
-def test_a_disk_that_is_full(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_full_disk_is_reported_and_the_transfer_resumes(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
     room = 1 << 20
 
     def small_disk() -> None:
@@ -180,12 +190,12 @@ def test_a_disk_that_is_full(start: Start, receive: Receive, place: Path, make: 
     receiver, address = receive("--once", prepare=small_disk)
     sender = start("send", path, address)
     sender.fails_with(str(path), "refused by the receiver: cannot write", "too large")
-    assert receiver.ends() == 1
+    assert receiver.finish() == 1
     assert names(place) == [partial(place).name]
 
     _, address = receive()
     again = start("send", path, address, "--json")
-    assert again.ends() == 0
+    assert again.finish() == 0
     assert again.document()["files"][0]["resumed"] == room
     assert (place / "file.bin").read_bytes() == path.read_bytes()
 
@@ -193,7 +203,7 @@ def test_a_disk_that_is_full(start: Start, receive: Receive, place: Path, make: 
 @pytest.mark.parametrize(
     "name", ["..\\..\\evil", "C:\\evil", "\x1b[2Jevil", "two\nlines", ".x.longfat-part", "gpj.\u202eexe"]
 )
-def test_names_that_lead_elsewhere_or_hide(
+def test_unsafe_names_are_refused(
     name: str, cli: Cli, receive: Receive, place: Path, make: Make, tmp_path: Path
 ) -> None:
     receiver, address = receive()
@@ -202,7 +212,7 @@ def test_names_that_lead_elsewhere_or_hide(
     only_lines(done.stderr, ["failed: refused by the receiver: the name "])
     line = done.stderr.removesuffix("\n")
     assert line.isprintable()
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert all(text.isprintable() for text in receiver.err.splitlines())
     assert names(place) == []
     assert [path.name for path in tmp_path.rglob(f"*{name[-4:]}") if path.parent.name != "source"] == []

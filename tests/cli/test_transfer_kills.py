@@ -1,6 +1,6 @@
-"""SIGKILL of either end of a transfer at random moments: files arrive intact, no byte is sent twice.
+"""SIGKILL of either end of a transfer at random times: files arrive intact, and no byte is sent twice.
 
-LONGFAT_KILLS is the number of kills of each end, by default a few.
+LONGFAT_KILLS sets the number of kills of each end.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def arrived(place: Path, paths: list[Path]) -> None:
 
 
 def done(place: Path) -> int:
-    """Returns the bytes of all files that the receiver has."""
+    """Returns the total size of the receiver's files in bytes."""
     return sum(path.stat().st_size for path in place.iterdir())
 
 
@@ -43,7 +43,7 @@ def kill(running: Running) -> None:
 
 
 def test_a_killed_sender_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
-    draw, transfers, amid, number = random.Random(14), 0, 0, 0
+    draw, transfers, during_file, number = random.Random(14), 0, 0, 0
     receiver, address = receive()
     paths = sources(make, transfers)
     before = 0
@@ -52,24 +52,24 @@ def test_a_killed_sender_resumes(start: Start, receive: Receive, place: Path, ma
         last = number >= KILLS
         sender = start("send", *paths, address, *SLOW, "--json")
         if not last:
-            # From before the first packet to after the last one.
+            # The kills range from before the first packet to after the last one.
             time.sleep(draw.uniform(0.2, draw.choice((2.5, 5.0))))
         if not last and sender.process.poll() is None:
             kill(sender)
             number += 1
             now = done(place)
             assert now >= before, f"kill {number}: {before} bytes before, {now} after"
-            amid += partial(place, LARGE).exists()
+            during_file += partial(place, LARGE).exists()
             before, resumes = now, True
             continue
-        assert sender.ends() == 0, f"after {number} kills: {sender.err}"
+        assert sender.finish() == 0, f"after {number} kills: {sender.err}"
         document = sender.document()
         assert document["bytes"] <= sum(SIZES.values()) - before, (before, document)
         arrived(place, paths)
         transfers, before, resumes = transfers + 1, 0, False
         paths = sources(make, transfers)
     assert receiver.process.poll() is None, receiver.err
-    print(f"{KILLS} senders killed, {amid} of them amid a file; {transfers} transfers")
+    print(f"{KILLS} senders killed, {during_file} of them during a file; {transfers} transfers")
 
 
 def test_a_killed_receiver_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
@@ -82,7 +82,7 @@ def test_a_killed_receiver_resumes(start: Start, receive: Receive, place: Path, 
         wait_until(lambda: names(place))
         while number < KILLS and sender.process.poll() is None:
             before = done(place)
-            # During handshakes, files and their ends.
+            # The kills occur during handshakes, files and their confirmations.
             time.sleep(draw.uniform(0.0, draw.choice((0.5, 5.0))))
             kill(receiver)
             number += 1
@@ -90,7 +90,7 @@ def test_a_killed_receiver_resumes(start: Start, receive: Receive, place: Path, 
             time.sleep(draw.choice((0.0, 0.0, 1.0)))
             receiver, _ = receive("--listen", address)
         began = time.monotonic()
-        assert sender.ends() == 0, f"after {number} kills: {sender.err}"
+        assert sender.finish() == 0, f"after {number} kills: {sender.err}"
         slowest = max(slowest, time.monotonic() - began)
         reconnections += sender.document()["reconnections"]
         arrived(place, paths)

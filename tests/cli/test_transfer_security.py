@@ -1,4 +1,4 @@
-"""Who may send: codes, keys and insecure transfers, as typed."""
+"""Security options of transfers: codes, keys and insecure transfers."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ def test_the_printed_command_sends(
 ) -> None:
     monkeypatch.delenv("LONGFAT_CODE")
     receiver = start("recv", "--dir", place / "new", "--listen", "127.0.0.1:0", "--once")
-    words = receiver.sees(r"To send: longfat (send FILE \S+ --code \S+)").split()
+    words = receiver.wait_for(r"To send: longfat (send FILE \S+ --code \S+)").split()
     path = make("a.bin", 1000)
     sender = start(*(path if word == "FILE" else word for word in words))
-    assert sender.ends() == 0, sender.err
-    assert receiver.ends() == 0
+    assert sender.finish() == 0, sender.err
+    assert receiver.finish() == 0
     assert (place / "new" / "a.bin").read_bytes() == path.read_bytes()
 
 
 def test_every_receiver_has_a_new_code(start: Start, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LONGFAT_CODE")
     receivers = [start("recv", "--dir", place, "--listen", "127.0.0.1:0") for _ in range(2)]
-    codes = {receiver.sees(r"--code (\S+)") for receiver in receivers}
+    codes = {receiver.wait_for(r"--code (\S+)") for receiver in receivers}
     assert len(codes) == 2
     for receiver in receivers:
-        assert receiver.ends(signal.SIGINT) == 0
+        assert receiver.finish(signal.SIGINT) == 0
 
 
 def test_each_sender_needs_a_new_code(
@@ -51,21 +51,21 @@ def test_each_sender_needs_a_new_code(
 ) -> None:
     monkeypatch.delenv("LONGFAT_CODE")
     receiver = start("recv", "--dir", place, "--listen", "127.0.0.1:0")
-    code, address, path = receiver.sees(r"--code (\S+)"), receiver.address(), make("a.bin", 1000)
+    code, address, path = receiver.wait_for(r"--code (\S+)"), receiver.address(), make("a.bin", 1000)
     for number in range(2):
         sender = start("send", path, address, "--code", code)
-        assert sender.ends() == 0, sender.err
+        assert sender.finish() == 0, sender.err
         start("send", path, address, "--code", code).fails_with("the code is wrong or used")
-        code = receiver.sees(rf"(?s)(?:--code \S+.*){{{number + 1}}}For the next sender: .* --code (\S+)")
-    assert receiver.ends(signal.SIGINT) == 0
+        code = receiver.wait_for(rf"(?s)(?:--code \S+.*){{{number + 1}}}For the next sender: .* --code (\S+)")
+    assert receiver.finish(signal.SIGINT) == 0
 
 
 def test_a_chosen_code_stays_valid(start: Start, receive: Receive, place: Path, make: Make) -> None:
     receiver, address = receive("--code", CODE)
     for name in ("a.bin", "b.bin"):
         sender = start("send", make(name, 1000), address, "--code", CODE)
-        assert sender.ends() == 0, sender.err
-    assert receiver.ends(signal.SIGINT) == 0
+        assert sender.finish() == 0, sender.err
+    assert receiver.finish(signal.SIGINT) == 0
     assert names(place) == ["a.bin", "b.bin"]
 
 
@@ -75,8 +75,8 @@ def test_without_a_folder_a_new_one_is_created(
     monkeypatch.chdir(place)
     (place / "received").touch()
     receiver = start("recv", "--listen", "127.0.0.1:0", "--once")
-    assert start("send", make("a.bin", 10), receiver.address()).ends() == 0
-    assert receiver.ends() == 0
+    assert start("send", make("a.bin", 10), receiver.address()).finish() == 0
+    assert receiver.finish() == 0
     assert names(place) == ["received", "received-1"]
     assert names(place / "received-1") == ["a.bin"]
 
@@ -90,7 +90,7 @@ def test_without_a_folder_a_new_one_is_created(
     ],
     ids=["another code", "insecure sender", "insecure receiver"],
 )
-def test_ends_that_do_not_fit(
+def test_mismatched_security_options_are_refused(
     receiving: tuple[str, ...],
     sending: tuple[str, ...],
     reported: str,
@@ -102,7 +102,7 @@ def test_ends_that_do_not_fit(
     receiver, address = receive(*receiving)
     options = [_native.new_code() if word == "other" else word for word in sending]
     start("send", make("a.bin", 10), address, *options).fails_with(f"{address}: {reported}")
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert names(place) == []
 
 
@@ -126,15 +126,15 @@ def test_keys(start: Start, receive: Receive, place: Path, make: Make, cli: Cli,
     receiver, address = receive(*options("server"))
     path = make("a.bin", 100_000)
     sender = start("send", path, address, *options("laptop"))
-    assert sender.ends() == 0, sender.err
+    assert sender.finish() == 0, sender.err
     assert (place / "a.bin").read_bytes() == path.read_bytes()
-    # The server's own key is not in its list.
+    # The server does not trust its own key.
     stranger = start(
         "send", path, address, "--identity", tmp_path / "server", "--trusted", tmp_path / "laptop.trusted"
     )
     stranger.fails_with(f"{address}: the receiver does not trust this key")
     start("send", path, address, "--code", CODE).fails_with("requires a trusted key instead of a code")
-    assert receiver.ends(signal.SIGINT) == 0
+    assert receiver.finish(signal.SIGINT) == 0
     assert "laptop" in receiver.err
 
 
@@ -166,7 +166,9 @@ def test_the_default_files_of_keys(cli: Cli, home: Path, refused: Refused, make:
     ],
     ids=["short", "mistyped", "letter", "two", "code and insecure"],
 )
-def test_contradictions(options: list[str], reported: str, refused: Refused, make: Make) -> None:
+def test_contradictory_options_are_refused(
+    options: list[str], reported: str, refused: Refused, make: Make
+) -> None:
     refused(["send", str(make("a.bin", 10)), NOWHERE, *options], 2, [reported])
 
 
@@ -178,7 +180,7 @@ def test_a_missing_code(
     with (tmp_path / "nothing").open("w+") as nothing:
         monkeypatch.setattr("sys.stdin", nothing)
         refused(["send", path, NOWHERE], 2, ["no code: longfat recv prints it for --code CODE"])
-    # At a terminal, the user types it.
+    # At a terminal, the user types the code.
     leader, follower = pty.openpty()
     with os.fdopen(follower) as terminal:
         monkeypatch.setattr("sys.stdin", terminal)
@@ -194,7 +196,7 @@ def test_folders(start: Start, receive: Receive, place: Path, make: Make) -> Non
     (folder / "sub" / "b.bin").write_bytes(b"b")
     (folder / "link").symlink_to("/etc/passwd")
     sender = start("send", "-r", folder, address)
-    assert sender.ends() == 0, sender.err
+    assert sender.finish() == 0, sender.err
     assert "1 links and special files skipped" in sender.err
     assert (place / "source" / "sub" / "b.bin").read_bytes() == b"b"
     assert names(place / "source") == ["a.bin", "sub"]
@@ -207,34 +209,34 @@ def test_limits(start: Start, receive: Receive, place: Path, make: Make, refused
     small.chmod(0o755)
     start("send", hidden, address).fails_with("refused by the receiver: the name starts with a dot")
     start("send", large, address).fails_with("its 1001 bytes exceed the receiver's limit: 1000 bytes left")
-    assert start("send", small, address).ends() == 0
+    assert start("send", small, address).finish() == 0
     assert names(place) == ["small"]
     assert not (place / "small").stat().st_mode & 0o111
     _, address = receive("--dotfiles", "--executables")
-    assert start("send", hidden, address).ends() == 0
+    assert start("send", hidden, address).finish() == 0
     assert (place / ".profile").stat().st_mode & 0o100
     refused(["recv", "--max-bytes", "1"], 2, ['--max-bytes: "1" is not a size'])
     refused(["recv", "--ask"], 2, ["--ask needs a terminal"])
 
 
 @pytest.mark.parametrize("answer", ["y", "n", "\x04"], ids=["yes", "no", "end"])
-def test_questions(answer: str, start: Start, place: Path, make: Make) -> None:
+def test_ask_waits_for_an_answer(answer: str, start: Start, place: Path, make: Make) -> None:
     leader, follower = pty.openpty()
     with os.fdopen(follower) as terminal:
         receiver = start("recv", "--dir", place, "--listen", "127.0.0.1:0", "--once", "--ask", stdin=terminal)
         sender = start("send", make("a.bin", 1000), make("b.bin", 1000), receiver.address())
-        receiver.sees(r"offers 2 files, e.g. a.bin, 2.00 kB. Accept\? \[y/N\]")
+        receiver.wait_for(r"offers 2 files, e.g. a.bin, 2.00 kB. Accept\? \[y/N\]")
         assert names(place) == []
         os.write(leader, f"{answer}\n".encode())
         accepted = answer == "y"
-        assert sender.ends() == (0 if accepted else 1), sender.err
+        assert sender.finish() == (0 if accepted else 1), sender.err
         assert names(place) == (["a.bin", "b.bin"] if accepted else [])
         assert "refused by the receiver: declined" in sender.err or accepted
-        assert receiver.ends() == (0 if accepted else 1)
+        assert receiver.finish() == (0 if accepted else 1)
     os.close(leader)
 
 
-def test_bad_keys_to_trust(refused: Refused, home: Path) -> None:
+def test_invalid_keys_are_refused(refused: Refused, home: Path) -> None:
     refused(["key", "--trust", "ssh-ed25519"], 2, ['--trust: the key does not start with "longfat-key-"'])
     refused(["key", "--name", "me"], 2, ["it needs --trust KEY"])
     assert not home.exists()

@@ -6,7 +6,7 @@ import longfat
 
 
 class Aimd(longfat.CongestionController):
-    """Grows by `increase` packets per round trip and keeps `keep` of the window at a loss."""
+    """Adds `increase` packets per RTT; multiplies the window by `keep` at a loss."""
 
     def __init__(self, increase: float = 1.0, keep: float = 0.5) -> None:
         self.increase, self.keep = increase, keep
@@ -14,13 +14,13 @@ class Aimd(longfat.CongestionController):
         self.reduced_at = -1.0
 
     def on_acknowledged(self, ack: longfat.Acknowledgement) -> None:
-        """Doubles per round trip below the threshold, then grows by `increase` packets."""
+        """Doubles the window per RTT below the threshold; adds `increase` packets above."""
         if ack.window_limited and not ack.in_recovery:
             slow = self.window < self.threshold
             self.window += ack.bytes * (1 if slow else self.increase * self.segment / self.window)
 
     def on_lost(self, loss: longfat.Loss) -> None:
-        """Shrinks once for all packets sent before."""
+        """Shrinks the window once for all packets sent before."""
         if loss.newest_sent_at > self.reduced_at:
             self.window = self.threshold = max(self.keep * self.window, 2 * self.segment)
             self.reduced_at = loss.now

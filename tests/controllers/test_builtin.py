@@ -1,4 +1,4 @@
-"""The built-in controllers under TCP: what each makes of one bottleneck, with each profile's delayed ACKs."""
+"""The built-in controllers of TCP on one bottleneck, with each profile's delayed ACKs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _bulk(congestion: str, profile: Literal["linux", "rfc", "ns3"], queue: int) 
 @pytest.mark.parametrize("congestion", ["reno", "cubic", "vegas", "westwood", "bbr", "bbr-tolerant", "bbr1"])
 def test_a_queue_as_long_as_the_pipe_keeps_the_link_busy(congestion: str, profile: str) -> None:
     trial = _bulk(congestion, profile, PIPE)  # type: ignore[arg-type]
-    # BBR paces a little below the rate and looks at the empty path for 2 % of the time.
+    # BBR paces slightly below the rate and probes the RTT of the empty path for 2 % of the time.
     assert trial.goodput_bps >= (0.96 if "bbr" in congestion else 0.99) * ETHERNET * 100e6
 
 
 def test_random_loss_counts_as_congestion_to_bbr_alone() -> None:
-    """The draft takes more than 2 % of loss for congestion; bbr-tolerant attributes it to the path."""
+    """The draft treats more than 2 % loss as congestion; bbr-tolerant attributes it to the path."""
     path = longfat.Path(rate="50Mbit/s", delay="20ms", queue="100pkt", loss="5%")
     workload = {"kind": "bulk", "duration": "20s", "warm_up": "2s"}
     draft, tolerant = (
@@ -45,7 +45,7 @@ def test_random_loss_counts_as_congestion_to_bbr_alone() -> None:
 @pytest.mark.parametrize("profile", ["linux", "rfc"])
 @pytest.mark.parametrize("queue", [40, 640])
 def test_vegas_needs_no_more_than_a_few_packets(profile: str, queue: int) -> None:
-    """Brakmo and Peterson (1995): alpha to beta packets wait, and here the pairs that delayed ACKs make."""
+    """Alpha to beta packets wait (Brakmo and Peterson, 1995), plus bursts of two due to delayed ACKs."""
     trial = _bulk("vegas", profile, queue)  # type: ignore[arg-type]
     assert trial.goodput_bps >= 0.99 * ETHERNET * 100e6
     if profile == "rfc" or queue == 40:
@@ -54,12 +54,12 @@ def test_vegas_needs_no_more_than_a_few_packets(profile: str, queue: int) -> Non
 
 
 def test_the_sawtooth_is_as_deep_as_the_controllers_cut() -> None:
-    """Without enough queue for their cut, Reno (to a half) leaves more idle than CUBIC (to 0.7)."""
+    """In a short queue, Reno (factor 0.5) leaves more capacity idle than CUBIC (factor 0.7)."""
     parts = [
         _bulk(name, "linux", 40).goodput_bps / ETHERNET / 100e6 for name in ("reno", "cubic", "westwood")
     ]
     assert parts == sorted(parts)
-    # Reno's window runs from half of pipe and queue to all of it: below the pipe it uses W / pipe.
+    # Reno's window grows from half of pipe plus queue to all of it; below the pipe, utilisation is W / pipe.
     low = (PIPE + 40) / 2 / PIPE
     assert parts[0] == pytest.approx(1 - (1 - low) ** 2 / (2 * (1 + 40 / PIPE - low)), abs=0.03)
     assert parts[1] > 0.97

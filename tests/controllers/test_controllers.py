@@ -1,4 +1,4 @@
-"""Congestion controllers written in Python: found by name, run by ARQ and TCP, distinct by source."""
+"""Congestion controllers in Python: lookup by name, use by ARQ and TCP, trial keys by source code."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ ARQ = {"kind": "selective-repeat", "window": "auto"}
 
 @pytest.fixture
 def cli(cli_process: Cli) -> Cli:
-    """A module of controllers is imported once in a process."""
+    """Runs commands in a separate process, because a process imports a module only once."""
     return cli_process
 
 
 def _write(folder: Path, text: str, name: str = "mine.py") -> str:
-    """A controller's file with a class `Mine`; its name in a study."""
+    """Writes a file with a controller class `Mine`; returns its name in a study."""
     head = "import longfat\n\n\nclass Mine(longfat.CongestionController):\n"
     body = "".join(f"    {line}\n" if line else "\n" for line in text.strip("\n").split("\n"))
     (folder / name).write_text(head + body, encoding="utf-8")
@@ -75,7 +75,7 @@ def test_an_unlimited_window_is_a_very_large_one(
     assert _run(mine, protocol).goodput_bps == pytest.approx(built_in.goodput_bps, rel=0.05)
 
 
-def test_pacing_is_asked_for_with_a_rate(tmp_path: Path) -> None:
+def test_a_pacing_rate_enables_pacing(tmp_path: Path) -> None:
     mine = _write(
         tmp_path, MINE.replace("packets * self.segment", "packets * self.segment; self.pacing_rate = 4e6")
     )
@@ -84,7 +84,7 @@ def test_pacing_is_asked_for_with_a_rate(tmp_path: Path) -> None:
     assert built_in.goodput_bps < 4e6
 
 
-def test_a_controller_of_twenty_lines_does_what_reno_does() -> None:
+def test_a_controller_of_twenty_lines_behaves_like_reno() -> None:
     lines = (HERE / "aimd.py").read_text(encoding="utf-8").partition("class Aimd")[2].splitlines()
     assert len([line for line in lines if line.strip() and '"""' not in line]) <= 20
     reno = _run({"kind": "reno", "rules": "linux"}, {"kind": "tcp"}, loss="0.1%")
@@ -92,13 +92,13 @@ def test_a_controller_of_twenty_lines_does_what_reno_does() -> None:
     assert _run({"kind": AIMD, "keep": 0.9}, loss="1%").goodput > 1.2 * _run(AIMD, loss="1%").goodput
 
 
-def test_a_module_is_as_good_as_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_controller_can_be_in_a_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(tmp_path, MINE, "a_module_of_controllers.py")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert _run("a_module_of_controllers:Mine").metrics == _run({"kind": "fixed", "window": 20}).metrics
 
 
-def test_facts_are_what_happened(tmp_path: Path) -> None:
+def test_events_report_consistent_facts(tmp_path: Path) -> None:
     mine = _write(
         tmp_path,
         """
@@ -163,9 +163,7 @@ def on_timeout(self, now, in_flight):
         (MINE.replace("self, ack):", "self):"), "on_acknowledged: TypeError: "),
     ],
 )
-def test_what_a_controller_does_wrong_fails_the_trial_in_one_line(
-    tmp_path: Path, text: str, line: str
-) -> None:
+def test_an_error_of_a_controller_fails_the_trial_with_one_line(tmp_path: Path, text: str, line: str) -> None:
     mine = _write(tmp_path, text)
     with pytest.raises(longfat.TransferError) as raised:
         _run(mine)
@@ -186,7 +184,7 @@ def test_what_a_controller_does_wrong_fails_the_trial_in_one_line(
         ("raise RuntimeError('not today')", {}, r"RuntimeError: not today \(line 5\)"),
     ],
 )
-def test_what_cannot_be_used_is_refused_before_the_first_trial(
+def test_an_unusable_controller_is_refused_before_the_first_trial(
     tmp_path: Path, text: str, settings: dict[str, Any], line: str
 ) -> None:
     mine = _write(tmp_path, text)
@@ -212,7 +210,7 @@ def test_an_unknown_name_is_one_clear_line(tmp_path: Path, name: str, line: str)
     assert len(str(raised.value).strip().splitlines()) == 1
 
 
-def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
+def test_a_changed_file_is_reloaded(tmp_path: Path) -> None:
     mine = _write(tmp_path, MINE.replace("self, ack):\n    pass", "self, ack)\n    pass"))
     with pytest.raises(ValueError, match="SyntaxError"):
         _run(mine)
@@ -224,7 +222,7 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
 
 @pytest.fixture
 def study(tmp_path: Path, data: dict[str, Any], write: Callable[..., Path]) -> Path:
-    """A study with a controller beside it, in a folder of their own."""
+    """A study with a controller file in the same folder."""
     (tmp_path / "own").mkdir()
     shutil.copy(HERE / "aimd.py", tmp_path / "own")
     data["protocols"] = [
@@ -237,13 +235,13 @@ def study(tmp_path: Path, data: dict[str, Any], write: Callable[..., Path]) -> P
     return write(data, "own/small.toml")
 
 
-def test_a_study_names_a_file_beside_it_and_runs_it_on_any_number_of_cores(
+def test_a_controller_file_is_relative_to_its_study_on_any_number_of_cores(
     study: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
     results = []
     for jobs in (1, 2):
         out = tmp_path / f"out{jobs}"
-        # It is run from another folder than the one that names are meant from.
+        # The current folder is not that of the study.
         cli("run", study, "--jobs", jobs, "--out", out)
         results.append(longfat.load_run(out).to_polars())
     assert results[0].equals(results[1])
@@ -251,7 +249,7 @@ def test_a_study_names_a_file_beside_it_and_runs_it_on_any_number_of_cores(
     assert results[0]["error"].null_count() == results[0].height
 
 
-def test_a_changed_controller_is_run_again_and_nothing_else(
+def test_only_trials_of_a_changed_controller_run_again(
     study: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:
     def run() -> str:
@@ -264,7 +262,7 @@ def test_a_changed_controller_is_run_again_and_nothing_else(
     assert run() == "sim: 24 trials to run, 12 already there"
 
 
-def test_where_a_file_lies_is_not_part_of_a_trials_key(tmp_path: Path) -> None:
+def test_the_folder_of_a_file_is_not_part_of_trial_keys(tmp_path: Path) -> None:
     keys = []
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
@@ -293,13 +291,13 @@ def test_a_sweep_over_controllers(study: Path, data: dict[str, Any], write: Call
     ]
     result = longfat.run(write(data, "own/swept.toml"), out=study.parent / "out")
     assert [cell.n for cell in result.cells] == [4, 4]
-    # It is called what the study calls it, wherever the file lies.
+    # Labels have the name in the study, without the folder.
     assert [formatting.place(cell.cell.params) for cell in result.cells][1].endswith("aimd.py:Aimd")
     assert str(study.parent) not in formatting.place(result.cells[1].cell.params)
     assert [claim.verdict for claim in result.claims] == ["holds"]
 
 
-def test_metrics_of_a_trace_are_the_controllers(tmp_path: Path) -> None:
+def test_a_trace_has_metrics_of_the_controller(tmp_path: Path) -> None:
     mine = _write(
         tmp_path, MINE + "\ndef metrics(self):\n    return {'packets': self.window / self.segment}\n"
     )
@@ -309,7 +307,7 @@ def test_metrics_of_a_trace_are_the_controllers(tmp_path: Path) -> None:
 
 
 def test_a_mark_is_a_loss_of_no_bytes() -> None:
-    """RFC 3168, section 6.1.2: a queue that marks slows an AIMD sender as drops do, but without losses."""
+    """A marking queue slows an AIMD sender like drops, but without losses (RFC 3168, section 6.1.2)."""
     path = longfat.Path(rate="20Mbit/s", delay="10ms", queue={"kind": "codel", "ecn": True})
     trial = longfat.simulate({"kind": "tcp", "ecn": True, "congestion": AIMD}, path, "10MB")
     assert trial.marks > 10
@@ -318,7 +316,9 @@ def test_a_mark_is_a_loss_of_no_bytes() -> None:
     assert trial.queueing_delay_mean_s < 0.02
 
 
-def test_real_processes_find_it_too(study: Path, data: dict[str, Any], write: Callable[..., Path]) -> None:
+def test_the_relay_world_runs_a_controller_in_python(
+    study: Path, data: dict[str, Any], write: Callable[..., Path]
+) -> None:
     data["protocols"] = [{"name": "mine", **ARQ, "congestion": "aimd.py:Aimd"}]
     data |= {"worlds": ["relay"], "repeats": 1, "sweep": {}}
     del data["sweep"]

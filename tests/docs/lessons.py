@@ -1,7 +1,7 @@
-"""The lessons: `python -m tests.docs.lessons` runs their commands and writes the outputs into the pages.
+"""Runs the commands of the lessons and writes their outputs into the pages: `python -m tests.docs.lessons`.
 
 Blocks marked `file: NAME` are written to files. Each console block has one command and its output.
-`<!-- calc: EXPRESSION = VALUE -->` is a number of the text that follows from others.
+`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def pages() -> list[Path]:
 
 
 def rewritten(text: str) -> str:
-    """Returns a lesson with the outputs of its commands as they are now."""
+    """Returns a lesson with current outputs of its commands."""
     with tempfile.TemporaryDirectory() as folder:
 
         def one(match: re.Match[str]) -> str:
@@ -54,7 +54,7 @@ def rewritten(text: str) -> str:
 
 
 def _shown(block: str, folder: Path) -> str:
-    """Returns a command with its output, without the place of the report."""
+    """Returns a command with its output, without the report's file name."""
     command = block.partition("\n")[0]
     done = in_process.run(folder, shlex.split(command)[2:])
     assert done.returncode == 0, f"{command}\n{done.stderr}"
@@ -75,9 +75,9 @@ def wrong_calculations(text: str) -> list[str]:
 
 
 def unsupported_numbers(text: str) -> list[str]:
-    """Returns the numbers in a lesson's text that no command, output, study or calculation has.
+    """Returns the numbers in a lesson's text that no command, output, study or calculation contains.
 
-    Exercises have numbers of their own.
+    Exercises are exempt.
     """
     known: set[str] = set()
     for match in _BLOCK.finditer(text):

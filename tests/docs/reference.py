@@ -77,7 +77,7 @@ def _key_lines(
             if kind := kind_of(inner, definitions):
                 yield f"`{prefix}{key} = {kind}`", "", "", description(inner, definitions)
             elif set(inner["properties"]) <= set(schema["properties"]):
-                continue  # The same keys again, such as those of `reverse`.
+                continue  # The same keys occur above, such as those of `reverse`.
             yield from _key_lines(inner, definitions, pages, f"{prefix}{key}.")
 
 

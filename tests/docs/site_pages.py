@@ -39,7 +39,7 @@ def read(folder: Path) -> dict[Path, SitePage]:
     pages = {}
     for file in sorted(folder.rglob("*.html")):
         if file.name == "404.html":
-            continue  # Its addresses start at the root of a server.
+            continue  # Addresses on this page start at the root of a server.
         reader = _Reader()
         reader.feed(file.read_text(encoding="utf-8"))
         pages[file] = reader.page

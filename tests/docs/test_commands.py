@@ -1,11 +1,11 @@
-"""Commands, files and Python examples of README.md and docs/ work.
+"""Commands, files and Python examples of README.md and docs/.
 
 Comments before a block mark it: `file: NAME` (write the block to this file), `append: NAME`, `skip: REASON`
 (it needs privileges, a host, two terminals), `minutes: REASON` (only `pytest -m minutes` runs it),
 `project: WHAT` (the block runs in the project's folder). All other blocks run. Commands that do not run are
 parsed.
 
-Built-in studies run with `--quick`, because the test is about the page.
+Built-in studies run with `--quick`, because the tests are about the page.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def outputs(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def missing(shown: list[str], output: str) -> list[str]:
-    """Returns the shown lines that an output lacks; the widths of spaces may differ.
+    """Returns the shown lines that an output lacks, ignoring differences in spacing.
 
     >>> missing(["a  b", "c"], "x\\na b\\n")
     ['c']
@@ -120,7 +120,7 @@ def pages(action: str | None = None) -> list[Any]:
 
 
 def run_page(page: str, folder: Path, *, skipped: set[str]) -> int:
-    """Runs the blocks of a page but those with one of these marks, and returns their number."""
+    """Runs the blocks of a page except those with one of these marks; returns their number."""
     tried = 0
     for mark, kind, text in blocks(page):
         action, _, name = mark.partition(": ")
@@ -198,7 +198,7 @@ def test_commands_of_a_page_parse(page: str) -> None:
 @pytest.mark.parametrize(
     "page", sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 )
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_have_targets(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for match in LINK.finditer(re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)):
         target, anchor = match["target"], match["anchor"]

@@ -24,7 +24,7 @@ TIMEOUT_S = 300
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
-    """Runs one kernel, where only the tests find it: all notebooks share its imports."""
+    """A kernel that is registered for the tests only; all notebooks share its imports."""
     folder = tmp_path_factory.mktemp("jupyter")
     specification = folder / "data" / "kernels" / "python3"
     specification.mkdir(parents=True)

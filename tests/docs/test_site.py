@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("site")
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the site, built with every warning as an error."""
+    """The folder of the site, built with warnings as errors."""
     folder = tmp_path_factory.mktemp("site").resolve()
     configuration = str(ROOT / "website" / "mkdocs.yml")
     done = subprocess.run(

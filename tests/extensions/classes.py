@@ -1,4 +1,4 @@
-"""Built-in schedulers, path policies and queue disciplines once more, in Python."""
+"""Built-in schedulers, path policies and queue disciplines, reimplemented in Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Redundant(longfat.Scheduler):
     def choose(
         self, now: float, data: DataView, subflows: list[Subflow]
     ) -> Sequence[Subflow] | Subflow | None:
-        """Waits if no subflow has room; all other subflows carried a reinjection."""
+        """Waits if no subflow has room. Sends a reinjection once: all other subflows carried the data."""
         if data.reinjection or not ready(subflows):
             return min(ready(subflows), key=lambda subflow: subflow.srtt, default=None)
         return eligible(subflows)
@@ -55,7 +55,7 @@ class Fsfs(longfat.PathPolicy):
         self.thresholds = thresholds
 
     def open(self, size: int | None, host: Host) -> list[HostPath]:
-        """Takes as many paths as the class of the size has."""
+        """Opens the number of paths of the flow's size class."""
         order = sorted(host.paths, key=lambda path: path.rtt)
         for count, limit in enumerate(self.thresholds, 1):
             if size is not None and size <= limit:
@@ -70,7 +70,7 @@ class DropTail(longfat.QueueDiscipline):
         self.waiting: deque[Packet] = deque()
 
     def enqueue(self, arrival: Arrival) -> None:
-        """Stores what fits."""
+        """Stores the packet if it fits."""
         if arrival.fits:
             self.waiting.append(arrival.packet)
         else:
@@ -85,7 +85,7 @@ class DropHead(DropTail):
     """Drops the oldest packets of a full queue (a limit in packets)."""
 
     def enqueue(self, arrival: Arrival) -> None:
-        """Drops one if the arriving one does not fit."""
+        """Drops the oldest packet if the arriving one does not fit."""
         if not arrival.fits:
             self.drop(self.waiting.popleft() if self.waiting else arrival.packet)
         self.waiting.append(arrival.packet)

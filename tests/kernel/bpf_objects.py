@@ -1,4 +1,4 @@
-"""Whether the kernel has BPF objects with given numbers (`bpf(2)`)."""
+"""Existence of BPF objects in the kernel by number (`bpf(2)`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements of tests of kernel controllers. Without them the tests are skipped with the reason."""
+"""Requirements of tests of kernel controllers. Tests without them are skipped with the reason."""
 
 from __future__ import annotations
 

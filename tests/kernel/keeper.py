@@ -17,7 +17,7 @@ def keep(name: str, sibling: bool) -> None:
         assert controller.holder is not None
         forked = os.fork() if sibling else None
         if forked == 0:
-            # Inherits all pipes of its parent and survives it.
+            # The child inherits all pipes of its parent and survives it.
             time.sleep(600)
         holder = controller.holder
         report = {
@@ -32,7 +32,7 @@ def keep(name: str, sibling: bool) -> None:
 
 
 def keep_from_thread(name: str) -> None:
-    """Registers from a thread that ends at once: the controller belongs to the process."""
+    """Registers from a thread that exits at once; the controller belongs to the process."""
     with contextlib.ExitStack() as stack:
         controllers: list[Controller] = []
         registering = threading.Thread(

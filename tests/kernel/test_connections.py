@@ -26,7 +26,7 @@ RATE_BPS = 20e6
 
 
 def run_trial(congestion: dict[str, Any], workload: dict[str, Any], name: str) -> dict[str, float]:
-    """Runs a trial over 20 Mbit/s, 10 ms and a queue of 100 packets, three times what fills the path.
+    """Runs a trial over 20 Mbit/s, 10 ms and a queue of 100 packets, three times the BDP.
 
     Returns its metrics. `name` is the controller's name in the kernel.
     """
@@ -45,7 +45,7 @@ def run_trial(congestion: dict[str, Any], workload: dict[str, Any], name: str) -
 
 
 def measure(controller: Controller, congestion: dict[str, Any]) -> dict[str, float]:
-    """Measures one flow for 3 s, after 3 s in which it settles."""
+    """Measures one flow for 3 s after a warm-up of 3 s."""
     workload = {"kind": "bulk", "duration": "6s", "warm_up": "3s"}
     return run_trial(congestion, workload, controller.kernel_name)
 
@@ -60,7 +60,7 @@ def test_connections_run_under_it(name: str) -> None:
 
 @contextlib.contextmanager
 def drained() -> Iterator[tuple[str, int]]:
-    """The address of a server on the loopback that discards what it receives."""
+    """The address of a server on loopback that discards received data."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def drain() -> None:
@@ -97,7 +97,7 @@ def test_a_connection_keeps_its_controller_after_the_holder_ends() -> None:
 
 
 def is_gone(controller: Controller) -> bool:
-    """Whether the kernel has freed it, a moment after the last connection."""
+    """Whether the kernel has freed the controller; it does so shortly after the last connection."""
     assert controller.holder is not None
     end = time.monotonic() + PATIENCE_S
     while map_exists(controller.holder.map) and time.monotonic() < end:
@@ -107,7 +107,7 @@ def is_gone(controller: Controller) -> bool:
 
 @pytest.mark.usefixtures("emulated")
 def test_vegas_keeps_the_queue_short() -> None:
-    """Brakmo and Peterson, section 3.2: alpha to beta packets wait, so no packet is lost."""
+    """Alpha to beta packets wait, so no packet is lost (Brakmo and Peterson, section 3.2)."""
     with ensure("vegas", source="bpf") as controller:
         few = undisturbed(
             lambda: measure(controller, {"kind": "vegas"}),
@@ -122,7 +122,7 @@ def test_vegas_keeps_the_queue_short() -> None:
     assert is_gone(controller)
     assert few["goodput_bps"] > 0.8 * RATE_BPS
     assert few["retransmissions"] == 0
-    # A busy machine adds to the 2 to 4 packets of the defaults.
+    # On a busy machine the queue exceeds the 2 to 4 packets of the defaults.
     assert 1 < few["queue_mean_packets"] < 12
     assert few["queue_mean_packets"] + 15 < many["queue_mean_packets"] < 60, "alpha and beta take effect"
     assert few["rtt_mean_s"] < many["rtt_mean_s"]

@@ -1,4 +1,4 @@
-"""The choice of a controller, and the errors without one."""
+"""Selection of kernel controllers, and the errors without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Offer = Callable[..., None]
 
 @pytest.fixture
 def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
-    """Makes the kernel appear to offer these controllers, with these parameters of its modules."""
+    """Simulates a kernel that offers these controllers with these module parameters."""
 
     def _offer(names: str, **parameters: int) -> None:
         (tmp_path / "available").write_text(names + "\n")
@@ -159,7 +159,7 @@ def test_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing else is left"
     monkeypatch.setattr(build, "_compile", lambda _: pytest.fail("compiled again"))
     assert build.built() == folder
-    # Another kernel has its own.
+    # Another kernel has a separate cache entry.
     monkeypatch.setattr(platform, "release", lambda: "99.9")
     with pytest.raises(pytest.fail.Exception):
         build.built()
@@ -180,15 +180,15 @@ def test_reports_compiler_errors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 @pytest.mark.usefixtures("_bpf")
 @pytest.mark.parametrize(
-    ("source", "old", "new", "said"),
+    ("source", "old", "new", "reason"),
     [
-        # Without this operation no controller is complete.
+        # A controller without this operation is incomplete.
         ("reno", ".undo_cwnd = (void *)reno_undo_cwnd,", "", "does not take the program: not supported"),
         ("vegas", "tp->snd_cwnd = window;", "tp->snd_nxt = window;", "no write support to tcp_sock"),
     ],
 )
 def test_reports_the_verifiers_refusal(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, old: str, new: str, said: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str, old: str, new: str, reason: str
 ) -> None:
     sources = tmp_path / "bpf"
     shutil.copytree(build.SOURCES, sources)
@@ -199,4 +199,4 @@ def test_reports_the_verifiers_refusal(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     state = available(source, source="bpf")
     assert not state.ok
-    assert said in state.reason
+    assert reason in state.reason

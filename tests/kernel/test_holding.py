@@ -1,4 +1,4 @@
-"""A controller ends with the process that registered it, however that ends, and leaves nothing behind."""
+"""A controller is removed when its process ends, in whatever way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reported(process: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 
 def gone(link: int, controller: int) -> bool:
-    """Whether the kernel has freed both; it frees maps a moment after their last user."""
+    """Whether the kernel has freed both; it frees maps shortly after their last user."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         if not link_exists(link) and not map_exists(controller):
@@ -67,7 +67,7 @@ def test_concurrent_controllers_have_different_names() -> None:
         assert all(len(name) <= 15 for name in (one.kernel_name, other.kernel_name))
         assert one.holder is not None
         one.holder.close()
-        # The other one stays.
+        # The other controller stays registered.
         assert other.kernel_name in listed()
         other.verify()
 
@@ -122,7 +122,7 @@ def test_a_process_killed_at_random_times_leaves_nothing() -> None:
     for number in range(10):
         process = start("plain")
         if number % 2:
-            # During or before the registration.
+            # The kill occurs before or during the registration.
             time.sleep(draw.uniform(0.5, 1.0) * span)
         else:
             kept.append(reported(process))
@@ -141,7 +141,7 @@ def test_a_process_killed_at_random_times_leaves_nothing() -> None:
 
 
 def orphans() -> list[int]:
-    """Holders without a parent."""
+    """Returns holders without a parent."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
@@ -162,7 +162,7 @@ def test_the_holder_refuses_unknown_parameters() -> None:
 def test_clean_stops_a_frozen_holder() -> None:
     process = start("plain")
     kept = reported(process)
-    # Like a container's manager that freezes it.
+    # A container manager freezes processes like this.
     os.kill(kept["pid"], signal.SIGSTOP)
     try:
         process.kill()

@@ -1,4 +1,4 @@
-"""Connections over the kernel's MPTCP by the library call, in network namespaces; skipped without them."""
+"""Connections of `longfat.mptcp` over the kernel's MPTCP in network namespaces; skipped without them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ CLIENT = """
 import json, socket, sys, time, warnings
 from longfat import mptcp
 def send(size, known=True, **options):
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         connection = mptcp.connect(("HOST", 7000), size=size if known else None, **options)
     with connection:
@@ -72,7 +72,7 @@ def send(size, known=True, **options):
             assert connection.recv(1) == b"."
             used = sorted(one.local for one in mptcp.subflows(connection) if one.bytes_sent > 0)
             size = min(size, 1_000_001)
-        print(json.dumps({"used": used, "said": [str(one.message) for one in said]}), flush=True)
+        print(json.dumps({"used": used, "warned": [str(one.message) for one in warned]}), flush=True)
         connection.shutdown(socket.SHUT_WR)
         connection.recv(1)
 """
@@ -103,14 +103,14 @@ server, _ = started(python, "b", sys.argv[2])
 
 @pytest.fixture(scope="module")
 def _built() -> None:
-    """Tests with it are skipped where no network with MPTCP can be built."""
+    """Skips tests if no network with MPTCP can be built."""
     if _native.mptcp_support() not in {"user", "kernel"}:
         requirements.skip("mptcp", "the kernel has no MPTCP with a path manager in user space")
     refuse_without(json.loads(_native.doctor()), "network namespaces", "TUN devices")
 
 
 def _reported(script: str) -> list[dict[str, object]]:
-    """What the client prints in the network, a JSON object a line."""
+    """Returns the JSON objects that the client prints, one per line."""
     line = [
         sys.executable,
         "-P",
@@ -139,9 +139,9 @@ def test_a_daemon_decides_by_size() -> None:
         bed.close()
     """)
     sent = [one for one in reports if "used" in one]
-    assert [one["said"] for one in sent] == [[], [], []]
+    assert [one["warned"] for one in sent] == [[], [], []]
     assert [len(one["used"]) for one in sent] == [3, 1, 1]  # type: ignore[arg-type]
-    # The address of the second way, whose delay is the least.
+    # The address of the second path, which has the smallest delay.
     assert sent[1]["used"] == ["10.77.4.1"]
     events = [one["event"] for one in reports if "event" in one]
     assert events[0] == "ready"
@@ -161,10 +161,10 @@ def test_without_a_daemon_the_process_manages_its_own_paths_or_warns() -> None:
         bed.close()
     """)
     [kernel, long, short, plain] = reports
-    assert "longfat mptcp --set-sysctl" in str(kernel["said"])
-    assert (len(long["used"]), long["said"]) == (3, [])  # type: ignore[arg-type]
-    assert (short["used"], short["said"]) == (["10.77.4.1"], [])
-    assert "net.mptcp.enabled=1" in str(plain["said"])
+    assert "longfat mptcp --set-sysctl" in str(kernel["warned"])
+    assert (len(long["used"]), long["warned"]) == (3, [])  # type: ignore[arg-type]
+    assert (short["used"], short["warned"]) == (["10.77.4.1"], [])
+    assert "net.mptcp.enabled=1" in str(plain["warned"])
 
 
 def test_a_size_below_zero_is_refused() -> None:
@@ -199,7 +199,7 @@ def test_a_daemon_of_root_does_not_serve_other_users() -> None:
         bed.close()
     """)
     [sent] = [one for one in reports if "used" in one]
-    assert "the path manager here serves root only" in str(sent["said"])
-    # The connection comes about all the same, and the daemon takes it over without its size.
+    assert "the path manager here serves root only" in str(sent["warned"])
+    # The connection succeeds, and the daemon manages it without knowing its size.
     [opened] = [one for one in reports if one.get("event") == "opened"]
     assert opened["size"] is None

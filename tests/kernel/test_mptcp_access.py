@@ -27,9 +27,9 @@ def name(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _serve(name: str, user: int | None) -> int:
-    """Starts a process of a user that answers one request; the process ID.
+    """Starts a process of a user that replies to one request; returns its process ID.
 
-    The kernel records the user at `listen`.
+    The kernel records the user in `listen`.
     """
     ready, signal = os.pipe()
     child = os.fork()
@@ -42,7 +42,7 @@ def _serve(name: str, user: int | None) -> int:
             listening.listen()
             os.write(signal, b"!")
             listening.settimeout(10)
-            # One connection to check the user, and one for the request.
+            # The client connects once to check the user and once for the request.
             while True:
                 connection, _ = listening.accept()
                 if connection.recv(4096):

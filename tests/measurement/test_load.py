@@ -1,4 +1,4 @@
-"""Load on modelled paths: the queue's delay and limit, and the bounds of the load."""
+"""Load on modelled paths: delay and limit of the queue, and limits of the load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked when, on a model of a network that answers at once."""
+"""The schedule of probes, tested on a model of a network."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ NO_LIMIT = Budget(seconds=1e9, probes=10**6)
 
 
 class Model:
-    """Answers probes as a path would; `silent` routers never do, `mtu` is that of the last link."""
+    """A path that replies to probes. `silent` routers never reply; `mtu` is that of the last link."""
 
     echo = False
-    """Whether the end answers with packets of the same size."""
+    """Whether the end replies with packets of the same size."""
 
     def __init__(
         self, truth: Truth, *, silent: tuple[int, ...] = (), mtu: int = 1500, reports_mtu: bool = True
     ) -> None:
         self.truth, self.silent, self.mtu, self.reports_mtu = truth, silent, mtu, reports_mtu
         self.random = np.random.default_rng(1)
-        self.asked: Counter[int] = Counter()
+        self.probed: Counter[int] = Counter()
         self.sizes: Counter[int] = Counter()
 
     def run(self, probes: Sequence[tuple[int, int]], report: Callable[[int], bool | None]) -> str:
         reported: list[dict[str, Any]] = []
         last = len(self.truth.rates)
         for ttl, size in probes:
-            self.asked[ttl] += 1
+            self.probed[ttl] += 1
             self.sizes[size] += 1
             if min(ttl, last) in self.silent:
                 one: dict[str, Any] = {
@@ -63,7 +63,7 @@ def _measure(model: Model, budget: Budget = NO_LIMIT, sizes: Sequence[int] | Non
 TRUTH = Truth([10e6, 20e6, 50e6], [2e-3, 1e-3, 1e-3])
 
 
-def test_it_ends_when_it_knows_enough() -> None:
+def test_stops_at_the_requested_precision() -> None:
     model = Model(TRUTH)
     progress = _measure(model)
     assert progress.is_converged
@@ -73,17 +73,17 @@ def test_it_ends_when_it_knows_enough() -> None:
     for link, rate in zip(progress.path.links, TRUTH.rates, strict=True):
         assert link.rate is not None
         assert link.rate.value == pytest.approx(rate, rel=0.1)
-    assert set(model.asked) == {1, 2, 3}
+    assert set(model.probed) == {1, 2, 3}
 
 
-def test_what_cannot_be_known_ends_with_the_budget() -> None:
+def test_an_unmeasurable_link_stops_with_the_budget() -> None:
     truth = Truth([10e6, 100e9, 10e6, 10e6, 10e6], [2e-3] * 5)
     model = Model(truth)
     progress = _measure(model, Budget(rounds=24, seconds=1e9))
     assert progress.ended_by == "rounds"
-    # Only routers beside the link that is not known are asked to the end.
-    assert model.asked[1] == model.asked[2]
-    assert model.asked[5] < model.asked[1]
+    # Only the routers next to the unmeasurable link are probed until the end.
+    assert model.probed[1] == model.probed[2]
+    assert model.probed[5] < model.probed[1]
     assert _measure(Model(truth), Budget(probes=300, seconds=1e9)).ended_by == "probes"
     assert _measure(Model(truth), Budget(seconds=0.0)).ended_by == "time"
 
@@ -98,14 +98,14 @@ def test_sizes_fit_the_path(reports_mtu: bool) -> None:
     assert len(last) >= 10
 
 
-def test_sizes_that_are_asked_for_are_those_that_are_sent() -> None:
+def test_requested_sizes_are_sent() -> None:
     model = Model(TRUTH)
     _measure(model, Budget(rounds=8, seconds=1e9), sizes=(100, 700, 1000, 1200, 1400))
     assert set(model.sizes) <= {36, 100, 700, 1000, 1200, 1400}
 
 
 class Limited(Model):
-    """A router that answers once a second, after a few at once; time passes with probes and pauses."""
+    """A path with a router that limits its replies to one per second. Probes and pauses advance the clock."""
 
     def __init__(self, truth: Truth, limited: int) -> None:
         super().__init__(truth)
@@ -132,11 +132,11 @@ class Limited(Model):
         return json.dumps(reported)
 
 
-def test_a_router_that_limits_its_answers_is_asked_less_often() -> None:
+def test_a_rate_limited_router_is_probed_less_often() -> None:
     model = Limited(TRUTH, 2)
     budget = Budget(seconds=400.0)
     progress = PathMeasurement(model, budget, now=model.now, sleep=model.sleep).run(lambda _: None)
-    assert model.asked[2] <= 1.2 * model.time + 60
+    assert model.probed[2] <= 1.2 * model.time + 60
     assert progress.samples.routers[2].loss < 0.4
     assert [link.ttls for link in progress.path.links] == [(1,), (2,), (3,)]
     for link, rate in zip(progress.path.links, TRUTH.rates, strict=True):
@@ -145,7 +145,7 @@ def test_a_router_that_limits_its_answers_is_asked_less_often() -> None:
 
 
 class Slow(Model):
-    """Each probe takes 0.1 s, or 1 s without an answer; sending stops when `show` returns False."""
+    """Each probe takes 0.1 s, or 1 s without a reply; sending stops when `report` returns False."""
 
     time = 0.0
     echo = True
@@ -187,22 +187,22 @@ def test_echoes_leave_time_for_the_last_link() -> None:
     assert 15.0 <= model.time <= 18.0
 
 
-def test_nobody_answers() -> None:
+def test_a_path_without_replies_has_no_links() -> None:
     model = Model(TRUTH, silent=(1, 2, 3))
     progress = _measure(model)
     assert progress.path.links == ()
-    assert model.asked.total() < 50
+    assert model.probed.total() < 50
 
 
-def test_a_silent_router_is_passed_by() -> None:
+def test_a_silent_router_joins_its_links() -> None:
     progress = _measure(Model(TRUTH, silent=(2,)))
     assert [link.ttls for link in progress.path.links] == [(1,), (2, 3)]
 
 
-@pytest.mark.parametrize(("least", "largest"), [(36, 1500), (36, 9000), (56, 1280), (36, 576), (36, 100)])
-def test_default_sizes_are_of_all_kinds(least: int, largest: int) -> None:
-    sizes = default_sizes(least, largest)
-    assert sizes[0] == least
+@pytest.mark.parametrize(("smallest", "largest"), [(36, 1500), (36, 9000), (56, 1280), (36, 576), (36, 100)])
+def test_default_sizes_are_of_all_kinds(smallest: int, largest: int) -> None:
+    sizes = default_sizes(smallest, largest)
+    assert sizes[0] == smallest
     assert sizes[-1] == largest
     assert len(set(sizes)) == len(sizes) >= 10
     if largest > 900:

@@ -1,4 +1,4 @@
-"""What is reported of a path, its model, and samples that are kept."""
+"""Documents, models and stored samples of measured paths."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ TRUTH = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3], back=[10e6, 100e9, 1e6])
 ECHOED = Truth([10e6, 20e6, 50e6], [2e-3, 3e-3, 1e-3])
 
 
-def _told(samples: Samples) -> dict[str, Any]:
+def _document(samples: Samples) -> dict[str, Any]:
     return document(Progress(samples, infer(samples), 16, ended_by="rounds"), ABOUT)
 
 
-def test_a_document_is_what_a_model_is_made_of(tmp_path: Path) -> None:
-    reported = _told(TRUTH.samples(2, 16))
+def test_a_model_is_built_from_a_document(tmp_path: Path) -> None:
+    reported = _document(TRUTH.samples(2, 16))
     assert json.loads(json.dumps(reported)) == reported
     assert (reported["host"], reported["reached"], reported["clock"]) == ("example", True, "kernel")
     assert [hop["ttl"] for hop in reported["hops"]] == [1, 2, 3]
@@ -47,7 +47,7 @@ def test_a_document_is_what_a_model_is_made_of(tmp_path: Path) -> None:
 
 
 def _lossy(samples: Samples, ttl: int, kept: float) -> Samples:
-    """The same samples with so many of the answers of a router and of those behind it."""
+    """Keeps this share of the replies of a router and of those after it."""
     random = np.random.default_rng(7)
     for router in samples.routers.values():
         if router.ttl >= ttl:
@@ -56,7 +56,7 @@ def _lossy(samples: Samples, ttl: int, kept: float) -> Samples:
 
 
 def test_a_model_has_the_loss_and_a_queue_of_each_link(tmp_path: Path) -> None:
-    reported = _told(_lossy(ECHOED.samples(2, 64, echo=True), 2, 0.96))
+    reported = _document(_lossy(ECHOED.samples(2, 64, echo=True), 2, 0.96))
     hop_losses = [hop["link"]["loss_each_way"] for hop in reported["hops"]]
     assert hop_losses == pytest.approx([0.0, 0.02, 0.0], abs=0.006)
     write(tmp_path / "model.toml", PathModel({"hops": hops(reported)}, measured(reported)))
@@ -65,37 +65,37 @@ def test_a_model_has_the_loss_and_a_queue_of_each_link(tmp_path: Path) -> None:
     assert lost == pytest.approx(hop_losses, abs=1e-5)
     low, high = (float(parse(text).value) for text in model.measured["hops"][1]["loss_round_trip"])
     assert low < 0.04 < high
-    # One round trip at 20 Mbit/s: 12 ms of delays, and sending.
+    # One RTT at 20 Mbit/s: 12 ms of delays plus transmission times.
     assert 30_000 <= float(parse(model.path["hops"][1]["queue"]).value) < 60_000
     assert any("assumed equal in both directions" in line for line in model.measured["assumptions"])
     assert any("assumed limit" in line for line in model.measured["assumptions"])
 
 
 def test_a_host_that_limits_its_answers_to_udp_loses_nothing() -> None:
-    """By UDP the end's silence is no loss, and the model says that it is unknown."""
-    reported = _told(_lossy(ECHOED.samples(2, 64), 3, 0.6))
+    """With UDP, missing replies of the end are no loss; the document reports the loss as unknown."""
+    reported = _document(_lossy(ECHOED.samples(2, 64), 3, 0.6))
     assert [hop["link"]["loss_each_way"] for hop in reported["hops"]] == [0.0, 0.0, None]
     assert reported["hops"][2]["limits_answers"]
     assert any(line.startswith("Loss: unknown after hop 2") for line in reported["assumptions"])
     assert all("loss" not in hop for hop in hops(reported))
 
 
-def test_what_cannot_be_told_is_said() -> None:
-    rows = _rows(_told(TRUTH.samples(2, 16)))
+def test_the_table_names_unknown_properties() -> None:
+    rows = _rows(_document(TRUTH.samples(2, 16)))
     assert len(rows) == 4
     assert rows[2][5].startswith("unknown, above ")
     assert "reverse 1.0" in rows[3][-1] or "reverse 99" in rows[3][-1]
 
 
-def test_routes_that_change_are_told() -> None:
-    """The router that answers more often counts; both are named."""
+def test_changing_routes_are_reported() -> None:
+    """The router that replies more often is used; both are named."""
     samples = TRUTH.samples(2, 16)
     other = Truth([10e6, 1e6, 20e6], [2e-3, 9e-3, 1e-3])
     random = np.random.default_rng(5)
     for size in SIZES:
         probe = other.sample(random, 2, size)
         samples.add([probe | {"answer": probe["answer"] | {"from": "10.9.9.9"}}])
-    reported = _told(samples)
+    reported = _document(samples)
     assert reported["hops"][1]["addresses"] == {"10.0.0.2": 16 * len(SIZES), "10.9.9.9": len(SIZES)}
     assert reported["hops"][1]["address"] == "10.0.0.2"
     assert reported["hops"][1]["link"]["latency_s"]["value"] == pytest.approx(3e-3, abs=50e-6)
@@ -107,12 +107,12 @@ def test_a_router_that_never_answers_has_a_row() -> None:
     del samples.routers[2]
     lost = {"ttl": 2, "size": 100, "answer": None, "kernel_s": None, "application_s": None}
     samples.add([lost] * 3)
-    rows = _rows(_told(samples))
+    rows = _rows(_document(samples))
     assert rows[2][:3] == ["2", "*", "100.0%"]
     assert "hops 2 to 3 as one" in rows[3][-1]
 
 
-def test_samples_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> None:
+def test_samples_are_stored_and_a_truncated_line_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "samples"
     about = {"host": "example", "protocol": "icmp"}
     random = np.random.default_rng(1)
@@ -136,5 +136,5 @@ def test_samples_are_kept_and_a_line_that_was_cut_off_is_not(tmp_path: Path) -> 
 
 def test_a_latency_below_the_noise_is_zero() -> None:
     instant = Truth([10e6, 10e6, 20e6], [2e-3, 0.0, 0.0])
-    latencies = [hop["link"]["latency_s"] for hop in _told(instant.samples(2, 16))["hops"] if hop["link"]]
+    latencies = [hop["link"]["latency_s"] for hop in _document(instant.samples(2, 16))["hops"] if hop["link"]]
     assert min(bound for latency in latencies for bound in latency.values()) >= 0.0

@@ -1,4 +1,4 @@
-"""The report in a browser and as text: picture before claims, nothing cut on a phone, no console messages."""
+"""The report in a browser and as text: chart before claims, no clipping on phones, no console messages."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_charts_are_complete_on_screens_and_phones(run: lf.RunResult, page: Brow
 
 
 def test_folded_charts_fit_phones(tmp_path: Path, page: Browser) -> None:
-    """With two worlds, the charts of minor metrics are folded."""
+    """Charts of minor metrics are folded in a report of two worlds."""
     changes = {"worlds": ["sim", "relay"], "repeats": 1, "sweep": {"path.loss": ["0%", "20%"]}, "claims": []}
     changes["protocols"] = [{"name": "gbn", "kind": "go-back-n", "window": 4}]
     result = lf.run(STUDY | changes, out=tmp_path / "worlds")

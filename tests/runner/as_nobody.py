@@ -1,8 +1,8 @@
 """Runs a command as an ordinary user who may read the project: `as_nobody.py UID FOLDER... -- COMMAND...`.
 
 A folder that is closed to other users, such as root's home, may contain the project or the interpreter.
-The command gets a mount namespace in which each such folder contains only what is needed, and in
-which everybody may open the TUN device, as on most systems. Needs root.
+The command gets a mount namespace in which each such folder contains only what the command needs, and in
+which all users may open the TUN device, as on most systems. Requires root.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def closed(folders: list[Path]) -> dict[Path, list[Path]]:
-    """The outermost folders that others may not enter, and what is needed below each of them."""
+    """Returns the outermost folders closed to other users, with the required folders below each of them."""
     found: dict[Path, list[Path]] = {}
     for folder in folders:
         for parent in reversed([folder, *folder.parents]):
@@ -33,8 +33,8 @@ def closed(folders: list[Path]) -> dict[Path, list[Path]]:
 
 
 def open_up(parent: Path, folders: list[Path]) -> None:
-    """Replaces a closed folder by one with these folders below it."""
-    # The originals stay reachable by their descriptors.
+    """Replaces a closed folder by one that contains only these folders."""
+    # The original folders stay accessible through their descriptors.
     originals = {folder: os.open(folder, os.O_PATH) for folder in folders}
     _mount("tmpfs", parent, "tmpfs", 0, b"mode=755")
     for folder, descriptor in originals.items():
@@ -46,7 +46,7 @@ def open_up(parent: Path, folders: list[Path]) -> None:
 
 
 def open_device(device: Path) -> None:
-    """Replaces the folder of a device by one with this device alone, which everybody may open."""
+    """Replaces the folder of a device by one that contains only this device, open to all users."""
     number = device.stat().st_rdev
     _mount("tmpfs", device.parent, "tmpfs", 0, b"mode=755")
     os.mknod(device, 0o666 | stat.S_IFCHR, number)

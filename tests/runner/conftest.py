@@ -1,4 +1,4 @@
-"""An executor whose trials do what a test says."""
+"""An executor with scripted trials."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Behaviour = Callable[[Trial], Record]
 
 
 class Scripted(ThreadedExecutor):
-    """Runs a function as a trial, and remembers what it ran."""
+    """Runs a function as each trial, and records the trials."""
 
     def __init__(self, behaviour: Behaviour, jobs: int = 2) -> None:
         super().__init__(jobs)
@@ -36,35 +36,35 @@ class Scripted(ThreadedExecutor):
 
 
 def goodput(trial: Trial) -> Record:
-    """A record that follows from the trial."""
+    """Returns a record that depends on the trial only."""
     value = 1e6 + (int(trial.key[:6], 16) % 1000) * 100 + trial.number
     return Record({"goodput_bps": float(value), "completion_s": 8e6 / value})
 
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Callable[[Behaviour], list[Scripted]]:
-    """Replaces the executors of all worlds; gives the list that each made one is put into."""
+    """Replaces the executors of all worlds; returns the list of created executors."""
 
     def _use(behaviour: Behaviour = goodput) -> list[Scripted]:
-        made: list[Scripted] = []
+        created: list[Scripted] = []
 
         def _make(world: str, jobs: int | None) -> Scripted:
-            made.append(Scripted(behaviour, jobs or 2))
-            return made[-1]
+            created.append(Scripted(behaviour, jobs or 2))
+            return created[-1]
 
         monkeypatch.setattr(runner, "executor_of", _make)
-        return made
+        return created
 
     return _use
 
 
 @pytest.fixture
 def study(data: dict[str, Any]) -> Study:
-    """The small study, checked."""
+    """The small study."""
     return load_study(data, name="small")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a run may go."""
+    """The folder of a run."""
     return tmp_path / "run"

@@ -1,4 +1,4 @@
-"""Trials of one cell in one call: their grouping, and their results."""
+"""Batches of trials of one cell: grouping and results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_cells_take_turns_and_short_trials_share_a_call() -> None:
     assert names(waiting.next(0.05)) == [f"a{number}" for number in range(1, 11)]
     assert names(waiting.next(0.05)) == ["b1"]
     waiting.measured(first, 0.0)
-    assert len(waiting.next(0.05)) == 40, "at most 40 in a call"
+    assert len(waiting.next(0.05)) == 40, "at most 40 per call"
     assert names(waiting.next(0.05)) == ["b2"]
     assert [len(waiting.next(0.05)) for _ in range(3)] == [40, 9, 0]
 

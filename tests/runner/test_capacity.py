@@ -1,6 +1,6 @@
-"""What this machine cannot hold is not run between kernels, unless it is asked for all the same.
+"""Trials beyond this machine's capacity are refused between kernels, unless they are forced.
 
-The machine is as slow as the test says: its measured capacity is kept in a file, which is found again.
+Tests set the capacity in the file that caches its measurement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Machine = Callable[..., None]
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Has this machine measured: so many packets a second, and whether it was busy meanwhile."""
+    """Sets the measured capacity in packets/s, and whether the machine was busy during the measurement."""
     monkeypatch.setattr(capacity, "_boot", lambda: "this boot")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
@@ -68,7 +68,7 @@ def test_a_trial_beyond_the_machine_is_refused(
     study = between_kernels("500kB", GBN)
     executor = Netns(1)
     loads = {trial.cell.protocol: executor._expect(trial)[1] * ACKNOWLEDGED for trial in trials(study)}
-    # Reno fills its path of 20 Mbit/s: at most 1,727 segments of 1448 bytes a second, and their ACKs.
+    # Reno fills its path of 20 Mbit/s: at most 1,727 segments of 1448 bytes per second, plus ACKs.
     assert 1000 < loads["reno"] < 1727 * ACKNOWLEDGED
     assert loads["gbn"] < loads["reno"]
     machine(loads["reno"] * 1.001)
@@ -77,20 +77,18 @@ def test_a_trial_beyond_the_machine_is_refused(
     (reported,) = refusals(study)
     assert reported.startswith("too many packets: reno is expected to send ")
     assert reported.endswith(f"and this machine emulates {loads['reno'] * 0.999:,.0f}")
-    # Both are beyond it; the worse one is named.
+    # Both protocols exceed the capacity; the one with more packets is named.
     machine(loads["gbn"] * 0.999)
     assert "reno (and 1 more cells) is expected" in refusals(study)[0]
     executor.close()
 
 
-def test_a_busy_machine_is_no_reason(machine: Machine, between_kernels: Callable[..., Data]) -> None:
+def test_a_busy_machine_refuses_nothing(machine: Machine, between_kernels: Callable[..., Data]) -> None:
     machine(100, is_busy=True)
     assert refusals(between_kernels("500kB", GBN)) == []
 
 
-def test_trials_at_once_share_what_was_measured(
-    machine: Machine, between_kernels: Callable[..., Data]
-) -> None:
+def test_concurrent_trials_share_the_capacity(machine: Machine, between_kernels: Callable[..., Data]) -> None:
     machine(160_000)
     executor = Netns(4)
     executor.refusals(trials(between_kernels("500kB", GBN)))
@@ -100,7 +98,7 @@ def test_trials_at_once_share_what_was_measured(
 
 @pytest.fixture
 def kernels(between_kernels: Callable[..., Data], write: Callable[..., Path]) -> Path:
-    """The study's file."""
+    """The study file."""
     return write(between_kernels("100kB", GBN), "kernels.toml")
 
 
@@ -108,9 +106,7 @@ def records(folder: Path) -> list[Path]:
     return list(folder.rglob("part-*.parquet"))
 
 
-def test_a_run_that_is_refused_runs_nothing(
-    machine: Machine, kernels: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_refused_run_starts_no_trial(machine: Machine, kernels: Path, cli: Cli, tmp_path: Path) -> None:
     machine(100)
     done = cli("run", kernels, "--json", ok=False)
     assert (done.returncode, done.stdout) == (1, "")
@@ -125,17 +121,17 @@ def test_a_run_that_is_refused_runs_nothing(
 
 
 @pytest.mark.usefixtures("emulated")
-def test_forced_it_runs_all_the_same(machine: Machine, kernels: Path, cli: Cli, tmp_path: Path) -> None:
+def test_force_runs_refused_trials(machine: Machine, kernels: Path, cli: Cli, tmp_path: Path) -> None:
     machine(100)
     assert cli("run", kernels, ok=False).returncode == 1
-    # The folder of the run that was refused is no obstacle.
+    # The refused run left its folder.
     result: dict[str, Any] = document(cli("run", kernels, "--json", "--force"))
     assert [(cell["protocol"], cell["n"]) for cell in result["cells"]] == [("reno", 1), ("gbn", 1)]
     assert records(tmp_path)
 
 
 @pytest.mark.parametrize(("late_p99_s", "kept"), [(1e-4, True), (2e-3, False)])
-def test_what_a_late_machine_gives_is_not_kept(
+def test_a_measurement_on_a_late_machine_is_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late_p99_s: float, kept: bool
 ) -> None:
     monkeypatch.setattr(capacity, "_boot", lambda: "this boot")

@@ -1,4 +1,4 @@
-"""The same study and seed give the same bits, however many trials run at once."""
+"""Records are bit-identical for any number of concurrent trials."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def test_records_are_the_same_bits_on_one_core_and_on_two(tmp_path: Path) -> Non
     one, two = (run_study(study, folder=tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))
     assert one.to_polars().equals(two.to_polars())
     assert one.flows_to_polars().equals(two.flows_to_polars())
-    # Chance plays a part: trials differ.
+    # Trials differ, so the seeds have an effect.
     assert one.to_polars()["goodput_bps"].n_unique() == 8

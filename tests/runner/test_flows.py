@@ -1,4 +1,4 @@
-"""The flows of trials: a table of their own beside the records."""
+"""Flows of trials, which have a separate table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reported(numbers: np.ndarray[Any, np.dtype[Any]]) -> str:
 
 
 def column(name: str, values: np.ndarray[Any, np.dtype[Any]], **more: Any) -> dict[str, Any]:
-    """A column as the native part tells it."""
+    """Returns a column in the format of the native module."""
     return {"name": name, "dtype": values.dtype.str.replace("|", "<"), "values": reported(values), **more}
 
 
@@ -68,7 +68,7 @@ def test_without_flows_there_is_no_table(
         result.flows_to_polars()
 
 
-def test_flows_are_there_before_their_records(
+def test_flows_are_written_before_their_records(
     folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
@@ -98,7 +98,7 @@ def test_a_metric_without_a_value_is_left_out_of_a_record() -> None:
     assert record == Record({"goodput_bps": 1.0})
 
 
-def test_trials_of_other_widths_and_words_are_one_table() -> None:
+def test_trials_with_different_types_share_a_table() -> None:
     small = [
         column("flow", np.array([0, 1], "<u1")),
         column("size_bytes", np.array([200, 0], "<u1"), present=reported(np.array([1, 0], "u1"))),
@@ -123,7 +123,7 @@ def test_trials_of_other_widths_and_words_are_one_table() -> None:
     assert [height(trial) for trial in (small, large, [])] == [2, 1, 0]
 
 
-def test_a_trial_tells_class_size_paths_and_losses_of_each_flow() -> None:
+def test_flows_have_class_size_paths_and_losses() -> None:
     bottleneck = {"rate": "50Mbit/s", "delay": "5ms", "queue": "100pkt"}
     links = [{"from": "a", "to": "b", "name": name, **bottleneck} for name in ("one", "two")]
     spec = {
@@ -150,7 +150,7 @@ def test_a_trial_tells_class_size_paths_and_losses_of_each_flow() -> None:
     assert done["fct_s"].mean() == pytest.approx(record["metrics"]["fct_mean_s"])
     for name in ("retransmissions", "timeouts", "packets_sent"):
         assert flows[name].sum() == record["metrics"][name]
-    # Both paths carry data, at least all of the flow's, and more where something is sent again.
+    # Both paths carry data. Their sum is the flow's size plus retransmissions.
     assert set(flows["path_bytes"].list.len()) == {2}
     assert (done["path_bytes"].list.sum() >= done["size_bytes"]).all()
     kept = done.filter(pl.col("retransmissions") == 0)
@@ -160,7 +160,7 @@ def test_a_trial_tells_class_size_paths_and_losses_of_each_flow() -> None:
     assert used == flows["paths"].sum()
 
 
-def test_traces_in_lists_of_links_count_by_what_is_in_them(tmp_path: Path) -> None:
+def test_trial_keys_depend_on_the_content_of_link_traces(tmp_path: Path) -> None:
     recorded = tmp_path / "trace"
 
     def key(content: str) -> str:

@@ -1,4 +1,4 @@
-"""Killed at any moment, a run is completed by running it again: no record lost, doubled or torn."""
+"""A rerun completes a killed run: no record is lost, duplicated or corrupt."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRIALS = 2 * 3 * REPEATS
 
 @pytest.fixture
 def long_study(data: Data, write: Write) -> Path:
-    """A study of a few seconds."""
+    """A study that runs for a few seconds."""
     return write({**data, "repeats": REPEATS, "workload": {"kind": "file", "size": "30MB"}}, "long.toml")
 
 
@@ -37,28 +37,28 @@ def start(study: Path, *options: object) -> subprocess.Popen[bytes]:
         cwd=study.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Tests that run in the background ignore Ctrl-C, and what they start would too.
+        # Background processes ignore SIGINT, and so would their children.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads here
     )
 
 
-def whole(folder: Path) -> pl.DataFrame:
-    """Every part, read one by one: a torn one would raise."""
+def read_parts(folder: Path) -> pl.DataFrame:
+    """Reads all parts; a corrupt part raises an error."""
     frames = [pl.read_parquet(part) for part in sorted((folder / "records").glob("part-*.parquet"))]
     return pl.concat(frames) if frames else pl.DataFrame({"key": []})
 
 
 def seconds_until(folder: Path, what: str, process: subprocess.Popen[bytes]) -> float:
-    """How long a run takes until a file appears in its folder."""
-    began = time.monotonic()
+    """Returns the time until a file appears in the folder of a run."""
+    start_time = time.monotonic()
     while not list(folder.glob(what)) and process.poll() is None:
         time.sleep(0.002)
-    return time.monotonic() - began
+    return time.monotonic() - start_time
 
 
-def test_killed_again_and_again_then_completed(long_study: Path, cli: Cli, tmp_path: Path) -> None:
+def test_a_run_killed_repeatedly_is_completed_by_a_rerun(long_study: Path, cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "long"
-    # The longest that a whole run takes: the moments of the kills cover it.
+    # The duration of an uninterrupted run; kills occur at random times within it.
     reference = start(long_study, "--out", tmp_path / "reference")
     span = seconds_until(tmp_path / "reference", "report.html", reference)
     reference.communicate(timeout=PATIENCE_S)
@@ -70,22 +70,22 @@ def test_killed_again_and_again_then_completed(long_study: Path, cli: Cli, tmp_p
         process.kill()
         process.communicate()
         if folder.exists():
-            keys = whole(folder)["key"]
+            keys = read_parts(folder)["key"]
             assert keys.n_unique() == len(keys)
     result = document(cli("run", long_study, "--json"))
     assert all(cell["n"] == REPEATS for cell in result["cells"])
-    records = whole(folder)
+    records = read_parts(folder)
     assert records["key"].n_unique() == records.height == TRIALS
     assert not list(folder.rglob(".*.tmp"))
-    # Nothing tells the killed run's answer from that of one that was left alone.
+    # The records equal those of the uninterrupted run.
     columns = [c for c in records.columns if c != "params"]
-    unbroken = whole(tmp_path / "reference")
-    assert records.select(columns).sort("key").equals(unbroken.select(columns).sort("key"))
+    uninterrupted = read_parts(tmp_path / "reference")
+    assert records.select(columns).sort("key").equals(uninterrupted.select(columns).sort("key"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
+def test_a_stopped_run_keeps_finished_trials_and_names_how_to_resume(
     data: Data, write: Write, tmp_path: Path, cli: Cli, number: signal.Signals
 ) -> None:
     study = write({**data, "repeats": 20_000}, "long.toml")
@@ -97,14 +97,14 @@ def test_told_to_stop_it_keeps_what_is_done_and_says_how_to_go_on(
     assert out == b""
     assert b"runs/long has the finished trials: run the same command again to resume" in err
     assert b"Traceback" not in err
-    kept = whole(tmp_path / "runs" / "long").height
+    kept = read_parts(tmp_path / "runs" / "long").height
     assert 0 < kept < 6 * 20_000
     done = cli("run", study, "--json", "--repeats", 4)
     assert "24 already there" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
-def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_full_disk_is_one_line(long_study: Path, tmp_path: Path, cli: Cli) -> None:
     limited = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000));"
         "from longfat.cli import main; main()"
@@ -121,7 +121,7 @@ def test_a_disk_that_takes_no_more_is_one_line(long_study: Path, tmp_path: Path,
     assert len(errors) == 1, done.stderr
     assert re.search(r"-00001-\w+\.parquet: File too large", errors[0])
     assert "Traceback" not in done.stderr
-    assert whole(tmp_path / "runs" / "long").height == 0
+    assert read_parts(tmp_path / "runs" / "long").height == 0
     assert all(cell["n"] == REPEATS for cell in document(cli("run", long_study, "--json"))["cells"])
 
 
@@ -138,7 +138,7 @@ def test_two_runs_do_not_share_a_folder(data: Data, write: Write, tmp_path: Path
         process.communicate()
 
 
-def test_the_folder_says_whose_it_is_from_the_start(
+def test_the_folder_names_its_study_from_the_start(
     data: Data, write: Write, tmp_path: Path, cli: Cli
 ) -> None:
     cli("run", write(data, "one.toml"), "--out", "here")

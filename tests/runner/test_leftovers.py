@@ -1,6 +1,6 @@
-"""Nothing is left behind by what is killed at any moment: `longfat run` between kernels, `longfat shell`.
+"""`longfat run` between kernels and `longfat shell` leave nothing behind when they are killed.
 
-LONGFAT_KILLS says how many are killed, by default a few.
+LONGFAT_KILLS sets the number of kills.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ workload = {{ kind = "bulk", duration = "1s" }}
 protocols = [{protocols}]
 """
 RENO = '{ name = "reno", kind = "tcp", congestion = "reno" }'
-# Thresholds that no other test's holder has.
+# No other test uses these thresholds.
 VEGAS = '{ name = "vegas", kind = "tcp", congestion = { kind = "vegas", alpha = 7, beta = 11 } }'
 SETTINGS = (
     "net/ipv4/ip_forward",
@@ -51,19 +51,19 @@ SETTINGS = (
 
 
 def marked(mark: str) -> dict[int, str]:
-    """Processes that were started with this mark in their environment, and their network namespaces."""
+    """Returns the network namespaces of processes with this mark in their environment."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if f"{MARK}={mark}".encode() in (process / "environ").read_bytes().split(b"\0"):
                 found[int(process.name)] = str((process / "ns" / "net").readlink())
-        except OSError:  # it has ended, or is another's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return found
 
 
 def surroundings() -> dict[str, object]:
-    """What an emulation must not change: devices, routes, settings, mounts."""
+    """Returns the state that emulations must not change: devices, routes, settings, mounts."""
     devices = Path("/proc/net/dev").read_text().splitlines()[2:]
     read = {
         name: Path("/proc/sys", name).read_text() for name in SETTINGS if Path("/proc/sys", name).exists()
@@ -76,16 +76,16 @@ def surroundings() -> dict[str, object]:
     }
 
 
-def wait_for(nothing: Callable[[], object]) -> object:
-    """What is still there after a while; nothing, it is hoped."""
+def remaining(search: Callable[[], object]) -> object:
+    """Waits until a search finds nothing; returns what it still finds after the time limit."""
     end = time.monotonic() + PATIENCE_S
-    while (found := nothing()) and time.monotonic() < end:
+    while (found := search()) and time.monotonic() < end:
         time.sleep(0.02)
     return found
 
 
-def held(mark: str) -> list[int]:
-    """BPF links that processes with the mark hold in the kernel, by number."""
+def held_links(mark: str) -> list[int]:
+    """Returns the numbers of BPF links that marked processes hold."""
     links = []
     for process in marked(mark):
         try:
@@ -131,16 +131,16 @@ def test_killed_at_random_moments_nothing_is_left(tmp_path: Path) -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        # From before anything is there to amid trials.
+        # The kills range from before the setup of hosts to the middle of trials.
         time.sleep(draw.uniform(0.0, 4.0))
         found = marked(mark)
         seen += len(set(found.values())) > 1
-        links.update(held(mark))
-        assert process.poll() is None, "it ended by itself"
+        links.update(held_links(mark))
+        assert process.poll() is None, "it exited before the kill"
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert not wait_for(lambda: marked(mark)), f"after {number + 1} kills"
-        assert not wait_for(lambda: [link for link in links if link_exists(link)])
+        assert not remaining(lambda: marked(mark)), f"after {number + 1} kills"
+        assert not remaining(lambda: [link for link in links if link_exists(link)])
         assert surroundings() == before
     assert list(temporary.iterdir()) == []
-    print(f"{KILLS} kills, {seen} while hosts were there, {len(links)} controllers in the kernel were seen")
+    print(f"{KILLS} kills, {seen} with running hosts; {len(links)} controllers in the kernel")

@@ -1,7 +1,6 @@
-"""The world `netns`: studies on real kernels, where this system lets them be emulated.
+"""The world `netns`: studies between real kernels; skipped without namespaces.
 
-They run whatever the machine holds: they ask for what must come of it even where it is late. What it refuses
-is the business of test_capacity.py.
+The tests hold on machines of any speed. test_capacity.py tests the refusal of trials.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ protocols = [
 
 
 def _processes_with(mark: str) -> list[str]:
-    """The command lines of processes that inherited an environment with `mark`. Only they hold namespaces."""
+    """Returns the command lines of processes with `mark` in their environment; only they use namespaces."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if mark.encode() in (process / "environ").read_bytes():
                 found.append((process / "cmdline").read_text().replace("\0", " "))
-        except OSError:  # it has ended, or is another's
+        except OSError:  # it has ended, or belongs to another user
             continue
     return found
 
@@ -58,11 +57,11 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
     result = run_study(load_study(file), folder=tmp_path / "run", force=True)
     reno, slow = result.cells
     assert reno.n == 1
-    # 500 kB at 20 Mbit/s take 0.2 s; slow start takes some round trips of 20 ms more.
+    # 500 kB at 20 Mbit/s take 0.2 s; slow start adds some round trips of 20 ms.
     assert reno.metrics["completion_s"].mean > 0.2
     assert reno.metrics["rtt_mean_s"].mean > 0.02
     assert reno.metrics["host_drops"].mean >= 0
-    # Settings that a kernel does not support are errors.
+    # Settings without support in the kernel are errors.
     assert slow.n == 0
     assert any("initial_window" in error for error in slow.failures)
     assert _processes_with(mark) == []
@@ -77,7 +76,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
         ({"congestion": "westwood"}, "other: protocol.congestion: the kernel has no congestion controller"),
     ],
 )
-def test_what_the_kernel_cannot_be_asked_for_is_found_before_the_first_trial(
+def test_settings_without_kernel_support_are_refused_before_the_first_trial(
     protocol: Data,
     reported: str,
     between_kernels: Callable[..., Data],
@@ -96,14 +95,14 @@ def test_what_the_kernel_cannot_be_asked_for_is_found_before_the_first_trial(
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_run_without_a_trial_that_measured_anything_fails(
+def test_a_run_without_any_measurement_fails(
     between_kernels: Callable[..., Data], write: Callable[[Data], Path], cli: Cli
 ) -> None:
     if "westwood" in listed():
         return  # this kernel offers Westwood: there is nothing to refuse
     study = between_kernels("50kB", {"name": "other", "kind": "tcp", "congestion": "westwood"})
     study["protocols"] = study["protocols"][1:]
-    # Its flow is to last for a time, in which nothing comes about.
+    # The flow lasts for a fixed time, in which it transfers nothing.
     study["workload"] = {"kind": "bulk", "duration": "1s"}
     done = cli("run", write(study), "--force", ok=False)
     assert done.returncode == 1
@@ -131,5 +130,5 @@ def test_thresholds_of_vegas_reach_the_kernel(tmp_path: Path) -> None:
         return [cell.metrics["queue_mean_packets"].mean for cell in result.cells]
 
     few, many = undisturbed(_queues, lambda queues: queues[0] + 6 < queues[1] < 30)
-    # Two to four packets wait, and up to twenty-four: a busy machine's late wake-ups take some of them.
+    # Vegas keeps 2 to 4 and 20 to 24 packets in the queue; late wake-ups of a busy machine reduce the latter.
     assert few + 6 < many < 30

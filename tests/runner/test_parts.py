@@ -1,4 +1,4 @@
-"""Parts on any storage: compaction loses no record, and readers see each record once."""
+"""Parts on all storages: compaction loses no record, and readers return each record once."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_first_of_two_creators_wins(place: Location) -> None:
     assert [one.name for one in place.iterdir()] == ["run.json"]
 
 
-def test_a_rename_publishes_where_objects_are_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rename_publishes_parts_on_storage_without_atomic_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.setattr("longfat.remote_path.WHOLE", set())
     file = location("memory://plain/part-00001-aa.parquet")
@@ -164,6 +164,6 @@ def test_shards_are_balanced_and_cover_all_trials() -> None:
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3"])
-def test_another_text_is_no_shard(text: str) -> None:
+def test_an_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=f'--shard: "{text}" is not a shard'):
         Shard.of(text, "--shard")

@@ -1,4 +1,4 @@
-"""The world `relay`: real processes and sockets."""
+"""The world `relay`: trials between real processes over sockets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def trial(number: int = 0, **path: str) -> Trial:
 
 
 def descendants() -> list[int]:
-    """The processes of trials that this process started and that still run."""
+    """Returns the running trial processes that this process started."""
     found = []
     for status in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -77,14 +77,14 @@ def test_trials_run_side_by_side() -> None:
     try:
         for number in range(4):
             executor.submit([trial(number, delay="2s")])
-        # A receiver, a relay and a sender each.
+        # Each trial runs a receiver, a relay and a sender.
         wait_until(lambda: len(executor._running) == 4 * 3)
         executor.cancel()
     finally:
         executor.close()
 
 
-def test_a_killed_process_is_the_trials_error() -> None:
+def test_a_killed_process_fails_its_trial() -> None:
     executor = relay.Relay(1)
     try:
         future = executor.submit([trial(delay="2s")])
@@ -99,7 +99,7 @@ def test_a_killed_process_is_the_trials_error() -> None:
     assert descendants() == []
 
 
-def test_a_process_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_process_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "PATIENCE_FACTOR", 0.0)
     monkeypatch.setattr(processes, "PATIENCE_S", 0.5)
     executor = relay.Relay(1)
@@ -124,7 +124,7 @@ def test_cancelled_trials_have_no_record_and_leave_no_process() -> None:
 
 
 @pytest.mark.parametrize("line", ["", "{}\n", "not json\n", '{"spec": {}, "to": null}\n'])
-def test_an_endpoint_told_nonsense_ends(line: str) -> None:
+def test_an_endpoint_exits_on_invalid_input(line: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "longfat._endpoint", "send"],
         input=line,

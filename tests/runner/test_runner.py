@@ -20,10 +20,10 @@ Use = Callable[..., list[Scripted]]
 
 
 def test_every_trial_of_every_cell_once(scripted: Use, study: Study, folder: Path) -> None:
-    made = scripted()
+    created = scripted()
     result = run_study(study, folder=folder)
     assert [cell.n for cell in result.cells] == [4] * 6
-    ran = [(t.cell.protocol, t.cell.params["path.loss"], t.number) for t in made[0].ran]
+    ran = [(t.cell.protocol, t.cell.params["path.loss"], t.number) for t in created[0].ran]
     assert len(set(ran)) == len(ran) == 24
     frame = result.to_polars()
     assert frame.columns[:7] == ["world", "protocol", "path_loss", "trial", "seed", "measured", "error"]
@@ -32,19 +32,19 @@ def test_every_trial_of_every_cell_once(scripted: Use, study: Study, folder: Pat
 
 
 def test_trials_of_one_number_share_seed_and_number(scripted: Use, study: Study, folder: Path) -> None:
-    made = scripted()
+    created = scripted()
     run_study(study, folder=folder)
-    specs = [t.spec for t in made[0].ran]
+    specs = [t.spec for t in created[0].ran]
     assert {(spec["seed"], spec["trial"]) for spec in specs} == {(7, n) for n in range(4)}
     assert all(set(spec) == {"path", "protocol", "workload", "seed", "trial"} for spec in specs)
     assert all("name" not in spec["protocol"] for spec in specs)
 
 
-def test_a_second_run_finds_everything_there(scripted: Use, study: Study, folder: Path) -> None:
-    made = scripted()
+def test_a_second_run_reuses_all_trials(scripted: Use, study: Study, folder: Path) -> None:
+    created = scripted()
     first = run_study(study, folder=folder)
     again = run_study(study, folder=folder)
-    assert len(made) == 1
+    assert len(created) == 1
     assert again.cells == first.cells
     assert load_run(folder).cells == first.cells
     assert load_run(folder).claims == first.claims
@@ -65,33 +65,33 @@ def test_each_part_is_read_once(
     monkeypatch.setattr(parts, "frame_of", counted)
     load_run(folder)
     assert sorted(read) == parts.listed(folder)
-    # A rerun reads the keys, to know what is there, and then the records.
+    # A rerun reads the stored keys, then the records.
     read.clear()
     run_study(study, folder=folder)
     assert len(read) == 2 * len(parts.listed(folder))
 
 
-def test_more_repeats_run_what_is_missing_alone(scripted: Use, data: dict[str, Any], folder: Path) -> None:
-    made = scripted()
+def test_more_repeats_run_only_missing_trials(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    created = scripted()
     run_study(load_study(data, name="small"), folder=folder)
     data["repeats"] = 6
     result = run_study(load_study(data, name="small"), folder=folder)
-    assert sorted({t.number for t in made[1].ran}) == [4, 5]
+    assert sorted({t.number for t in created[1].ran}) == [4, 5]
     assert [cell.n for cell in result.cells] == [6] * 6
     data["repeats"] = 2
     result = run_study(load_study(data, name="small"), folder=folder)
-    assert len(made) == 2
+    assert len(created) == 2
     assert [cell.n for cell in result.cells] == [2] * 6
 
 
 def test_records_of_other_cells_stay_but_do_not_count(
     scripted: Use, data: dict[str, Any], folder: Path
 ) -> None:
-    made = scripted()
+    created = scripted()
     run_study(load_study(data, name="small"), folder=folder)
     data["sweep"]["path.loss"] = ["5%", "20%"]
     result = run_study(load_study(data, name="small"), folder=folder)
-    assert {t.cell.params["path.loss"] for t in made[1].ran} == {"20%"}
+    assert {t.cell.params["path.loss"] for t in created[1].ran} == {"20%"}
     assert len(result.cells) == 4
     assert result.to_polars().height == 16
 
@@ -99,10 +99,10 @@ def test_records_of_other_cells_stay_but_do_not_count(
 def test_equal_specifications_are_run_once_and_count_for_both(
     scripted: Use, data: dict[str, Any], folder: Path
 ) -> None:
-    made = scripted()
+    created = scripted()
     data["protocols"][1] = {**data["protocols"][0], "name": "sr"}
     result = run_study(load_study(data, name="small"), folder=folder)
-    assert len(made[0].ran) == 12
+    assert len(created[0].ran) == 12
     assert [cell.n for cell in result.cells] == [4] * 6
 
 
@@ -132,11 +132,11 @@ def test_the_order_in_which_trials_end_changes_nothing(scripted: Use, study: Stu
     assert frames[0].equals(frames[2])
 
 
-def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
+def test_ctrl_c_keeps_finished_trials_and_the_next_run_resumes(
     scripted: Use, study: Study, folder: Path
 ) -> None:
     class Stopping(Reporter):
-        """Presses Ctrl-C after a few trials."""
+        """Interrupts the run after a few trials."""
 
         done = 0
 
@@ -145,13 +145,13 @@ def test_ctrl_c_keeps_what_is_done_and_the_next_run_goes_on(
             if self.done == 5:
                 raise KeyboardInterrupt
 
-    made = scripted()
+    created = scripted()
     with pytest.raises(Interrupted, match="run the same command again"):
         run_study(study, folder=folder, reporter=Stopping())
     kept = load_run(folder).to_polars().height
     assert 5 <= kept < 24
     result = run_study(study, folder=folder)
-    assert len(made[1].ran) == 24 - kept
+    assert len(created[1].ran) == 24 - kept
     assert [cell.n for cell in result.cells] == [4] * 6
 
 
@@ -167,7 +167,7 @@ def test_bad_input_found_in_a_trial_names_its_cell(scripted: Use, study: Study, 
 def test_an_unknown_host_is_found_before_the_first_trial(
     scripted: Use, data: dict[str, Any], folder: Path
 ) -> None:
-    made = scripted()
+    created = scripted()
     del data["path"]
     data["topology"] = {"kind": "dumbbell", "pairs": 2, "bottleneck": {"rate": "10Mbit/s", "delay": "5ms"}}
     data["workload"] |= {"from": "s1", "to": "r1"}
@@ -175,18 +175,18 @@ def test_an_unknown_host_is_found_before_the_first_trial(
     reported = r'gbn \(workload.from = nobody\): .*there is no host "nobody": allowed: '
     with pytest.raises(ValueError, match=reported):
         run_study(load_study(data, name="small"), folder=folder)
-    assert [len(executor.ran) for executor in made] in ([], [0])
+    assert [len(executor.ran) for executor in created] in ([], [0])
     assert not folder.exists()
 
 
-def test_what_a_world_cannot_run_is_found_before_the_first_trial_of_any(
+def test_unsupported_trials_are_refused_before_the_first_trial(
     scripted: Use, study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = scripted()
+    created = scripted()
     monkeypatch.setattr(Scripted, "unsupported", lambda _self, trials: [f"{trials[0].place}: no such knob"])
     with pytest.raises(OSError, match=r"world sim: gbn .*: no such knob \(--force runs the other trials\)"):
         run_study(study, folder=folder)
-    assert [len(executor.ran) for executor in made] == [0]
+    assert [len(executor.ran) for executor in created] == [0]
     assert not folder.exists()
     assert [cell.n for cell in run_study(study, folder=folder, force=True).cells] == [4] * 6
 
@@ -204,7 +204,7 @@ def test_repeats_grow_until_the_precision_is_reached(
     for cell in result.cells:
         assert cell.metrics["goodput_bps"].relative_half_width <= 0.1
         assert cell.n == 4 if cell.cell.protocol == "sr" else 4 < cell.n <= 200
-        # The later of several looks at an interval has a higher confidence.
+        # Later looks at an interval use a higher confidence.
         assert (cell.confidence == 0.975) == (cell.n == 4)
     data["max_repeats"] = 6
     result = run_study(load_study(data, name="small"), folder=folder)

@@ -1,4 +1,4 @@
-"""Adaptive runs: which cells get more trials, and when a run ends."""
+"""Adaptive runs: the cells that get more trials, and stop conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Use = Callable[[Behaviour], list[Scripted]]
 
 
 def noisy(spread: float, lead: float) -> Any:
-    """Goodputs of "sr" that exceed those of "gbn" by a lead, with noise in both."""
+    """Returns trials in which the goodput of "sr" exceeds that of "gbn" by `lead`, with noise in both."""
 
     def measure(trial: Trial) -> Record:
         noise = spread * random.Random(trial.key).uniform(-1, 1)
@@ -51,7 +51,7 @@ def test_a_run_ends_when_every_claim_is_decided(scripted: Use, data: dict[str, A
     assert all(len(found) == 1 for found in by_point.values())
 
 
-def test_a_claim_at_its_limit_stays_undecided_and_tells_how_far(
+def test_a_claim_at_its_limit_stays_undecided_and_reports_its_margin(
     scripted: Use, data: dict[str, Any], folder: Path
 ) -> None:
     scripted(noisy(0.3, 0.0))
@@ -83,20 +83,20 @@ def test_trials_go_to_the_widest_intervals(data: dict[str, Any]) -> None:
 def test_a_run_stops_at_its_number_of_trials_and_continues_with_more(
     scripted: Use, data: dict[str, Any], folder: Path
 ) -> None:
-    made = scripted(noisy(0.3, 0.01))
+    created = scripted(noisy(0.3, 0.01))
     few = run_study(adaptive(data), folder=folder, budget=Budget(trials=15))
     assert sum(cell.n for cell in few.cells) == 15
     more = run_study(adaptive(data), folder=folder, budget=Budget(trials=40))
     assert sum(cell.n for cell in more.cells) == 40
-    assert sum(len(executor.ran) for executor in made) == 40
+    assert sum(len(executor.ran) for executor in created) == 40
 
 
-def test_no_trial_starts_after_the_time_is_spent(scripted: Use, study: Study, folder: Path) -> None:
-    made = scripted(noisy(0.1, 0.0))
+def test_no_trial_starts_after_the_time_limit(scripted: Use, study: Study, folder: Path) -> None:
+    created = scripted(noisy(0.1, 0.0))
     result = run_study(study, folder=folder, budget=Budget(seconds=0))
     assert result.interrupted
     assert result.cells == []
-    assert sum(len(executor.ran) for executor in made) == 0
+    assert sum(len(executor.ran) for executor in created) == 0
     assert not run_study(study, folder=folder).interrupted
 
 

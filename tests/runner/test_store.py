@@ -77,7 +77,7 @@ def test_another_studys_folder_is_refused(folder: Path, study: Study) -> None:
     assert len(parts.read(folder)) == 1
 
 
-def test_a_strangers_folder_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_an_unrelated_folder_is_refused_and_unchanged(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(FolderError, match=r"thesis\.tex"):
         open_store(tmp_path, "small", "1", fresh=True).__enter__()
@@ -111,7 +111,7 @@ def test_fresh_removes_records_and_nothing_else(folder: Path, study: Study) -> N
     assert not (folder / "report.html").exists()
 
 
-def test_what_a_kill_left_half_written_is_removed(folder: Path, study: Study) -> None:
+def test_partial_files_of_a_killed_run_are_removed(folder: Path, study: Study) -> None:
     fill(folder, study, range(1))
     leftovers = [folder / ".run.json.tmp", folder / "records" / ".part-00002.parquet.tmp"]
     for leftover in leftovers:
@@ -122,14 +122,14 @@ def test_what_a_kill_left_half_written_is_removed(folder: Path, study: Study) ->
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all"])
-def test_a_torn_part_is_named(folder: Path, study: Study, content: bytes) -> None:
+def test_a_corrupt_part_is_named(folder: Path, study: Study, content: bytes) -> None:
     fill(folder, study, range(1))
     (folder / "records" / "part-00002.parquet").write_bytes(content)
     with pytest.raises(FolderError, match=r"part-00002.parquet: is not a complete Parquet file: remove it"):
         fill(folder, study, range(1))
 
 
-def test_a_part_that_is_not_ours_is_named(folder: Path, study: Study) -> None:
+def test_a_foreign_part_is_named(folder: Path, study: Study) -> None:
     fill(folder, study, range(1))
     pl.DataFrame({"x": [1]}).write_parquet(folder / "records" / "part-00002.parquet")
     with pytest.raises(FolderError, match="was not written by longfat"):
@@ -144,7 +144,7 @@ def test_a_broken_description_is_named(folder: Path, study: Study, content: str)
         fill(folder, study, range(1))
 
 
-def test_a_full_disk_tears_nothing(folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_corrupts_nothing(folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(folder, study, range(2))
 
     def _full(_handle: int) -> None:
@@ -163,7 +163,7 @@ def test_a_full_disk_tears_nothing(folder: Path, study: Study, monkeypatch: pyte
     assert len(parts.read(folder)) == 3
 
 
-def test_a_part_is_never_seen_half_written(
+def test_a_part_is_never_visible_while_incomplete(
     folder: Path, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[int] = []

@@ -1,4 +1,4 @@
-"""Emulated networks without root: in a user namespace, where the system lets everybody make one."""
+"""Emulated networks without root, in user namespaces; skipped where users may not create them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that everybody may write to and reach: pytest's own are its user's alone."""
-    made = Path(tempfile.mkdtemp(prefix="longfat-test-"))
-    made.chmod(0o777)
-    yield made
-    shutil.rmtree(made)
+    """A folder that all users may access, unlike pytest's folders."""
+    created = Path(tempfile.mkdtemp(prefix="longfat-test-"))
+    created.chmod(0o777)
+    yield created
+    shutil.rmtree(created)
 
 
 @pytest.fixture
 def allowed(folder: Path) -> Path:
-    """The folder, where an ordinary user may emulate."""
+    """The folder, if ordinary users may emulate networks."""
     probes = json.loads(longfat(folder, "doctor", "--json").stdout)
     refuse_without(probes, "user namespaces", "network namespaces", "TUN devices")
     return folder
@@ -44,7 +44,7 @@ def test_a_study_runs_between_kernels(allowed: Path, between_kernels: Callable[.
     assert done.returncode == 0, done.stderr
     cells = json.loads(done.stdout)["cells"]
     assert [(cell["protocol"], cell["n"]) for cell in cells] == [("reno", 1), ("gbn", 1)], done.stdout
-    # Round trips of 20 ms, however the hosts came about.
+    # The RTT is 20 ms, as with root.
     assert all(cell["metrics"]["rtt_min_s"]["mean"] >= 0.02 for cell in cells[:1])
 
 
@@ -54,7 +54,7 @@ def test_a_controller_that_needs_root_is_not_available(
     from longfat.kernel.controllers import listed
 
     if "vegas" in listed():
-        return  # nobody needs to load it here
+        return  # the kernel's controller is available
     study = between_kernels("100kB", GBN)
     study["protocols"][0]["congestion"] = "vegas"
     (allowed / "vegas.toml").write_text(tomli_w.dumps(study), encoding="utf-8")
@@ -70,14 +70,14 @@ def test_a_controller_that_needs_root_is_not_available(
     assert (vegas["n"], gbn["n"]) == (0, 1)
 
 
-def test_a_shell_has_its_path(allowed: Path) -> None:
+def test_a_shell_runs_behind_its_path(allowed: Path) -> None:
     done = longfat(allowed, "shell", "--delay", "20ms", "--json", "--", "cat", "/proc/net/dev")
     assert done.returncode == 0, done.stderr
     assert "longfat0" in done.stdout
 
 
-def test_what_closes_user_namespaces_is_named(tmp_path: Path) -> None:
-    # A limit of zero that holds inside one user namespace alone; the rest of the machine keeps its own.
+def test_the_limit_of_user_namespaces_is_named(tmp_path: Path) -> None:
+    # The limit of zero applies inside one user namespace only; the rest of the machine is unaffected.
     shut = (
         'echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
     )
@@ -85,7 +85,7 @@ def test_what_closes_user_namespaces_is_named(tmp_path: Path) -> None:
     if shutil.which("unshare") is None or shutil.which("setpriv") is None:
         requirements.skip("programs", "unshare and setpriv are missing (util-linux)")
     if subprocess.run(["unshare", "-Ur", "true"], capture_output=True, check=False).returncode != 0:
-        requirements.skip("users", "no user namespace can be made")
+        requirements.skip("users", "user namespaces cannot be created")
     command = ["unshare", "-Ur", "sh", "-c", shut, "sh", sys.executable, *shell]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Starts longfat without privileges: as another user where the tests run as root."""
+"""Starts longfat without privileges: as another user if the tests run as root."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ HELPER = Path(__file__).with_name("as_nobody.py")
 
 
 def longfat(folder: Path, *arguments: object, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-    """Runs `longfat` in a folder that everybody may write to."""
+    """Runs `longfat` in a folder that all users may write to."""
     command = [sys.executable, "-P", "-m", "longfat", *map(str, arguments)]
     if os.geteuid() == 0:
-        # The virtual environment and the interpreter that made it lie in different places.
+        # The virtual environment and its base interpreter are in different folders.
         places = {sys.prefix, sys.base_prefix, str(Path(str(package.__file__)).parents[2])}
         needed = sorted({str(Path(place).resolve()) for place in places})
         command = [sys.executable, "-P", str(HELPER), str(NOBODY), *needed, "--", *command]

@@ -19,7 +19,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def base(data: Data, write: Write) -> Path:
-    """A base study: Go-Back-N and selective repeat, window 8, swept path.loss, one claim."""
+    """A base study: Go-Back-N and selective repeat with window 8, a sweep of path.loss, one claim."""
     return write(data, "base.toml")
 
 
@@ -79,7 +79,9 @@ def test_studies_extend_over_several_levels_and_built_in_ones(write: Write) -> N
     assert load_study({"extends": "arq/loss", "seed": 7}).protocols == two.protocols
 
 
-def test_file_names_refer_to_the_file_that_contains_them(tmp_path: Path, data: Data, write: Write) -> None:
+def test_file_names_are_relative_to_the_file_that_contains_them(
+    tmp_path: Path, data: Data, write: Write
+) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "rate.trace").write_text("1\n2\n5\n")
     del data["path"]["rate"]

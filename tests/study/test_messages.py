@@ -1,4 +1,4 @@
-"""Messages about a study give file, line, key, and the probable intention."""
+"""Messages about a study name file, line and key, and suggest the probable intention."""
 
 from __future__ import annotations
 

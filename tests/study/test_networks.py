@@ -1,4 +1,4 @@
-"""Studies of several hosts: their sections, sweeps, overrides and mistakes, as the native part knows them."""
+"""Studies of several hosts: sections, sweeps, overrides and mistakes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Data = dict[str, Any]
 
 @pytest.fixture
 def shared() -> Data:
-    """Two senders on a bottleneck, and a rival."""
+    """A study of two senders that share a bottleneck with other traffic."""
     return {
         "title": "Who yields?",
         "topology": {
@@ -63,12 +63,12 @@ def test_every_kind_of_key_can_be_swept(shared: Data) -> None:
         "s2",
         "20Mbit/s",
     )
-    # The study itself is as it was.
+    # The study itself is unchanged.
     assert shared["protocols"][1]["congestion"] == "vegas"
 
 
 def test_a_controller_and_its_settings_are_swept_together(shared: Data) -> None:
-    """The word is placed before the keys of the table that it stands for, whichever comes first."""
+    """The short form applies before the keys of its table, in any order of the sweep."""
     shared["protocols"] = shared["protocols"][1:]
     shared["sweep"] = {"protocol.congestion.alpha": [1, 2], "protocol.congestion": ["vegas"]}
     assert [c.spec["protocol"]["congestion"] for c in cells(load_study(shared))] == [

@@ -110,7 +110,7 @@ def test_claims_about_a_sweep_survive_its_narrowing(data: Data) -> None:
     data["claims"][0]["where"] = {"path.loss": ">=5%"}
     study = with_set(data, "path.loss=1%")
     assert len(study.claims) == 1
-    # The file that the run keeps can be read again.
+    # The study file in the run's folder loads.
     assert load_study(study).claims == study.claims
 
 

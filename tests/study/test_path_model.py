@@ -1,4 +1,4 @@
-"""Path models: written and read, refused in one line, and taken by runs and shells."""
+"""Path models: writing, reading, errors, and use by runs and shells."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ link = st.fixed_dictionaries(
 hop = st.tuples(link, link).map(lambda ends: {**ends[0], "reverse": ends[1]} if ends[1] else ends[0])
 
 
-# Each example waits for the disk.
+# Each example writes to the disk, which may be slow.
 @settings(deadline=None)
 @given(hops=st.lists(hop, min_size=1, max_size=8), host=st.text(st.characters(codec="utf-8"), max_size=20))
 def test_a_written_model_is_read_back(
@@ -101,7 +101,7 @@ def test_a_study_runs_over_a_model(tmp_path: Path) -> None:
     path_model.write(file, PathModel({"hops": HOPS}, {"host": "example.net"}))
     study = load_study(STUDY, Overrides(settings=(read_setting(f"path=@{file}"),)))
     assert study.path == {"hops": HOPS}
-    # What was swept of the path that is no more is swept no longer.
+    # The model replaces the path, including sweeps of its keys.
     assert list(study.sweep) == ["protocol.window"]
     one = load_study(STUDY, Overrides(settings=(("path", {"hops": HOPS}), ("path.hops.2.rate", "3Mbit/s"))))
     assert one.path is not None
@@ -149,7 +149,7 @@ def test_stop_and_wait_over_hops_matches_theory() -> None:
 
 
 def test_each_hop_takes_its_time() -> None:
-    """The native part lays the hops out as links, there and back, for all forms that look at them."""
+    """The native module converts hops to forward and reverse links, which all closed forms use."""
     spec = {
         "path": {"hops": HOPS},
         "protocol": {"kind": "tcp"},
@@ -173,7 +173,7 @@ def test_whole_paths_are_swept_by_label(tmp_path: Path) -> None:
     found = cells(loaded)
     assert [cell.params for cell in found] == [{"path": "home"}, {"path": "line"}]
     assert [cell.spec["path"] for cell in found] == [{"hops": HOPS}, {"preset": "dsl"}]
-    # What is stored needs no other file.
+    # The stored study needs no other file.
     (tmp_path / "home.toml").unlink()
     assert cells(load_study(tomllib.loads(loaded.text))) == found
     result = longfat.run(study | {"sweep": {"path": [line]}, "repeats": 1}, out=tmp_path / "out")

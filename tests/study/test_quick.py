@@ -1,4 +1,4 @@
-"""What `--quick` cuts of a study: by a budget of work, which is an estimate and takes no clock."""
+"""The cuts of `--quick`, which follow from an estimate of the work, not from measured time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_built_in_study_is_within_the_budget_and_can_be_decided(name: str)
     assert quick.cost(study) <= PROMISED_S
     for world in study.worlds:
         assert study.trials_in(world) >= min(3, whole.trials_in(world))
-    # No claim has lost its cells, and no trend its points.
+    # All claims keep their cells, and all trends their points.
     assert selection.check(study) == []
     assert study.worlds == whole.worlds
     assert bool(study.cuts) == (cells(study) != cells(whole) or study.repeats != whole.repeats)
@@ -105,7 +105,7 @@ def test_real_time_worlds_have_three_trials(world: str) -> None:
     workload = {"kind": "file", "size": "1MB"}
     study = made_quick(LONG | {"worlds": ["sim", world], "workload": workload, "protocols": protocols})
     assert study.trials_in(world) == 3
-    # Wall time is what is short: simulated trials stay many.
+    # Only wall time is limited; the number of simulated trials stays high.
     assert study.trials_in("sim") == 20
 
 

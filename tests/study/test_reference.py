@@ -1,4 +1,4 @@
-"""Sections as rows to read: every table is named by its kind, or its keys."""
+"""Sections as readable rows: every table is named by its kind or its keys."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_everything_that_affects_a_record_changes_the_key() -> None:
 
 
 def test_keys_are_stable() -> None:
-    # Stored runs are found by it: a change of this value makes every store measure anew.
+    # Keys identify stored trials: a change of this value invalidates all stores.
     cell = Cell(
         "sim", "sr", {}, {"path": {"loss": "2%"}, "protocol": {"kind": "selective-repeat", "window": 4}}
     )

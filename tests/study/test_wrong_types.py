@@ -40,7 +40,7 @@ def _keys(
 @pytest.mark.parametrize("section", SECTIONS)
 def test_no_message_names_a_type_of_rust(section: Section) -> None:
     schema = json.loads(_native.vocabulary())[section]
-    # `resolve` takes references of a whole study's schema, which have the same form.
+    # References have the same form in the schemas of sections and of studies.
     keys = {(key, json.dumps(fixed)) for key, fixed in _keys(schema, schema.get("$defs", {}), 3)}
     assert len(keys) > 5
     messages = 0

@@ -1,4 +1,4 @@
-"""The pytest plugin, in a fresh folder with its own tests."""
+"""The pytest plugin, used by tests in a new folder."""
 
 from __future__ import annotations
 
