@@ -2,6 +2,7 @@
 import uPlot from "uplot";
 import { PROTOCOLS } from "./protocols";
 import { theme, WORLDS } from "./palette";
+import type { Chart } from "./picture";
 import { INTERVAL_S, type Columns, type World } from "./world";
 
 interface Panel {
@@ -81,25 +82,9 @@ export class Charts {
     }
   }
 
-  /** Returns all charts as one picture. */
-  picture(): HTMLCanvasElement {
-    const whole = document.createElement("canvas");
-    const parts = this.plots.map((plot) => plot.ctx.canvas);
-    whole.width = Math.max(...parts.map((part) => part.width));
-    const title = 34 * (window.devicePixelRatio || 1);
-    whole.height = parts.reduce((sum, part) => sum + part.height + title, 0);
-    const context = whole.getContext("2d")!;
-    context.fillStyle = getComputedStyle(document.body).backgroundColor;
-    context.fillRect(0, 0, whole.width, whole.height);
-    let y = 0;
-    for (const [place, part] of parts.entries()) {
-      context.fillStyle = theme().text;
-      context.font = `${title * 0.5}px system-ui, sans-serif`;
-      context.fillText(PANELS[place]!.title, 10, y + title * 0.7);
-      context.drawImage(part, 0, y + title);
-      y += part.height + title;
-    }
-    return whole;
+  /** Returns the charts with their titles. */
+  get shown(): Chart[] {
+    return this.plots.map((plot, place) => ({ title: PANELS[place]!.title, plot }));
   }
 
   private width(): number {

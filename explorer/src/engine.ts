@@ -56,6 +56,7 @@ export type Request =
   | { do: "advance"; session: number; step: number; detail: Detail; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
   | { do: "controller"; session: number; flow: number; congestion: unknown }
+  | { do: "capture"; session: number }
   | { do: "finish"; session: number };
 
 export type Reply = { ok: unknown } | { error: string };
@@ -89,6 +90,11 @@ export class Session {
 
   async setController(flow: number, congestion: unknown): Promise<void> {
     await ask(this.transport, { do: "controller", session: this.number, flow, congestion });
+  }
+
+  async capture(): Promise<Uint8Array<ArrayBuffer>> {
+    const encoded = (await ask(this.transport, { do: "capture", session: this.number })) as string;
+    return Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   }
 
   async close(): Promise<void> {

@@ -1,13 +1,13 @@
 // The page: controls, keys, and the loop that draws.
 import { Charts } from "./charts";
 import type { Stop, TraceEvent } from "./engine";
-import { pythonSnippet, save, studyFile } from "./exports";
 import { LESSONS } from "./lessons";
 import { historyOf, milliseconds } from "./narrative";
 import { WORLDS } from "./palette";
 import { Player } from "./player";
 import { PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
+import { share } from "./share";
 import { transport } from "./transports";
 import type { World } from "./world";
 import { WorldPanel } from "./world-panel";
@@ -149,10 +149,22 @@ class Page {
     lesson.onchange = () => this.act(() => this.load(lesson.value === "0" ? { ...DEFAULT } : fromHash(`#lesson=${lesson.value}`)));
     window.onhashchange = () => this.act(() => this.load(fromHash(location.hash)));
     by<HTMLSelectElement>("span").onchange = () => (this.stale = true);
-    by("png").onclick = () => this.charts.picture().toBlob((blob) => blob && save("longfat.png", blob));
-    by("toml").onclick = () => save("study.toml", new Blob([studyFile(this.scene)], { type: "text/plain" }));
-    by("python").onclick = () => save("scene.py", new Blob([pythonSnippet(this.scene)], { type: "text/plain" }));
-    by("link").onclick = () => this.act(() => this.copyLink());
+    const { player, charts } = this;
+    share({
+      get scene() {
+        return player.scene;
+      },
+      get worlds() {
+        return player.worlds;
+      },
+      get charts() {
+        return charts.shown;
+      },
+      load: (scene) => this.load(scene),
+      capture: (place) => this.player.capture(place),
+      show,
+      act: (work) => this.act(work),
+    });
     document.onkeydown = (event) => this.key(event);
     matchMedia("(prefers-color-scheme: dark)").onchange = () => this.charts.reset(this.player.worlds);
   }
@@ -163,16 +175,6 @@ class Page {
     history.replaceState(null, "", toHash(scene));
     this.fill();
     await this.restart();
-  }
-
-  private async copyLink(): Promise<void> {
-    const address = location.href.replace(/#.*/, "") + toHash(this.scene);
-    try {
-      await navigator.clipboard.writeText(address);
-      show("The link is copied.");
-    } catch {
-      show(address);
-    }
   }
 
   private step(): void {

@@ -15,7 +15,6 @@ export class Player {
   worlds: World[] = [];
   playing = false;
 
-
   private sessions: Session[] = [];
   private busy = false;
   private owed = 0;
@@ -108,6 +107,12 @@ export class Player {
     } finally {
       this.busy = false;
     }
+  }
+
+  /** Returns the latest packets of a world as a capture file. */
+  async capture(place: number): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.detail !== "all") throw new Error("a capture needs every packet: lower the speed, play, and export again");
+    return this.sessions[place]!.capture();
   }
 
   private get jumpDetail(): Detail {

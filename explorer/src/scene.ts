@@ -43,6 +43,8 @@ export const DISCIPLINES = ["drop-tail", "red", "codel", "fq-codel", "pie"];
 /** Longest run in virtual seconds. */
 export const LONGEST_S = 600;
 const RATE_LIMIT = 1e9;
+/** Limit of the configurations. */
+export const MOST_WORLDS = 3;
 
 const UNITS: Readonly<Record<string, number>> = {
   "bit/s": 1,
@@ -98,12 +100,12 @@ export function checked(scene: Scene): Scene {
   checkRange("window", scene.window, 1, 4096);
   checkRange("seed", scene.seed, 0, 2 ** 32);
   checkRange("speed", scene.speed, 0.001, 100);
-  checkRange("configurations", scene.worlds.length, 1, 3);
+  checkRange("configurations", scene.worlds.length, 1, MOST_WORLDS);
   for (const count of [scene.flows, scene.window, scene.seed]) {
     if (!Number.isInteger(count)) throw new Error(`${count}: not an integer`);
   }
   for (const name of scene.worlds) {
-    if (!(name in PROTOCOLS)) throw new Error(`${name}: unknown protocol (${Object.keys(PROTOCOLS).join(", ")})`);
+    if (!Object.hasOwn(PROTOCOLS, name)) throw new Error(`${name}: unknown protocol (${Object.keys(PROTOCOLS).join(", ")})`);
   }
   return scene;
 }
@@ -128,7 +130,7 @@ export function fromHash(hash: string): Scene {
     throw new Error("the address contains no scene: expected an object");
   }
   for (const [key, value] of Object.entries(content)) {
-    if (!(key in DEFAULT)) throw new Error(`${key}: unknown key (${Object.keys(DEFAULT).join(", ")})`);
+    if (!Object.hasOwn(DEFAULT, key)) throw new Error(`${key}: unknown key (${Object.keys(DEFAULT).join(", ")})`);
     const expected = DEFAULT[key as keyof Scene];
     if (typeof value !== typeof expected || Array.isArray(value) !== Array.isArray(expected)) {
       throw new Error(`${key}: expected ${Array.isArray(expected) ? "a list" : `a ${typeof expected}`}`);

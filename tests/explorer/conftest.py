@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from tests import requirements
+from tests.browser import Browser
+from tests.explorer.driver import Explorer
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "target" / "explorer"
@@ -40,3 +42,10 @@ def node() -> str:
     if found is None:
         requirements.skip_unbuilt("no node")
     return found
+
+
+@pytest.fixture
+def explorer(page: Browser, folder: Path) -> Explorer:
+    """The page in a window of usual size."""
+    page.resize(1280)
+    return Explorer(page, folder)

@@ -4,71 +4,16 @@ from __future__ import annotations
 
 import json
 import threading
-import tomllib
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from tests.browser import Browser
+from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, STARTED, Explorer, click, enter, measured, press
 
 from longfat.cli.explorer_server import ExplorerServer
 
 pytestmark = pytest.mark.xdist_group("site")
-STARTED = "document.querySelectorAll('.world').length > 0"
-CLOCK = "parseFloat(document.querySelector('#clock').textContent)"
-MESSAGE = "document.querySelector('#message').textContent"
-LOSSES = "document.querySelector('#events').textContent"
-
-
-class Explorer:
-    def __init__(self, browser: Browser, folder: Path) -> None:
-        self.browser, self._address = browser, (folder / "index.html").as_uri()
-
-    def open(self, hash_: str = "", **scene: Any) -> Browser:
-        self.browser.open("about:blank")
-        fragment = f"#{quote(json.dumps(scene))}" if scene else hash_
-        assert self.browser.open(self._address + fragment) == []
-        return self.browser
-
-    def start(self, **scene: Any) -> Browser:
-        """Opens a scene that does not play."""
-        page = self.open(**scene)
-        page.wait(STARTED)
-        page.wait("document.querySelector('#play').textContent === 'Pause'")
-        click(page, "play")
-        page.evaluate("new Promise(done => setTimeout(done, 100))")
-        return page
-
-
-@pytest.fixture
-def explorer(page: Browser, folder: Path) -> Explorer:
-    page.resize(1280)
-    return Explorer(page, folder)
-
-
-def click(page: Browser, id_: str) -> None:
-    page.evaluate(f"document.querySelector('#{id_}').click()")
-
-
-def press(page: Browser, key: str) -> None:
-    for kind in ("keyDown", "keyUp"):
-        page.call("Input.dispatchKeyEvent", type=kind, key=key, text=key if len(key) == 1 else "")
-
-
-def enter(page: Browser, name: str, value: str) -> None:
-    page.evaluate(
-        f"(i => {{ i.value = {json.dumps(value)}; i.dispatchEvent(new Event('change', {{bubbles: true}})) }})"
-        f"(document.querySelector('[name={name}]'))"
-    )
-
-
-def measured(page: Browser, row: str, world: int = 0) -> float:
-    found = page.evaluate(
-        f"[...document.querySelectorAll('.world')[{world}].querySelectorAll('tr')]"
-        f".find(r => r.textContent.startsWith({json.dumps(row)})).cells[1].textContent"
-    )
-    return float(found)
 
 
 def test_plays_from_disk_without_other_requests(explorer: Explorer) -> None:
@@ -216,27 +161,6 @@ def test_starts_paused_with_reduced_motion(explorer: Explorer) -> None:
         assert page.evaluate("document.querySelector('#play').textContent") == "Play"
     finally:
         explorer.browser.emulate("prefers-reduced-motion", "")
-
-
-def test_exports_run(explorer: Explorer, tmp_path: Path) -> None:
-    page = explorer.start(
-        worlds=["reno", "go-back-n"], rate="1Mbit/s", loss="1%", flows=2, discipline="codel"
-    )
-    page.evaluate("URL.createObjectURL = blob => (blob.text().then(t => (window.saved = t)), 'about:blank')")
-    page.evaluate("HTMLAnchorElement.prototype.click = () => {}")
-    click(page, "toml")
-    page.wait("window.saved")
-    study = page.evaluate("window.saved")
-    assert tomllib.loads(study)["path"]["loss"] == "1%"
-    (tmp_path / "study.toml").write_text(study)
-    from longfat.study import load_study
-
-    load_study(tmp_path / "study.toml")
-    page.evaluate("window.saved = ''")
-    click(page, "python")
-    page.wait("window.saved")
-    exec(page.evaluate("window.saved"), {})
-    page.evaluate("window.saved = ''")
 
 
 def test_controls_have_names(explorer: Explorer) -> None:

@@ -1,5 +1,6 @@
 //! Requests and replies.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use experiment::spec::TrialSpec;
 use experiment::trace::{Series, TraceDetail, TraceEvent, TraceEventKind};
 use foundation::{Duration, reading};
@@ -13,6 +14,9 @@ const MOST_EVENTS: usize = 200_000;
 
 /// Longest step and interval.
 const LONGEST_S: f64 = 3600.0;
+
+/// Bytes of each packet in a capture: all headers.
+const CAPTURED_BYTES: u32 = 160;
 
 /// An event that ends a step.
 #[derive(Clone, Copy, Deserialize)]
@@ -64,6 +68,8 @@ enum Request {
         flow: u32,
         congestion: Value,
     },
+    /// Replies with the latest packets as a capture file in base64.
+    Capture { session: usize },
     /// Ends a trial and replies with its record.
     Finish { session: usize },
     /// Runs a whole trial and replies with its record.
@@ -147,6 +153,10 @@ impl Sessions {
                     .set_controller(flow, &config)
                     .map_err(text)?;
                 Ok(Value::Null)
+            }
+            Request::Capture { session } => {
+                let file = self.session(session)?.capture(CAPTURED_BYTES).map_err(text)?;
+                Ok(BASE64_STANDARD.encode(file).into())
             }
             Request::Finish { session } => {
                 let ended = self.0.get_mut(session).and_then(Option::take);

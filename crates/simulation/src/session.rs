@@ -1,22 +1,31 @@
 //! A trial that a caller advances in steps, with changes between them.
 
+use std::collections::VecDeque;
+
 use experiment::TrialRecord;
 use experiment::spec::{SpecError, TrialSpec};
+use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Series, TraceDetail, TraceEvent};
 use foundation::{Duration, Instant, Problem};
 use serde_json::Value;
 use transport::congestion::{CongestionConfig, ConnectionContext};
 
-use crate::trace::Recorder;
+use crate::trace::recorder::CapturedPacket;
+use crate::trace::{Recorder, pcapng};
 use crate::trial;
 use crate::world::World;
 
 /// Precision of a stop at an event.
 const SLICE: Duration = Duration::from_millis(1);
 
+/// Limit of the packets kept for a capture.
+const MOST_CAPTURED: usize = 50_000;
+
 /// A running trial. The sizes of the steps do not affect events and samples.
 pub struct Session {
     world: World<Recorder>,
+    /// The latest packets at both ends, without gaps.
+    captured: VecDeque<CapturedPacket>,
 }
 
 impl Session {
@@ -26,7 +35,10 @@ impl Session {
     /// Problems of the specification.
     pub fn new(spec: &TrialSpec, interval: Duration) -> Result<Self, SpecError> {
         let world = trial::world(spec, Recorder::default(), Some(interval))?;
-        Ok(Self { world })
+        Ok(Self {
+            world,
+            captured: VecDeque::new(),
+        })
     }
 
     /// Returns the virtual time.
@@ -67,14 +79,19 @@ impl Session {
         self.take()
     }
 
-    /// Sets the events that later steps return.
+    /// Sets the events that later steps return. Without all events there is no capture.
     pub fn set_detail(&mut self, detail: TraceDetail) {
+        if detail != TraceDetail::All {
+            self.captured.clear();
+        }
         self.world.network_mut().observer_mut().table.detail = detail;
     }
 
     fn take(&mut self) -> (Vec<TraceEvent>, Series) {
         let recorder = self.world.network_mut().observer_mut();
-        recorder.captured.clear();
+        self.captured.extend(recorder.captured.drain(..));
+        let excess = self.captured.len().saturating_sub(MOST_CAPTURED);
+        self.captured.drain(..excess);
         let events = std::mem::take(&mut recorder.table.events);
         (events, self.world.drain_series().unwrap_or_default())
     }
@@ -97,6 +114,21 @@ impl Session {
             connection.set_controller(config.build_for(&context));
         });
         replaced.ok_or_else(|| Problem::new("flow", format!("{flow} has no established TCP connection")))
+    }
+
+    /// Returns the latest packets at both ends as a capture file, with `snap` bytes of each.
+    ///
+    /// # Errors
+    /// A packet larger than IP allows.
+    pub fn capture(&self, snap: u32) -> std::io::Result<Vec<u8>> {
+        let mut file = Vec::new();
+        let extent = CaptureOptions {
+            side: None,
+            snap: Some(snap),
+        };
+        let hosts = self.world.topology().hosts();
+        pcapng::write_between(&mut file, &self.captured, hosts, &self.world.flow_ends(), extent)?;
+        Ok(file)
     }
 
     /// Returns the names of the links.

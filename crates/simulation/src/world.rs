@@ -23,6 +23,7 @@ use crate::flow::Flow;
 use crate::sampling::Sampler;
 use crate::schedule::{Schedule, WorldEvent};
 use crate::timers::Timers;
+use crate::trace::pcapng::FlowEnds;
 use crate::watch::WorldObserver;
 
 /// Why a run stopped early.
@@ -569,6 +570,19 @@ impl<W: WorldObserver> World<W> {
         // A route without links delivers immediately.
         self.deliver();
         result
+    }
+
+    /// Returns the hosts of the two ends of each started flow, as indices.
+    #[must_use]
+    pub fn flow_ends(&self) -> FlowEnds {
+        let ended = self.outcomes.iter().map(|outcome| {
+            let pair = &self.groups[outcome.group as usize].pairs[outcome.pair as usize];
+            (outcome.number, [pair.from, pair.to])
+        });
+        let active = self.flows.iter().flatten().map(|flow| (flow.number, flow.hosts));
+        let all = ended.chain(active);
+        all.map(|(flow, ends)| (flow, ends.map(|host| host.0 as usize)))
+            .collect()
     }
 
     /// Returns the series, if sampled.

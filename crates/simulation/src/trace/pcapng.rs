@@ -14,6 +14,9 @@ use super::packets;
 use super::recorder::CapturedPacket;
 use crate::body::{Content, Side};
 
+/// The hosts of the two ends of each flow, as indices.
+pub type FlowEnds = BTreeMap<u32, [usize; 2]>;
+
 /// Writes `captured`, in order of time, as a capture file. `hosts` are the hosts of the trial, `flows` its flows.
 ///
 /// # Errors
@@ -25,21 +28,34 @@ pub fn write(
     flows: &[FlowRecord],
     extent: CaptureOptions,
 ) -> Result<()> {
-    let plan = AddressPlan::new(hosts.len());
     let place = |name: &String| hosts.iter().position(|host| host == name);
-    let ends: BTreeMap<u32, (usize, usize)> = flows
+    let ends = flows
         .iter()
-        .filter_map(|flow| Some((flow.flow, (place(&flow.from)?, place(&flow.to)?))))
-        .collect();
+        .filter_map(|flow| Some((flow.flow, [place(&flow.from)?, place(&flow.to)?])));
+    write_between(out, captured, hosts, &ends.collect(), extent)
+}
+
+/// As [`write`], with the ends of the flows.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_between<'a>(
+    out: impl Write,
+    captured: impl IntoIterator<Item = &'a CapturedPacket>,
+    hosts: &[String],
+    ends: &FlowEnds,
+    extent: CaptureOptions,
+) -> Result<()> {
+    let plan = AddressPlan::new(hosts.len());
     let mut capture = Capture::new(out, hosts, extent.snap)?;
     let mut bytes = Vec::new();
     let mut keys: BTreeMap<u32, [u64; 2]> = BTreeMap::new();
     // The subflows of a flow on one path, in order of appearance; their ports distinguish them on the wire.
     let mut subflows: BTreeMap<(u32, u8), Vec<u8>> = BTreeMap::new();
-    let is_included = |sighting: &&CapturedPacket| extent.side.is_none_or(|side| side == sighting.side);
-    for sighting in captured.iter().filter(is_included) {
+    let is_included = |sighting: &&'a CapturedPacket| extent.side.is_none_or(|side| side == sighting.side);
+    for sighting in captured.into_iter().filter(is_included) {
         let body = &sighting.body;
-        let &(from, to) = ends
+        let &[from, to] = ends
             .get(&body.flow)
             .ok_or_else(|| Error::other(format!("flow {} has no hosts", body.flow)))?;
         let opened = plan.flow(body.flow, from, to);

@@ -1,0 +1,92 @@
+// The exports of a scene, and the study files that become one.
+import { pythonSnippet, save, studyFile } from "./exports";
+import { pictureOf, pngOf, type Chart } from "./picture";
+import { sceneOf } from "./study-file";
+import { toHash, type Scene } from "./scene";
+import { theoryOf } from "./theory";
+import type { World } from "./world";
+
+/** Limit of a study file in bytes. */
+const LARGEST = 1e6;
+
+/** The parts of the page that exports need. */
+export interface Shared {
+  readonly scene: Scene;
+  readonly worlds: readonly World[];
+  readonly charts: readonly Chart[];
+  load(scene: Scene): Promise<void>;
+  capture(place: number): Promise<Uint8Array<ArrayBuffer>>;
+  show(text: string): void;
+  /** Runs an action, whose error becomes the page's message. */
+  act(work: () => Promise<unknown> | void): void;
+}
+
+/** Connects the buttons, and the files dropped on the page. */
+export function share(page: Shared): void {
+  const on = (id: string, work: () => Promise<unknown> | void): void => {
+    document.getElementById(id)!.onclick = () => page.act(work);
+  };
+  on("svg", () => save("longfat.svg", new Blob([picture(page)], { type: "image/svg+xml" })));
+  on("png", async () => save("longfat.png", await pngOf(picture(page))));
+  on("toml", () => save("study.toml", new Blob([studyFile(page.scene)], { type: "text/plain" })));
+  on("python", () => save("scene.py", new Blob([pythonSnippet(page.scene)], { type: "text/plain" })));
+  on("pcapng", () => captures(page));
+  on("link", () => copyLink(page));
+  const chooser = document.getElementById("file") as HTMLInputElement;
+  on("open", () => chooser.click());
+  chooser.onchange = () => {
+    const [file] = chooser.files ?? [];
+    if (file) page.act(() => open(page, file));
+    chooser.value = "";
+  };
+  listenForDrops(page);
+}
+
+function listenForDrops(page: Shared): void {
+  const mark = (over: boolean): void => void document.body.classList.toggle("drop", over);
+  document.ondragover = (event) => {
+    if (!event.dataTransfer?.types.includes("Files")) return;
+    event.preventDefault();
+    mark(true);
+  };
+  document.ondragleave = ({ relatedTarget }) => relatedTarget ?? mark(false);
+  document.ondrop = (event) => {
+    event.preventDefault();
+    mark(false);
+    const [file] = event.dataTransfer?.files ?? [];
+    page.act(() => (file ? open(page, file) : page.show("Only files can be dropped here.")));
+  };
+}
+
+async function open(page: Shared, file: File): Promise<void> {
+  try {
+    if (file.size > LARGEST) throw new Error(`${(file.size / 1e6).toFixed(1)} MB is too large for a study file`);
+    const { scene, notes } = sceneOf(await file.text(), page.scene);
+    await page.load(scene);
+    page.show([`${file.name} is open.`, ...notes].join(" "));
+  } catch (error) {
+    throw new Error(`${file.name}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function picture({ charts, worlds, scene }: Shared): string {
+  const span = Math.max(...worlds.map((world) => 3 * theoryOf(scene, world.name).baseRtt), 0.01);
+  return pictureOf(charts, worlds, span);
+}
+
+async function captures(page: Shared): Promise<void> {
+  for (const [place, world] of page.worlds.entries()) {
+    const file = await page.capture(place);
+    save(`${world.name}.pcapng`, new Blob([file], { type: "application/octet-stream" }));
+  }
+}
+
+async function copyLink(page: Shared): Promise<void> {
+  const address = location.href.replace(/#.*/, "") + toHash(page.scene);
+  try {
+    await navigator.clipboard.writeText(address);
+    page.show("The link is copied.");
+  } catch {
+    page.show(address);
+  }
+}
