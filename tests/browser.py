@@ -147,7 +147,8 @@ def browser(profile: Path) -> Iterator[Browser]:
     arguments = [
         "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", "--no-first-run",
         "--disable-extensions", "--disable-background-networking", "--disable-component-update",
-        "--disable-dev-shm-usage", "--hide-scrollbars", f"--user-data-dir={profile}",
+        "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-ipc-flooding-protection",
+        f"--user-data-dir={profile}",
     ]  # fmt: skip
     process = subprocess.Popen(
         ["bash", "-c", script, "bash", found, *arguments],

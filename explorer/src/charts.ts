@@ -10,6 +10,11 @@ interface Panel {
   columns: { key: keyof Columns; label: string; dash?: number[] }[];
 }
 
+/** Lines of the configurations, which differ without colours, too: dashes, and widths in charts whose dashes are columns. */
+const DASHES: readonly number[][] = [[], [9, 4], [2, 3]];
+const WIDTHS = [1.5, 2.5, 3.5];
+const BORDERS: Readonly<Record<number, string>> = { 0: "solid", 9: "dashed", 6: "dashed", 2: "dotted" };
+
 const PANELS: readonly Panel[] = [
   {
     title: "Windows (packets)",
@@ -45,8 +50,8 @@ export class Charts {
           series.push({
             label: worlds.length > 1 ? `${PROTOCOLS[world.name]!.label} ${column.label}` : column.label,
             stroke: WORLDS[place]!,
-            width: 1.5,
-            ...(column.dash ? { dash: column.dash } : {}),
+            width: panel.columns.length > 1 ? WIDTHS[place]! : WIDTHS[0]!,
+            dash: panel.columns.length > 1 ? (column.dash ?? []) : DASHES[place]!,
             points: { show: false },
             value: (_, value) => (value === null || value === undefined ? "–" : value.toFixed(1)),
           });
@@ -57,11 +62,15 @@ export class Charts {
         width: this.width(),
         height: 170,
         series,
+        legend: { markers: { width: 2, dash: (plot, place) => BORDERS[plot.series[place]!.dash?.[0] ?? 0]! } },
         cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
         scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
         axes: [{ ...axis }, { ...axis, size: 46 }],
       };
-      return new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
+      const plot = new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
+      plot.root.setAttribute("role", "figure");
+      plot.root.setAttribute("aria-label", `Chart: ${panel.title}`);
+      return plot;
     });
   }
 

@@ -1,4 +1,5 @@
 // The page: controls, keys, and the loop that draws.
+import { Announcer } from "./announcer";
 import { Charts } from "./charts";
 import type { Stop, TraceEvent } from "./engine";
 import { LESSONS } from "./lessons";
@@ -39,6 +40,7 @@ function initial(): Scene {
 }
 
 class Page {
+  private readonly announcer = new Announcer(by("announcer"));
   private readonly charts = new Charts(by("charts"));
   private readonly player: Player;
   private panels: WorldPanel[] = [];
@@ -284,6 +286,8 @@ class Page {
     );
     all.sort((a, b) => b.sentence.time - a.sentence.time);
     const shown = all.slice(0, 60);
+    const latest = shown.map(({ sentence, world }) => ({ sentence, label: PROTOCOLS[world.name]!.label }));
+    this.announcer.update(latest, this.player.playing);
     const key = `${shown.length} ${shown[0]?.sentence.time} ${this.player.now === 0}`;
     if (key === this.eventsShown) return;
     this.eventsShown = key;

@@ -1,6 +1,7 @@
 // The panel of one world: its path, its ladder diagram, and measurement next to theory.
 import type { TraceEvent } from "./engine";
 import { drawLadder, nearestLine } from "./ladder-canvas";
+import { choosePacketsByKeys } from "./packet-keys";
 import { drawPath } from "./path-canvas";
 import { PROTOCOLS } from "./protocols";
 import { quantity, type Scene } from "./scene";
@@ -28,9 +29,9 @@ export class WorldPanel {
     this.element = document.createElement("article");
     this.element.className = "world";
     this.element.style.setProperty("--colour", colour);
-    this.element.innerHTML = `<h2></h2><canvas class="path" role="img"></canvas>
-      <details><summary>Ladder diagram</summary><canvas class="ladder" role="img"></canvas></details>
-      <table><thead><tr><th></th><th>measured</th><th>theory</th></tr></thead><tbody></tbody></table>`;
+    this.element.innerHTML = `<h2></h2><canvas class="path" role="application"></canvas>
+      <details><summary>Ladder diagram</summary><canvas class="ladder" role="application"></canvas></details>
+      <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>`;
     this.title = this.element.querySelector("h2")!;
     this.path = this.element.querySelector("canvas.path")!;
     this.ladder = this.element.querySelector("canvas.ladder")!;
@@ -41,6 +42,11 @@ export class WorldPanel {
       const nearest = [...this.spots].sort((a, b) => distance(a) - distance(b))[0];
       if (nearest && distance(nearest) < NEAR) choose(world, nearest.event);
     };
+    const chosen = (event: TraceEvent): void => choose(world, event);
+    // Data from left to right, then ACKs.
+    const order = ({ x, y }: { x: number; y: number }): number => Math.round(y) * 1e5 + x;
+    choosePacketsByKeys(this.path, () => this.spots.map((spot) => ({ event: spot.event, order: order(spot) })), chosen);
+    choosePacketsByKeys(this.ladder, () => this.lines.map(({ event }) => ({ event, order: event.time })), chosen);
     this.ladder.onclick = ({ offsetX, offsetY }) => {
       const event = nearestLine(this.lines, offsetX, offsetY);
       if (event) choose(world, event);
@@ -62,8 +68,8 @@ export class WorldPanel {
     const { world } = this;
     const label = PROTOCOLS[world.name]!.label;
     this.title.textContent = world.over ? `${label}: complete` : label;
-    this.path.setAttribute("aria-label", `${label}: ${world.packets.size} packets on the path`);
-    this.ladder.setAttribute("aria-label", `${label}: ladder diagram`);
+    this.path.setAttribute("aria-label", `${label}: ${world.packets.size} packets on the path. The left and right arrow keys choose one.`);
+    this.ladder.setAttribute("aria-label", `${label}: ladder diagram. The left and right arrow keys choose a packet.`);
     const theory = theoryOf(scene, world.name);
     const goodput = world.recent("goodput", MEASURED_S);
     const form = theory.form ? `; ${theory.form.name} ${mega(theory.form.goodput)}` : "";
@@ -82,6 +88,7 @@ export class WorldPanel {
         const row = document.createElement("tr");
         cells.forEach((text, place) => {
           const cell = document.createElement(place === 0 ? "th" : "td");
+          if (place === 0) cell.setAttribute("scope", "row");
           cell.textContent = text;
           row.append(cell);
         });

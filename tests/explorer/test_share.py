@@ -145,6 +145,8 @@ size = "20kB"
 "protocols.go-back-n.window" = { from = 8, to = 16, step = 4 }
 
 [[claims]]
+id = "fast"
+text = "CUBIC is fast"
 metric = "goodput"
 of = "cubic"
 relation = "at-least"
