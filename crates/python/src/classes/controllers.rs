@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyString};
 use transport::congestion::{self, ConnectionContext, Controller, ControllerSettings};
 
 use super::instance::{Instance, describe, shown};
-use super::{Class, fail, seconds};
+use super::{Class, fail, problems, seconds};
 
 /// Segment size in bytes for checking settings before there is a connection.
 const TRIAL_SEGMENT: u64 = 1460;
@@ -113,11 +113,7 @@ impl ClassSettings {
 
 impl ControllerSettings for ClassSettings {
     fn validate(&self) -> Vec<Problem> {
-        let made = self.make(&ConnectionContext::new(TRIAL_SEGMENT));
-        made.err()
-            .map(|message| Problem::new("", message))
-            .into_iter()
-            .collect()
+        problems(self.make(&ConnectionContext::new(TRIAL_SEGMENT)))
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {

@@ -51,8 +51,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
-use foundation::Instant;
 use foundation::extension::{Accepts, Registration, install_resolver};
+use foundation::{Instant, Problem};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -123,6 +123,22 @@ impl Class {
             })
         })
     }
+
+    /// Creates an object; stops the trial if that fails.
+    fn create<A>(&self, context: A) -> Instance
+    where
+        A: for<'py> PyCallArgs<'py>,
+    {
+        self.make(context).unwrap_or_else(|message| fail(message))
+    }
+}
+
+/// Returns the reason why an object could not be created, as a list of problems.
+fn problems<T>(made: Result<T, String>) -> Vec<Problem> {
+    made.err()
+        .map(|message| Problem::new("", message))
+        .into_iter()
+        .collect()
 }
 
 /// Imports the class of a name and describes it to the role's reader; `role` is the name of the Python base class.

@@ -12,7 +12,7 @@ use transport::mptcp::policy::{self, ConnectionPlan, JoinTime, PathPolicy, Polic
 use transport::mptcp::segment::PathIndex;
 
 use super::instance::Instance;
-use super::{Class, fail};
+use super::{Class, fail, problems};
 
 event! {
     /// One path of a host.
@@ -120,11 +120,7 @@ pub struct ClassSettings(pub(super) Class);
 
 impl PolicySettings for ClassSettings {
     fn validate(&self) -> Vec<Problem> {
-        let made = self.0.make(());
-        made.err()
-            .map(|message| Problem::new("", message))
-            .into_iter()
-            .collect()
+        problems(self.0.make(()))
     }
 
     fn beyond_linux(&self) -> Vec<Problem> {
@@ -133,7 +129,7 @@ impl PolicySettings for ClassSettings {
 
     fn build(&self) -> Box<dyn PathPolicy> {
         Box::new(PythonPolicy {
-            instance: self.0.make(()).unwrap_or_else(|message| fail(message)),
+            instance: self.0.create(()),
             follows: self.0.overrides.first() == Some(&true),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use foundation::{Instant, Problem, Rate};
+use foundation::{Instant, Problem};
 use network::queue::{Discipline, DisciplineSettings, QueueActions, QueueContext, QueuedPacket, Transmitter};
 use network::{Count, QueueLimit};
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use pyo3::types::PyList;
 use rand::Rng;
 
 use super::instance::Instance;
-use super::{Class, fail, seconds};
+use super::{Class, fail, problems, seconds};
 
 event! {
     /// A packet in a queue.
@@ -41,27 +41,15 @@ event! {
 /// The settings of a Python queue discipline.
 pub struct ClassSettings(pub(super) Class);
 
-impl ClassSettings {
-    fn make(&self, rate: Option<Rate>, seed: u64) -> Result<Instance, String> {
-        self.0
-            .make((rate.map(|rate| rate.bits_per_second() as f64), seed))
-    }
-}
-
 impl DisciplineSettings for ClassSettings {
     fn validate(&self) -> Vec<Problem> {
-        let made = self.make(Rate::from_bits_per_second(10_000_000), 0);
-        made.err()
-            .map(|message| Problem::new("", message))
-            .into_iter()
-            .collect()
+        problems(self.0.make((1e7, 0_u64)))
     }
 
     fn build(&self, limit: QueueLimit, context: &QueueContext) -> Box<dyn Discipline + Send> {
         let seed = context.streams.stream("external").next_u64();
-        let instance = self
-            .make(context.rate, seed)
-            .unwrap_or_else(|message| fail(message));
+        let rate = context.rate.map(|rate| rate.bits_per_second() as f64);
+        let instance = self.0.create((rate, seed));
         let (packets, bytes) = limit.packets_and_bytes();
         Box::new(PythonQueue {
             instance,

@@ -8,7 +8,7 @@ use pyo3::types::PyList;
 use transport::mptcp::scheduler::{self, Choice, Scheduler, SchedulerSettings};
 
 use super::instance::Instance;
-use super::{Class, fail, seconds};
+use super::{Class, fail, problems, seconds};
 
 event! {
     /// A usable subflow.
@@ -77,17 +77,11 @@ pub struct ClassSettings(pub(super) Class);
 
 impl SchedulerSettings for ClassSettings {
     fn validate(&self) -> Vec<Problem> {
-        let made = self.0.make(());
-        made.err()
-            .map(|message| Problem::new("", message))
-            .into_iter()
-            .collect()
+        problems(self.0.make(()))
     }
 
     fn build(&self) -> Box<dyn Scheduler> {
-        Box::new(PythonScheduler(
-            self.0.make(()).unwrap_or_else(|message| fail(message)),
-        ))
+        Box::new(PythonScheduler(self.0.create(())))
     }
 }
 
