@@ -85,9 +85,12 @@ class Running:
         return code
 
     def fails_with(self, *words: str, code: int = 1) -> str:
-        """Waits for a failure with one line on standard error that contains these words; returns the line."""
+        """Waits for a failure with one error line that contains these words; returns the line.
+
+        Lines of progress, which appear every few seconds, may precede it.
+        """
         assert self.finish() == code, self.err
-        lines = self.err.splitlines()
+        lines = [line for line in self.err.splitlines() if not line.endswith(" left")]
         assert len(lines) == 1, self.err
         assert lines[0].startswith("longfat: ")
         for word in words:

@@ -46,7 +46,7 @@ def test_type_checkers_accept_notebooks_and_refuse_misspelled_keys(checker: str,
     file.write_text(f"{NOTEBOOK}{wrong}\n", encoding="utf-8")
     first = NOTEBOOK.count("\n") + 1
     options = {
-        "mypy": ["--strict", "--config-file=", f"--cache-dir={tmp_path / 'cache'}"],
+        "mypy": ["--strict", "--config-file=", f"--cache-dir={ROOT / 'target' / 'mypy-notebook'}"],
         "pyright": [f"--pythonpath={sys.executable}"],
     }
     done = subprocess.run(

@@ -254,7 +254,11 @@ pub fn echo(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
     };
     let server = Server::bind(at, limits).map_err(raised)?;
     let listening = json!({"listening": server.address().to_string(), "note": Server::fast_open_remedy()});
-    on_progress.call1(py, (listening.to_string(),))?;
+    let mut first = Callback::new(Some(&on_progress));
+    if first.report(&listening).is_break() {
+        let (counts, _) = first.finish_or_interrupted(py, Ok(Counts::default()))?;
+        return json_text(&counts);
+    }
     let (counts, stop) = (Mutex::new(Counts::default()), Progress::default());
     let now = || *counts.lock().unwrap_or_else(PoisonError::into_inner);
     let (counts, _) = watched(
