@@ -6,6 +6,9 @@ BIN    := $(VENV)/bin
 # One interpreter for maturin and cargo alike, so that neither rebuilds what the other has built.
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
+# Tests start hundreds of Python processes, which must not compile longfat's modules each time.
+unexport PYTHONDONTWRITEBYTECODE
+
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 # Without the crate of benchmarks, whose dependencies take long to compile.
