@@ -57,7 +57,7 @@ class Extension(abc.ABC):
     WHAT: ClassVar[str]
     """What a class is, with its article."""
     OWNER: ClassVar[str]
-    """What has an object of its own."""
+    """What creates an object of the class for itself, such as a connection."""
     _HOOKS: ClassVar[tuple[str, ...]] = ()
     """Optional methods, which are called only if a class overrides them."""
     _RESERVED: ClassVar[tuple[str, ...]] = ()

@@ -80,7 +80,7 @@ class CongestionEnv(gymnasium.Env[Any, Any]):
 class CongestionVectorEnv(VectorEnv[Any, Any, Any]):
     """Senders on many random networks, which advance on all cores without the GIL.
 
-    With several agents in each network, they share a bottleneck, and each is an environment of its own:
+    With several agents in each network, they share a bottleneck, and each agent is a separate environment:
     `num_envs` is `networks` times `agents`. Episodes restart in the step in which they end.
 
     Args:

@@ -1,4 +1,4 @@
-//! What a packet costs in its congestion controller: departure, delivery-rate estimate, ACK, pacing.
+//! Time per packet in the congestion controller: departure, delivery-rate estimate, ACK, pacing.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ const FLIGHT: usize = 164;
 const GAP: Duration = Duration::from_nanos(121_667);
 const RTT: Duration = Duration::from_millis(20);
 
-/// A sender in steady state, one packet out for each one in.
+/// A sender in steady state that sends one packet per ACK.
 struct Sender {
     controller: Box<dyn Controller>,
     estimator: Estimator,
@@ -57,7 +57,7 @@ impl Sender {
         self.flight.push_back((self.now, snapshot));
     }
 
-    /// One packet in, one out; of a hundred, one is lost.
+    /// Acknowledges one packet and sends one; one packet in a hundred is lost.
     fn step(&mut self) {
         self.now += GAP;
         self.packets += 1;

@@ -1,5 +1,6 @@
-//! CPU time a packet-hop: a closed loop keeps a window of packets on a path of links, sending one for each that
-//! arrives; the loop itself is in the figure. Each element is one packet on one link, so elements a second is hops a second.
+//! CPU time per packet-hop: a closed loop keeps a window of packets on a path of links by sending one packet per
+//! arrival. The time includes the loop. Each element is one packet on one link, so elements per second are hops per
+//! second.
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
 use foundation::{Instant, Streams};
@@ -17,7 +18,7 @@ impl Body for Frame {
 
 const PACKETS: u64 = 20_000;
 
-/// The path's links, the first of them impaired as asked.
+/// Returns the path's links; the first one has the keys `impaired`.
 fn paths(links: usize, impaired: &str) -> Vec<PathSpec> {
     let plain = r#""rate": "1Gbit/s", "delay": "5ms", "mtu": "1500B""#;
     (0..links)
@@ -49,7 +50,7 @@ impl Loop {
         }
     }
 
-    /// Runs until so many packets were sent. A lost packet is replaced by two for the next that arrives.
+    /// Runs until `packets` packets were sent. After a loss, the next arrival triggers two packets.
     fn run(&mut self, packets: u64) -> u64 {
         let mut sent = 0;
         let mut lost = self.lost();
@@ -97,7 +98,7 @@ fn hop(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// One link behind each discipline, in front of which some fifty packets wait.
+/// One link per discipline with about fifty packets in its queue.
 fn discipline(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("discipline");
     for kind in ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"] {

@@ -1,5 +1,5 @@
-//! Instructions of whole simulations, counted by Valgrind's callgrind: the same on every run and on every machine of one
-//! kind. The [scenarios](benchmarks::SCENARIOS) are shortened, because a count takes 50 times as long as the run.
+//! Instruction counts of simulations by Valgrind's callgrind, which are equal for all runs on the same type of machine.
+//! The [scenarios](benchmarks::SCENARIOS) are shortened, because a count takes 50 times as long as the run.
 //!
 //! `make bench-instructions` compares the counts with `benchmarks/instructions.csv`.
 

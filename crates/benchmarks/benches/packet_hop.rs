@@ -1,5 +1,5 @@
-//! CPU time a packet-hop of a whole simulation: ARQ over a path of three links, ACK for every packet.
-//! An element is one packet on one link, data and ACKs alike, so that elements a second are hops a second.
+//! CPU time per packet-hop of a simulation: ARQ over a path of three links with one ACK per packet.
+//! An element is one data packet or ACK on one link, so elements per second are hops per second.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use experiment::TrialSpec;
@@ -23,7 +23,7 @@ fn spec(protocol: &str, extra: &str) -> TrialSpec {
     TrialSpec::from_json(&json).unwrap()
 }
 
-/// Runs one transfer and gives its packet-hops.
+/// Runs one transfer; returns its packet-hops.
 fn transfer(spec: &TrialSpec) -> u64 {
     let (record, world) = run_watched(spec, None, (), None).unwrap();
     assert_eq!(record.error, None);

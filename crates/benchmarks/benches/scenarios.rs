@@ -1,4 +1,4 @@
-//! Whole simulations as other simulators are timed with: data packets per second of CPU time on one core, in the
+//! Simulations for comparison with other simulators: data packets per second of CPU time on one core, in the
 //! [scenarios](benchmarks::SCENARIOS) A, B, C, M and F. The time includes the setup; values are medians.
 //!
 //! `cargo bench --bench scenarios -- A linux` runs one scenario with one profile.
@@ -29,15 +29,7 @@ fn main() {
     let is_wanted = |name: &str, at: usize| wanted.get(at).is_none_or(|text| text == name);
     println!(
         "{:<3} {:<8} {:>8} {:>13} {:>13} {:>10} {:>8} {:>14} {:>10}",
-        "",
-        "profile",
-        "CPU s",
-        "data packets",
-        "packet-hops",
-        "ns a hop",
-        "Mpkt/s",
-        "goodput Mbit/s",
-        "FCT ms"
+        "", "profile", "CPU s", "data packets", "packet-hops", "ns/hop", "Mpkt/s", "goodput Mbit/s", "FCT ms"
     );
     for scenario in SCENARIOS.iter().filter(|scenario| is_wanted(scenario.name, 0)) {
         for profile in scenario.profiles().iter().filter(|profile| is_wanted(profile, 1)) {

@@ -1,7 +1,6 @@
-//! What a data segment costs in TCP itself: two connections without a network between them.
+//! Time per data segment in TCP: two connections without a network.
 //!
-//! An element is one data segment with everything that follows from it: it leaves, arrives, is read, and every other
-//! one is acknowledged.
+//! An element is the transmission, arrival and read of one data segment, with an ACK for every other one.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -12,16 +11,16 @@ use transport::Machine;
 use transport::congestion::CongestionConfig;
 use transport::tcp::{Connection, Event, Outgoing, Profile, TcpConfig};
 
-/// One segment of 1448 bytes each 12 us: 1 Gbit/s.
+/// One segment of 1448 bytes per 12 us: 1 Gbit/s.
 const GAP: Duration = Duration::from_micros(12);
 
-/// Two connections, and the data segments between them.
+/// Two connections and the data segments in flight.
 struct Pair {
     client: Connection,
     server: Connection,
     flight: VecDeque<Outgoing>,
     now: Instant,
-    /// Each so-manieth data segment is lost, 0 for none.
+    /// One in this many data segments is lost; 0 for no loss.
     lose: u64,
     packets: u64,
 }
@@ -46,7 +45,7 @@ impl Pair {
             packets: 0,
         };
         pair.drain_client();
-        // Into steady state.
+        // Reaches steady state.
         for _ in 0..200_000 {
             pair.step();
         }
@@ -64,7 +63,7 @@ impl Pair {
         black_box(self.client.poll_timeout());
     }
 
-    /// One data segment arrives.
+    /// Delivers one data segment.
     #[inline]
     fn step(&mut self) {
         self.now += GAP;

@@ -42,7 +42,7 @@ mod linux {
     const FORWARD: LinkId = LinkId(0);
 
     pub fn main() -> Outcome {
-        let asked: Vec<String> = std::env::args().skip(1).collect();
+        let selected: Vec<String> = std::env::args().skip(1).collect();
         // The measuring thread must not wait for other threads.
         socket::wait::sharpen_timers();
         socket::wait::raise_priority();
@@ -56,7 +56,7 @@ mod linux {
             ("hops", hops::measure),
         ];
         for (name, part) in parts {
-            if asked.is_empty() || asked.iter().any(|word| word == name) {
+            if selected.is_empty() || selected.iter().any(|word| word == name) {
                 println!("load {}", std::fs::read_to_string("/proc/loadavg")?.trim());
                 part()?;
             }
@@ -205,7 +205,7 @@ mod linux {
         };
         let start = Instant::now();
         for number in 0..pings.packets {
-            // Not in step with any clock tick.
+            // The interval is not a multiple of any clock tick.
             let due = (number as f64 + (number * 7 % 10) as f64 / 20.0) * pings.interval;
             while start.elapsed().as_secs_f64() < due {
                 std::thread::sleep(Duration::from_secs_f64(pings.interval / 2.0));

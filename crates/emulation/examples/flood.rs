@@ -29,7 +29,7 @@ mod linux {
 
     const FROM: HostId = HostId(0);
     const TO: HostId = HostId(1);
-    /// Every millisecond the sender sends what is due, as programs with timers do.
+    /// Interval of the sender's timer, at which it sends all packets due.
     const TICK: Duration = Duration::from_millis(1);
     /// How long to wait for packets in flight.
     const PATIENCE: Duration = Duration::from_millis(300);

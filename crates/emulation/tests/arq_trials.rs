@@ -28,7 +28,7 @@ fn bulk_goodput_is_window_per_rtt() {
     // 2 s.
     let goodput = figure(&record, "goodput_bps");
     assert!(0.0 < goodput && goodput < 13.2e6 * 3.0 / 2.0, "{goodput}");
-    // The sender counts only after the warm-up; with the warm-up there would be 50 % more.
+    // The sender counts after the warm-up only; the warm-up would add 50 %.
     let first = figure(&record, "packets_sent") - figure(&record, "retransmissions");
     let seconds = first * 1024.0 * 8.0 / goodput;
     assert!((1.5..2.9).contains(&seconds), "{seconds}");

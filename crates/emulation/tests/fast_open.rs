@@ -17,12 +17,12 @@ use network::HostId;
 use rustix::net::{SendFlags, sendto};
 use transport::tcp::{Connection, TcpConfig};
 
-const KIND: &str = r#"{"rate": "50Mbit/s", "delay": "5ms"}"#;
+const LOSSLESS: &str = r#"{"rate": "50Mbit/s", "delay": "5ms"}"#;
 const LOSSY: &str = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "8%"}"#;
 /// Transactions over a lossy path.
 const MANY: u8 = 25;
-/// Attempts with other losses. Losses at the start of an attempt disable Fast Open for the rest of it (RFC 7413, section
-/// 4.1.3).
+/// Attempts with other losses. Losses at the start of an attempt disable Fast Open for the rest of it (RFC 7413,
+/// section 4.1.3).
 const TRIALS: u64 = 6;
 
 fn config(keys: &str) -> Arc<TcpConfig> {
@@ -59,7 +59,7 @@ fn reply(request: &[u8]) -> Vec<u8> {
     request.iter().cycle().take(5000).map(|byte| !byte).collect()
 }
 
-/// Linux's server: answers `count` connections, each after the end of its request.
+/// Runs Linux's server, which replies to `count` connections, each after the end of its request.
 fn serve_by_kernel(listener: &TcpListener, count: u8) {
     for _ in 0..count {
         let (mut stream, _) = listener.accept().unwrap();
@@ -70,8 +70,9 @@ fn serve_by_kernel(listener: &TcpListener, count: u8) {
     }
 }
 
-/// Runs transactions of the project's TCP with Linux's server; returns how many SYNs' data the server accepted.
-fn ask_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
+/// Runs transactions of the project's TCP with Linux's server; returns the numbers of accepted early requests by the
+/// counts of the project's TCP and of Linux.
+fn transact_with_kernel_server(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
     let emulation = start_trial(keys, trial)?;
     allow(&emulation, FAR);
     let stack = HostStack::attach(&emulation, NEAR, None);
@@ -98,13 +99,13 @@ fn ask_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
 
 #[test]
 fn linux_accepts_data_on_our_syns() {
-    let Some((early, passive)) = ask_kernel(KIND, 5, 0) else {
+    let Some((early, passive)) = transact_with_kernel_server(LOSSLESS, 5, 0) else {
         return;
     };
     assert_eq!(
         (early, passive),
         (4, 4),
-        "all but the first, which asks for the cookie"
+        "all but the first, which requests the cookie"
     );
 }
 
@@ -112,7 +113,7 @@ fn linux_accepts_data_on_our_syns() {
 fn linux_delivers_syn_data_once_despite_losses() {
     let mut early = 0;
     for trial in 0..TRIALS {
-        let Some((used, passive)) = ask_kernel(LOSSY, MANY, trial) else {
+        let Some((used, passive)) = transact_with_kernel_server(LOSSY, MANY, trial) else {
             return;
         };
         assert!(passive >= used as u64, "{used} of {passive}");
@@ -125,7 +126,7 @@ fn linux_delivers_syn_data_once_despite_losses() {
 }
 
 /// Linux's client: opens a connection whose SYN carries the request.
-fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, sent: &[u8]) -> Vec<u8> {
+fn request_by_kernel(emulation: &Emulation, to: SocketAddr, sent: &[u8]) -> Vec<u8> {
     use socket2::{Domain, Socket, Type};
     let socket = emulation
         .in_host(FAR, || Socket::new(Domain::IPV4, Type::STREAM, None))
@@ -140,8 +141,9 @@ fn ask_by_kernel(emulation: &Emulation, to: SocketAddr, sent: &[u8]) -> Vec<u8> 
     read
 }
 
-/// Runs transactions of Linux's client with the project's TCP; returns how many were early by either end's count.
-fn answer_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
+/// Runs transactions of Linux's client with the project's TCP; returns the numbers of accepted early requests by the
+/// counts of the project's TCP and of Linux.
+fn transact_with_kernel_client(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
     let emulation = start_trial(keys, trial)?;
     allow(&emulation, FAR);
     let stack = HostStack::attach(&emulation, NEAR, None);
@@ -165,7 +167,7 @@ fn answer_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
         for number in 0..count {
             let sent = request(number);
             assert!(
-                ask_by_kernel(&emulation, to, &sent) == reply(&sent),
+                request_by_kernel(&emulation, to, &sent) == reply(&sent),
                 "transaction {number}"
             );
         }
@@ -176,20 +178,20 @@ fn answer_kernel(keys: &str, count: u8, trial: u64) -> Option<(usize, u64)> {
 
 #[test]
 fn accepts_data_on_linuxs_syns() {
-    let Some((early, active)) = answer_kernel(KIND, 5, 0) else {
+    let Some((early, active)) = transact_with_kernel_client(LOSSLESS, 5, 0) else {
         return;
     };
     assert_eq!(
         (early, active),
         (4, 4),
-        "all but the first, which asks for the cookie"
+        "all but the first, which requests the cookie"
     );
 }
 
 #[test]
 fn delivers_syn_data_once_despite_losses() {
     for trial in 0..TRIALS {
-        let Some((early, active)) = answer_kernel(LOSSY, MANY, trial) else {
+        let Some((early, active)) = transact_with_kernel_client(LOSSY, MANY, trial) else {
             return;
         };
         if early > 0 && active > 0 {
@@ -201,7 +203,7 @@ fn delivers_syn_data_once_despite_losses() {
 
 #[test]
 fn a_transaction_is_three_packets_on_wall_time() {
-    let Some(emulation) = start(options(path(KIND))) else {
+    let Some(emulation) = start(options(path(LOSSLESS))) else {
         return;
     };
     let (near, far) = (
@@ -231,9 +233,12 @@ fn a_transaction_is_three_packets_on_wall_time() {
             let after = near.counters();
             packets.push(after.sent + after.received - before.sent - before.received);
         }
-        // A server that is slower than the delayed-ACK timer acknowledges the SYN first; almost none is.
+        // A server slower than the delayed-ACK timer acknowledges the SYN first, which is rare.
         assert!(packets[1..].contains(&3), "{packets:?}");
-        assert!(packets[0] >= 5, "{packets:?}: the first ones shake hands");
+        assert!(
+            packets[0] >= 5,
+            "{packets:?}: the first transaction has a handshake"
+        );
     });
 }
 

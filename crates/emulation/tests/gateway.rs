@@ -97,7 +97,7 @@ fn fetch(emulation: &Emulation, folder: &Path) {
     );
     let same = std::fs::read(folder.join("file")).unwrap() == std::fs::read(copy).unwrap();
     std::fs::remove_dir_all(folder).unwrap();
-    assert!(same, "the file that arrived is another");
+    assert!(same, "the received file differs");
 }
 
 #[test]

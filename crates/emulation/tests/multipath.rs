@@ -1,4 +1,4 @@
-//! Hosts with several ways, and Linux's MPTCP over subflows that the test opens.
+//! Hosts with several paths, and Linux's MPTCP over subflows that the test opens.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +11,7 @@ use crate::common::{FAR, NEAR, options, start};
 use kernel::mptcp::{self, ConnectionInfo, Event, EventKind, Events, Manager, PathManager};
 
 #[test]
-fn addresses_select_ways() {
+fn addresses_select_paths() {
     let Some(emulation) = start(options(three_paths())) else {
         return;
     };
@@ -20,25 +20,28 @@ fn addresses_select_ways() {
     let port = listener.local_addr().unwrap().port();
     let mut open = Vec::new();
     // The smallest RTTs of the three.
-    for (way, least) in [62, 12, 42].into_iter().enumerate() {
+    for (way, minimum) in [62, 12, 42].into_iter().enumerate() {
         for (own, theirs) in [(way, 0), (0, way), (way, way)] {
             let (from, to) = (
                 emulation.way_address(NEAR, own as u8),
                 emulation.way_address(FAR, theirs as u8),
             );
             let before = packets(&emulation);
-            let (socket, took) = emulation.in_host(NEAR, || {
+            let (socket, elapsed) = emulation.in_host(NEAR, || {
                 use socket2::{Domain, Socket, Type};
                 let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
                 socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
-                let began = Instant::now();
+                let started = Instant::now();
                 socket.connect(&SocketAddr::from((to, port)).into()).unwrap();
-                let took = began.elapsed();
-                (socket, took)
+                let elapsed = started.elapsed();
+                (socket, elapsed)
             });
-            // So far, only the SYN and the ACK used it.
+            // Only the SYN and the ACK have used the path.
             open.push(socket);
-            assert!(took >= Duration::from_millis(least), "{from} to {to}: {took:?}");
+            assert!(
+                elapsed >= Duration::from_millis(minimum),
+                "{from} to {to}: {elapsed:?}"
+            );
             while packets(&emulation)[way] < before[way] + 2 {
                 std::thread::sleep(Duration::from_millis(2));
             }
@@ -51,7 +54,7 @@ fn addresses_select_ways() {
 }
 
 #[test]
-fn interpose_refuses_hosts_with_several_ways() {
+fn interpose_refuses_hosts_with_several_paths() {
     let Some(emulation) = start(options(three_paths())) else {
         return;
     };
@@ -88,11 +91,11 @@ fn opens_requested_subflows() {
         let early = manager.create_subflow(token, &paths[0], 2, to).unwrap_err();
         assert_eq!(early.raw_os_error(), Some(libc::ENOTCONN), "{early}");
         socket.write_all(&[7; 100_000]).unwrap();
-        let began = Instant::now();
+        let started = Instant::now();
         for (id, path) in [(2, &paths[0]), (3, &paths[2])] {
             while let Err(error) = manager.create_subflow(token, path, id, to) {
                 assert_eq!(error.raw_os_error(), Some(libc::ENOTCONN), "{error}");
-                assert!(began.elapsed() < PATIENCE);
+                assert!(started.elapsed() < PATIENCE);
                 std::thread::sleep(Duration::from_millis(2));
             }
         }
@@ -104,7 +107,7 @@ fn opens_requested_subflows() {
             < 2
         {
             received.extend(events.next().unwrap());
-            assert!(began.elapsed() < PATIENCE, "{received:?}");
+            assert!(started.elapsed() < PATIENCE, "{received:?}");
             std::thread::sleep(Duration::from_millis(2));
         }
         let kind = EventKind::Established {
@@ -126,9 +129,9 @@ fn opens_requested_subflows() {
                 .iter()
                 .position(|path| path.address == subflow.pair.local.ip())
                 .unwrap();
-            let least = [62_000, 12_000, 42_000][place];
+            let minimum = [62_000, 12_000, 42_000][place];
             let rtt = subflow.tcp.min_rtt_us().unwrap();
-            assert!(rtt >= least, "{subflow:?}");
+            assert!(rtt >= minimum, "{subflow:?}");
             assert!(subflow.tcp.bytes_sent() > 200_000, "{subflow:?}");
             assert!(table[&subflow.pair].bytes_sent() >= subflow.tcp.bytes_sent());
         }
@@ -140,8 +143,8 @@ fn opens_requested_subflows() {
     }
 }
 
-/// Attempts at something that a late machine may prevent.
-const TRIES: usize = 20;
+/// Number of attempts, which a busy machine may need.
+const ATTEMPTS: usize = 20;
 
 #[test]
 fn the_kernels_path_manager_uses_all_paths() {
@@ -163,7 +166,7 @@ fn the_kernels_path_manager_uses_all_paths() {
             (0..3).all(|way| after[way] - before[way] >= 2)
         };
         // On a busy machine a transfer may finish before the kernel's worker has joined a path.
-        assert!((0..TRIES).any(|_| takes_all()), "{size}");
+        assert!((0..ATTEMPTS).any(|_| takes_all()), "{size}");
     }
 }
 

@@ -1,5 +1,4 @@
-//! Trials over the kernel's MPTCP: the record has the paths that flows used, under the study's policies and under the
-//! kernel's.
+//! Trials over the kernel's MPTCP: the paths of flows in the record, under the study's policies and the kernel's.
 
 #![cfg(target_os = "linux")]
 
@@ -51,13 +50,13 @@ fn short_flows_use_one_path_and_long_ones_all() {
         }
         let completion = metrics["completion_s"].unwrap();
         // At the paths' total rate, plus some RTTs of the first.
-        let least = bytes as f64 * 8.0 / (20e6 * f64::from(paths)) + 0.02;
-        assert!(completion >= least, "{policy} {size}: {completion}");
+        let minimum = bytes as f64 * 8.0 / (20e6 * f64::from(paths)) + 0.02;
+        assert!(completion >= minimum, "{policy} {size}: {completion}");
     }
 }
 
 #[test]
-fn plain_tcp_uses_the_chosen_way() {
+fn plain_tcp_uses_the_chosen_path() {
     let spec = spec(r#"{"kind": "tcp", "path": "random"}"#, "20kB");
     let Some(record) = record(&spec) else { return };
     assert_eq!(record.error, None);
@@ -66,7 +65,7 @@ fn plain_tcp_uses_the_chosen_way() {
 
 #[test]
 fn refuses_unsupported_mptcp_keys() {
-    for (keys, said) in [
+    for (keys, message) in [
         (
             r#""scheduler": "round-robin""#,
             "protocol.scheduler: the kernel's MPTCP has one scheduler",
@@ -97,6 +96,6 @@ fn refuses_unsupported_mptcp_keys() {
     ] {
         let spec = spec(&format!(r#"{{"kind": "mptcp", {keys}}}"#), "1kB");
         let error = refusal(&spec);
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message), "{error}");
     }
 }

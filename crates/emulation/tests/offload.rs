@@ -96,7 +96,7 @@ fn without_offload_hosts_pass_single_packets() {
             return;
         };
         assert!(transfers(&emulation, 1_000_000));
-        // The last packets of the connection may still be under way.
+        // The last packets of the connection may still be in flight.
         let counts = || {
             let counters = emulation.with_network(|network, _| network.counters(LinkId(0)));
             let (received, sent) = (

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 proptest! {
-    /// Any bytes are either no packet, or a packet whose methods do not panic.
+    /// Arbitrary bytes are not a packet, or a packet whose methods do not panic.
     #[test]
     fn any_bytes_are_a_packet_or_none(mut bytes in vec(any::<u8>(), 0..200), version in any::<bool>(), choice in any::<u64>()) {
         if let Some(first) = bytes.first_mut().filter(|_| version) {

@@ -19,7 +19,7 @@ fn host_drops_are_counted() {
     };
     let server = emulation.in_host(FAR, || UdpSocket::bind("0.0.0.0:9")).unwrap();
     let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
-    // The server's buffer has room for a few hundred datagrams, which nobody reads.
+    // The server's buffer holds a few hundred datagrams; the server reads none.
     for _ in 0..SENT {
         client
             .send_to(&[0; 1000], (emulation.host_address(FAR), 9))
@@ -64,10 +64,10 @@ fn datagram_delay_is_propagation_plus_transmission() {
         assert_eq!((length, from.ip()), (972, emulation.host_address(NEAR).into()));
         server.send_to(&buffer[..length], from).unwrap();
         assert_eq!(client.recv(&mut buffer).unwrap(), 972);
-        let took = start.elapsed();
-        assert!(took >= expected, "{took:?}");
+        let elapsed = start.elapsed();
+        assert!(elapsed >= expected, "{elapsed:?}");
     }
-    // By the emulation's clock the delay is exact, however busy the machine is.
+    // The delay is exact on the emulation's clock, even on a busy machine.
     let events = emulation.take_packets();
     let at = |what: TraceEventKind| {
         let of = events.iter().filter(move |events| events.what == what);
@@ -109,7 +109,7 @@ fn the_kernels_tcp_crosses_a_lossy_path() {
 }
 
 #[test]
-fn the_nth_packet_has_the_same_fate_as_in_simulation() {
+fn losses_are_those_of_the_simulation() {
     const COUNT: u32 = 2000;
     let topology = path(r#"{"delay": "1ms", "loss": "20%"}"#);
     let mut network: Network<Vec<u8>> = {
@@ -135,7 +135,7 @@ fn the_nth_packet_has_the_same_fate_as_in_simulation() {
     let client = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
     client.connect((emulation.host_address(FAR), 7)).unwrap();
     let mut buffer = [0; 100];
-    // As many at a time as fit the server's socket buffer.
+    // Each burst fits the server's socket buffer.
     for batch in (0..COUNT).step_by(50).map(|first| first..first + 50) {
         for number in batch.clone() {
             client.send(&number.to_be_bytes()).unwrap();

@@ -20,26 +20,26 @@ use network::HostId;
 use serde_json::{Value, json};
 use transport::mptcp::policy::{Fsfs, PolicyConfig};
 
-/// Sets a flag when it is dropped.
-struct Ends<'a>(&'a AtomicBool);
+/// Sets a flag when dropped.
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// Runs `f` while the path manager runs at the near host; returns its notifications.
-fn beside(
+fn with_manager(
     emulation: &Emulation,
     options: &Options,
     f: impl FnOnce(&Mutex<Vec<Notification>>),
 ) -> Vec<Notification> {
-    beside_at(emulation, NEAR, options, f)
+    with_manager_at(emulation, NEAR, options, f)
 }
 
-/// As [`beside`], at any host.
-fn beside_at(
+/// Like [`with_manager`], at a given host.
+fn with_manager_at(
     emulation: &Emulation,
     host: HostId,
     options: &Options,
@@ -49,20 +49,20 @@ fn beside_at(
     std::thread::scope(|scope| {
         let daemon = scope.spawn(|| {
             emulation.in_host(host, || {
-                let mut go_on = || !stop.load(Ordering::Relaxed);
-                run(options, &mut go_on, &mut |event| {
+                let mut is_running = || !stop.load(Ordering::Relaxed);
+                run(options, &mut is_running, &mut |event| {
                     events.lock().unwrap().push(event)
                 })
             })
         });
-        let began = Instant::now();
+        let started = Instant::now();
         while events.lock().unwrap().is_empty() && !daemon.is_finished() {
-            assert!(began.elapsed() < PATIENCE);
+            assert!(started.elapsed() < PATIENCE);
             std::thread::sleep(Duration::from_millis(2));
         }
         {
-            // A failing test stops the path manager too.
-            let _ends = Ends(&stop);
+            // A failing test stops the path manager, too.
+            let _stop = StopOnDrop(&stop);
             f(&events);
         }
         daemon.join().unwrap().unwrap();
@@ -114,7 +114,7 @@ fn used(before: [u64; 3], after: [u64; 3]) -> [bool; 3] {
 fn short_flows_use_the_fastest_path_and_long_ones_all() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
-    let events = beside(&emulation, &fsfs(), |_| {
+    let events = with_manager(&emulation, &fsfs(), |_| {
         // Without any RTT, a long transfer tries all paths.
         let start = packets(&emulation);
         transfer(&emulation, to, 5_000_000);
@@ -124,9 +124,9 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
         std::thread::sleep(Duration::from_millis(300));
         let status = emulation.in_host(NEAR, || ask(&json!({"status": {}})));
         let paths = &status["status"]["peers"][0]["paths"];
-        for (place, least) in [62.0, 12.0, 42.0].into_iter().enumerate() {
+        for (place, minimum) in [62.0, 12.0, 42.0].into_iter().enumerate() {
             let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
-            assert!(base >= least, "{status}");
+            assert!(base >= minimum, "{status}");
         }
         for _ in 0..2 {
             let before = packets(&emulation);
@@ -155,7 +155,7 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
 fn an_unregistered_connection_joins_paths_as_it_grows() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
-    let events = beside(&emulation, &fsfs(), |_| {
+    let events = with_manager(&emulation, &fsfs(), |_| {
         for (size, expected) in [(50_000, [true, false, false]), (5_000_000, [true; 3])] {
             let before = packets(&emulation);
             emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
@@ -181,14 +181,14 @@ fn joins_announced_addresses_and_leaves_withdrawn_ones() {
     };
     let lost = std::net::IpAddr::V4(emulation.way_address(NEAR, 2));
     let mut near = Vec::new();
-    let far = beside_at(&emulation, FAR, &all(true), |_| {
-        near = beside(&emulation, &all(false), |events| {
+    let far = with_manager_at(&emulation, FAR, &all(true), |_| {
+        near = with_manager(&emulation, &all(false), |events| {
             let mut socket = emulation.in_host(NEAR, || mptcp::connect(None, to, PATIENCE).unwrap());
-            let began = Instant::now();
-            let go_on = |socket: &mut std::net::TcpStream| {
+            let started = Instant::now();
+            let send_more = |socket: &mut std::net::TcpStream| {
                 let subflows = ConnectionInfo::of_socket(socket).unwrap().unwrap().subflows;
                 assert!(
-                    began.elapsed() < 3 * PATIENCE,
+                    started.elapsed() < 3 * PATIENCE,
                     "{:?} {subflows:?}",
                     events.lock().unwrap()
                 );
@@ -196,14 +196,17 @@ fn joins_announced_addresses_and_leaves_withdrawn_ones() {
                 std::thread::sleep(Duration::from_millis(20));
                 subflows
             };
-            // From its three addresses to the first one of the peer, and by its routes to the peer's two others.
+            // Three subflows from its addresses to the peer's first one, and one to each other address of the peer.
             loop {
-                let subflows = go_on(&mut socket);
-                let stand = subflows
+                let subflows = send_more(&mut socket);
+                let established = subflows
                     .iter()
                     .filter(|subflow| subflow.tcp.smoothed_rtt_us() > 0);
-                let remotes: BTreeSet<_> = stand.clone().map(|subflow| subflow.pair.remote.ip()).collect();
-                if (stand.count(), remotes.len()) == (5, 3) {
+                let remotes: BTreeSet<_> = established
+                    .clone()
+                    .map(|subflow| subflow.pair.remote.ip())
+                    .collect();
+                if (established.count(), remotes.len()) == (5, 3) {
                     break;
                 }
             }
@@ -216,7 +219,7 @@ fn joins_announced_addresses_and_leaves_withdrawn_ones() {
             if !flushed.is_ok_and(|status| status.success()) {
                 return common::skip(
                     Requirement::Programs,
-                    "there is no ip command that takes an address away",
+                    "the ip command, which removes an address, is not installed",
                 );
             }
             let left = Notification::Left {
@@ -224,11 +227,11 @@ fn joins_announced_addresses_and_leaves_withdrawn_ones() {
                 from: lost,
             };
             while !events.lock().unwrap().contains(&left)
-                || go_on(&mut socket)
+                || send_more(&mut socket)
                     .iter()
                     .any(|subflow| subflow.pair.local.ip() == lost)
             {
-                go_on(&mut socket);
+                send_more(&mut socket);
             }
             send(socket, 1);
         });
@@ -247,13 +250,13 @@ fn joins_announced_addresses_and_leaves_withdrawn_ones() {
 fn refuses_policies_that_linux_cannot_apply() {
     let scatter: PolicyConfig = serde_json::from_value(json!("mmptcp")).unwrap();
     let tail: PolicyConfig = serde_json::from_value(json!({"kind": "foresight", "tail": 2})).unwrap();
-    for (policy, said) in [
+    for (policy, message) in [
         (scatter, "policy.kind: Linux"),
         (tail, "policy.tail: not supported by Linux"),
     ] {
         let options = Options { policy, ..fsfs() };
         let refused = run(&options, &mut || false, &mut |_| {}).unwrap_err().to_string();
-        assert!(refused.starts_with(said), "{refused}");
+        assert!(refused.starts_with(message), "{refused}");
     }
 }
 

@@ -100,11 +100,11 @@ fn delays_are_right_without_real_time_priority() {
         return;
     };
     assert!(!emulation.report().real_time);
-    let mut command = rerun("processes::knock_at_the_peer");
+    let mut command = rerun("processes::probe_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
         .env(shell::PEER, peer)
-        .env("KNOCK_MS", "20")
+        .env("MIN_MS", "20")
         .stdout(Stdio::null());
     assert!(
         emulation
@@ -198,7 +198,7 @@ fn a_killed_process_leaves_nothing() {
         let mut process = command.spawn().unwrap();
         // Times in the first 150 ms, in which everything starts, runs and stops at least once.
         std::thread::sleep(Duration::from_micros(round * 61_803 % 150_000));
-        assert!(process.try_wait().unwrap().is_none(), "it ended by itself");
+        assert!(process.try_wait().unwrap().is_none(), "it exited before the kill");
         process.kill().unwrap();
         process.wait().unwrap();
         wait_for(&Vec::new(), || processes_with(&mark));
@@ -209,7 +209,7 @@ fn a_killed_process_leaves_nothing() {
 /// Sends to a closed port of the other end, whose kernel refuses after one RTT.
 #[test]
 #[ignore = "run by tests below"]
-fn knock_at_the_peer() {
+fn probe_the_peer() {
     if !is_rerun() {
         return;
     }
@@ -219,12 +219,12 @@ fn knock_at_the_peer() {
     socket.connect((peer.as_str(), 9)).unwrap();
     for _ in 0..5 {
         let start = Instant::now();
-        socket.send(b"knock").unwrap();
+        socket.send(b"probe").unwrap();
         let error = socket.recv(&mut [0; 10]).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
-        let least = std::env::var("KNOCK_MS").unwrap().parse().unwrap();
+        let minimum = std::env::var("MIN_MS").unwrap().parse().unwrap();
         assert!(
-            start.elapsed() >= Duration::from_millis(least),
+            start.elapsed() >= Duration::from_millis(minimum),
             "{:?}",
             start.elapsed()
         );
@@ -234,13 +234,13 @@ fn knock_at_the_peer() {
 /// Runs a shell within this one's shell.
 #[test]
 #[ignore = "run by a test below"]
-fn knock_through_another_path() {
+fn probe_over_nested_paths() {
     if !is_rerun() {
         return;
     }
-    let mut command = rerun("processes::knock_at_the_peer");
-    // The peer is that of both paths.
-    command.env("KNOCK_MS", "60").stdout(Stdio::null());
+    let mut command = rerun("processes::probe_the_peer");
+    // The peer is at the far end of both paths.
+    command.env("MIN_MS", "60").stdout(Stdio::null());
     let report = shell(r#"{"delay": "10ms"}"#, command).unwrap();
     assert_eq!(
         (report.code, report.forward.delivered, report.reverse.delivered),
@@ -268,8 +268,8 @@ fn try_shell(keys: &str, command: Command) -> Option<ShellReport> {
 
 #[test]
 fn shell_reports_the_path() {
-    let mut command = rerun("processes::knock_at_the_peer");
-    command.env("KNOCK_MS", "40").stdout(Stdio::null());
+    let mut command = rerun("processes::probe_the_peer");
+    command.env("MIN_MS", "40").stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms", "rate": "1Mbit/s"}"#, command) else {
         return;
     };
@@ -293,7 +293,7 @@ fn shell_reports_the_path() {
 
 #[test]
 fn nested_shells_concatenate_their_paths() {
-    let mut command = rerun("processes::knock_through_another_path");
+    let mut command = rerun("processes::probe_over_nested_paths");
     command.stdout(Stdio::null());
     let Some(report) = try_shell(r#"{"delay": "20ms"}"#, command) else {
         return;
@@ -311,11 +311,11 @@ fn emulate_once() {
     let Some(emulation) = start(options(path(r#"{"delay": "5ms"}"#))) else {
         return;
     };
-    let mut command = rerun("processes::knock_at_the_peer");
+    let mut command = rerun("processes::probe_the_peer");
     let peer = emulation.host_address(FAR).to_string();
     command
         .env(shell::PEER, peer)
-        .env("KNOCK_MS", "10")
+        .env("MIN_MS", "10")
         .stdout(Stdio::null());
     let status = emulation.spawn_in_host(NEAR, command).unwrap().wait().unwrap();
     assert!(status.success(), "{status}");
@@ -372,7 +372,7 @@ fn succeeds_without_privileges(test: &str) {
 /// Emulates with permission; without, starts itself again with permission.
 #[test]
 #[ignore = "run by the test below"]
-fn emulate_in_the_end() {
+fn emulate_after_rerun() {
     if !is_rerun() {
         return;
     }
@@ -391,7 +391,7 @@ fn emulate_in_the_end() {
 #[test]
 fn reruns_itself_in_a_user_namespace() {
     if has_user_namespaces() {
-        succeeds_without_privileges("processes::emulate_in_the_end");
+        succeeds_without_privileges("processes::emulate_after_rerun");
     }
 }
 

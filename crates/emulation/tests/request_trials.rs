@@ -30,13 +30,13 @@ fn a_request_takes_one_rtt_and_a_connection_one_more() {
             return;
         };
         assert_eq!(figure(&record, "flows_completed"), 8.0, "{protocol}");
-        let least = figure(&record, "fct_min_s");
+        let minimum = figure(&record, "fct_min_s");
         // 20 ms of RTT, and transmission times.
-        assert!(least >= round_trips * 0.020, "{protocol}: {least}");
+        assert!(minimum >= round_trips * 0.020, "{protocol}: {minimum}");
         // Wire time and stack time add up to the total.
         let wire = figure(&record, "wire_min_s");
         assert!(
-            (round_trips * 0.0199..=least).contains(&wire),
+            (round_trips * 0.0199..=minimum).contains(&wire),
             "{protocol}: {wire}"
         );
         assert!(figure(&record, "stack_p50_s") > 0.0, "{protocol}");
@@ -78,8 +78,8 @@ fn loopback_topology_uses_the_loopback_device() {
             packets,
             "{protocol}, {size}"
         );
-        let (whole, wire) = (figure(&record, "fct_min_s"), figure(&record, "wire_min_s"));
-        assert!(0.0 < wire && wire < whole, "{protocol}: {wire} of {whole}");
+        let (total, wire) = (figure(&record, "fct_min_s"), figure(&record, "wire_min_s"));
+        assert!(0.0 < wire && wire < total, "{protocol}: {wire} of {total}");
     }
     let Some(record) = record(&trial(LOOPBACK, TCP, 1400)) else {
         return;
@@ -90,14 +90,14 @@ fn loopback_topology_uses_the_loopback_device() {
 #[test]
 fn opening_early_saves_packets() {
     let mut packets = Vec::new();
-    for (settings, least) in [("", 4.5), (r#", "ttcp": true"#, 3.0)] {
+    for (settings, minimum) in [("", 4.5), (r#", "ttcp": true"#, 3.0)] {
         let protocol = format!(r#"{{"kind": "tcp", "stack": "longfat"{settings}}}"#);
         let Some(record) = record(&trial(PATH, &protocol, 100)) else {
             return;
         };
         assert_eq!(figure(&record, "flows_completed"), 8.0);
         let each = figure(&record, "packets_per_request");
-        assert!(each >= least, "{settings}: {each}");
+        assert!(each >= minimum, "{settings}: {each}");
         packets.push(each);
     }
     assert!(packets[1] < packets[0], "{packets:?}");

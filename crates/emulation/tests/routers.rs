@@ -79,10 +79,10 @@ fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last
     let routers = emulation.routers();
     assert_eq!(routers.len(), DELAYS.len() - 1);
     for hops in 1..DELAYS.len() + usize::from(last.is_some()) {
-        let begun = Instant::now();
+        let started = Instant::now();
         probe(hops as u32);
         let (source, live, message) = receive(&receiver);
-        let took = begun.elapsed();
+        let elapsed = started.elapsed();
         let (expected, kind) = match routers.get(hops - 1) {
             Some(router) => (router.address, [11, 0]),
             None => (emulation.host_address(FAR), last.unwrap()),
@@ -97,7 +97,10 @@ fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last
             64 - (hops - 1),
             "each router on the way back takes one"
         );
-        assert!(took >= round_trip(hops), "{protocol} to hop {hops}: {took:?}");
+        assert!(
+            elapsed >= round_trip(hops),
+            "{protocol} to hop {hops}: {elapsed:?}"
+        );
         if kind[0] == 11 {
             // The quoted probe is as it arrived: with one hop left and a correct checksum.
             assert_eq!((message[16], sum(&message[8..28])), (1, 0));
@@ -178,14 +181,14 @@ fn routers_answer_at_their_own_addresses() {
     for (number, router) in emulation.routers().iter().enumerate() {
         assert_eq!(router.name, format!("r{}", number + 1));
         let to = SocketAddr::from((router.address, 0));
-        let begun = Instant::now();
+        let started = Instant::now();
         receiver.send_to(&echo(9, 1000), &to.into()).unwrap();
         let (source, _, message) = receive(&receiver);
         assert_eq!((source, message.len(), message[0]), (router.address, 1008, 0));
         assert_eq!(sum(&message), 0);
         // 1028 bytes at 10 Mbit/s take 822 µs on each link in each direction.
         let sending = Duration::from_micros(2 * 822) * (number as u32 + 1);
-        assert!(begun.elapsed() >= round_trip(number + 1) + sending);
+        assert!(started.elapsed() >= round_trip(number + 1) + sending);
 
         let refused = |at: (Ipv4Addr, u16)| TcpStream::connect_timeout(&at.into(), Duration::from_secs(5));
         let error = emulation.in_host(NEAR, || refused((router.address, 80)).unwrap_err());
@@ -236,13 +239,13 @@ fn reports_the_mtu_before_a_narrow_link() {
     };
     let receiver = receiver(&emulation, NEAR);
     let udp = emulation.in_host(NEAR, || UdpSocket::bind("0.0.0.0:0")).unwrap();
-    let begun = Instant::now();
+    let started = Instant::now();
     udp.send_to(&[0; 1200], (emulation.host_address(FAR), 9)).unwrap();
     let (source, _, message) = receive(&receiver);
     assert!(
-        begun.elapsed() >= Duration::from_millis(14),
+        started.elapsed() >= Duration::from_millis(14),
         "{:?}",
-        begun.elapsed()
+        started.elapsed()
     );
     assert_eq!(source, emulation.routers()[1].address);
     assert_eq!(
@@ -288,7 +291,7 @@ fn fragments_packets_before_a_narrow_link() {
 }
 
 #[test]
-fn initial_ttl_covers_the_longest_way() {
+fn initial_ttl_covers_the_longest_path() {
     let keys = r#"{"kind": "parking-lot", "hops": 90, "bottleneck": {"delay": "10us"}}"#;
     let shape = topology(keys);
     let (from, to) = (shape.host("s0").unwrap(), shape.host("r0").unwrap());
@@ -338,8 +341,8 @@ fn programs_that_trace_a_path_see_every_router() {
             .iter()
             .map(|router| router.address.to_string());
         for address in addresses.chain([far.clone()]) {
-            let is_told = events.split([' ', '\n']).any(|word| word == address);
-            assert!(is_told, "{program} does not show {address}: {events}");
+            let is_shown = events.split([' ', '\n']).any(|word| word == address);
+            assert!(is_shown, "{program} does not show {address}: {events}");
         }
     }
 }
@@ -360,14 +363,14 @@ fn the_first_router_reports_missing_routes() {
         (Ipv4Addr::new(10, 77, 0, 200), 1),
     ] {
         for hops in [1, 64] {
-            let begun = Instant::now();
+            let started = Instant::now();
             receiver.set_ttl_v4(hops).unwrap();
             receiver
                 .send_to(&echo(1, 10), &SocketAddr::from((address, 0)).into())
                 .unwrap();
             let (source, _, message) = receive(&receiver);
             assert_eq!((source, &message[..2]), (router, &[3, code][..]), "{address}");
-            assert!(begun.elapsed() >= Duration::from_millis(6));
+            assert!(started.elapsed() >= Duration::from_millis(6));
         }
     }
     assert_eq!(emulation.report().unroutable, 6);

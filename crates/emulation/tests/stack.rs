@@ -242,11 +242,11 @@ fn resets_reach_both_ends() {
     );
 
     // No listener.
-    let nobody = (emulation.host_address(NEAR), 81);
-    let refused = emulation.in_host(FAR, || TcpStream::connect(nobody)).unwrap_err();
+    let closed = (emulation.host_address(NEAR), 81);
+    let refused = emulation.in_host(FAR, || TcpStream::connect(closed)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-    let nobody = (emulation.host_address(FAR), 81).into();
-    let refused = stack.connect(nobody, &config("")).err().unwrap();
+    let closed = (emulation.host_address(FAR), 81).into();
+    let refused = stack.connect(closed, &config("")).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     assert!(stack.listen(80, config("")).is_err(), "the port is taken");
 }

@@ -8,7 +8,7 @@ use crate::common::trials::{PATH, figure, record, refusal};
 fn runs_controllers_and_keys_that_kernels_lack() {
     // At most 1448 of 1500 bytes at 20 Mbit/s, or one window in 20 ms. A busy receiver may read the data of the whole 4
     // s in the measured 3 s.
-    for (congestion, most) in [
+    for (congestion, maximum) in [
         (r#"{"kind": "vegas", "alpha": 3}"#, 19.4e6),
         (r#""bbr""#, 19.4e6),
         (r#"{"kind": "fixed", "window": 20}"#, 20.0 * 1448.0 * 8.0 / 0.02),
@@ -20,7 +20,7 @@ fn runs_controllers_and_keys_that_kernels_lack() {
         let Some(record) = record(&json) else { return };
         let goodput = figure(&record, "goodput_bps");
         assert!(
-            0.0 < goodput && goodput < most * 4.0 / 3.0,
+            0.0 < goodput && goodput < maximum * 4.0 / 3.0,
             "{congestion}: {goodput}"
         );
         assert!(figure(&record, "rtt_min_s") >= 0.02, "{congestion}");

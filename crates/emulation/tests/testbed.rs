@@ -117,13 +117,15 @@ fn measurements_stop_on_request() {
     let Some(testbed) = testbed(path(r#"{"rate": "1Mbit/s"}"#)) else {
         return;
     };
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let span = Duration::from_secs(3600);
     testbed
-        .goodput("sender", "receiver", span, &mut || begun.elapsed().as_secs() >= 1)
+        .goodput("sender", "receiver", span, &mut || {
+            started.elapsed().as_secs() >= 1
+        })
         .unwrap();
     assert!(testbed.ping_all(100, &mut || true).unwrap().is_empty());
-    assert!(begun.elapsed() < span / 10);
+    assert!(started.elapsed() < span / 10);
 }
 
 fn spec(path: &str) -> TrialSpec {

@@ -36,7 +36,7 @@ fn each_host_reaches_each_other_by_its_own_path() {
             sockets[from].send_to(&[from as u8], (address, 7)).unwrap();
             let mut buffer = [0; 10];
             let (length, source) = sockets[to].recv_from(&mut buffer).unwrap();
-            let took = start.elapsed();
+            let elapsed = start.elapsed();
             assert_eq!(buffer[..length], [from as u8]);
             assert_eq!(source.ip(), emulation.host_address(HostId(from as u32)));
             let way = topology
@@ -51,7 +51,7 @@ fn each_host_reaches_each_other_by_its_own_path() {
                     },
                 )
                 .sum();
-            assert!(took >= delay, "{from} {to}: {took:?} of {delay:?}");
+            assert!(elapsed >= delay, "{from} {to}: {elapsed:?} of {delay:?}");
         }
     }
 }
@@ -103,7 +103,7 @@ fn a_port_replaces_the_hosts_kernel() {
     assert_eq!(client.recv(&mut buffer).unwrap(), 5);
     assert_eq!(buffer[..5], *b"hello");
 
-    // Without the port the kernel answers again, that there is no listener.
+    // Without the port, the kernel replies again that there is no listener.
     drop(port);
     std::thread::sleep(Duration::from_millis(20));
     client.send(b"hello").unwrap();

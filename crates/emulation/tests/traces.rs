@@ -90,16 +90,16 @@ fn traces_segments_and_windows_of_the_kernel() {
     };
     let length = first.length.unwrap();
     assert!((1..=1448).contains(&length), "{length}");
-    let least = 0.010 + f64::from(length + 52) * 8.0 / 20e6;
-    assert!(at(TraceEventKind::Receive) - at(TraceEventKind::Send) >= least - 1e-9);
+    let minimum = 0.010 + f64::from(length + 52) * 8.0 / 20e6;
+    assert!(at(TraceEventKind::Receive) - at(TraceEventKind::Send) >= minimum - 1e-9);
 
     let series = trace.series.as_ref().unwrap();
     let flow = &series.flows[0];
     // A sample every 5 ms for at least 0.4 s; a busy machine misses some.
     assert!(flow.time.len() > 5, "{}", flow.time.len());
     assert!(flow.time.is_sorted());
-    let most = flow.cwnd_bytes.iter().flatten().max().unwrap();
-    assert!((14_480..2_000_000).contains(most), "{most}");
+    let maximum = flow.cwnd_bytes.iter().flatten().max().unwrap();
+    assert!((14_480..2_000_000).contains(maximum), "{maximum}");
     // Reno has a threshold after its first recovery.
     assert!(flow.ssthresh_bytes.iter().any(Option::is_some));
     assert!(flow.state.contains(&"recovery") || flow.state.contains(&"open"));

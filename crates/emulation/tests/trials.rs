@@ -10,9 +10,9 @@ fn a_kernel_fills_a_path_and_its_queue() {
         r#"{{{PATH}, "protocol": {{"kind": "tcp", "congestion": "reno"}},
             "workload": {{"kind": "bulk", "duration": "4s", "warm_up": "1s"}}, "seed": 1}}"#
     );
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let Some(record) = record(&json) else { return };
-    let took = begun.elapsed().as_secs_f64();
+    let duration = started.elapsed().as_secs_f64();
     let goodput = figure(&record, "goodput_bps");
     // At most 1448 of 1500 bytes at 20 Mbit/s. A busy receiver may read the data of the whole 4 s in the measured 3 s.
     assert!(0.0 < goodput && goodput < 19.4e6 * 4.0 / 3.0, "{goodput}");
@@ -29,11 +29,14 @@ fn a_kernel_fills_a_path_and_its_queue() {
     let longest = figure(&record, "queue_max_packets");
     assert!((2.0..=50.0).contains(&longest), "{longest}");
     // Timers are not exact to 100 ns, and no packet is later than the trial's duration.
-    let (late, most) = (
+    let (late, maximum) = (
         figure(&record, "emulator_late_p99_s"),
         figure(&record, "emulator_late_max_s"),
     );
-    assert!(1e-7 < late && late <= most && most < took, "{late} {most} {took}");
+    assert!(
+        1e-7 < late && late <= maximum && maximum < duration,
+        "{late} {maximum} {duration}"
+    );
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn the_projects_own_protocol_runs_over_the_kernels_datagrams() {
 
 #[test]
 fn refuses_unsupported_keys() {
-    for (protocol, said) in [
+    for (protocol, message) in [
         (
             r#"{"kind": "tcp", "initial_window": 3}"#,
             "protocol.initial_window: not supported by a kernel's TCP",
@@ -91,7 +94,7 @@ fn refuses_unsupported_keys() {
             r#"{{{PATH}, "protocol": {protocol}, "workload": {{"kind": "file", "size": "1kB"}}, "seed": 1}}"#
         );
         let error = refusal(&json);
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message), "{error}");
     }
 }
 

@@ -22,7 +22,8 @@ pub struct FlowDemand {
     pub limit: f64,
 }
 
-/// Returns the distance of allocations from the max-min fair shares: the sum of all differences over the sum of the shares.
+/// Returns the distance of allocations from the max-min fair shares: the sum of all differences over the sum of the
+/// shares.
 /// `None` if no share is finite and above 0.
 #[must_use]
 pub fn max_min_distance(allocations: &[f64], shares: &[f64]) -> Option<f64> {
@@ -65,7 +66,7 @@ mod tests {
 
     #[test]
     fn water_fills_a_parking_lot() {
-        // Bertsekas and Gallager, figure 6.13's idea: a long flow over all hops shares each with a short one.
+        // As in Bertsekas and Gallager, figure 6.13: a long flow shares each hop with a short one.
         let demands = [demand(&[0, 1, 2]), demand(&[0]), demand(&[1]), demand(&[2])];
         assert_eq!(max_min_shares(&[10.0, 4.0, 10.0], &demands), [2.0, 8.0, 2.0, 8.0]);
     }
@@ -91,7 +92,8 @@ mod tests {
     }
 
     proptest! {
-        /// The definition: feasible, and every flow reaches its limit or crosses a full link on which no other flow has more.
+        /// The definition: feasible, and every flow reaches its limit or crosses a full link on which no other flow has
+        /// more.
         #[test]
         fn shares_are_max_min_fair(
             capacities in prop::collection::vec(0.5_f64..100.0, 1..6),

@@ -61,7 +61,8 @@ columns! {
     timeouts: u64 => Whole(|flow| Some(flow.timeouts));
     /// Number of paths that carried its data.
     paths: u32 => Whole(|flow| Some(flow.paths.into()));
-    /// Payload bytes sent on each path between its hosts in the measured time, including retransmissions, by path number.
+    /// Payload bytes sent on each path between its hosts in the measured time, including retransmissions, by path
+    /// number.
     path_bytes: Vec<u64> => Several(|flow| &flow.path_bytes);
     /// Reason of a failure; null otherwise.
     error: Option<String> => Text(|flow| flow.error.as_deref());
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_holds_the_values_of_all_rows_in_their_order() {
+    fn a_column_has_the_values_of_all_rows_in_order() {
         let found = columns_by_name(&[flow(0, "b", &[7]), flow(1, "c", &[258, 1]), flow(2, "b", &[])]);
         let bytes = |bytes: &[u8]| json!(STANDARD.encode(bytes));
         assert_eq!(

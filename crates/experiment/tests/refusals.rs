@@ -1,4 +1,4 @@
-//! Keys that would be accepted and ignored are refused where it takes more than the workload to know.
+//! Keys without effect are refused, including those whose effect depends on other sections.
 
 use experiment::TrialSpec;
 use experiment::plan::Plan;
@@ -10,7 +10,7 @@ fn spec(protocol: Value, workload: Value, traffic: Value) -> Result<TrialSpec, S
 }
 
 #[test]
-fn processes_read_kind_and_size_alone() {
+fn processes_read_only_kind_and_size() {
     let protocol = json!({"kind": "go-back-n"});
     let transfer = |more: Value| {
         let mut workload = json!({"kind": "file", "size": "1MB"});
@@ -54,7 +54,7 @@ fn a_flow_that_has_a_path_does_not_choose_one() {
     );
 }
 
-/// The options of multipath TCP take up to 40 bytes of each packet: an MTU that leaves no room for payload is refused.
+/// Options of multipath TCP use up to 40 bytes of each packet; an MTU without room for payload is refused.
 #[test]
 fn multipath_tcp_needs_room_for_its_options() {
     let bulk = json!({"kind": "bulk", "duration": "1s"});

@@ -1,4 +1,4 @@
-//! The distributions of flow sizes give what their sources say of them.
+//! The distributions of flow sizes match their sources.
 
 use experiment::WorkloadConfig;
 use experiment::sizes::SizeDistribution;
@@ -54,7 +54,7 @@ fn a_bounded_pareto() {
     near(share(&sizes, |size| size <= 800_000), 0.99, 0.001);
     near(mean(&sizes), 79_800.0, 0.1);
     assert_eq!(sizes.iter().min(), Some(&12_215));
-    // Of another shape and other bounds: F(2) = (1 - 1/4) / (1 - 1/100) with shape 2 from 1 kB to 10 kB.
+    // Shape and bounds are configurable: F(2) = (1 - 1/4) / (1 - 1/100) with shape 2 from 1 kB to 10 kB.
     let sizes = draws(json!({"sizes": "bounded-pareto", "size": "1kB", "largest": "10kB", "shape": 2.0}));
     near(share(&sizes, |size| size <= 2000), 0.75 / 0.99, 0.01);
     assert!(sizes.iter().all(|&size| (1000..=10_000).contains(&size)));
@@ -81,7 +81,7 @@ fn an_exponential_and_a_fixed_size() {
 }
 
 #[test]
-fn what_does_not_go_together_is_said() {
+fn contradictory_keys_are_refused() {
     let problems = |keys: serde_json::Value| {
         let mut table = json!({"kind": "arrivals", "arrivals": "1/s", "duration": "1s"});
         table
@@ -105,7 +105,7 @@ fn what_does_not_go_together_is_said() {
 }
 
 #[test]
-fn a_class_holds_its_upper_bound() {
+fn a_class_includes_its_upper_bound() {
     let workload: WorkloadConfig = serde_json::from_value(json!({
         "kind": "arrivals", "arrivals": "1/s", "duration": "1s", "size": "1B",
         "classes": ["100kB", "300kB", "800kB"],

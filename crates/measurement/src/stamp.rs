@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_and_nonsense_are_no_stamps() {
+    fn zero_and_invalid_values_are_no_timestamps() {
         assert_eq!(Stamp::from_parts(0, 0), None);
         assert_eq!(Stamp::from_parts(-1, 5), None);
         assert_eq!(Stamp::from_parts(i64::MAX, 0), None);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn sent_and_received_packets_are_stamped() {
+    fn sent_and_received_packets_are_timestamped() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         for socket in [&receiver, &sender] {
@@ -207,7 +207,7 @@ mod tests {
             };
             assert_eq!(number, round);
             assert!(before <= stamp && stamp <= Stamp::now());
-            // The kernel starts to stamp arrivals a moment after it was enabled.
+            // The kernel starts timestamping shortly after it was enabled.
             assert!(delivery.stamp.is_none_or(|arrived| stamp <= arrived));
         }
     }

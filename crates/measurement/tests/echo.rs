@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use crate::common::serving::{client, knock, request, serve};
+use crate::common::serving::{client, request, serve, wait_for_reply};
 use measurement::datagram::{HEADER, Header, MessageKind};
 use measurement::echo::Limits;
 use measurement::ping::Progress;
@@ -44,7 +44,7 @@ fn transactions_of_all_protocols_complete() {
             }
             let wire = made.wire.unwrap_or_else(|| panic!("{made:?}"));
             assert!(wire.time <= application, "{made:?}");
-            let least = match made.protocol {
+            let minimum = match made.protocol {
                 Protocol::Udp => 2,
                 // Handshake, request and reply, two FINs, merged where possible.
                 Protocol::Tcp => 7,
@@ -52,7 +52,7 @@ fn transactions_of_all_protocols_complete() {
                 Protocol::TcpUser => 5,
                 Protocol::Ttcp => 3,
             };
-            assert!(wire.packets >= least, "{made:?}");
+            assert!(wire.packets >= minimum, "{made:?}");
             assert!(wire.bytes >= 2 * u64::from(made.size), "{made:?}");
         }
         let counts = server.counts();
@@ -75,7 +75,7 @@ fn answers_a_request_with_a_length_before_its_fin() {
     let mut reply = Vec::new();
     stream.read_to_end(&mut reply).unwrap();
     assert_eq!(reply, whole);
-    // One that is longer than announced gets no reply.
+    // A request longer than announced gets no reply.
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let _ = stream.write_all(&request(20, 600));
@@ -135,11 +135,11 @@ fn only_requests_are_answered() {
         number: 7,
     }
     .write(&mut reply);
-    // A reply as another server would send it; text; a header cut short; nothing at all.
+    // The reply of another server, text, a truncated header, and an empty datagram.
     for bytes in [&reply[..], b"hello", &request(1, 8)[..7], b""] {
         socket.send(bytes).unwrap();
     }
-    knock(&socket, 99);
+    wait_for_reply(&socket, 99);
     let counts = server.counts();
     assert_eq!(counts.malformed, 4);
     assert!(counts.sent <= counts.datagrams * HEADER as u64);
@@ -165,7 +165,7 @@ proptest! {
         }
         for (bytes, ends) in streams {
             let mut stream = TcpStream::connect(server.address).unwrap();
-            // A request that is too long is refused while it is being sent.
+            // The server refuses a request that is too long during its transmission.
             let _ = stream.write_all(&bytes);
             if ends {
                 let _ = stream.shutdown(Shutdown::Write);
@@ -175,7 +175,7 @@ proptest! {
                 prop_assert!(!whole || bytes.len() > 2000 || back == bytes);
             }
         }
-        knock(&socket, 77);
+        wait_for_reply(&socket, 77);
         let counts = server.counts();
         prop_assert!(counts.sent <= counts.received, "{counts:?}");
     }
@@ -189,17 +189,17 @@ fn limits_the_replies_to_one_source() {
     };
     let server = serve("127.0.0.1:0", limits);
     let socket = client(server.address);
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     for number in 0..3000 {
         socket.send(&request(number, 32)).unwrap();
     }
-    knock(&socket, 5000);
-    let took = begun.elapsed().as_secs_f64();
+    wait_for_reply(&socket, 5000);
+    let elapsed = started.elapsed().as_secs_f64();
     let counts = server.counts();
     // A burst of a tenth of a second, then the rate.
     assert!(
-        counts.datagrams as f64 <= 10.0 + 100.0 * took + 2.0,
-        "{counts:?} in {took} s"
+        counts.datagrams as f64 <= 10.0 + 100.0 * elapsed + 2.0,
+        "{counts:?} in {elapsed} s"
     );
     assert!(counts.limited > 0);
 }
@@ -213,18 +213,18 @@ fn limits_connections_and_their_bytes() {
         ..Limits::default()
     };
     let server = serve("127.0.0.1:0", limits);
-    // Many idle connections, and some that never end.
+    // Many connections are idle, and some never end.
     let silent: Vec<_> = (0..40)
         .filter_map(|_| TcpStream::connect(server.address).ok())
         .collect();
     for _ in 0..3 {
         let mut endless = TcpStream::connect(server.address).unwrap();
         endless.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
-        // It ends with a reset, or was beyond the limit.
+        // The connection was reset, or exceeded the limit.
         while endless.write_all(&[1; 4096]).is_ok() {}
     }
     let socket = client(server.address);
-    knock(&socket, 1);
+    wait_for_reply(&socket, 1);
     // Idle connections are closed soon.
     let mut buffer = [0; 10];
     for mut stream in silent {

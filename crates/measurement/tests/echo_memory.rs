@@ -5,7 +5,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use crate::common::serving::{client, knock, serve};
+use crate::common::serving::{client, serve, wait_for_reply};
 use measurement::datagram::{HEADER, Header, MessageKind};
 use measurement::echo::Limits;
 
@@ -40,7 +40,7 @@ fn flood() {
                 let mut number = seed;
                 let mut bytes = vec![0; 1400];
                 while std::time::Instant::now() < end {
-                    // Sources of a whole network, each of which sends a few datagrams.
+                    // Each address of a network sends a few datagrams.
                     let source = [127, 7, (number >> 8) as u8, number as u8];
                     let Ok(socket) = UdpSocket::bind((std::net::Ipv4Addr::from(source), 0)) else {
                         continue;
@@ -63,7 +63,7 @@ fn flood() {
         }
     });
     let socket = client(server.address);
-    knock(&socket, 4);
+    wait_for_reply(&socket, 4);
     let grown = memory().saturating_sub(before);
     let counts = server.counts();
     assert!(grown < limits.memory() + (8 << 20), "{grown}");

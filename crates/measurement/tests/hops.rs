@@ -36,7 +36,7 @@ fn specs() -> Vec<ProbeSpec> {
 }
 
 #[test]
-fn each_probe_reaches_the_host_and_is_stamped() {
+fn each_probe_reaches_the_host_and_is_timestamped() {
     let header = |is_v4| if is_v4 { 20 } else { 40 };
     for to in ["127.0.0.1", "::1"] {
         for (protocol, window) in [
@@ -47,9 +47,9 @@ fn each_probe_reaches_the_host_and_is_stamped() {
         ] {
             let options = options(to, protocol, window);
             let Some(mut prober) = open(options) else { continue };
-            // The kernel starts to stamp arrivals a moment after it was enabled.
+            // The kernel starts timestamping shortly after it was enabled.
             prober.run(&specs(), &mut |_| true).unwrap();
-            // Linux limits the rate of all ICMP errors together (icmp_msgs_per_sec), and tests run side by side.
+            // Linux limits the total rate of ICMP errors (icmp_msgs_per_sec), and tests run concurrently.
             let mut results = (0..8)
                 .map(|_| prober.run(&specs(), &mut |_| true).unwrap())
                 .find(|results| results.iter().all(|one| one.answer.is_some()))
@@ -69,11 +69,11 @@ fn each_probe_reaches_the_host_and_is_stamped() {
                     Protocol::Icmp => spec.size.into(),
                     Protocol::Udp => u32::from(spec.size) + header(to == "127.0.0.1") + 8,
                 };
-                let most = if to == "127.0.0.1" { 576 } else { 1280 };
+                let maximum = if to == "127.0.0.1" { 576 } else { 1280 };
                 let expected = if protocol == Protocol::Icmp {
                     quote
                 } else {
-                    quote.min(most)
+                    quote.min(maximum)
                 };
                 assert_eq!(answer.size, expected, "{one:?}");
             }

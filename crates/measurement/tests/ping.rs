@@ -49,7 +49,7 @@ fn closed(address: &str) -> UdpSocket {
 }
 
 #[test]
-fn kernel_stamps_lie_within_the_applications_times() {
+fn kernel_timestamps_are_within_application_times() {
     for address in ["127.0.0.1:0", "[::1]:0"] {
         let sizes = [0, 5, 8, 12, 56, 1400, 9000];
         let Some(report) = run(&options(address.parse().unwrap(), Protocol::Icmp, &sizes, 5)) else {
@@ -73,7 +73,7 @@ fn kernel_stamps_lie_within_the_applications_times() {
             stamped += 1;
             let (out, back) = (sample.outbound.unwrap(), sample.inbound.unwrap());
             assert!(kernel <= application, "{sample:?}");
-            // The parts are read from two clocks, one after the other.
+            // The two clocks are read one after the other.
             let parts = out + kernel + back;
             assert!(parts + Duration::from_micros(1) >= application, "{sample:?}");
         }
@@ -104,7 +104,7 @@ fn times_connections_to_open_and_closed_ports() {
             .iter()
             .all(|sample| sample.answer == Some(Answer::Reply))
     );
-    // Bound but not listening: the port is closed, and no other program can open it.
+    // The socket is bound but not listening: the port is closed, and no other program can open it.
     let closed = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     closed
         .bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into())
@@ -123,17 +123,17 @@ fn times_connections_to_open_and_closed_ports() {
 #[test]
 fn a_stopped_measurement_returns_its_samples() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let mut asked = options(silent.local_addr().unwrap(), Protocol::Udp, &[8], 3);
-    asked.schedule.timeout = Duration::from_millis(20);
-    let report = run(&asked).unwrap();
+    let mut requested = options(silent.local_addr().unwrap(), Protocol::Udp, &[8], 3);
+    requested.schedule.timeout = Duration::from_millis(20);
+    let report = run(&requested).unwrap();
     assert!(report.samples.iter().all(|sample| sample.state == State::Lost));
     assert_eq!(report.samples.len(), 3);
 
-    asked.schedule.count = 1_000_000;
-    asked.schedule.timeout = Duration::from_secs(1000);
+    requested.schedule.count = 1_000_000;
+    requested.schedule.timeout = Duration::from_secs(1000);
     let progress = Progress::default();
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| ping(&asked, &progress).unwrap());
+        let running = scope.spawn(|| ping(&requested, &progress).unwrap());
         while progress.sent.load(Ordering::Relaxed) < 2 {
             std::thread::yield_now();
         }
@@ -149,30 +149,30 @@ fn a_flood_respects_its_window() {
     server
         .set_read_timeout(Some(std::time::Duration::from_secs(30)))
         .unwrap();
-    let mut asked = options(server.local_addr().unwrap(), Protocol::Udp, &[100], 2000);
-    asked.schedule.pace = Pace::Flood {
+    let mut requested = options(server.local_addr().unwrap(), Protocol::Udp, &[100], 2000);
+    requested.schedule.pace = Pace::Flood {
         least: Duration::from_micros(10),
         most: Duration::from_secs(30),
     };
-    asked.schedule.window = 4;
+    requested.schedule.window = 4;
     let progress = Progress::default();
     std::thread::scope(|scope| {
-        let running = scope.spawn(|| ping(&asked, &progress).unwrap());
+        let running = scope.spawn(|| ping(&requested, &progress).unwrap());
         let mut buffer = [0; 200];
-        let mut most = 0;
+        let mut maximum = 0;
         for replied in 0..2000 {
             let Ok((length, from)) = server.recv_from(&mut buffer) else {
                 progress.end();
                 break;
             };
-            // What makes a request a reply: the kind, and with it the complement of the sum.
+            // A reply differs from its request in the type and the checksum.
             buffer[2] += 1;
             buffer[3] = buffer[3].wrapping_sub(1);
-            most = most.max(progress.sent.load(Ordering::Relaxed) - replied);
+            maximum = maximum.max(progress.sent.load(Ordering::Relaxed) - replied);
             server.send_to(&buffer[..length], from).unwrap();
         }
         let report = running.join().unwrap();
-        assert!(most <= 4, "{most}");
+        assert!(maximum <= 4, "{maximum}");
         assert_eq!(report.samples.len(), 2000);
         assert!(
             report
@@ -186,10 +186,10 @@ fn a_flood_respects_its_window() {
 #[test]
 fn the_mtu_limits_the_size_without_fragmentation() {
     let closed = closed("127.0.0.1:0");
-    let mut asked = options(closed.local_addr().unwrap(), Protocol::Udp, &[65_507, 100], 1);
-    asked.whole = true;
+    let mut requested = options(closed.local_addr().unwrap(), Protocol::Udp, &[65_507, 100], 1);
+    requested.whole = true;
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap();
-    let report = run(&asked).unwrap();
+    let report = run(&requested).unwrap();
     let largest = mtu.trim().parse::<u32>().unwrap() - 28;
     for sample in &report.samples {
         assert_eq!(

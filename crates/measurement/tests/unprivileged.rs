@@ -16,10 +16,10 @@ use testing::Requirement;
 /// A user without privileges.
 const NOBODY: u32 = 65_534;
 
-/// Run again as another user, by the test below.
+/// Measures as a user without privileges; the test below starts it.
 #[test]
 #[ignore = "run by another test as a user without privileges"]
-fn measured_without_rights() {
+fn measure_without_privileges() {
     if !testing::is_rerun() {
         return;
     }
@@ -92,7 +92,7 @@ fn a_user_without_privileges_gets_remedies_for_the_rest() {
     if !rustix::process::geteuid().is_root() {
         return testing::skip(Requirement::Users, "only root becomes another user");
     }
-    let mut again = testing::rerun("unprivileged::measured_without_rights");
+    let mut again = testing::rerun("unprivileged::measure_without_privileges");
     let done = again.uid(NOBODY).gid(NOBODY).output();
     let done = match done {
         Ok(done) => done,

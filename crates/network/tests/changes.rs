@@ -1,4 +1,4 @@
-//! Links that are changed while packets are on them.
+//! Changes of links that carry packets.
 
 use crate::common::path;
 use foundation::{Duration, Instant, Streams};
@@ -15,7 +15,7 @@ fn at(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// A network of one link that is used and changed, and what has arrived: when, in microseconds, and which.
+/// A network of one link, and its arrivals: time in microseconds, and packet number.
 struct Run {
     network: Network<Vec<u8>>,
     arrived: Vec<(u64, u8)>,
@@ -70,7 +70,7 @@ fn a_new_rate_and_delay_apply_to_later_packets() {
         .unwrap();
     assert_eq!(run.network.link_spec(LINK).delay, Duration::from_millis(20));
     run.send(500, 1250, 3);
-    // The first three as before; the fourth begins at 3 ms and takes 10 ms to send.
+    // The first three are unaffected; transmission of the fourth starts at 3 ms and takes 10 ms.
     assert_eq!(run.arrivals(), [(6000, 0), (7000, 1), (8000, 2), (33_000, 3)]);
 }
 
@@ -117,13 +117,13 @@ fn an_empty_queue_can_change_its_kind() {
     assert_eq!(run.change(8000, r#"{"rate": "1Mbit/s"}"#), Err(QueueInUse));
     run.change(8000, r#"{"rate": "8Mbit/s", "queue": "codel"}"#)
         .unwrap();
-    // One was being sent at the old rate.
+    // One packet was in transmission at the old rate.
     assert_eq!(run.arrivals(), [(8000, 0), (16_000, 1), (17_000, 2), (18_000, 3)]);
 }
 
 #[test]
 fn unchanged_losses_continue_their_random_stream() {
-    let fates = |change: Option<&str>| {
+    let losses_with = |change: Option<&str>| {
         let mut run = Run::start(r#"{"loss": "30%"}"#);
         for number in 0..100 {
             if number == 50
@@ -138,16 +138,16 @@ fn unchanged_losses_continue_their_random_stream() {
             .map(|(_, number)| number)
             .collect::<Vec<u8>>()
     };
-    let plain = fates(None);
-    assert_eq!(fates(Some(r#"{"loss": "30%", "delay": "2ms"}"#)), plain);
+    let plain = losses_with(None);
+    assert_eq!(losses_with(Some(r#"{"loss": "30%", "delay": "2ms"}"#)), plain);
     assert_eq!(
-        fates(Some(r#"{"loss": "30%", "duplicate": "0%", "mtu": "1500B"}"#)),
+        losses_with(Some(r#"{"loss": "30%", "duplicate": "0%", "mtu": "1500B"}"#)),
         plain
     );
-    let other = fates(Some(r#"{"loss": "60%"}"#));
+    let other = losses_with(Some(r#"{"loss": "60%"}"#));
     assert_ne!(other, plain);
-    assert_eq!(other, fates(Some(r#"{"loss": "60%"}"#)), "the same each time");
-    let none = fates(Some("{}"));
+    assert_eq!(other, losses_with(Some(r#"{"loss": "60%"}"#)), "reproducible");
+    let none = losses_with(Some("{}"));
     assert_eq!(none.iter().filter(|&&number| number >= 50).count(), 50);
 }
 
@@ -160,7 +160,7 @@ fn a_recorded_rate_starts_after_accepted_packets() {
         network::Capacity::Trace(std::sync::Arc::new(network::DeliveryTrace::parse("5\n").unwrap()));
     run.network.change_link(at(0), LINK, &spec).unwrap();
     run.send(0, 1500, 1);
-    // 1500 bytes at 1 Mbit/s are sent at 12 ms; the next chance after that comes at 15 ms.
+    // 1500 bytes at 1 Mbit/s take until 12 ms; the next opportunity is at 15 ms.
     assert_eq!(run.arrivals(), [(12_000, 0), (15_000, 1)]);
 }
 
@@ -175,7 +175,7 @@ fn keys() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn whatever_changes_packets_arrive_once_in_order_or_are_counted(
+    fn packets_arrive_once_in_order_or_are_counted_despite_changes(
         first in keys(),
         changes in proptest::collection::vec((0_u64..20_000, keys()), 0..6),
         sent in proptest::collection::vec((0_u64..20_000, 40_u32..1500), 1..100),

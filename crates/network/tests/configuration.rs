@@ -1,4 +1,4 @@
-//! `[path]`: what is read, what is refused and in which words, and what comes of presets and `reverse`.
+//! `[path]`: valid keys, messages about invalid ones, presets and `reverse`.
 
 use crate::common;
 use network::loss::{Every, Packets};
@@ -168,7 +168,7 @@ fn errors_list_the_allowed_forms() {
     }
 }
 
-/// Also inside tables with a kind, which may be strings or lists.
+/// Includes tables with a kind, which can also be strings or lists.
 #[test]
 fn errors_name_the_key_of_a_wrong_value() {
     fn key<T: serde::de::DeserializeOwned + std::fmt::Debug>(json: &str) -> String {
@@ -305,7 +305,7 @@ fn out_of_range_values_are_problems_of_their_key() {
             "reverse.jitter",
             "\"8ms\"",
         ),
-        // Against the preset's delay of 2 ms.
+        // Compared with the preset's delay of 2 ms.
         (r#"{"preset": "wifi", "jitter": "3ms"}"#, "jitter", "\"2ms\""),
     ] {
         let found = problems(json);
@@ -353,13 +353,13 @@ fn own_keys_override_the_preset() {
     assert_eq!(rate(&lte.forward.capacity), "13Mbit/s");
     assert_eq!(rate(&lte.reverse.capacity), "6Mbit/s");
     assert_eq!(lte.reverse.delay.to_string(), "35ms");
-    // A key of the path holds in both directions, also over a preset that is asymmetric.
+    // A key of the path overrides an asymmetric preset in both directions.
     let path = common::path(r#"{"preset": "lte", "rate": "20Mbit/s", "reverse": {"delay": "50ms"}}"#);
     assert_eq!(rate(&path.forward.capacity), "20Mbit/s");
     assert_eq!(rate(&path.reverse.capacity), "20Mbit/s");
     assert_eq!(path.reverse.delay.to_string(), "50ms");
     assert_eq!(path.forward.delay.to_string(), "35ms");
-    // A trace takes the place of a rate, and a rate that of a trace.
+    // A trace replaces a rate, and a rate replaces a trace.
     let config = read(r#"{"preset": "lte", "trace": "a", "reverse": {"rate": "1Mbit/s"}}"#);
     let path = config.resolve(&mut |_| Ok("5".into())).unwrap();
     assert!(matches!(path.forward.capacity, Capacity::Trace(_)));
@@ -399,7 +399,7 @@ fn a_queue_without_a_limit_inherits_the_preset_limit() {
         limits(r#"{"queue": "50pkt", "reverse": {"queue": "codel"}}"#),
         own("50pkt", "50pkt")
     );
-    // Without any other limit that of the discipline holds.
+    // The discipline's default limit applies if no other limit is set.
     assert_eq!(limits(r#"{"queue": "fq-codel"}"#), own("10240pkt", "10240pkt"));
     let written = serde_json::to_string(&read(r#"{"queue": "drop-tail"}"#)).unwrap();
     assert_eq!(written, r#"{"queue":"drop-tail"}"#);
@@ -414,7 +414,7 @@ fn a_near_subscriber_uploads_forward() {
         assert_eq!(far, common::path(&format!(r#"{{"preset": {name:?}}}"#)));
         assert_eq!((&near.forward, &near.reverse), (&far.reverse, &far.forward));
     }
-    // Own keys keep their directions.
+    // Keys outside the preset keep their directions.
     let path =
         common::path(r#"{"preset": "dsl", "subscriber": "near", "delay": "1ms", "reverse": {"loss": "1%"}}"#);
     assert!(matches!(path.forward.capacity, Capacity::Rate(rate) if rate.to_string() == "1Mbit/s"));
@@ -450,7 +450,7 @@ fn an_empty_path_is_an_ideal_link() {
     );
 }
 
-/// The schema and serde know the same keys, each with its help and none optional by way of null.
+/// The schema and serde have the same keys, each with a description and without null.
 #[test]
 fn the_schema_names_every_key() {
     let schema = serde_json::to_value(schemars::schema_for!(PathConfig)).unwrap();
@@ -463,7 +463,7 @@ fn the_schema_names_every_key() {
         keys.sort();
         keys
     };
-    // Serde lists what it knows in its message about what it does not.
+    // Serde's message about an unknown key lists the known ones.
     let known = |message: String| {
         let mut keys: Vec<String> = message.split('`').skip(3).step_by(2).map(str::to_owned).collect();
         keys.sort();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 const PAIRS: usize = 3;
 
-/// A dumbbell of three pairs with two links in the middle, and the first of them.
+/// Returns a dumbbell of three pairs with two links in the middle, and the first of these links.
 fn dumbbell(specs: &[LinkSpec], seed: u64) -> (NetworkBuilder, LinkId) {
     let mut builder = NetworkBuilder::new(Streams::new(seed, 0));
     let first = builder.link("first", &specs[0]);
@@ -48,7 +48,7 @@ fn spec() -> impl Strategy<Value = LinkSpec> {
     })
 }
 
-/// The counters of a link at each of these times.
+/// Returns the counters of a link at a time.
 fn counters_at(network: &mut Network<Mark>, link: LinkId, at: u64) -> network::LinkCounters {
     network.handle_timeout(Instant::from_nanos(at));
     network.counters(link)
@@ -76,7 +76,7 @@ proptest! {
         prop_assert_eq!(drive(&mut plain, packets()), drive(&mut cut, packets()));
         prop_assert_eq!(plain.counters(first), cut.counters(first));
 
-        // The counters while packets are inside.
+        // Counters while packets are in the network.
         let (plain, _) = dumbbell(&specs, seed);
         let (cut, _) = dumbbell(&specs, seed);
         let mut plain: Network<Mark> = plain.build();
@@ -115,6 +115,6 @@ fn packets_cross_two_links_with_one_event() {
         }
         events
     };
-    // `first` is entered on time; `second` and the last link are entered together with it.
+    // The packet enters `first` on time, and `second` and the last link in the same step.
     assert_eq!((events(false), events(true)), (4, 2));
 }

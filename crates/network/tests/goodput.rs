@@ -1,4 +1,4 @@
-//! Goodput of a constant-rate source over queue and loss, as a table to be looked at when it changes.
+//! Reviewed table of the goodput of a constant-rate source over queue and loss.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use crate::common::{drive, path, train};
 use foundation::Streams;
 use network::Network;
 
-/// Mbit/s that arrive within 10 s from a source at 12 Mbit/s with bursts of 20 packets, into a link of 10 Mbit/s.
+/// Goodput in Mbit/s within 10 s of a source at 12 Mbit/s with bursts of 20 packets over a link of 10 Mbit/s.
 #[test]
 fn goodput_over_queue_and_loss() {
     let mut table = String::from("queue    ");
@@ -20,7 +20,7 @@ fn goodput_over_queue_and_loss() {
             let json =
                 format!(r#"{{"rate": "10Mbit/s", "delay": "10ms", "queue": "{queue}", "loss": "{loss}"}}"#);
             let mut network = Network::two_hosts(&path(&json), Streams::new(1, 0));
-            // 1500 bytes a millisecond are 12 Mbit/s.
+            // 1500 bytes per millisecond are 12 Mbit/s.
             let burst = 20;
             let bursts = train(10_000, 1_000_000, 1500)
                 .map(|(at, packet)| (at / (burst * 1_000_000) * burst * 1_000_000, packet));

@@ -1,7 +1,7 @@
-//! Loss, jitter, reordering, duplication and corruption against what their definitions and papers say.
+//! Loss, jitter, reordering, duplication and corruption, compared with their definitions and papers.
 //!
-//! Statistical tests draw from fixed seeds, so they pass or fail for ever; each interval is 3.3 standard
-//! deviations to either side, which one right implementation in a thousand would miss.
+//! Statistical tests have fixed seeds and are deterministic. Intervals are ± 3.3 standard deviations, which one
+//! correct implementation in a thousand exceeds.
 
 use crate::common::{self, lost, numbers, run_train};
 use network::{LinkId, LossConfig};
@@ -9,7 +9,7 @@ use network::{LinkId, LossConfig};
 const Z: f64 = 3.3;
 const MS: u64 = 1_000_000;
 
-/// Whether `hits` out of `trials` independent ones is what this probability gives (binomial, normal approximation).
+/// Asserts that `hits` of `trials` independent trials match a probability (binomial, normal approximation).
 #[track_caller]
 fn assert_binomial(hits: u64, trials: u64, probability: f64) {
     let (mean, n) = (probability * trials as f64, trials as f64);
@@ -34,7 +34,7 @@ fn bernoulli_loses_the_configured_share() {
 
 #[test]
 fn bernoulli_losses_are_independent() {
-    // After a loss the next packet is lost as often as any other.
+    // The loss probability after a loss is that of any packet.
     let lost = lost(r#"{"loss": "20%"}"#, 9, 200_000, 1, 100);
     let pairs = lost.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
     assert_binomial(pairs as u64, lost.len() as u64, 0.2);
@@ -63,9 +63,9 @@ fn directions_and_trials_lose_different_packets() {
     assert_ne!(one, other);
 }
 
-/// Mean loss and mean burst against the stationary chain: with p = enter_bad and r = leave_bad the bad state takes
-/// p / (p + r) of packets (Gilbert 1960, eq. for P(B)) and a stay lasts 1 / r; consecutive packets correlate
-/// with 1 - p - r, which widens the binomial interval by (2 - p - r) / (p + r).
+/// Mean loss and mean burst of the stationary chain: with p = enter_bad and r = leave_bad, the bad state has
+/// probability p / (p + r) (Gilbert 1960, equation for P(B)) and mean duration 1 / r. Consecutive packets have
+/// correlation 1 - p - r, which widens the binomial interval by (2 - p - r) / (p + r).
 #[test]
 fn gilbert_elliott_has_the_expected_mean_and_burst_length() {
     for (seed, p, r) in [(1, 0.01, 0.25), (2, 0.005, 0.5), (3, 0.05, 0.1)] {
@@ -95,7 +95,7 @@ fn gilbert_elliott_has_the_expected_mean_and_burst_length() {
     }
 }
 
-/// Elliott's generalization: both states lose, with different probabilities.
+/// Elliott's generalization: both states lose packets, with different probabilities.
 #[test]
 fn elliott_loses_in_both_states() {
     let json = r#"{"model": "gilbert-elliott", "enter_bad": "2%", "leave_bad": "20%", "loss_good": "1%", "loss_bad": "40%"}"#;
@@ -105,7 +105,7 @@ fn elliott_loses_in_both_states() {
     // 1/11 bad: 0.4 / 11 + 0.01 * 10 / 11.
     let mean = 0.5 / 11.0;
     assert!((config.mean() - mean).abs() < 1e-12);
-    // Autocovariance of the loss at lag k is that of the state, (0.39)² share (1 - share) 0.78^k.
+    // The autocovariance of losses at lag k is that of the state: (0.39)² share (1 - share) 0.78^k.
     let share = 1.0 / 11.0;
     let state = 0.39 * 0.39 * share * (1.0 - share);
     let variance = mean * (1.0 - mean) + 2.0 * state * 0.78 / 0.22;
@@ -119,7 +119,8 @@ fn elliott_loses_in_both_states() {
 
 #[test]
 fn gilbert_elliott_starts_in_the_stationary_distribution() {
-    // Of many first packets, p / (p + r) meet the bad state; a chain that always started well would lose none.
+    // The first packet meets the bad state with probability p / (p + r); a chain that starts in the good state would
+    // lose none.
     let json = r#"{"loss": {"model": "gilbert-elliott", "enter_bad": "10%", "leave_bad": "30%"}}"#;
     let losers = (0..4000)
         .filter(|&seed| !lost(json, seed, 1, 1, 100).is_empty())
@@ -138,7 +139,7 @@ fn every_nth_and_listed_packets_are_lost() {
     assert!(lost(r#"{"loss": {"packets": []}}"#, 1, 10, 1, 100).is_empty());
 }
 
-/// How long each packet took, of a train with gaps wide enough that none waits for another.
+/// Returns the delay of each packet of a train with gaps wide enough to avoid queueing.
 fn delays(jitter: &str) -> Vec<f64> {
     let json = format!(r#"{{"delay": "20ms", "jitter": {jitter}}}"#);
     let (arrivals, _) = run_train(&json, 3, 50_000, 100 * MS, 100);
@@ -161,11 +162,11 @@ fn uniform_jitter_fills_its_range() {
     let delays = delays(r#""6ms""#);
     assert!(delays.iter().all(|delay| (14.0..=26.0).contains(delay)));
     let (mean, deviation) = mean_and_deviation(&delays);
-    // Half-width 6: deviation 6 / sqrt(3), whose own error is below 1 % at this many.
+    // A half-width of 6 has deviation 6 / sqrt(3); its error is below 1 % for this number of samples.
     let expected = 6.0 / 3.0_f64.sqrt();
     assert!((mean - 20.0).abs() < Z * expected / 50_000.0_f64.sqrt(), "{mean}");
     assert!((deviation - expected).abs() < 0.01 * expected, "{deviation}");
-    // An eighth of all in each eighth of the range.
+    // Each eighth of the range has an eighth of the samples.
     for eighth in 0..8 {
         let from = 14.0 + 1.5 * f64::from(eighth);
         let inside = delays
@@ -180,8 +181,12 @@ fn uniform_jitter_fills_its_range() {
 fn uniform_jitter_includes_both_ends() {
     let (arrivals, _) = run_train(r#"{"delay": "10ns", "jitter": "1ns"}"#, 3, 30_000, 100, 100);
     for delay in [9, 10, 11] {
-        let took = |arrival: &&common::Arrival<common::Mark>| arrival.at % 100 == delay;
-        assert_binomial(arrivals.iter().filter(took).count() as u64, 30_000, 1.0 / 3.0);
+        let has_delay = |arrival: &&common::Arrival<common::Mark>| arrival.at % 100 == delay;
+        assert_binomial(
+            arrivals.iter().filter(has_delay).count() as u64,
+            30_000,
+            1.0 / 3.0,
+        );
     }
 }
 
@@ -222,7 +227,7 @@ fn jitter_reorders_only_without_keep_order() {
     let free = r#"{"delay": "10ms", "jitter": {"spread": "9ms", "keep_order": false}}"#;
     let (arrivals, network) = run_train(free, 1, 1000, MS, 100);
     let order = numbers(&arrivals);
-    // RFC 4737: a packet is reordered if one that was sent later has arrived before it.
+    // RFC 4737: a packet is reordered if a later one arrives before it.
     let mut highest = 0;
     let mut reordered = 0;
     for &number in &order {
@@ -231,12 +236,12 @@ fn jitter_reorders_only_without_keep_order() {
     }
     assert!(reordered > 300, "{reordered}");
     assert_eq!(network.counters(LinkId(0)).reordered.packets, reordered);
-    // With its order free, every packet takes just its own delay.
-    let own = |arrival: &common::Arrival<common::Mark>| arrival.at - (arrival.packet.body.number - 1) * MS;
+    // Without order, each packet has exactly its random delay.
+    let delay = |arrival: &common::Arrival<common::Mark>| arrival.at - (arrival.packet.body.number - 1) * MS;
     assert!(
         arrivals
             .iter()
-            .all(|arrival| (MS..=19 * MS).contains(&own(arrival)))
+            .all(|arrival| (MS..=19 * MS).contains(&delay(arrival)))
     );
 }
 
@@ -244,18 +249,18 @@ fn jitter_reorders_only_without_keep_order() {
 fn delayed_packets_are_overtaken() {
     let json = r#"{"delay": "10ms", "reorder": {"probability": "10%", "delay": "2.5ms"}}"#;
     let (arrivals, network) = run_train(json, 1, 10_000, MS, 100);
-    let took = |arrival: &common::Arrival<common::Mark>| arrival.at - (arrival.packet.body.number - 1) * MS;
+    let delay = |arrival: &common::Arrival<common::Mark>| arrival.at - (arrival.packet.body.number - 1) * MS;
     let held = arrivals
         .iter()
-        .filter(|arrival| took(arrival) == 12_500_000)
+        .filter(|arrival| delay(arrival) == 12_500_000)
         .count();
     let straight = arrivals
         .iter()
-        .filter(|arrival| took(arrival) == 10_000_000)
+        .filter(|arrival| delay(arrival) == 10_000_000)
         .count();
     assert_eq!(held + straight, 10_000);
     assert_binomial(held as u64, 10_000, 0.1);
-    // Overtaken by at least one of the next two, unless both are held back as well.
+    // At least one of the next two packets overtakes it, unless both are delayed, too.
     let reordered = network.counters(LinkId(0)).reordered.packets;
     assert!(
         reordered as f64 > 0.97 * held as f64 && reordered <= held as u64,
@@ -274,7 +279,7 @@ fn duplicates_arrive_after_their_originals() {
         .windows(2)
         .filter(|pair| pair[0].packet.body == pair[1].packet.body)
     {
-        // The copy takes its own millisecond on the link, and keeps the name.
+        // The copy occupies the link for another millisecond and keeps its number.
         assert_eq!(pair[1].at - pair[0].at, MS);
         assert_eq!(pair[1].packet.id, pair[0].packet.id);
     }

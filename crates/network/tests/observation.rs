@@ -1,4 +1,4 @@
-//! What can be seen of queues: their length, their mean over time, how busy a link is, and how long packets wait.
+//! Observation of queues: length, mean over time, utilisation and delay.
 
 use crate::common::{Arrival, Mark, drive, mark, path};
 use foundation::{Duration, Instant, Streams};
@@ -18,7 +18,7 @@ fn network(queue: &str) -> Network<Mark> {
     builder.build()
 }
 
-/// Drop-tail knows departures in advance, the other keeps packets; neither drops here.
+/// Drop-tail computes departures in advance, drop-head stores packets; neither drops here.
 const QUEUES: [&str; 2] = [r#""1000pkt""#, r#"{"kind": "drop-head", "limit": "1000pkt"}"#];
 
 fn at(nanos: u64) -> Instant {
@@ -79,7 +79,7 @@ fn an_infinitely_fast_link_has_no_queue() {
     assert_eq!(network.waits(LINK).unwrap().len(), 9);
 }
 
-/// A queue that drops what already waits: what was dropped has stood in it until then.
+/// Packets dropped from the head count until they are dropped.
 #[test]
 fn dropped_packets_count_in_the_occupancy() {
     let mut network = network(r#"{"kind": "drop-head", "limit": "2pkt"}"#);
@@ -87,7 +87,7 @@ fn dropped_packets_count_in_the_occupancy() {
     network.send(at(0), Packet::new(FORWARD, 1250, mark(1)));
     network.send(at(MILLI / 2), Packet::new(FORWARD, 1250, mark(2)));
     network.handle_timeout(at(9 * MILLI));
-    // One for 1 ms, one for half a millisecond, one for 1.5 ms.
+    // The packets wait 1 ms, 0.5 ms and 1.5 ms.
     assert_eq!(
         network.occupancy(LINK, at(9 * MILLI)).packet_nanos,
         u128::from(3 * MILLI)
@@ -107,7 +107,7 @@ fn schedule(gaps: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
 }
 
 proptest! {
-    /// The sum over time is that over packets of the time that each has spent (Little's law), at any moment.
+    /// At any time, the integral of the queue length equals the sum of the packets' times in the queue (Little's law).
     #[test]
     fn occupancy_is_the_sum_over_packets(
         gaps in proptest::collection::vec((0..2 * MILLI, 1_u32..1500), 1..40), moment in 0..60 * MILLI
@@ -117,7 +117,7 @@ proptest! {
             let mut network = network(queue);
             let left: Vec<Arrival<Mark>> = drive(&mut network, sent.clone());
             let end = left.last().unwrap().at - 7 * MILLI;
-            let mut whole = Occupancy::default();
+            let mut total = Occupancy::default();
             let mut until = Occupancy::default();
             let mut length = Count::default();
             let mut free = 0;
@@ -130,14 +130,14 @@ proptest! {
                     sum.packet_nanos += u128::from(stood);
                     sum.busy += Duration::from_nanos(departure.min(moment).saturating_sub(begin));
                 };
-                add(&mut whole, end);
+                add(&mut total, end);
                 add(&mut until, moment);
                 if *joined <= moment && departure > moment {
                     length.packets += 1;
                     length.bytes += u64::from(packet.size);
                 }
             }
-            prop_assert_eq!(network.occupancy(LINK, at(end)), whole);
+            prop_assert_eq!(network.occupancy(LINK, at(end)), total);
 
             let mut network = self::network(queue);
             for (now, packet) in sent.iter().filter(|(now, _)| *now <= moment) {

@@ -1,4 +1,4 @@
-//! What holds on every path for every sequence of packets.
+//! Properties of all paths for all sequences of packets.
 
 use crate::common::{self, EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
@@ -59,7 +59,7 @@ fn limit() -> impl Strategy<Value = QueueLimit> {
     ]
 }
 
-/// Every registered discipline, with any limit and ECN or not, where it has that key.
+/// Generates every registered discipline, with any limit, and with and without ECN if it has that key.
 fn registered() -> impl Strategy<Value = QueueConfig> {
     let parts = (
         proptest::sample::select(QueueConfig::KINDS),
@@ -70,14 +70,14 @@ fn registered() -> impl Strategy<Value = QueueConfig> {
         let table = serde_json::json!({"kind": kind, "limit": limit});
         let mut with_ecn = table.clone();
         with_ecn["ecn"] = ecn.into();
-        // A key that a discipline does not have is refused.
+        // Disciplines refuse unknown keys.
         serde_json::from_value(with_ecn)
             .or_else(|_| serde_json::from_value(table))
             .unwrap()
     })
 }
 
-/// Disciplines with settings that are drawn here, so that short runs see them at work.
+/// Generates disciplines with settings that take effect in short runs.
 fn tuned() -> impl Strategy<Value = QueueConfig> {
     let red = (limit(), 1_u64..10, 1_u64..10, 0.01..=1.0, any::<[bool; 3]>()).prop_map(
         |(limit, min, span, weight, [gentle, adaptive, ecn])| {
@@ -93,7 +93,7 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
             })
         },
     );
-    // Short times: the packets of a case do not last long.
+    // Short times, because the cases are short.
     let codel = (limit(), 1_u64..2000, 1_u64..10, any::<bool>()).prop_map(|(limit, target, times, ecn)| {
         let target = Duration::from_micros(target);
         QueueConfig::CoDel(CoDel {
@@ -150,15 +150,15 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
     prop_oneof![1 => registered(), 2 => tuned()]
 }
 
-/// Disciplines that keep the order of packets within each flow alone.
+/// Disciplines that preserve the order within each flow only.
 const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
 
-/// Whether a queue was asked to mark packets.
+/// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {
     serde_json::to_value(queue).unwrap()["ecn"] == true
 }
 
-/// Any link that keeps the order of packets.
+/// Generates links that preserve the order of packets.
 fn orderly() -> impl Strategy<Value = LinkSpec> {
     let jitter =
         proptest::option::of(
@@ -193,7 +193,7 @@ fn orderly() -> impl Strategy<Value = LinkSpec> {
     )
 }
 
-/// Any link at all.
+/// Generates links.
 fn any_link() -> impl Strategy<Value = LinkSpec> {
     let reorder =
         (probability(), duration(20)).prop_map(|(probability, delay)| ReorderConfig { probability, delay });
@@ -206,7 +206,7 @@ fn any_link() -> impl Strategy<Value = LinkSpec> {
     })
 }
 
-/// Packets with the gap before each, in nanoseconds, and its size.
+/// Generates packets: the gap before each in nanoseconds, and its size.
 fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
     proptest::collection::vec((prop_oneof![Just(0), 0_u64..3_000_000], 1_u32..1600), 0..60)
 }
@@ -236,7 +236,7 @@ fn chain(links: &[LinkSpec], seed: u64) -> NetworkBuilder {
     NetworkBuilder::chain(&paths, Streams::new(seed, 0))
 }
 
-/// The properties below cover every kind.
+/// The strategies cover every kind.
 #[test]
 fn strategies_cover_every_discipline_and_loss_model() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -259,7 +259,7 @@ fn strategies_cover_every_discipline_and_loss_model() {
 }
 
 proptest! {
-    /// What is sent is delivered, or dropped and counted; a copy is a second packet.
+    /// Each packet is delivered, or dropped and counted; a duplicate counts as a packet.
     #[test]
     fn packets_are_conserved(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build_observed(Log::default());
@@ -279,7 +279,7 @@ proptest! {
                     + counters.mtu_dropped.bytes
             );
             entered = counters.delivered.packets;
-            // The observer sees what is counted.
+            // Events of the observer match the counters.
             let events = &network.observer().events;
             let seen = |kind: EventKind| events.iter().filter(|event| event.link == link && event.kind == kind).count() as u64;
             prop_assert_eq!(seen(EventKind::Entered), counters.entered.packets);
@@ -298,7 +298,7 @@ proptest! {
         prop_assert_eq!(network.packets_inside(), 0);
     }
 
-    /// No queue holds more than its limit.
+    /// Queues never exceed their limits.
     #[test]
     fn queues_keep_their_limits(link in any_link(), packets in packets(), seed: u64) {
         let mut network = chain(std::slice::from_ref(&link), seed).build();
@@ -310,12 +310,12 @@ proptest! {
         }
     }
 
-    /// First in, first out on links that are not reported to reorder, with jitter too.
+    /// Links without reordering are FIFO, even with jitter.
     #[test]
     fn order_is_kept(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
-        // A queue with turns for flows keeps the order within each.
+        // A queue that schedules flows preserves the order within each flow.
         for flow in 0..FLOWS {
             let of_flow = arrivals.iter().filter(|arrival| arrival.packet.body.flow == flow);
             prop_assert!(of_flow.is_sorted_by_key(|arrival| arrival.packet.body.number));
@@ -328,7 +328,7 @@ proptest! {
         }
     }
 
-    /// A packet that cannot be marked is not, and who asks for no marks sees none.
+    /// Only ECN-capable packets are marked, and only by queues with ECN.
     #[test]
     fn only_ecn_capable_packets_are_marked(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
@@ -339,13 +339,13 @@ proptest! {
         }
     }
 
-    /// The settings of these tests are such as a study may have.
+    /// The settings of these tests are valid in studies.
     #[test]
     fn settings_are_valid(queue in queue()) {
         prop_assert_eq!(queue.validate(), []);
     }
 
-    /// Between any two departures a link delivers no more than its rate allows.
+    /// Between any two departures, a link does not exceed its rate.
     #[test]
     fn no_link_is_faster_than_its_rate(
         bits in 10_000_u64..1_000_000_000_000, queue in queue(), packets in packets(), delay in duration(50)
@@ -364,7 +364,7 @@ proptest! {
         }
     }
 
-    /// The same seed gives the same run, to the nanosecond; the run is also the same however late the caller comes.
+    /// Runs with the same seed are equal to the nanosecond, even if the caller is late.
     #[test]
     fn a_run_follows_from_its_seed(
         links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64, late in 1_u64..20_000_000
@@ -390,7 +390,7 @@ proptest! {
         prop_assert_eq!(&network.observer().events, &events);
     }
 
-    /// Which packets a loss model takes does not depend on when they come or how large they are.
+    /// Losses do not depend on times and sizes of packets.
     #[test]
     fn losses_are_common_random_numbers(loss in loss(), count in 1_usize..60, seed: u64, ones in packets(), others in packets()) {
         let lost = |shape: &[(u64, u32)], extra: LinkSpec| {
@@ -402,7 +402,7 @@ proptest! {
             let lost = lost.filter(|event| event.kind == EventKind::Dropped(DropReason::Loss));
             lost.map(|event| event.id).collect::<Vec<_>>()
         };
-        // A link that has all other features on has drawn from other streams.
+        // Other features of a link use other random streams.
         let busy = LinkSpec {
             capacity: Capacity::Rate(Rate::from_bits_per_second(1_000_000).unwrap()),
             jitter: Some(JitterConfig::uniform(Duration::from_millis(1))),

@@ -1,4 +1,4 @@
-//! When packets arrive, against numbers worked out by hand.
+//! Arrival times, compared with values computed by hand.
 
 use crate::common::{Log, Mark, drive, mark, numbers, path, run_train, train};
 use foundation::{Instant, Streams};
@@ -19,14 +19,14 @@ fn store_and_forward_over_three_links() {
     let mut network = Network::chain(&links, Streams::new(1, 0));
     let arrivals = drive(&mut network, train(3, 0, 1250));
     let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
-    // The first: 1 + 5 + 10 + 20 + 0.1 + 1 ms. The others follow at the pace of the slowest link.
+    // The first packet takes 1 + 5 + 10 + 20 + 0.1 + 1 ms. The others follow at the rate of the slowest link.
     assert_eq!(times, [37_100_000, 47_100_000, 57_100_000]);
     assert!(
         arrivals
             .iter()
             .all(|arrival| arrival.host == HostId(1) && arrival.packet.hop == 3)
     );
-    // The second link's queue: the first packet left when the second came, 1 ms after it, was being sent.
+    // The second link's queue: when the second packet arrives, 1 ms after the first, the first is in transmission.
     let slowest = network.route_links(FORWARD).nth(1).unwrap();
     assert_eq!(network.counters(slowest).max_queue_packets, 3);
     assert_eq!(network.counters(slowest).max_queue_bytes, 3750);
@@ -58,7 +58,7 @@ fn an_unlimited_link_has_no_queue() {
 
 #[test]
 fn a_full_queue_drops_arrivals() {
-    // Three packets of 1 ms fit. At 1.0 ms the first has been sent, so one more fits; at 1.5 ms none does.
+    // Three packets of 1 ms fit. At 1.0 ms the first leaves, so one more fits; at 1.5 ms none does.
     let json = r#"{"rate": "10Mbit/s", "queue": "3pkt"}"#;
     let mut network = NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(Log::default());
     let times = [0, 0, 0, 0, 999_999, 1_000_000, 1_500_000];
@@ -86,7 +86,7 @@ fn a_queue_in_bytes_counts_bytes() {
     let arrivals = drive(&mut network, sends);
     assert_eq!(numbers(&arrivals), [1, 3]);
     assert_eq!(network.counters(LinkId(0)).max_queue_bytes, 2000);
-    // 1 µs a byte.
+    // 1 µs per byte.
     assert_eq!(arrivals[1].at, 2 * MS);
 }
 
@@ -95,7 +95,7 @@ fn drop_head_keeps_the_newest() {
     let json = r#"{"rate": "10Mbit/s", "delay": "3ms", "queue": {"kind": "drop-head", "limit": "3pkt"}}"#;
     let mut network = NetworkBuilder::chain(&[path(json)], Streams::new(1, 0)).build_observed(Log::default());
     let arrivals = drive(&mut network, train(6, 0, 1250));
-    // The first is being sent when the others come, and so it stays.
+    // The first packet is in transmission when the others arrive, so it is not dropped.
     assert_eq!(numbers(&arrivals), [1, 5, 6]);
     let times: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
     assert_eq!(times, [4 * MS, 5 * MS, 6 * MS]);
@@ -112,7 +112,7 @@ fn drop_head_keeps_the_newest() {
 fn drop_head_rejects_packets_larger_than_the_queue() {
     let json = r#"{"rate": "8Mbit/s", "queue": {"kind": "drop-head", "limit": "2000B"}}"#;
     let mut network = Network::two_hosts(&path(json), Streams::new(1, 0));
-    // While 1200 bytes are being sent, 800 are left: 900 can never fit, 500 push the 400 out.
+    // 800 bytes remain during the transmission of 1200: 900 can never fit, and 500 replace the 400.
     let sends = [1200, 400, 900, 500, 300]
         .iter()
         .zip(1..)
@@ -126,7 +126,7 @@ fn a_departure_frees_room_at_the_same_time() {
         let json = format!(r#"{{"rate": "10Mbit/s", "queue": {queue}}}"#);
         let (arrivals, _) = run_train(&json, 1, 5, MS, 1250);
         assert_eq!(numbers(&arrivals), [1, 2, 3, 4, 5]);
-        // A nanosecond earlier every other one finds the link busy.
+        // One nanosecond earlier, every other packet finds the link busy.
         let (arrivals, _) = run_train(&json, 1, 5, MS - 1, 1250);
         assert_eq!(numbers(&arrivals), [1, 3, 5]);
     }
@@ -161,7 +161,7 @@ fn packets_above_the_mtu_are_dropped_and_counted() {
 
 #[test]
 fn late_calls_do_not_change_delivery_times() {
-    // Two sources into one chain. The first caller comes exactly when asked, the second only with its next packet.
+    // Two sources share a chain. The first caller handles timeouts on time, the second only with its next packet.
     let paths = [
         path(r#"{"rate": "10Mbit/s", "delay": "1ms", "jitter": "0.5ms", "queue": "20pkt"}"#),
         path(
@@ -190,7 +190,7 @@ fn an_earlier_time_counts_as_the_latest() {
 
 #[test]
 fn ties_follow_the_scheduling_time_then_the_link() {
-    // Two access links of one delay join at a third: their packets are due there at the same time.
+    // Two access links of equal delay join at a third, where their packets arrive at the same time.
     let mut builder = NetworkBuilder::new(Streams::new(1, 0));
     let sink = builder.host();
     let access = LinkSpec {
@@ -240,7 +240,7 @@ fn duplicate_link_names_panic() {
     builder.link("core", &LinkSpec::default());
 }
 
-/// A body with no trait that would let anyone look into it, which counts what is done to it.
+/// A body without traits for inspection, which counts operations on it.
 struct Sealed {
     clones: std::rc::Rc<std::cell::Cell<u32>>,
     flips: std::rc::Rc<std::cell::Cell<u32>>,
@@ -290,7 +290,7 @@ fn bodies_are_cloned_and_flipped_only_by_impairments() {
         u64::from(flips.get()),
         total(|counters| counters.corrupted.packets)
     );
-    // The same packets around other bodies take the same time.
+    // Packets with other bodies have the same times.
     let mut network: Network<Mark> = Network::chain(&paths, Streams::new(1, 0));
     let marked = drive(&mut network, train(500, 100_000, 1000));
     let seen = |at: u64, id: u64, hop: u8| (at, id, hop);

@@ -1,4 +1,4 @@
-//! `[topology]`: what each kind draws, which way packets take, and what is refused in which words.
+//! `[topology]`: nodes, links and routes of each kind, and messages about invalid keys.
 
 use crate::common::{self, drive, mark};
 use foundation::{Duration, Instant, Streams};
@@ -11,15 +11,16 @@ fn read(json: &str) -> TopologyConfig {
 
 fn topology(json: &str) -> Topology {
     read(json)
-        .resolve(&mut |file| Err(format!("{file} is not here")))
+        .resolve(&mut |file| Err(format!("unexpected file {file}")))
         .unwrap_or_else(|problems| panic!("{json}: {problems:?}"))
 }
 
-/// The names of the links from host to host.
-fn way<'a>(topology: &'a Topology, from: &str, to: &str) -> Vec<&'a str> {
+/// Returns the names of the links from host to host.
+fn link_names<'a>(topology: &'a Topology, from: &str, to: &str) -> Vec<&'a str> {
     let host = |name| topology.host(name).unwrap();
-    let way = topology.links_between(host(from), host(to)).unwrap();
-    way.iter()
+    let route = topology.links_between(host(from), host(to)).unwrap();
+    route
+        .iter()
         .map(|link| topology.links()[link.0 as usize].name.as_str())
         .collect()
 }
@@ -55,17 +56,20 @@ fn a_dumbbell_joins_two_sides_by_one_link() {
     assert_eq!(bell.hosts(), ["s1", "s2", "r1", "r2"]);
     assert_eq!(pairs(&bell), [("s1", "r1"), ("s2", "r2")]);
     assert_eq!(bottlenecks(&bell), ["bottleneck"]);
-    assert_eq!(way(&bell, "s2", "r2"), ["access/2", "bottleneck", "exit/2"]);
     assert_eq!(
-        way(&bell, "r2", "s2"),
+        link_names(&bell, "s2", "r2"),
+        ["access/2", "bottleneck", "exit/2"]
+    );
+    assert_eq!(
+        link_names(&bell, "r2", "s2"),
         ["exit/2/reverse", "bottleneck/reverse", "access/2/reverse"]
     );
-    assert_eq!(way(&bell, "s1", "s2"), ["access/1", "access/2/reverse"]);
+    assert_eq!(link_names(&bell, "s1", "s2"), ["access/1", "access/2/reverse"]);
     assert_eq!(rate(&bell, "bottleneck"), "10Mbit/s");
     assert_eq!(rate(&bell, "bottleneck/reverse"), "1Mbit/s");
 }
 
-/// A tree of five clients whose links have 25 i / 5 Mbit/s, in front of one server behind 45 Mbit/s.
+/// Five clients with links of 5, 10, … 25 Mbit/s, and one server behind 45 Mbit/s.
 #[test]
 fn a_dumbbell_may_have_one_receiver() {
     let bell = topology(
@@ -74,8 +78,8 @@ fn a_dumbbell_may_have_one_receiver() {
     );
     assert_eq!(bell.hosts(), ["s1", "s2", "s3", "s4", "s5", "r1"]);
     assert_eq!(pairs(&bell).last(), Some(&("s5", "r1")));
-    // A receiver without a link of its own stands at the router: that is one hop less.
-    assert_eq!(way(&bell, "s4", "r1"), ["access/4", "bottleneck"]);
+    // A receiver without an exit link is at the router, one hop closer.
+    assert_eq!(link_names(&bell, "s4", "r1"), ["access/4", "bottleneck"]);
     assert_eq!(rate(&bell, "access/4"), "20Mbit/s");
     assert_eq!(rate(&bell, "access/4/reverse"), "20Mbit/s");
 }
@@ -90,10 +94,10 @@ fn a_parking_lot_has_a_pair_for_all_and_one_for_each_hop() {
         [("s0", "r0"), ("s1", "r1"), ("s2", "r2"), ("s3", "r3")]
     );
     assert_eq!(
-        way(&lot, "s0", "r0"),
+        link_names(&lot, "s0", "r0"),
         ["access/0", "bottleneck/1", "bottleneck/2", "bottleneck/3"]
     );
-    assert_eq!(way(&lot, "s2", "r2"), ["access/2", "bottleneck/2"]);
+    assert_eq!(link_names(&lot, "s2", "r2"), ["access/2", "bottleneck/2"]);
     assert_eq!(
         bottlenecks(&lot),
         ["bottleneck/1", "bottleneck/2", "bottleneck/3"]
@@ -134,8 +138,8 @@ fn a_leaf_spine_network_joins_each_leaf_to_each_spine() {
     );
     assert_eq!(rate(&fabric, "uplink/3/2"), "2Mbit/s");
     assert_eq!(rate(&fabric, "access/6/reverse"), "1Mbit/s");
-    assert_eq!(way(&fabric, "h1", "h2"), ["access/1", "access/2/reverse"]);
-    let across = way(&fabric, "h1", "h4");
+    assert_eq!(link_names(&fabric, "h1", "h2"), ["access/1", "access/2/reverse"]);
+    let across = link_names(&fabric, "h1", "h4");
     let spine = across[1].strip_prefix("uplink/1/").unwrap();
     assert_eq!(
         across,
@@ -156,20 +160,21 @@ fn pairs_of_a_fat_tree_spread_over_its_core() {
     let tree = topology(r#"{"kind": "fat-tree", "ports": 8, "link": {"rate": "1Mbit/s"}}"#);
     assert_eq!(tree.hosts().len(), 128);
     assert_eq!(tree.links().len(), 2 * 3 * 128);
-    assert_eq!(way(&tree, "h1", "h2").len(), 2);
-    assert_eq!(way(&tree, "h1", "h5").len(), 4);
-    assert_eq!(way(&tree, "h1", "h17").len(), 6);
+    assert_eq!(link_names(&tree, "h1", "h2").len(), 2);
+    assert_eq!(link_names(&tree, "h1", "h5").len(), 4);
+    assert_eq!(link_names(&tree, "h1", "h17").len(), 6);
     let mut used = std::collections::BTreeMap::<u32, u32>::new();
     let mut search = tree.search();
     for from in (0..128).map(HostId) {
         for to in (0..128).map(HostId).filter(|&to| to != from) {
-            let way = search.links_between(from, to).unwrap();
-            if way.len() == 6 {
-                *used.entry(tree.links()[way[2].0 as usize].to.0).or_default() += 1;
+            let route = search.links_between(from, to).unwrap();
+            if route.len() == 6 {
+                *used.entry(tree.links()[route[2].0 as usize].to.0).or_default() += 1;
             }
         }
     }
-    // 128 hosts with 112 in other pods each, over 16 core switches: 896 each. Hashing deviates by a few times its root.
+    // 128 hosts with 112 peers in other pods, over 16 core switches: 896 pairs per switch, ± a few times the square
+    // root.
     assert_eq!(used.len(), 16);
     assert!(
         used.values().all(|&pairs| (746..=1046).contains(&pairs)),
@@ -182,9 +187,9 @@ fn all_leaves_of_a_star_send_to_the_hub() {
     let star = topology(r#"{"kind": "star", "leaves": 3, "leaf": {"rate": "1Mbit/s"}}"#);
     assert_eq!(star.hosts(), ["hub", "h1", "h2", "h3"]);
     assert_eq!(pairs(&star), [("h1", "hub"), ("h2", "hub"), ("h3", "hub")]);
-    assert_eq!(way(&star, "h3", "hub"), ["leaf/3", "hub"]);
-    assert_eq!(way(&star, "h3", "h1"), ["leaf/3", "leaf/1/reverse"]);
-    // All that send to the hub share its one access link, which is like theirs unless it is given.
+    assert_eq!(link_names(&star, "h3", "hub"), ["leaf/3", "hub"]);
+    assert_eq!(link_names(&star, "h3", "h1"), ["leaf/3", "leaf/1/reverse"]);
+    // All senders share the hub's access link, which has the keys of `leaf` by default.
     assert_eq!(bottlenecks(&star), ["hub"]);
     assert_eq!(rate(&star, "hub"), "1Mbit/s");
     let uneven = topology(
@@ -194,12 +199,12 @@ fn all_leaves_of_a_star_send_to_the_hub() {
     assert_eq!(rate(&uneven, "hub"), "3Mbit/s");
 }
 
-/// The bottlenecks of data that goes from host to host, whichever way round.
+/// Returns the bottlenecks of data from one host to another.
 fn measured(topology: &Topology, from: &str, to: &str) -> Vec<String> {
     let mut topology = topology.clone();
     let host = |name| topology.host(name).unwrap();
-    let way = topology.links_between(host(from), host(to)).unwrap();
-    topology.measure([way.as_slice()]);
+    let route = topology.links_between(host(from), host(to)).unwrap();
+    topology.measure([route.as_slice()]);
     bottlenecks(&topology).into_iter().map(str::to_owned).collect()
 }
 
@@ -210,7 +215,7 @@ fn bottlenecks_are_links_that_the_data_crosses() {
     );
     assert_eq!(measured(&bell, "s1", "r2"), ["bottleneck"]);
     assert_eq!(measured(&bell, "r2", "s1"), ["bottleneck/reverse"]);
-    // It crosses no shared link: the slowest one of the way.
+    // The route has no shared link, so its slowest link counts.
     assert_eq!(measured(&bell, "s1", "s2"), ["access/1"]);
     let lot = topology(r#"{"kind": "parking-lot", "hops": 3, "bottleneck": {}}"#);
     assert_eq!(measured(&lot, "s2", "r2"), ["bottleneck/2"]);
@@ -233,12 +238,12 @@ fn all_leaves_of_a_tree_send_to_the_root() {
     let tree =
         topology(r#"{"kind": "tree", "fan_out": 3, "level": [{"rate": "45Mbit/s"}, {"rate": "10Mbit/s"}]}"#);
     assert_eq!(pairs(&tree).len(), 9);
-    assert_eq!(way(&tree, "h4", "server"), ["level/2/4", "level/1/2"]);
+    assert_eq!(link_names(&tree, "h4", "server"), ["level/2/4", "level/1/2"]);
     assert_eq!(
-        way(&tree, "server", "h9"),
+        link_names(&tree, "server", "h9"),
         ["level/1/3/reverse", "level/2/9/reverse"]
     );
-    assert_eq!(way(&tree, "h1", "h3"), ["level/2/1", "level/2/3/reverse"]);
+    assert_eq!(link_names(&tree, "h1", "h3"), ["level/2/1", "level/2/3/reverse"]);
     assert_eq!(rate(&tree, "level/1/3"), "45Mbit/s");
     assert_eq!(bottlenecks(&tree), ["level/1/1", "level/1/2", "level/1/3"]);
     let deep = topology(r#"{"kind": "tree", "depth": 5, "level": {}}"#);
@@ -253,12 +258,12 @@ fn a_free_topology_has_the_listed_nodes_and_links() {
                       {"from": "b", "to": "x"}, {"from": "y", "to": "c", "name": "last"}],
             "pairs": [["a", "c"], ["c", "b"]]}"#,
     );
-    assert_eq!(way(&free, "a", "c"), ["a-x", "x-y", "last"]);
+    assert_eq!(link_names(&free, "a", "c"), ["a-x", "x-y", "last"]);
     assert_eq!(
-        way(&free, "c", "b"),
+        link_names(&free, "c", "b"),
         ["last/reverse", "x-y/reverse", "b-x/reverse"]
     );
-    // The slowest link of each pair's way.
+    // The slowest link on the route of each pair.
     assert_eq!(bottlenecks(&free), ["x-y", "x-y/reverse"]);
     assert_eq!(free.nodes().collect::<Vec<_>>(), ["a", "b", "c", "x", "y"]);
     let named = topology(
@@ -278,20 +283,23 @@ fn routes_have_the_fewest_links_and_ties_follow_declaration_order() {
                 {{"from": "y", "to": "b"}}, {{"from": "a", "to": "z"}}, {{"from": "a", "to": "c"}}, {{"from": "c", "to": "b"}}]}}"#
         ))
     };
-    assert_eq!(way(&diamond("x", "y"), "a", "b"), ["a-x", "x-b"]);
-    assert_eq!(way(&diamond("y", "x"), "a", "b"), ["a-y", "y-b"]);
-    assert_eq!(way(&diamond("y", "x"), "b", "a"), ["x-b/reverse", "a-x/reverse"]);
+    assert_eq!(link_names(&diamond("x", "y"), "a", "b"), ["a-x", "x-b"]);
+    assert_eq!(link_names(&diamond("y", "x"), "a", "b"), ["a-y", "y-b"]);
+    assert_eq!(
+        link_names(&diamond("y", "x"), "b", "a"),
+        ["x-b/reverse", "a-x/reverse"]
+    );
 }
 
-/// A host passes no packets of others on, though that way would be shorter.
+/// Hosts do not forward packets, even if the route through them were shorter.
 #[test]
 fn routes_do_not_pass_through_hosts() {
     let free = topology(
         r#"{"kind": "free", "hosts": ["a", "b", "c"], "routers": ["x", "y"], "links": [{"from": "a", "to": "c"}, {"from": "c", "to": "b"},
             {"from": "a", "to": "x"}, {"from": "x", "to": "y"}, {"from": "y", "to": "b"}], "pairs": [["a", "b"]]}"#,
     );
-    assert_eq!(way(&free, "a", "b"), ["a-x", "x-y", "y-b"]);
-    assert_eq!(way(&free, "a", "c"), ["a-c"]);
+    assert_eq!(link_names(&free, "a", "b"), ["a-x", "x-y", "y-b"]);
+    assert_eq!(link_names(&free, "a", "c"), ["a-c"]);
 }
 
 #[test]
@@ -530,14 +538,14 @@ fn the_schema_describes_every_key() {
     }
 }
 
-/// A path and a chain of paths are the networks that they were: the same names, so the same losses.
+/// Names of links determine losses, so paths and chains of paths must keep theirs.
 #[test]
 fn chains_name_their_links() {
     let spec = common::path(r#"{"rate": "1Mbit/s", "delay": "3ms"}"#);
     let path = Topology::path(&spec);
     assert_eq!(path.hosts(), ["sender", "receiver"]);
-    assert_eq!(way(&path, "sender", "receiver"), ["forward"]);
-    assert_eq!(way(&path, "receiver", "sender"), ["reverse"]);
+    assert_eq!(link_names(&path, "sender", "receiver"), ["forward"]);
+    assert_eq!(link_names(&path, "receiver", "sender"), ["reverse"]);
     assert_eq!(bottlenecks(&path), ["forward"]);
     let chain = Topology::chain(&[spec.clone(), PathSpec::default(), spec]);
     let names: Vec<&str> = chain.links().iter().map(|link| link.name.as_str()).collect();
@@ -553,7 +561,7 @@ fn chains_name_their_links() {
         ]
     );
     assert_eq!(
-        way(&chain, "receiver", "sender"),
+        link_names(&chain, "receiver", "sender"),
         ["reverse/3", "reverse/2", "reverse/1"]
     );
 }
@@ -588,7 +596,7 @@ fn a_packet_takes_the_delays_of_its_route() {
     assert_eq!(arrivals[3].host, lot.host("r0").unwrap());
 }
 
-/// Thousands of hosts are no trouble: neither names nor ways are looked for one by one.
+/// Building thousands of hosts is fast, because lookups of names and routes are not linear.
 #[test]
 fn large_topologies_are_built() {
     let bell = topology(
@@ -601,7 +609,7 @@ fn large_topologies_are_built() {
     let network: Network<common::Mark> = builder.build();
     assert_eq!(network.links().count(), 8002);
     assert_eq!(
-        way(&bell, "s2000", "r2000"),
+        link_names(&bell, "s2000", "r2000"),
         ["access/2000", "bottleneck", "exit/2000"]
     );
 }

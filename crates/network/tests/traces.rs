@@ -1,4 +1,4 @@
-//! Recorded rates, against schedules worked out by hand from mahimahi's rules.
+//! Recorded rates, compared with schedules computed by hand from mahimahi's rules.
 
 use std::sync::Arc;
 
@@ -38,10 +38,10 @@ fn full_packets_take_one_opportunity_each() {
 
 #[test]
 fn the_last_time_is_the_period() {
-    // 4, 4 + 4, … and twice a period where a time stands twice.
+    // 4, 4 + 4, …; a time listed twice gives two opportunities per period.
     assert_eq!(times("4", &[(0, 1500); 3]), [4, 8, 12]);
     assert_eq!(times("4\n4", &[(0, 1500); 5]), [4, 4, 8, 8, 12]);
-    // A time of 0 falls together with the end of the turn before.
+    // Time 0 coincides with the end of the previous period.
     assert_eq!(times("0\n10", &[(1, 1500); 3]), [10, 10, 20]);
 }
 
@@ -55,7 +55,7 @@ fn small_packets_share_an_opportunity() {
 
 #[test]
 fn a_packet_may_span_opportunities() {
-    // 1000 bytes at 3; 500 of the second at 3 and 500 at 7, where 1000 are left for the third.
+    // 1000 bytes leave at 3. The second packet sends 500 bytes at 3 and 500 at 7, which leaves 1000 for the third.
     assert_eq!(
         times("3\n7\n8", &[(0, 1000), (0, 1000), (0, 1000), (0, 400)]),
         [3, 7, 7, 8]
@@ -65,16 +65,16 @@ fn a_packet_may_span_opportunities() {
 
 #[test]
 fn unused_opportunities_are_lost() {
-    // At 3 there is nothing to send; a packet that joins at an opportunity's own time misses it.
+    // At 3 there is nothing to send; a packet that arrives at the time of an opportunity misses it.
     assert_eq!(
         times("3\n7\n10", &[(4, 1500), (7, 1500), (10, 1500)]),
         [7, 10, 13]
     );
     assert_eq!(times("3\n7\n10", &[(3, 1500)]), [7]);
     assert_eq!(times("3\n7\n10", &[(0, 500), (3, 500)]), [3, 7]);
-    // 500 bytes used of the opportunity at 3: the rest is gone at 4.
+    // 500 bytes of the opportunity at 3 are used; the rest is lost at 4.
     assert_eq!(times("3\n7\n10", &[(0, 500), (4, 1500)]), [3, 7]);
-    // A long idle time crosses many turns: 1000 is the end of turn 100, the next chance is 3 into the next.
+    // A long idle time spans many periods: period 100 ends at 1000, and the next opportunity is 3 later.
     assert_eq!(times("3\n7\n10", &[(1000, 1500)]), [1003]);
     assert_eq!(times("3\n7\n10", &[(1009, 1500)]), [1010]);
 }
@@ -90,7 +90,7 @@ fn a_saturated_link_delivers_all_opportunities() {
     assert_eq!(trace.period(), Duration::from_secs(4));
     assert_eq!(trace.mean_rate().unwrap().to_string(), "3Mbit/s");
     let mut network = traced(&text.join("\n"));
-    // Offered at 24 Mbit/s in packets of 700 bytes, for three turns; the queue holds 1000.
+    // Offered load of 24 Mbit/s in packets of 700 bytes for three periods; the queue holds 1000 packets.
     let arrivals = drive(
         &mut network,
         train(3 * 4 * 24_000_000 / 5600, 5600 * 1000 / 24, 700),
@@ -102,10 +102,10 @@ fn a_saturated_link_delivers_all_opportunities() {
         .filter(|arrival| arrival.at > first && arrival.at <= 3 * first)
         .map(|arrival| u64::from(arrival.packet.size))
         .sum::<u64>();
-    // Two turns of 1,500,000 bytes, give or take a packet at either end.
+    // Two periods of 1,500,000 bytes, ± one packet at either end.
     assert!(bytes.abs_diff(3_000_000) <= 1400, "{bytes}");
     assert_eq!(network.counters(LinkId(0)).max_queue_packets, 1000);
-    // Queue and link together lose nothing uncounted.
+    // All losses of queue and link are counted.
     let counters = network.counters(LinkId(0));
     assert_eq!(
         counters.entered.packets,
@@ -119,13 +119,13 @@ fn drop_head_continues_within_an_opportunity() {
         r#"{"trace": "cell.down", "queue": {"kind": "drop-head"}, "reverse": {"rate": "1Mbit/s"}}"#,
     )
     .unwrap();
-    let mut asked = Vec::new();
+    let mut requested = Vec::new();
     let mut load = |file: &str| {
-        asked.push(file.to_owned());
+        requested.push(file.to_owned());
         Ok("3\n7\n".to_owned())
     };
     let path = path.resolve(&mut load).unwrap();
-    assert_eq!(asked, ["cell.down"]);
+    assert_eq!(requested, ["cell.down"]);
     let mut network = Network::two_hosts(&path, Streams::new(1, 0));
     let sends = (0..4).map(|number| (0, Packet::new(FORWARD, 500, mark(number))));
     let arrivals = drive(&mut network, sends);
@@ -174,7 +174,7 @@ fn bytes_between_counts_across_periods() {
     let packets = |from: u64, until: u64| trace.bytes_between(at(from), at(until)) / 1500;
     assert_eq!(packets(0, 1), 0);
     assert_eq!(packets(0, 2), 2);
-    assert_eq!(packets(2, 10), 3); // 5, 10, and the 0 of the next turn
+    assert_eq!(packets(2, 10), 3); // 5, 10, and the 0 of the next period
     assert_eq!(packets(0, 10), 5);
     assert_eq!(packets(3, 1_002), 5 * 100);
     assert_eq!(packets(7, 7), 0);

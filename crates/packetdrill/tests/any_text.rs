@@ -1,4 +1,4 @@
-//! Any text has an outcome: mutated copies of the project's own scripts.
+//! Arbitrary text and mutated scripts of the project have an outcome.
 
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -85,7 +85,7 @@ proptest! {
         if let Outcome::Fail(mismatch) = &report.outcome {
             prop_assert!(mismatch.line >= 1 && mismatch.line as usize <= text.lines().count());
         }
-        prop_assert_eq!(run(&text, &mut NoCode), report, "the same text, the same outcome");
+        prop_assert_eq!(run(&text, &mut NoCode), report, "outcomes are reproducible");
     }
 
     #[test]

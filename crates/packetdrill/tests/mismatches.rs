@@ -1,4 +1,4 @@
-//! One change to a script that passes gives one mismatch with its line.
+//! One change to a passing script causes one mismatch with its line.
 
 use packetdrill::run::{Outcome, Report};
 

@@ -1,4 +1,4 @@
-//! The project's own conformance scripts in `tests/packetdrill`, without their snippets.
+//! The project's conformance scripts in `tests/packetdrill`, without their snippets.
 
 use std::path::PathBuf;
 

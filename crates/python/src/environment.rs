@@ -15,7 +15,7 @@ use crate::trials::spec;
 
 /// Numbers for each agent: window in bytes, and rate in bit/s (0 for none).
 const ACTION: usize = 2;
-/// Window that stands for no limit, in bytes.
+/// Window without a limit, in bytes.
 const UNLIMITED_WINDOW: f64 = (1_u64 << 40) as f64;
 
 /// Several environments that advance together. Documented in the stub.

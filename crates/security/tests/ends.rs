@@ -1,4 +1,4 @@
-//! Both ends of a handshake without a network.
+//! The two ends of a handshake without a network.
 
 use std::net::SocketAddr;
 
@@ -90,7 +90,7 @@ pub fn reply(responder: &mut Responder, datagram: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns whom the responder admits by the initiator's datagram.
+/// Returns the result of the initiator's last datagram, which the responder must admit.
 pub fn admit(responder: &mut Responder, datagram: &[u8]) -> Option<Admitted> {
     match responder.handle(NOW, address(1), datagram, false) {
         Admission::Admit(admitted) => Some(*admitted),

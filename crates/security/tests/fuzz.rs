@@ -89,7 +89,7 @@ fn mutated_handshakes_are_harmless() {
                 pool.push(datagram);
             }
         }
-        // Newer datagrams more often.
+        // Prefers newer datagrams.
         let newest = pool.len().saturating_sub(random.random_range(1..=64));
         let mut datagram = pool[random.random_range(newest.min(pool.len() - 1)..pool.len())].clone();
         if random.random_bool(0.6) {
@@ -245,7 +245,7 @@ fn mutated_records_and_hostile_peers_are_harmless() {
             let mut sent = 0;
             while connection.poll_transmit(now).is_some() {
                 sent += 1;
-                assert!(sent < 100_000, "it sends without end");
+                assert!(sent < 100_000, "the sender never stops");
             }
             while connection.poll_event().is_some() {}
             assert!(connection.early().count() <= 32, "unbounded memory");

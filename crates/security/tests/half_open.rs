@@ -42,7 +42,7 @@ fn openers_prove_their_address_when_many_are_half_open() {
     assert_eq!(
         responder.half_open(),
         16,
-        "spoofed addresses occupy no further place"
+        "spoofed addresses occupy no further slots"
     );
     // An honest opener gets in with one more round trip.
     let mut initiator = initiator(&keys(1, &[2]));
@@ -65,7 +65,7 @@ fn a_token_is_valid_for_its_address_only() {
 }
 
 #[test]
-fn one_host_occupies_a_part_of_the_places() {
+fn one_host_cannot_occupy_all_slots() {
     let mut responder = responder(keys(2, &[1]));
     let mut admitted = 0;
     for number in 0..100_u32 {
@@ -74,7 +74,7 @@ fn one_host_occupies_a_part_of_the_places() {
         if let Admission::Reply(reply) = responder.handle(NOW, from, &datagram, false)
             && reply.len() == 32
         {
-            // Repeats its request with the token, as an opener at this address can.
+            // The opener owns this address, so it repeats its request with the token.
             datagram[8..32].copy_from_slice(&reply[8..]);
             responder.handle(NOW, from, &datagram, false);
         }

@@ -110,7 +110,7 @@ fn lost_datagrams_are_repeated() {
     let hello = initiator.poll_transmit(later).unwrap();
     assert_eq!(hello, lost);
     let answer = reply(&mut responder, &hello).unwrap();
-    // The reply was lost: the same one again, without a second handshake.
+    // The reply was lost: the responder repeats it without a second handshake.
     assert_eq!(reply(&mut responder, &hello).unwrap(), answer);
     assert_eq!(responder.half_open(), 1);
     let outcome = initiator.handle(later, &answer).unwrap().unwrap();

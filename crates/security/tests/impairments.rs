@@ -49,11 +49,11 @@ struct Pattern {
 
 impl Pattern {
     fn draw(random: &mut Generator) -> Self {
-        let mut rare = |most: f64| {
+        let mut rare = |maximum: f64| {
             if random.random_bool(0.5) {
                 0.0
             } else {
-                most * random.random::<f64>().powi(2)
+                maximum * random.random::<f64>().powi(2)
             }
         };
         let (loss, duplicate, change, cut, extend) = (rare(0.6), rare(0.5), rare(0.3), rare(0.2), rare(0.1));
@@ -301,7 +301,7 @@ impl Transfer {
         );
         let window = random.random_range(1..512);
         let responder = Responder::new(other, random.random(), window, random.random());
-        // Mostly some packets, often none.
+        // Mostly a few packets, often none.
         let size = random.random_range(0_u64..4).pow(2) * random.random_range(0..1000_u64);
         let pattern = Pattern::draw(&mut random);
         let searches_path_mtu = random.random_bool(0.5);
@@ -356,7 +356,7 @@ impl Transfer {
             events += 1;
             assert!(
                 next < end && events < 1_000_000,
-                "it hangs: {:?}",
+                "the transfer hangs: {:?}",
                 self.path.pattern
             );
             self.now = self.now.max(next);
@@ -395,7 +395,7 @@ impl Transfer {
         }
     }
 
-    /// Ends the opener's part: it aborts its connection.
+    /// Aborts the opener's connection.
     fn fail(&mut self, failure: Failure) {
         assert!(!failure.is_empty() && !failure.contains('\n'), "{failure:?}");
         self.failure.get_or_insert(failure);

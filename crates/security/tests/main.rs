@@ -1,4 +1,4 @@
-//! Every integration test of the crate, linked once: each file here is a module.
+//! All integration tests of the crate in one binary.
 
 mod attacks;
 mod ends;

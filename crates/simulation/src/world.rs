@@ -286,8 +286,8 @@ impl<W: WorldObserver> World<W> {
         }
     }
 
-    /// Sends the ICMP error of a router for an oversized packet. A real router sends it from its position; here it takes the
-    /// whole reverse path from the receiver's end.
+    /// Sends the ICMP error of a router for an oversized packet. A real router sends it from its position; here it
+    /// takes the whole reverse path from the receiver's end.
     #[cold]
     fn send_too_big(&mut self, body: &Parcel, mtu: u32) {
         let place = self.places[body.flow as usize];
@@ -556,8 +556,8 @@ impl<W: WorldObserver> World<W> {
         Ok(())
     }
 
-    /// Acts on the sender's established TCP connection of a flow, which then sends what it may. Returns `None` for a flow
-    /// without one.
+    /// Acts on the sender's established TCP connection of a flow, which then sends what it may. Returns `None` for a
+    /// flow without one.
     pub fn with_connection<R>(&mut self, flow: u32, act: impl FnOnce(&mut Connection) -> R) -> Option<R> {
         let place = *self.places.get(flow as usize).filter(|&&place| place != GONE)?;
         let mut result = None;
@@ -591,7 +591,8 @@ impl<W: WorldObserver> World<W> {
         self.sampler.series()
     }
 
-    /// Returns the observations of the bottlenecks over the measured time. Takes their histograms, so a second call lacks them.
+    /// Returns the observations of the bottlenecks over the measured time. Takes their histograms, so a second call
+    /// lacks them.
     pub(crate) fn bottlenecks(&mut self) -> Vec<Observation> {
         let (now, network) = (self.now, &mut self.network);
         let links = self.topology.bottlenecks().iter().zip(&self.sampler.before);
@@ -613,7 +614,7 @@ mod tests {
 
     /// A world that expects one flow more than it starts.
     #[test]
-    fn stalls_although_series_are_read() {
+    fn sampling_series_does_not_hide_a_stall() {
         let json = r#"{"path": {"rate": "1Mbit/s", "delay": "1ms"}, "protocol": {"kind": "go-back-n"},
             "workload": {"kind": "file", "size": "20kB"}, "seed": 1}"#;
         let spec = TrialSpec::from_json(json).unwrap();

@@ -21,7 +21,7 @@ fn of_trial(protocol: &str, seconds: u32) -> (f64, f64) {
     (counts.count_total as f64, packets)
 }
 
-/// Buffers grow in the first seconds; from then on a packet needs no memory. Each goodput sample (every 100 ms) needs some.
+/// Buffers grow in the first seconds; later packets need no allocations. Each goodput sample (every 100 ms) needs some.
 #[test]
 fn a_packet_needs_no_allocation_in_steady_state() {
     let protocols = [

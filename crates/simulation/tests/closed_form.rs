@@ -1,4 +1,4 @@
-//! Simulated goodput against closed forms, where these are exact: within 2 %.
+//! Simulated goodput is within 2 % of exact closed forms.
 
 use experiment::TrialSpec;
 use simulation::run;
@@ -28,8 +28,8 @@ fn assert_within(simulated: f64, exact: f64, what: &str) {
     );
 }
 
-/// Stop-and-wait (Bertsekas and Gallager, Data Networks, section 2.4.1): a packet takes a round trip,
-/// and a timeout for each time that it or its ACK is lost.
+/// Stop-and-wait (Bertsekas and Gallager, Data Networks, section 2.4.1): a packet takes one round trip plus one timeout
+/// per loss of it or its ACK.
 #[test]
 fn stop_and_wait_under_loss() {
     for (loss, timeout_ms, delay_ms, rate) in [
@@ -51,7 +51,7 @@ fn stop_and_wait_under_loss() {
     }
 }
 
-/// Without loss every sliding window carries its packets a round trip, up to the link's rate.
+/// Without loss, a sliding window transfers its packets once per round trip, up to the link's rate.
 #[test]
 fn windows_without_loss() {
     for kind in ["go-back-n", "selective-repeat"] {
@@ -66,10 +66,10 @@ fn windows_without_loss() {
     }
 }
 
-/// Go-Back-N whose window leaves as one burst, under independent loss of data, ACKs that always
-/// arrive, and a timeout T of at least a round trip R. A window that loses nothing takes R and
-/// carries W; one whose k-th packet is the first lost carries k - 1 and takes T. With q = 1 - p the
-/// mean carried is q (1 - q^W) / p, in a mean time of T (1 - q^W) + R q^W.
+/// Go-Back-N that sends its window as a burst, with independent loss of data, no loss of ACKs, and a timeout T of at
+/// least a round trip R. A window without loss takes R and transfers W packets; a window whose first loss is packet k
+/// takes T and transfers k - 1. With q = 1 - p, it transfers q (1 - q^W) / p packets in a time of T (1 - q^W) + R q^W
+/// on average.
 #[test]
 fn go_back_n_under_loss() {
     for (loss, window, timeout_ms) in [
@@ -83,9 +83,9 @@ fn go_back_n_under_loss() {
             loss * 100.0
         );
         let protocol = format!(r#""kind": "go-back-n", "window": {window}, "rto": "{timeout_ms}ms""#);
-        let whole = (1.0 - loss).powi(window);
-        let carried = (1.0 - loss) * (1.0 - whole) / loss;
-        let mean = timeout_ms / 1e3 * (1.0 - whole) + 0.02 * whole;
+        let intact = (1.0 - loss).powi(window);
+        let carried = (1.0 - loss) * (1.0 - intact) / loss;
+        let mean = timeout_ms / 1e3 * (1.0 - intact) + 0.02 * intact;
         let what = format!("loss {loss}, window {window}, timeout {timeout_ms} ms");
         assert_within(
             goodput(&path, &protocol, 200_000),

@@ -1,4 +1,4 @@
-//! Metrics follow the data, whichever direction of the network it takes.
+//! Metrics follow the direction of the data.
 
 use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
@@ -17,12 +17,12 @@ fn figure(record: &TrialRecord, name: &str) -> f64 {
     record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
 }
 
-/// One direction of a link. Nothing is drawn at random: random streams follow from the names of links, which differ.
+/// One direction of a link, without randomness, because random streams depend on the names of links, which differ.
 const UP: &str = r#""rate": "2Mbit/s", "delay": "10ms", "queue": "40pkt", "loss": {"every": 400}"#;
 const DOWN: &str = r#""rate": "20Mbit/s", "delay": "14ms", "queue": "100pkt""#;
 const FAR: &str = r#""rate": "50Mbit/s", "delay": "1ms""#;
 
-/// Hosts a and b, with a router between them. The link of a is drawn from a or to it.
+/// Returns hosts a and b with a router between them. The link of a starts or ends at a.
 fn network(drawn_from_a: bool) -> String {
     let access = match drawn_from_a {
         true => format!(r#"{{"from": "a", "to": "x", {UP}, "reverse": {{{DOWN}, "loss": "0%"}}}}"#),
@@ -44,7 +44,7 @@ const WORKLOADS: &[&str] = &[
 ];
 
 #[test]
-fn a_network_written_the_other_way_round_gives_the_same_record() {
+fn a_reversed_link_gives_the_same_record() {
     let traffic = |from: &str, to: &str| {
         format!(
             r#"{{"name": "rival", "protocol": {{"kind": "tcp"}}, "workload": {{"kind": "bulk", "from": "{from}", "to": "{to}"}}}},
@@ -68,7 +68,7 @@ fn a_network_written_the_other_way_round_gives_the_same_record() {
     }
 }
 
-/// Metrics without those that name a host.
+/// Returns the metrics that name no host.
 fn without_hosts(record: TrialRecord) -> Vec<(String, Option<f64>)> {
     let metrics = record.metrics.unwrap().into_iter();
     metrics.filter(|(name, _)| !name.contains('@')).collect()
@@ -113,7 +113,7 @@ fn an_uplink_is_the_same_forward_and_in_reverse() {
 }
 
 #[test]
-fn an_upload_that_fills_its_queue_waits_in_it() {
+fn an_upload_has_the_delay_of_its_full_queue() {
     // 40 packets of 1500 bytes at 2 Mbit/s are 240 ms.
     let network =
         format!(r#""path": {{{DOWN}, "reverse": {{"rate": "2Mbit/s", "delay": "10ms", "queue": "40pkt"}}}}"#);
@@ -127,7 +127,7 @@ fn an_upload_that_fills_its_queue_waits_in_it() {
     assert!(figure(&record, "queue_mean_packets") > 10.0);
 }
 
-/// Data that crosses one of several links that are measured by default is not averaged with idle ones.
+/// Metrics are not averaged with idle links.
 #[test]
 fn only_links_that_the_data_crosses_are_measured() {
     let lot = r#""topology": {"kind": "parking-lot", "hops": 3, "bottleneck": {"rate": "5Mbit/s", "delay": "5ms", "queue": "20pkt"}}"#;
@@ -140,7 +140,7 @@ fn only_links_that_the_data_crosses_are_measured() {
     );
 }
 
-/// Hosts that send to one at once share its one access link (incast).
+/// Concurrent senders to one host share its access link (incast).
 #[test]
 fn leaves_of_a_star_share_the_link_of_its_hub() {
     let star = r#""topology": {"kind": "star", "leaves": 8, "leaf": {"rate": "10Mbit/s", "delay": "1ms", "queue": "30pkt"}}"#;
@@ -153,7 +153,7 @@ fn leaves_of_a_star_share_the_link_of_its_hub() {
 }
 
 #[test]
-fn no_more_is_useful_than_was_sent() {
+fn efficiency_is_at_most_one() {
     let path = r#""path": {"rate": "10Mbit/s", "delay": "20ms", "queue": "100pkt"}"#;
     let several = r#""topology": {"kind": "multipath", "paths": 2, "path": {"rate": "5Mbit/s", "delay": "20ms", "queue": "100pkt"}}"#;
     for (network, protocol) in [
@@ -174,7 +174,7 @@ fn no_more_is_useful_than_was_sent() {
 }
 
 #[test]
-fn a_trace_is_used_for_what_it_lets_through() {
+fn a_saturated_trace_has_full_utilisation() {
     // 10 opportunities of 1500 bytes in 10 ms, then none for 10 ms: 6 Mbit/s on average.
     let file = std::env::temp_dir().join(format!("longfat-trace-{}", std::process::id()));
     let times: String = (1..=10).map(|at| format!("{at}\n")).collect();

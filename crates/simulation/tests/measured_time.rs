@@ -1,4 +1,4 @@
-//! Metrics of a measured time that starts and ends in the middle of packets, windows and recoveries.
+//! Metrics of measurements that start and end during packets, windows and recoveries.
 
 use experiment::{TrialRecord, TrialSpec};
 use proptest::prelude::*;
@@ -36,9 +36,9 @@ fn data_in_flight_is_no_waste() {
     }
 }
 
-/// A gap that is filled within the measured time releases bytes that arrived before it.
+/// Filling a gap during the measurement releases bytes that arrived before it.
 #[test]
-fn bytes_that_waited_for_a_gap_count_when_they_arrive() {
+fn bytes_behind_a_gap_count_at_their_arrival() {
     let goodput = |loss: &str, protocol: &str| {
         let found = record(&format!(
             r#"{{"path": {{"rate": "1Mbit/s", "delay": "100ms", "queue": "100pkt", "loss": {loss}}}, "protocol": {{{protocol}}},
@@ -93,12 +93,12 @@ proptest! {
         let used = figure(&found, "utilisation").unwrap();
         prop_assert!(used <= 1.0, "{used} {json}");
         prop_assert!(figure(&found, "throughput_bps").unwrap() <= rate, "{}", json);
-        // Jitter delays packets into the measured time, and one packet is in transmission at its start.
+        // Jitter delays packets into the measurement, and one packet is in transmission at its start.
         let seconds = f64::from(lasts_ms) / 1e3;
         let carried = rate * (seconds + 2.0 * f64::from(jitter_ms) / 1e3) / 8.0 + PACKET.0;
-        let most = carried * PACKET.1 / PACKET.0 * 8.0 / seconds;
+        let maximum = carried * PACKET.1 / PACKET.0 * 8.0 / seconds;
         let goodput = figure(&found, "goodput_bps").unwrap();
-        prop_assert!(goodput <= most, "{goodput} > {most}: {json}");
+        prop_assert!(goodput <= maximum, "{goodput} > {maximum}: {json}");
         if let Some(efficiency) = figure(&found, "efficiency") {
             prop_assert!((0.0..=1.0).contains(&efficiency), "{efficiency} {json}");
         }

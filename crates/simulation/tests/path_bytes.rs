@@ -1,10 +1,10 @@
-//! Which path carried how much of a flow.
+//! Bytes of flows per path.
 
 use experiment::flow_table::FlowRecord;
 use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 
-/// Two paths between a and b, of one link and of two; one between c and b.
+/// Two paths between a and b, with one and two links; one path between c and b.
 const NETWORK: &str = r#""topology": {"kind": "free", "hosts": ["a", "b", "c"], "routers": ["r"], "links": [
     {"from": "a", "to": "r", "rate": "20Mbit/s", "delay": "2ms", "queue": "60pkt"},
     {"from": "r", "to": "b", "rate": "20Mbit/s", "delay": "2ms", "queue": "60pkt"},
@@ -20,7 +20,7 @@ fn flows(protocol: &str, workload: &str) -> Vec<FlowRecord> {
 }
 
 #[test]
-fn a_file_is_carried_by_the_first_path_and_by_all_of_a_multipath_connection() {
+fn tcp_uses_the_first_path_and_mptcp_all_paths() {
     let file = r#"{"kind": "file", "size": "300kB", "from": "a", "to": "b"}"#;
     for protocol in [
         r#"{"kind": "tcp"}"#,
@@ -39,7 +39,7 @@ fn a_file_is_carried_by_the_first_path_and_by_all_of_a_multipath_connection() {
 }
 
 #[test]
-fn flows_on_each_path_count_on_their_own() {
+fn flows_on_each_path_count_separately() {
     let bulk = r#"{"kind": "bulk", "duration": "3s", "each_path": true, "from": "a", "to": "b"}"#;
     for protocol in [r#"{"kind": "tcp"}"#, r#"{"kind": "mptcp"}"#] {
         let flows = flows(protocol, bulk);
@@ -52,11 +52,11 @@ fn flows_on_each_path_count_on_their_own() {
 }
 
 #[test]
-fn what_either_end_sends_counts_and_only_in_the_measured_time() {
-    let asks = r#"{"kind": "request-response", "requests": 10, "request_size": "200B", "response_size": "20kB",
+fn data_of_both_ends_counts_during_the_measurement() {
+    let requests = r#"{"kind": "request-response", "requests": 10, "request_size": "200B", "response_size": "20kB",
         "from": "c", "to": "b"}"#;
     for protocol in [r#"{"kind": "tcp"}"#, r#"{"kind": "mptcp"}"#] {
-        assert_eq!(flows(protocol, asks)[0].path_bytes, [202_000], "{protocol}");
+        assert_eq!(flows(protocol, requests)[0].path_bytes, [202_000], "{protocol}");
     }
     let late =
         r#"{"kind": "bulk", "rate": "1Mbit/s", "duration": "4s", "warm_up": "3s", "from": "c", "to": "b"}"#;

@@ -1,4 +1,4 @@
-//! Requests and responses that are one datagram each: their times are exact, and nothing sends them again.
+//! Requests and responses of one datagram each: times are exact, and nothing is retransmitted.
 
 use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
@@ -22,7 +22,7 @@ fn sizes(request: u32, response: u32, requests: u32) -> String {
     format!(r#", "request_size": "{request}B", "response_size": "{response}B", "requests": {requests}"#)
 }
 
-/// Seconds that so many bytes take at 10 Mbit/s.
+/// Returns the transmission time in s at 10 Mbit/s.
 fn sending(bytes: u32) -> f64 {
     f64::from(bytes) * 8.0 / 10e6
 }
@@ -32,7 +32,7 @@ fn is_near(found: f64, expected: f64) {
 }
 
 #[test]
-fn a_request_takes_what_latency_and_bandwidth_make_of_it() {
+fn a_request_takes_a_round_trip_and_transmission_times() {
     for protocol in ["udp", "icmp"] {
         for reconnect in [", \"reconnect\": true", ""] {
             let all = record("", protocol, &(sizes(300, 300, 20) + reconnect));
@@ -51,16 +51,16 @@ fn a_request_takes_what_latency_and_bandwidth_make_of_it() {
 }
 
 #[test]
-fn what_is_larger_than_the_mtu_goes_in_fragments() {
+fn datagrams_above_the_mtu_are_fragmented() {
     let mtu = r#", "mtu": "1536B""#;
     let whole = record(mtu, "udp", &sizes(1508, 1508, 5));
     is_near(figure(&whole, "packets_per_request"), 2.0);
     is_near(figure(&whole, "fct_p50_s"), 0.010 + 2.0 * sending(1536));
     let split = record(mtu, "icmp", &sizes(1509, 1509, 5));
     is_near(figure(&split, "packets_per_request"), 4.0);
-    // 1512 of the 1517 bytes that IP carries, and the 5 that are left, each behind a header of 20.
+    // The 1517 bytes of IP payload are split into 1512 and 5, each with a header of 20.
     is_near(figure(&split, "fct_p50_s"), 0.010 + 2.0 * sending(1532 + 25));
-    // A path that says nothing has Ethernet's MTU.
+    // The default MTU is that of Ethernet.
     is_near(
         figure(&record("", "udp", &sizes(1472, 1472, 2)), "packets_per_request"),
         2.0,
@@ -72,14 +72,14 @@ fn what_is_larger_than_the_mtu_goes_in_fragments() {
 }
 
 #[test]
-fn what_is_lost_is_counted_and_not_asked_again() {
+fn lost_requests_are_counted_and_not_retransmitted() {
     let lossy = record(r#", "loss": "20%""#, "udp", &sizes(100, 100, 500));
     let (lost, answered) = (
         figure(&lossy, "requests_unanswered"),
         figure(&lossy, "flows_completed"),
     );
     is_near(lost + answered, 500.0);
-    // Both ways must do: 36 % are lost, give or take four standard deviations.
+    // Request or response is lost with 36 %, ± four standard deviations.
     assert!(
         (0.36 - lost / 500.0).abs() < 4.0 * (0.36_f64 * 0.64 / 500.0).sqrt(),
         "{lost}"
@@ -88,8 +88,8 @@ fn what_is_lost_is_counted_and_not_asked_again() {
 }
 
 #[test]
-fn an_answer_that_comes_late_is_no_answer_to_the_next_request() {
-    // A round trip of 3 s is more than a request waits for.
+fn a_late_response_does_not_answer_the_next_request() {
+    // A round trip of 3 s exceeds the timeout of a request.
     let late = record(
         r#", "reverse": {"delay": "3s"}"#,
         "icmp",
@@ -100,7 +100,7 @@ fn an_answer_that_comes_late_is_no_answer_to_the_next_request() {
 }
 
 #[test]
-fn copies_are_not_counted_twice() {
+fn duplicates_are_not_counted_twice() {
     let twice = record(r#", "duplicate": "100%""#, "udp", &sizes(100, 100, 50));
     is_near(figure(&twice, "flows_completed"), 50.0);
     is_near(figure(&twice, "requests_unanswered"), 0.0);

@@ -1,4 +1,4 @@
-//! The table of events and the capture of a trial tell the same story.
+//! The table of events and the capture of a trial agree.
 
 use std::collections::HashSet;
 
@@ -48,7 +48,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
     );
     assert_eq!(dropped.len(), 1);
     assert!(received.is_disjoint(&dropped) && received.is_subset(&sent));
-    // The last ACK may be on its way when the trial ends.
+    // The last ACK may be in flight at the end of the trial.
     assert!(sent.len() - received.len() - dropped.len() <= 1);
     let timeouts: Vec<f64> = recorder
         .table
@@ -64,7 +64,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
         .iter()
         .filter(|e| e.retransmission && e.what == TraceEventKind::Send)
         .collect();
-    assert_eq!(again.len(), 4, "the whole window is sent again");
+    assert_eq!(again.len(), 4, "the window is retransmitted");
     assert!(again.iter().all(|e| e.time >= timeouts[0]));
     let delivered = recorder
         .table
@@ -80,7 +80,7 @@ fn every_packet_is_received_or_dropped_and_a_loss_is_followed_by_a_timeout() {
 }
 
 #[test]
-fn the_capture_holds_every_packet_as_a_datagram_that_decodes() {
+fn the_capture_has_every_packet_as_a_valid_datagram() {
     let (recorder, record) = recorded(r#"{"rate": "10Mbit/s", "delay": "5ms", "corrupt": "10%"}"#);
     let hosts = ["sender".to_owned(), "receiver".to_owned()];
     let mut file = Vec::new();

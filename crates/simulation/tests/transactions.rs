@@ -1,17 +1,17 @@
-//! One request and one reply over each TCP: the segments that it takes, and the time.
+//! Segments and duration of one request and reply over TCP, Fast Open and T/TCP.
 
 use experiment::TrialSpec;
 use experiment::trace::TraceEventKind;
 use simulation::trace::Recorder;
 use simulation::trial::run_watched;
 
-/// What a transaction of each of three connections in a row took.
-struct Took {
+/// Results of three consecutive connections with one transaction each.
+struct Transactions {
     segments: Vec<usize>,
     milliseconds: Vec<f64>,
 }
 
-fn run(keys: &str, response: &str) -> Took {
+fn run(keys: &str, response: &str) -> Transactions {
     let json = format!(
         r#"{{"path": {{"delay": "20ms"}}, "seed": 1,
             "protocol": {{"kind": "tcp", "profile": "rfc"{keys}}},
@@ -34,48 +34,48 @@ fn run(keys: &str, response: &str) -> Took {
             .filter(|event| event.what == TraceEventKind::Send && event.flow == flow)
             .count()
     };
-    Took {
+    Transactions {
         segments: (0..3).map(sent).collect(),
         milliseconds: times,
     }
 }
 
-fn assert_times(took: &Took, expected: [f64; 3]) {
-    for (found, expected) in took.milliseconds.iter().zip(expected) {
-        assert!((found - expected).abs() < 1e-6, "{:?}", took.milliseconds);
+fn assert_times(found: &Transactions, expected: [f64; 3]) {
+    for (time, expected) in found.milliseconds.iter().zip(expected) {
+        assert!((time - expected).abs() < 1e-6, "{:?}", found.milliseconds);
     }
-    assert_eq!(took.milliseconds.len(), 3);
+    assert_eq!(found.milliseconds.len(), 3);
 }
 
 #[test]
 fn tcp_takes_two_round_trips_each_time() {
-    // SYN; SYN,ACK; request,FIN; reply,FIN; ACK: what goes together is written together here.
-    let took = run("", "300B");
-    assert_eq!(took.segments[..2], [5, 5]);
-    assert_times(&took, [80.0; 3]);
+    // SYN; SYN,ACK; request,FIN; reply,FIN; ACK, because data and close are written together.
+    let found = run("", "300B");
+    assert_eq!(found.segments[..2], [5, 5]);
+    assert_times(&found, [80.0; 3]);
 }
 
 #[test]
 fn ttcp_takes_three_segments_and_one_round_trip_after_the_first_time() {
-    let took = run(r#", "ttcp": true"#, "300B");
-    assert_eq!(took.segments[..2], [5, 3]);
-    assert_times(&took, [80.0, 40.0, 40.0]);
+    let found = run(r#", "ttcp": true"#, "300B");
+    assert_eq!(found.segments[..2], [5, 3]);
+    assert_times(&found, [80.0, 40.0, 40.0]);
 }
 
 #[test]
 fn fast_open_takes_one_round_trip_after_the_first_time() {
     // SYN,request; SYN,ACK; reply; the client's FIN; the server's; ACK.
-    let took = run(r#", "fast_open": true"#, "300B");
-    assert_eq!(took.segments[..2], [5, 6]);
-    assert_times(&took, [80.0, 40.0, 40.0]);
+    let found = run(r#", "fast_open": true"#, "300B");
+    assert_eq!(found.segments[..2], [5, 6]);
+    assert_times(&found, [80.0, 40.0, 40.0]);
 }
 
 #[test]
-fn a_longer_reply_begins_as_early() {
-    // Nagle's algorithm would hold the reply's last segment back until the others are acknowledged: the server, which is not
-    // reported of the request's end with the SYN, does not yet end its stream.
+fn a_longer_reply_starts_as_early() {
+    // Nagle's algorithm would delay the reply's last segment until the others are acknowledged: the server has not
+    // received the end of the request with the SYN, so it does not close its stream yet.
     for keys in [r#", "ttcp": true"#, r#", "fast_open": true, "nagle": false"#] {
-        let took = run(keys, "12kB");
-        assert_times(&took, [80.0, 40.0, 40.0]);
+        let found = run(keys, "12kB");
+        assert_times(&found, [80.0, 40.0, 40.0]);
     }
 }

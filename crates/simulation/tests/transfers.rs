@@ -1,4 +1,4 @@
-//! Whole transfers through the simulator, over networks of any kind.
+//! Transfers in the simulator over arbitrary paths.
 
 use experiment::TrialSpec;
 use foundation::Instant;
@@ -7,8 +7,8 @@ use simulation::run;
 use simulation::trial::run_watched;
 use transport::congestion::Registry;
 
-fn percent(most: u32) -> impl Strategy<Value = String> {
-    (0..=most * 10).prop_map(|tenths| format!("{}%", f64::from(tenths) / 10.0))
+fn percent(maximum: u32) -> impl Strategy<Value = String> {
+    (0..=maximum * 10).prop_map(|tenths| format!("{}%", f64::from(tenths) / 10.0))
 }
 
 fn any_loss() -> impl Strategy<Value = String> {
@@ -40,7 +40,7 @@ prop_compose! {
     }
 }
 
-/// The names of the registered congestion controllers.
+/// Returns the names of the registered congestion controllers.
 fn controllers() -> Vec<String> {
     let registry = Registry::builtin();
     registry.iter().map(|entry| entry.name().to_owned()).collect()
@@ -81,9 +81,9 @@ fn any_protocol() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The simulated host itself asserts that what it reads comes in order and without a gap.
+    /// The simulated host asserts that it reads data in order and without gaps.
     #[test]
-    fn all_arrives_or_the_trial_says_why(
+    fn all_data_arrives_or_the_trial_reports_an_error(
         path in any_path(), protocol in any_protocol(), size in 1_u64..60_000, seed in any::<u64>(),
     ) {
         let json = format!(
@@ -100,7 +100,7 @@ proptest! {
             (Some(error), None) => prop_assert!(["silent", "no answer", "acknowledged no packet"].iter().any(|word| error.contains(word)), "{}", error),
             other => prop_assert!(false, "{:?}", other),
         }
-        // Once the network has moved all that it still held, each link delivered or dropped what it was given.
+        // When the network is empty, each link has delivered or dropped all its packets.
         let network = world.network_mut();
         network.handle_timeout(Instant::MAX);
         while network.poll_delivery().is_some() || network.poll_too_big().is_some() {}
@@ -132,9 +132,9 @@ fn packets_above_the_mtu_never_arrive() {
 }
 
 #[test]
-fn protocols_that_are_compared_meet_the_same_losses() {
-    // The first packets of two protocols meet the same fate: with a window of one and the same
-    // timer, Go-Back-N and selective repeat are stop-and-wait, to the bit.
+fn compared_protocols_have_the_same_losses() {
+    // Both protocols lose the same packets: with a window of one and the same timer, records of Go-Back-N and selective
+    // repeat are bit-identical to those of stop-and-wait.
     let run_with = |protocol: &str| {
         let json = format!(
             r#"{{"path": {{"rate": "10Mbit/s", "delay": "5ms", "loss": "5%"}}, "protocol": {{{protocol}}},
@@ -149,7 +149,7 @@ fn protocols_that_are_compared_meet_the_same_losses() {
 
 #[test]
 fn goodput_over_loss_and_window() {
-    // A reviewed table: a change here changes what every study reports.
+    // A reviewed table: changes here affect the results of all studies.
     let mut table =
         String::from("Mbit/s at 10 Mbit/s, 5 ms each way; 2 MB of 1024 bytes a packet; BDP 12 packets\n");
     for protocol in [

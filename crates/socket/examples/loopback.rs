@@ -91,7 +91,7 @@ fn main() {
         (s.last_acknowledged_at.unwrap_or_default() - s.first_data_at.unwrap_or_default()).as_secs_f64();
     let gib = mib as f64 / 1024.0;
     println!(
-        "{:.2} Gbit/s ({:.2} with the disk's last word); CPU s/GiB: send {:.2}, receive {:.2}; {} packets, {} again, {} timeouts, RTT {}",
+        "{:.2} Gbit/s ({:.2} until written to disk); CPU s/GiB: send {:.2}, receive {:.2}; {} packets, {} retransmissions, {} timeouts, RTT {}",
         report.bytes as f64 * 8e-9 / network,
         report.goodput / 1e9,
         sender / gib,

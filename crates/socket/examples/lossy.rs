@@ -11,7 +11,7 @@ use socket::endpoint::{receive_pattern, send_pattern};
 use socket::relay::{Relay, RelayOptions};
 use transport::arq::ArqConfig;
 
-/// As in other comparisons of transports: the queue limit is one bandwidth-delay product.
+/// Paths with a queue of one bandwidth-delay product, as in other comparisons of transports.
 const PATHS: [(&str, f64, &str); 4] = [
     (
         "RTT 20 ms, no loss, 100 Mbit/s",

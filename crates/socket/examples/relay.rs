@@ -72,7 +72,7 @@ fn receive(delay: u64, seconds: u64) {
         }
         let (stamps, now) = (clock_of_stamps.stamps(), clock());
         for train in inbox.trains() {
-            // What counts is when the kernel received it, not when this process woke up.
+            // The kernel's timestamp excludes the wake-up time of this process.
             let arrived = now - (stamps.now() - stamps.instant(train.stamp)).as_nanos();
             for datagram in train.datagrams() {
                 let sent = u64::from_le_bytes(datagram[..8].try_into().expect("a time"));

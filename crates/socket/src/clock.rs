@@ -90,7 +90,7 @@ mod tests {
             stamps.instant(stamp(999_999_000_000)),
             stamps.now - Duration::from_millis(1)
         );
-        // The wall clock was set: an hour back, and into the future.
+        // The wall clock was set back by an hour, and into the future.
         assert_eq!(stamps.instant(stamp(1)), stamps.now);
         assert_eq!(stamps.instant(stamp(2_000_000_000_000)), stamps.now);
     }

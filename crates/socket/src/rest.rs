@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_second_is_no_credit() {
+    fn an_idle_second_gives_no_credit() {
         let mut now = Instant::ZERO;
         let mut budget = RestBudget::new(now);
         now += Duration::from_secs(1);

@@ -128,12 +128,12 @@ fn refuses_names_that_lead_outside() {
     for name in names {
         let mut script = START.to_vec();
         script.extend(offer(0, 4, name));
-        // Without waiting for the reply, it starts, sends and ends the file.
+        // The sender starts, sends and ends the file without waiting for the reply.
         script.extend(message(4, &[0; 12]));
         script.extend(b"evil");
         script.extend(message(5, &[0; 36]));
         let (received, _) = play(&receiver, script, GREETING + 6);
-        // A refusal (8), and nothing else.
+        // The reply is a refusal (8) only.
         assert!(
             received.len() <= GREETING || received[GREETING] == 8,
             "{name:?}: {received:?}"
@@ -147,7 +147,7 @@ fn refuses_names_that_lead_outside() {
 }
 
 #[test]
-fn nonsense_ends_only_its_connection() {
+fn invalid_messages_close_only_their_connection() {
     let receiver = Receiver::start();
     let scripts: Vec<Vec<u8>> = vec![
         b"GET / HTTP/1.1\r\nHost: longfat\r\n\r\n".to_vec(),
@@ -157,13 +157,13 @@ fn nonsense_ends_only_its_connection() {
         [START, &message(7, &[0; 5])].concat(),
         [START, &message(4, &[0; 12])].concat(),
         [START, &message(3, &[0; 4])].concat(),
-        // A file with a number that is not next, and more offers than may be open.
+        // A wrong file number, and more open offers than allowed.
         [START, &offer(5, 1, b"x")].concat(),
         std::iter::once(START.to_vec())
             .chain((0..100).map(|n| offer(n, 1, b"x")))
             .flatten()
             .collect(),
-        // Offers without an announcement, two announcements, and more than announced.
+        // Offers without an announcement, two announcements, and more files than announced.
         [&START[..16], &offer(0, 1, b"x")].concat(),
         [START, &START[16..]].concat(),
         [&START[..16], &announce(1, 10), &offer(0, 11, b"x")].concat(),
@@ -174,7 +174,7 @@ fn nonsense_ends_only_its_connection() {
             &offer(1, 1, b"y"),
         ]
         .concat(),
-        // Started before an offset was agreed.
+        // A start before the agreement on an offset.
         [
             START,
             &offer(0, u64::MAX, b"huge"),
@@ -386,17 +386,17 @@ fn errors_of_the_sender_are_one_line() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
     fs::write(&file, b"x").unwrap();
-    // A port that was free a moment ago.
-    let nobody = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let error = send_to(nobody, vec![file]).unwrap_err();
-    assert_eq!(error.to_string(), format!("nothing listens at {nobody}"));
+    // A port that was free just before.
+    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let error = send_to(closed, vec![file]).unwrap_err();
+    assert_eq!(error.to_string(), format!("nothing listens at {closed}"));
     let directory = place.path().to_owned();
-    let error = send_to(nobody, vec![directory]).unwrap_err().to_string();
+    let error = send_to(closed, vec![directory]).unwrap_err().to_string();
     assert!(
         error.ends_with("is a directory: add -r to send its files"),
         "{error}"
     );
-    let error = send_to(nobody, vec![place.path().join("missing")])
+    let error = send_to(closed, vec![place.path().join("missing")])
         .unwrap_err()
         .to_string();
     assert!(error.ends_with("missing: No such file or directory"), "{error}");

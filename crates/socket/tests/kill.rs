@@ -17,7 +17,7 @@ use socket::transfer::{Outcome, ReceiveEvent, ReceiveOptions, SendOptions, SendR
 
 const SIZE: usize = 12_000_000;
 
-/// Not a test, but the process that the tests start.
+/// The process that the tests start.
 #[test]
 #[ignore = "started by the other tests as a process"]
 fn process() {
@@ -40,11 +40,11 @@ fn process() {
             variable("LONGFAT_TO").parse().unwrap(),
             protection(),
         );
-        let mut most = 0;
+        let mut maximum = 0;
         let end = send_files(&options, &mut |progress| {
-            if progress.done > most {
-                most = progress.done;
-                println!("\ndone {most}");
+            if progress.done > maximum {
+                maximum = progress.done;
+                println!("\ndone {maximum}");
             }
             ControlFlow::Continue(())
         });
@@ -81,7 +81,7 @@ impl Process {
                 return rest.to_owned();
             }
         }
-        panic!("it ended without a line {start:?}");
+        panic!("the process ended without a line {start:?}");
     }
 
     fn kill(mut self) {
@@ -154,7 +154,7 @@ impl SlowRun {
         self.source.path().join("file.bin")
     }
 
-    /// Returns the length of what the receiver has of the file.
+    /// Returns the length of the receiver's partial file.
     fn partial(&self) -> u64 {
         length(&self.place.path().join(".file.bin.longfat-part"))
     }
@@ -193,7 +193,7 @@ fn a_killed_sender_resumes() {
     run.receiver.kill();
 }
 
-/// Senders that are killed while they wait for the connection of another killed sender do not start the file again.
+/// A sender resumes after several killed senders that waited for the connection of another killed sender.
 #[test]
 fn a_sender_resumes_after_several_killed_ones() {
     let run = SlowRun::new();
@@ -287,7 +287,7 @@ fn a_sender_waits_for_a_killed_receiver() {
     process.kill();
 }
 
-/// Bytes are written soon, also where a full piece takes long.
+/// Bytes are written soon, even if a full piece takes long.
 #[test]
 fn an_interrupted_slow_transfer_keeps_what_arrived() {
     let receiver = Receiver::start();
@@ -338,7 +338,7 @@ fn a_sender_waits_up_to_its_limit() {
         error.contains("is gone") || error.contains("nothing listens"),
         "{error}"
     );
-    // A receiver that was never there is reported at once.
+    // A receiver that never ran is reported at once.
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -363,7 +363,7 @@ fn a_partial_file_with_different_content_is_discarded() {
         assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(1_000_000, 3));
         fs::remove_file(place.path().join("file.bin")).unwrap();
     }
-    // The same content is reused, also if the file is complete.
+    // Equal content is reused, even if the file is complete.
     for there in [400_000, 1_000_000] {
         fs::write(
             place.path().join(".file.bin.longfat-part"),

@@ -131,7 +131,7 @@ fn applies_the_configured_loss() {
     let report = relay.stop();
     assert_eq!(report.forward.entered.packets, 5000);
     assert_eq!(report.forward.delivered.packets, received);
-    // 4500 of 5000 with a standard deviation of 21: five of them to either side.
+    // 4500 of 5000 ± five standard deviations of 21.
     assert!((4395..=4605).contains(&received), "{received}");
 }
 
@@ -161,7 +161,7 @@ fn a_sender_to_a_closed_port_behind_a_relay_fails_at_once() {
     let relay = Running::start(closed, r#"{"delay": "5ms"}"#, |_| {});
     let config: ArqConfig = serde_json::from_str(r#"{"kind": "selective-repeat"}"#).unwrap();
     let mut turns = 0;
-    // Called about 20 times a second. Without the relay's reset the sender tries for 30 s.
+    // Called about 20 times per second. Without the relay's reset, the sender retries for 30 s.
     let go_on = &mut || {
         turns += 1;
         turns < 200
@@ -256,8 +256,8 @@ fn files_arrive_complete_over_a_lossy_path_with_every_protocol() {
     assert_eq!(receiver.stop().files, protocols.len() as u64);
 }
 
-/// Sends a file of 100 MB through a relay whose links carry IP packets of up to `before` bytes, and of up to `after` bytes
-/// as soon as 60 MB have arrived. Returns the report and the datagrams of both relays.
+/// Sends a file of 100 MB through a relay whose links have the MTU `before`, and `after` once 60 MB have arrived.
+/// Returns the report and those of both relays.
 fn send_over_changing_mtu(before: &str, after: &str) -> (socket::transfer::SendReport, [RelayReport; 2]) {
     let path =
         |mtu: &str| format!(r#"{{"rate": "400Mbit/s", "delay": "1ms", "queue": "1MB", "mtu": "{mtu}"}}"#);

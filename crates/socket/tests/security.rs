@@ -1,4 +1,4 @@
-//! Protected transfers over sockets: who may send, and an attacker on the path.
+//! Protected transfers over sockets: authentication, and an attacker on the path.
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
@@ -58,9 +58,9 @@ fn trusted_keys_transfer_and_have_names() {
     receiver.stop();
 }
 
-/// Each end refuses what is less secure, with one line, and nothing is written.
+/// Each end refuses a less secure peer with one line, and nothing is written.
 #[test]
-fn ends_that_do_not_fit_refuse_each_other() {
+fn mismatched_ends_refuse_each_other() {
     let cases = [
         (
             code(1),
@@ -164,17 +164,17 @@ fn insecure_ends_transfer() {
     receiver.stop();
 }
 
-/// What an attacker on the path does with a datagram.
+/// An attacker's reaction to a datagram.
 type Attack = Box<dyn FnMut(Vec<u8>) -> Action + Send>;
 
 enum Action {
-    /// Forwards these instead.
+    /// Forwards these datagrams instead.
     Forward(Vec<Vec<u8>>),
     /// Forwards the datagram and returns a copy to its sender.
     Reflect(Vec<u8>),
 }
 
-/// A man in the middle, who handles the datagrams of the sender and of the receiver.
+/// A man in the middle, which handles the datagrams of the sender and of the receiver.
 struct Middle {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -286,7 +286,7 @@ fn replayed_and_reflected_datagrams_are_dropped() {
         Box::new(move |bytes| {
             count += 1;
             past.push(bytes.clone());
-            // An old datagram, among them those of the handshake.
+            // Any old datagram, including those of the handshake.
             let old = past[count * 31 % past.len()].clone();
             Action::Forward(vec![bytes.clone(), bytes, old])
         })
@@ -295,7 +295,7 @@ fn replayed_and_reflected_datagrams_are_dropped() {
     survives(Box::new(Action::Reflect), Box::new(Action::Reflect));
 }
 
-/// The receiver drops the handshake when its last message does not arrive; the sender notices it.
+/// The receiver drops a handshake without its last message; the sender detects this.
 #[test]
 fn a_handshake_without_its_last_message_ends() {
     let receiver = receiver(protection());
@@ -321,7 +321,7 @@ fn forged_refusals_do_not_end_a_connection() {
         Box::new(|bytes| {
             let mut all = vec![bytes.clone()];
             if is_frame(&bytes) {
-                // Reason 6: such a connection is not known. Then resets of both formats.
+                // Reason 6 (unknown connection), then resets of both formats.
                 all.push([&[0x2e, 6, 0, 0][..], &bytes[4..8]].concat());
                 for version in [0x10, 0x20] {
                     let mut reset = vec![0; 32];
@@ -358,7 +358,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// A path that gives the sender another address from time to time, as a network address translator does.
+/// A path that changes the sender's address from time to time, like a network address translator.
 #[test]
 fn a_transfer_survives_changes_of_the_sender_s_address() {
     let receiver = receiver(protection());
@@ -417,7 +417,7 @@ fn an_observer_reads_headers_only() {
     let middle = Middle::start(receiver.address, observe(), observe());
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("secret-name.txt");
-    // Enough for many datagrams, of each of which the first packet is read below.
+    // Enough for many datagrams; the first packet of each is checked below.
     fs::write(&path, "confidential contents ".repeat(100_000)).unwrap();
     send(middle.address, path, protection()).unwrap();
     middle.stop();
@@ -461,7 +461,7 @@ fn a_receiver_is_no_amplifier() {
     let mut sent = 0;
     for number in 0..300_usize {
         let mut datagram = bytes(8 + number, number as u64);
-        // Of both formats, and of every type.
+        // All types in both formats.
         datagram[0] = if number % 2 == 0 { 0x10 } else { 0x20 } | (number / 2 % 16) as u8;
         victim.send_to(&datagram, receiver.address).unwrap();
         sent += datagram.len();

@@ -102,7 +102,7 @@ fn a_stopped_transfer_can_be_resumed() {
     assert_eq!(stopped.unwrap_err().to_string(), "cancelled");
     let report = send(&receiver, vec![path.clone()]).unwrap();
     assert!(report.files[0].resumed > 0);
-    // The receiver got a reset: no connection times out.
+    // The receiver received a reset, so no connection times out.
     let reported = |event: &ReceiveEvent| matches!(event, ReceiveEvent::Disconnected(_, Some(reason)) if reason.contains("aborted"));
     assert!(receiver.events.lock().unwrap().iter().any(reported));
     assert!(fs::read(receiver.path().join("file")).unwrap() == bytes(200_000_000, 1));

@@ -1,4 +1,4 @@
-//! What a receiver accepts from an authenticated sender: names, sizes, folders, and a person's decision.
+//! Limits of a receiver for authenticated senders: names, sizes, folders, and the user's decision.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -42,7 +42,7 @@ fn folders_arrive_with_their_files() {
     );
     assert!(receiver.path().join("photos/2024/05/c.jpg").exists());
     assert_eq!(receiver.names(), ["photos"]);
-    // The second time everything is there already; a changed file gets a number in its folder.
+    // The second transfer finds all files; a changed file gets a number in its folder.
     write(&folder.join("2024/b.jpg"), b"new");
     let report = send_folder(&receiver, folder);
     let outcomes: Vec<_> = report.files.iter().map(|file| file.outcome.clone()).collect();
@@ -58,7 +58,7 @@ fn folders_arrive_with_their_files() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_folder_is_not_followed() {
+fn a_link_instead_of_a_folder_is_not_followed() {
     let receiver = Receiver::start();
     let (outside, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     std::os::unix::fs::symlink(outside.path(), receiver.path().join("photos")).unwrap();
@@ -96,7 +96,7 @@ fn hidden_names_and_executable_bits_need_permission() {
 }
 
 #[test]
-fn the_limit_of_bytes_holds_for_all_senders_and_before_the_first_byte() {
+fn the_byte_limit_covers_all_senders_and_applies_before_the_first_byte() {
     let receiver = Receiver::start_with(|options| options.max_bytes = Some(1_000_000));
     let source = tempfile::tempdir().unwrap();
     let large = write(&source.path().join("large"), &bytes(1_000_001, 1));
@@ -110,7 +110,7 @@ fn the_limit_of_bytes_holds_for_all_senders_and_before_the_first_byte() {
     assert_eq!(reasons(&send(&receiver, vec![fits.clone()]).unwrap()), [""; 0]);
     let second = write(&source.path().join("second"), &bytes(100_001, 3));
     assert!(reasons(&send(&receiver, vec![second]).unwrap())[0].contains("100000 bytes left"));
-    // What is there already needs no room.
+    // Existing files do not count.
     assert_eq!(reasons(&send(&receiver, vec![fits]).unwrap()), [""; 0]);
     receiver.stop();
 }
@@ -132,7 +132,7 @@ fn a_file_that_exceeds_the_free_space_is_refused_before_its_first_byte() {
 }
 
 #[test]
-fn a_person_decides_before_the_first_file() {
+fn the_user_decides_before_the_first_file() {
     for accept in [true, false] {
         let approvals = Approvals::default();
         let receiver = Receiver::start_with(|options| options.ask = Some(approvals.clone()));

@@ -90,7 +90,7 @@ fn a_sender_names_the_other_version_of_its_receiver() {
 fn a_receiver_names_the_other_version_of_its_sender() {
     let receiver = Receiver::start();
     let (replies, _) = play(&receiver, OTHER.to_vec(), usize::MAX);
-    // With its greeting, the sender can name the version, too.
+    // The receiver sends its greeting, so the sender can also name the version.
     assert_eq!(String::from_utf8_lossy(&replies), "longfat files 3\n");
     let is_named = |event: &ReceiveEvent| matches!(event, ReceiveEvent::Disconnected(_, Some(reason)) if reason.contains("another version"));
     let until = std::time::Instant::now() + std::time::Duration::from_secs(20);

@@ -1,3 +1,3 @@
-//! Every integration test of the crate, linked once: each file here is a module.
+//! All integration tests of the crate in one binary.
 
 mod transactions;

@@ -1,5 +1,5 @@
-//! Transactions between two stacks over a path that loses, duplicates, delays and replays packets: every request is
-//! answered once, with its own bytes.
+//! Transactions between two stacks over a path that loses, duplicates, delays and replays packets: every request gets
+//! one reply with the right bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -89,7 +89,7 @@ impl World {
         let mut packet = Vec::new();
         for from in [0, 1] {
             while self.stacks[from].poll_transmit(self.now, &mut packet) {
-                let segment = decode(&packet).expect("a good packet").segment;
+                let segment = decode(&packet).expect("a valid packet").segment;
                 self.trace.push((from, segment.flags, segment.length));
                 let impairments = self.impairments;
                 let to = 1 - from;
@@ -144,7 +144,7 @@ impl World {
                 let written = self.stacks[1].write(self.now, stream, &reply);
                 assert!(
                     written == reply.len() || written == 0,
-                    "all of it, or the stream is gone"
+                    "the reply is complete, or the stream is gone"
                 );
                 self.stacks[1].finish(self.now, stream);
                 self.stacks[1].release(self.now, stream);
@@ -363,7 +363,7 @@ proptest! {
         // A replayed Fast Open SYN may be accepted again (RFC 7413, section 2.1).
         let fast_open = server.fast_open && clients.iter().any(|(config, ..)| config.fast_open);
         if !fast_open {
-            prop_assert_eq!(world.requests.len(), sent.len(), "and nothing duplicate");
+            prop_assert_eq!(world.requests.len(), sent.len(), "without duplicates");
         }
     }
 }

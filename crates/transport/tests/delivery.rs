@@ -1,7 +1,7 @@
-//! All bytes arrive once and in order, or the connection reports an error: for every protocol,
-//! under any loss, duplication, reordering, corruption and delay.
+//! All bytes arrive once and in order, or the connection reports an error, for every protocol under any loss,
+//! duplication, reordering, corruption and delay.
 
-use crate::pair::{Pair, Unkindness, assert_pattern};
+use crate::pair::{Impairments, Pair, assert_pattern};
 use foundation::{Duration, Instant, Size};
 use proptest::prelude::*;
 use transport::arq::config::{ArqConfig, ArqProtocol, Timeout, Window};
@@ -48,9 +48,9 @@ fn any_config() -> impl Strategy<Value = ArqConfig> {
         })
 }
 
-fn any_network() -> impl Strategy<Value = Unkindness> {
+fn any_network() -> impl Strategy<Value = Impairments> {
     (0.0..0.3_f64, 0.0..0.3_f64, 0.0..0.2_f64, 0_u64..60, 0_u64..60).prop_map(
-        |(loss, duplicate, corrupt, low, spread)| Unkindness {
+        |(loss, duplicate, corrupt, low, spread)| Impairments {
             loss,
             duplicate,
             corrupt,
@@ -119,8 +119,8 @@ proptest! {
     }
 }
 
-/// Runs a transfer of `bytes` over a path whose MTU is `before`, then `after` from the half of it on. Returns the frames to
-/// the listener in both halves, and the duration.
+/// Runs a transfer of `bytes` over a path whose MTU is `before` in the first half and `after` in the second. Returns
+/// the frames to the listener in both halves, and the duration.
 fn transfer_with_mtu(bytes: u64, search: usize, before: usize, after: usize) -> (u64, u64, Duration) {
     let config = ArqConfig {
         window: Some(Window::Packets(100)),
@@ -129,7 +129,7 @@ fn transfer_with_mtu(bytes: u64, search: usize, before: usize, after: usize) -> 
         min_rto: Duration::from_millis(20),
         ..ArqConfig::for_files()
     };
-    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 7);
+    let mut pair = Pair::new(&config, Impairments::NONE, 1, 7);
     pair.mtu = before;
     pair.search_path_mtu(search);
     pair.write_all(true, bytes);
@@ -191,7 +191,7 @@ fn a_smaller_mtu_in_mid_transfer_shortens_frames() {
 #[test]
 fn a_local_report_of_too_long_frames_shortens_them() {
     let config = ArqConfig::new(ArqProtocol::SelectiveRepeat);
-    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 7);
+    let mut pair = Pair::new(&config, Impairments::NONE, 1, 7);
     pair.search_path_mtu(9000);
     pair.write_all(true, 1_000_000);
     while pair.opener.connection.as_ref().unwrap().packets_per_frame() == 1 {
@@ -201,7 +201,7 @@ fn a_local_report_of_too_long_frames_shortens_them() {
     let connection = pair.opener.connection.as_mut().unwrap();
     assert!(connection.handle_too_long(now));
     assert_eq!(connection.packets_per_frame(), 1);
-    // No shorter frames exist: the report ends the connection.
+    // Frames cannot be shorter, so the report ends the connection.
     assert!(!connection.handle_too_long(now));
 }
 
@@ -223,7 +223,7 @@ fn protocols() -> [ArqConfig; 4] {
 #[test]
 fn an_opener_without_listener_fails() {
     for config in protocols() {
-        let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+        let mut pair = Pair::new(&config, Impairments::NONE, 1, 0);
         pair.cut = (true, false);
         pair.write_all(true, 1000);
         assert!(pair.run(10_000));
@@ -238,7 +238,7 @@ fn an_opener_without_listener_fails() {
 #[test]
 fn both_ends_detect_a_silent_peer() {
     for config in protocols() {
-        let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+        let mut pair = Pair::new(&config, Impairments::NONE, 1, 0);
         pair.write_all(true, 10_000_000);
         while pair.now < Instant::ZERO + Duration::from_millis(60) {
             assert!(pair.step(Instant::MAX));
@@ -258,7 +258,7 @@ fn both_ends_detect_a_silent_peer() {
 #[test]
 fn an_idle_connection_is_kept_alive() {
     let config = ArqConfig::for_files();
-    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    let mut pair = Pair::new(&config, Impairments::NONE, 1, 0);
     let until = Instant::ZERO + Duration::from_secs(300);
     while pair.step(until) {}
     assert!(!pair.opener.failed() && !pair.listener.failed());
@@ -271,7 +271,7 @@ fn an_idle_connection_is_kept_alive() {
 #[test]
 fn a_restarted_peer_is_reported() {
     let config = ArqConfig::for_files();
-    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    let mut pair = Pair::new(&config, Impairments::NONE, 1, 0);
     pair.write_all(true, 50_000_000);
     while pair.now < Instant::ZERO + Duration::from_millis(60) {
         assert!(pair.step(Instant::MAX));
@@ -288,7 +288,7 @@ fn a_restarted_peer_is_reported() {
 #[test]
 fn an_abort_resets_the_peer() {
     let config = ArqConfig::for_files();
-    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    let mut pair = Pair::new(&config, Impairments::NONE, 1, 0);
     pair.write_all(true, 50_000_000);
     while pair.now < Instant::ZERO + Duration::from_millis(60) {
         assert!(pair.step(Instant::MAX));
@@ -312,9 +312,9 @@ fn a_slow_reader_stops_the_sender() {
         };
         let mut pair = Pair::new(
             &config,
-            Unkindness {
+            Impairments {
                 loss: 0.1,
-                ..Unkindness::KIND
+                ..Impairments::NONE
             },
             3,
             0,
@@ -348,9 +348,9 @@ fn a_slow_reader_stops_the_sender() {
 }
 
 #[test]
-fn a_listener_keeps_no_state_for_an_address_that_does_not_answer() {
+fn a_listener_keeps_no_state_for_unvalidated_addresses() {
     let config = ArqConfig::for_files();
-    let mut pair = Pair::new(&config, Unkindness::KIND, 1, 0);
+    let mut pair = Pair::new(&config, Impairments::NONE, 1, 0);
     // Challenges never reach the opener, whose address is forged.
     pair.cut = (false, true);
     pair.write_all(true, 1000);
@@ -361,7 +361,7 @@ fn a_listener_keeps_no_state_for_an_address_that_does_not_answer() {
 
 /// Returns how long an isolated packet takes to arrive whose first transmission is lost, with an RTT of 10 ms.
 fn recovery(config: &ArqConfig) -> Duration {
-    let mut pair = Pair::new(config, Unkindness::KIND, 1, 0);
+    let mut pair = Pair::new(config, Impairments::NONE, 1, 0);
     let write = |pair: &mut Pair| {
         pair.opener.connection.as_mut().unwrap().write(1000);
         pair.drain(true);
@@ -397,7 +397,7 @@ fn a_probe_replaces_a_lost_last_packet_after_two_round_trips() {
 
 #[test]
 fn a_delivered_probe_shows_all_losses_before_it() {
-    let mut pair = Pair::new(&ArqConfig::for_files(), Unkindness::KIND, 1, 0);
+    let mut pair = Pair::new(&ArqConfig::for_files(), Impairments::NONE, 1, 0);
     let sent = |pair: &Pair| {
         let connection = pair.opener.connection.as_ref().unwrap();
         connection.statistics().clone()

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::pair::{Bytes, Pair, Unkindness, assert_pattern};
+use crate::pair::{Bytes, Impairments, Pair, assert_pattern};
 use foundation::{Duration, Instant};
 use proptest::prelude::*;
 use transport::Machine;
@@ -81,7 +81,7 @@ proptest! {
 
     #[test]
     fn decodes_any_bytes_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        // Random bytes pass a 32-bit checksum once in four thousand million tries.
+        // Random bytes pass a 32-bit checksum with probability 1 in 4 billion.
         prop_assert!(decode(&bytes).is_err());
     }
 
@@ -125,9 +125,9 @@ proptest! {
     /// They may close the connection (as a forged reset does), but never cause a panic, a hang or the
     /// delivery of unsent data, except for the data that they carry.
     #[test]
-    fn nonsense_frames_cause_no_harm(frames in prop::collection::vec((any_frame(), any::<bool>(), 0_i64..2000), 1..60)) {
+    fn invalid_frames_cause_no_harm(frames in prop::collection::vec((any_frame(), any::<bool>(), 0_i64..2000), 1..60)) {
         let config = ArqConfig::for_files();
-        let mut pair = Pair::new(&config, Unkindness::KIND, 5, 0);
+        let mut pair = Pair::new(&config, Impairments::NONE, 5, 0);
         while pair.listener.connection.is_none() {
             prop_assert!(pair.step(Instant::MAX));
         }

@@ -1,4 +1,4 @@
-//! Encoding and decoding of segments, as other stacks do.
+//! Encoding and decoding of segments, compatible with other stacks.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -199,7 +199,7 @@ fn unknown_options_are_skipped() {
         wire.extend_from_slice(raw);
         assert_eq!(raw.len() % 4, 0);
         wire[32] = (5 + raw.len() as u8 / 4) << 4;
-        mend(&mut wire);
+        correct_checksums(&mut wire);
         decode(&wire).unwrap().segment.options
     };
     let strange = [35, 2, 254, 4, 1, 2, 8, 4, 1, 2, 2, 4, 5, 180, 1, 1];
@@ -218,7 +218,7 @@ fn unknown_options_are_skipped() {
 }
 
 /// Corrects the length and the checksums of an IPv4 packet.
-fn mend(wire: &mut [u8]) {
+fn correct_checksums(wire: &mut [u8]) {
     let length = (wire.len() as u16).to_be_bytes();
     wire[2..4].copy_from_slice(&length);
     wire[10..12].fill(0);
@@ -245,17 +245,17 @@ fn other_packets_have_distinct_errors() {
     assert_eq!(changed(&|wire| wire[33] |= 1), DecodeError::Checksum);
     let udp = changed(&|wire| {
         wire[9] = 17;
-        mend(wire);
+        correct_checksums(wire);
     });
     assert_eq!(udp, DecodeError::Protocol(17));
     let fragment = changed(&|wire| {
         wire[6] = 0x20;
-        mend(wire);
+        correct_checksums(wire);
     });
     assert_eq!(fragment, DecodeError::Fragment);
     let offset = changed(&|wire| {
         wire[32] = 0x40;
-        mend(wire);
+        correct_checksums(wire);
     });
     assert_eq!(offset, DecodeError::Header);
     let mut padded = good.clone();
@@ -334,7 +334,7 @@ fn any_endpoints() -> impl Strategy<Value = Endpoints> {
 
 proptest! {
     #[test]
-    fn segments_survive_the_wire(segment in any_segment(), endpoints in any_endpoints(), before in 0_usize..5) {
+    fn decoded_segments_equal_encoded_ones(segment in any_segment(), endpoints in any_endpoints(), before in 0_usize..5) {
         let mut out = vec![9; before];
         let room = segment.options.encoded_length() <= MAX_OPTIONS;
         let written = encode(&segment, endpoints, &mut out, |payload| {
@@ -368,7 +368,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_decoded_or_refused(mut wire: Vec<u8>, four: bool) {
+    fn arbitrary_bytes_are_decoded_or_refused(mut wire: Vec<u8>, four: bool) {
         if let Some(first) = wire.first_mut() {
             *first = if four { 0x45 } else { 0x60 };
         }
@@ -376,7 +376,7 @@ proptest! {
         if wire.len() >= 40 && four {
             wire[9] = 6;
             wire[6..8].fill(0);
-            mend(&mut wire);
+            correct_checksums(&mut wire);
             if let Ok(packet) = decode(&wire) {
                 prop_assert_eq!(packet.payload.len(), packet.segment.length as usize);
                 prop_assert_eq!(packet.payload.end, wire.len());

@@ -18,7 +18,7 @@ PACKET = 1500
 PACE = 2.0
 """Pace within the window, in multiples of the bottleneck's rate."""
 ROUNDS, FEWEST_REQUESTS = 4, 200
-"""Requests of a step: so many windows, and at least so many."""
+"""Requests of a step: `ROUNDS` windows, and at least `FEWEST_REQUESTS`."""
 IDLE_REQUESTS = 20
 """Requests for the RTT without load, one at a time."""
 LEAST_WINDOW, LARGEST_WINDOW = 8, 8192
@@ -32,10 +32,10 @@ FEWEST_LOST = 4
 FULL = 1.2
 """A queue is full if twice the window raises the longest RTT by less than this factor."""
 LONGEST_QUANTILE = 0.98
-"""Quantile of RTTs that stands for a full queue."""
+"""Quantile of RTTs that represents a full queue."""
 
 Send = Callable[[int, float, int], Sequence[float | None]]
-"""Sends requests with a window (packets), at most so many per second, and returns RTTs in s; None if lost."""
+"""Sends requests with a window (packets) and a maximum rate (per second); returns RTTs in s, None if lost."""
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,8 @@ class ProcessExecutor(ThreadedExecutor):
             except _native.Cancelled:
                 raise CancelledTrialError from None
             except ValueError:
-                # It has no network to simulate, as a loopback interface; what is wrong the trial itself says.
+                # The trial has no simulated network, such as a loopback interface, or is invalid and reports
+                # its error itself.
                 self._expected[name] = (0.0, 0.0)
                 return self._expected[name]
             workload = trial.spec["workload"]

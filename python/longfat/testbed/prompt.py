@@ -20,7 +20,7 @@ PINGS = 10
 """Default number of echo requests between two hosts."""
 MEASURED_S = 5.0
 _HELP = (
-    ("HOST COMMAND", "run a line of sh at a host, which knows the others by name; Ctrl-C stops it"),
+    ("HOST COMMAND", "run a line of sh at a host, which resolves host names; Ctrl-C stops it"),
     ("shell HOST", "your shell at a host"),
     ("hosts", "names and addresses"),
     ("net", "nodes with their hosts and links"),

@@ -38,9 +38,9 @@ const CHAINS: [[(u32, u32); 8]; 2] = [
 const SIZES: [usize; 3] = [64, 500, 1500];
 const PROBES: u16 = 200;
 /// The size limit of an ICMP error with its quote (RFC 1812, section 4.3.2.3).
-const LARGEST_ANSWER: usize = 576;
+const MAX_ERROR_SIZE: usize = 576;
 
-/// Pings with each time to live.
+/// Sends echo requests with each time to live.
 pub fn measure() -> Outcome {
     for links in CHAINS {
         let keys: Vec<String> = links
@@ -56,7 +56,7 @@ pub fn measure() -> Outcome {
         for size in SIZES {
             for hops in 1..=links.len() {
                 let answer = match hops < links.len() {
-                    true => (size + 28).min(LARGEST_ANSWER),
+                    true => (size + 28).min(MAX_ERROR_SIZE),
                     false => size,
                 };
                 let micros = |(rate, delay): &(u32, u32)| {
@@ -70,7 +70,7 @@ pub fn measure() -> Outcome {
                 }
                 added.sort_by(f64::total_cmp);
                 println!(
-                    "hop {hops} of 8, {size} B: {:.3} ms asked; {:+.0} µs least, {:+.0} µs p50, {:+.0} µs p99",
+                    "hop {hops} of 8, {size} B: {:.3} ms configured; {:+.0} µs minimum, {:+.0} µs p50, {:+.0} µs p99",
                     expected / 1e3,
                     added[0],
                     quantile(&added, 0.5),

@@ -175,7 +175,7 @@ impl<'a> WaterFilling<'a> {
 mod tests {
     use super::*;
 
-    /// Each flow has an access link with a different rate, all share one link: as many rounds as flows.
+    /// Flows with different access rates share one link, which takes one round per flow.
     #[test]
     fn many_rounds_take_few_steps() {
         let steps = |flows: usize| {

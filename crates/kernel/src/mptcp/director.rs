@@ -149,7 +149,7 @@ impl Director {
         self.gone.push(path);
     }
 
-    /// Repeats the choice after paths changed, and joins new paths up to the number that the policy wants. A
+    /// Repeats the choice after paths changed, and joins new paths up to the number of the policy. A
     /// connection without any path takes the one with the smallest RTT. `size` as in [`Self::open`].
     pub fn reconsider(&mut self, size: Option<u64>, host: &HostPaths) {
         let grows = self.unknown == Some(UnknownSize::BytesSoFar);

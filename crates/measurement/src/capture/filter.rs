@@ -314,7 +314,7 @@ mod tests {
             prop_assert_eq!(takes(&filter.program(), &bytes), filter.direction(&packet).is_some());
             let extended = v6(([ends.0; 16], ports.0), ([ends.1; 16], ports.1), Some(1));
             let packet = Packet::parse(&extended).unwrap();
-            // Behind an extension header the program accepts all of the addresses, and the function decides.
+            // After an extension header, the program accepts all packets of the addresses, and the function decides.
             prop_assert!(filter.direction(&packet).is_none() || takes(&filter.program(), &extended));
         }
     }

@@ -132,7 +132,7 @@ mod tests {
                 .filter(|&micros| limiter.allows(at(micros), source))
                 .count()
         };
-        // 100 a second: 10 at once, and 100 more in the second.
+        // 100 per second: a burst of 10, and 100 more within the second.
         assert_eq!((0..50).filter(|_| limiter.allows(at(0), source)).count(), 10);
         assert_eq!(answered(&mut limiter, 0, 1_000_000), 99);
         let other = [192, 0, 2, 77].into();

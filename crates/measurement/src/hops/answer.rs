@@ -85,7 +85,7 @@ mod tests {
             assert_eq!(kind(to, router, port), Some(AnswerKind::Unreachable));
             assert_eq!(kind(to, router, (port.0, 1)), Some(AnswerKind::Unreachable));
             assert_eq!(kind(to, router, big), Some(AnswerKind::TooBig));
-            // Reassembly timed out: not an answer about the time to live.
+            // A reassembly timeout does not concern the time to live.
             assert_eq!(kind(to, router, (exceeded.0, 1)), None);
         }
     }

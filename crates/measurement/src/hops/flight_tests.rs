@@ -1,4 +1,4 @@
-//! Each probe ends exactly once, whatever arrives.
+//! Each probe ends exactly once for any arrivals.
 
 use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ fn late_answers_are_ignored() {
     let second = flight.poll_send(at(100)).unwrap();
     assert_eq!(flight.answered(0, Some(0), u32::MAX), None);
     assert_eq!(flight.answered(0, None, u32::MAX), Some(second));
-    // From now on numbers may be missing: a slot stays empty after a loss.
+    // From here on, numbers may be missing: a slot stays empty after a loss.
     let third = flight.poll_send(at(110)).unwrap();
     assert_eq!(flight.poll_lost(at(210)), Some(LostProbe { sent: third }));
     assert_eq!(flight.answered(0, None, u32::MAX), None);
@@ -94,7 +94,7 @@ proptest! {
             }
             prop_assert!(open.len() <= window);
         }
-        // Left alone, it finishes.
+        // The run finishes without further events.
         for _ in 0..10_000 {
             let Some(next) = flight.poll_timeout() else { break };
             let now = next.max(at(now));

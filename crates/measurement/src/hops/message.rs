@@ -79,7 +79,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(number: u32, extra in 0_usize..100, cut in 0_usize..100, v4: bool) {
+        fn parses_what_it_writes(number: u32, extra in 0_usize..100, cut in 0_usize..100, v4: bool) {
             let mut payload = vec![0; LEAST_PAYLOAD + extra];
             Probe { number }.write_udp(&mut payload);
             let quoted = &payload[..cut.min(payload.len())];
@@ -95,7 +95,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..64), v4: bool, reply: bool) {
+        fn parses_any_bytes_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..64), v4: bool, reply: bool) {
             let _ = Probe::read_udp(&bytes);
             let _ = Probe::read_echo(v4, &bytes, reply);
         }

@@ -118,7 +118,6 @@ impl Prober {
     ///
     /// # Errors
     /// Errors of the socket, and invalid options.
-    /// What the system says of the socket, and options that cannot be.
     pub fn run(
         &mut self,
         probes: &[ProbeSpec],

@@ -67,7 +67,7 @@ fn answers_are_first_duplicate_late_or_unknown() {
 }
 
 #[test]
-fn an_answer_after_the_timeout_is_late_though_nobody_looked_in_between() {
+fn an_answer_after_the_timeout_is_late_without_a_check_in_between() {
     let mut plan = Plan::new(at(0), schedule(&[8], 1, Pace::Interval(Duration::ZERO), 1));
     send(&mut plan, at(0));
     assert_eq!(plan.handle_answer(at(101), 0), Match::Late);
@@ -75,7 +75,7 @@ fn an_answer_after_the_timeout_is_late_though_nobody_looked_in_between() {
 }
 
 #[test]
-fn a_flood_waits_for_answers_but_not_for_ever_and_keeps_its_rate() {
+fn a_flood_waits_for_answers_up_to_a_limit_and_keeps_its_rate() {
     let pace = Pace::Flood {
         least: Duration::from_millis(2),
         most: Duration::from_millis(10),
@@ -105,7 +105,7 @@ fn a_stopped_plan_waits_for_what_it_has_sent_and_sends_nothing() {
 }
 
 #[test]
-fn numbers_of_sixteen_bits_are_of_the_latest_request() {
+fn numbers_of_sixteen_bits_identify_the_latest_request() {
     let mut plan = Plan::new(
         at(0),
         schedule(&[8], 70_000, Pace::Interval(Duration::ZERO), 70_000),

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_reset_is_closed_and_has_no_time() {
+    fn a_reset_connection_is_closed_and_has_no_time() {
         let frames = [
             segment(0, Direction::Out, SYN),
             segment(10, Direction::In, ACK | 4),

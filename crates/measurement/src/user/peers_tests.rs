@@ -30,12 +30,12 @@ impl World {
         }
     }
 
-    /// Runs one transaction; `fates` decides which datagrams are lost, up and down in turn.
+    /// Runs one transaction; `losses` has an entry for each datagram, alternating up and down.
     fn transact(
         &mut self,
         ttcp: bool,
         request: &[u8],
-        fates: &mut impl Iterator<Item = bool>,
+        losses: &mut impl Iterator<Item = bool>,
     ) -> Option<Vec<u8>> {
         let to = SocketAddr::new(SERVER, PORT);
         let stream = self.stack.connect(self.now, CLIENT, to, &config(ttcp)).unwrap();
@@ -51,7 +51,7 @@ impl World {
                 carriage::write(MessageKind::Up, 9, &packet, carriage::SPARE, &mut datagram);
                 self.packets += 1;
                 self.up += datagram.len();
-                if !fates.next().unwrap_or(false) {
+                if !losses.next().unwrap_or(false) {
                     self.peers.handle(self.now, from(), 9, &datagram);
                 }
             }
@@ -60,7 +60,7 @@ impl World {
                 self.packets += 1;
                 self.down += datagram.len();
                 assert!(self.down <= self.up, "{} {}", self.down, self.up);
-                if !fates.next().unwrap_or(false) {
+                if !losses.next().unwrap_or(false) {
                     self.stack
                         .handle_packet(self.now, carriage::read(&datagram).unwrap());
                 }
@@ -124,7 +124,7 @@ fn a_transaction_takes_three_segments_where_tcp_takes_more() {
 }
 
 #[test]
-fn sources_and_connections_are_bounded_and_the_silent_are_forgotten() {
+fn sources_and_connections_are_bounded_and_time_out() {
     let mut peers = Peers::new(Streams::new(2, 0), IDLE);
     let now = Instant::ZERO + Duration::from_secs(1);
     let mut client = Stack::new(Streams::new(1, 0), 20_000..=29_999);
@@ -152,13 +152,13 @@ proptest! {
     #[test]
     fn the_reply_equals_the_request(
         sizes in prop::collection::vec(1..20_000_usize, 1..3), ttcp: bool,
-        fates in prop::collection::vec(prop::bool::weighted(0.2), 200),
+        losses in prop::collection::vec(prop::bool::weighted(0.2), 200),
     ) {
         let mut world = World::new();
-        let mut fates = fates.into_iter();
+        let mut losses = losses.into_iter();
         for size in sizes {
             let request: Vec<u8> = (0..size).map(|at| at as u8).collect();
-            if let Some(reply) = world.transact(ttcp, &request, &mut fates) {
+            if let Some(reply) = world.transact(ttcp, &request, &mut losses) {
                 prop_assert!(reply == request);
             }
         }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use measurement::datagram::{HEADER, Header, MessageKind};
 use measurement::echo::{Counts, Limits, Server};
 
-/// A server in a thread, until its counters are read.
+/// A server in a thread.
 pub struct Running {
     pub address: SocketAddr,
     stop: std::sync::Arc<AtomicBool>,
     thread: JoinHandle<Counts>,
 }
 
-/// Serves at an address.
+/// Starts a server at an address.
 pub fn serve(address: &str, limits: Limits) -> Running {
     let server = Server::bind(address.parse().unwrap(), limits).unwrap();
     let (address, stop) = (server.address(), std::sync::Arc::new(AtomicBool::new(false)));
@@ -29,14 +29,14 @@ pub fn serve(address: &str, limits: Limits) -> Running {
 }
 
 impl Running {
-    /// Stops it.
+    /// Stops the server; returns its counters.
     pub fn counts(self) -> Counts {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap()
     }
 }
 
-/// A socket connected to an address.
+/// Returns a socket connected to an address.
 pub fn client(to: SocketAddr) -> UdpSocket {
     let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).unwrap();
@@ -45,7 +45,7 @@ pub fn client(to: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// A request of `size` bytes.
+/// Returns a request of `size` bytes.
 pub fn request(number: u32, size: usize) -> Vec<u8> {
     let mut bytes = vec![number as u8; size];
     let kind = MessageKind::Request;
@@ -53,8 +53,8 @@ pub fn request(number: u32, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// Repeats a request until it is answered; all earlier datagrams are processed then.
-pub fn knock(socket: &UdpSocket, number: u32) {
+/// Repeats a request until the server replies, which it does after all earlier datagrams.
+pub fn wait_for_reply(socket: &UdpSocket, number: u32) {
     let mut buffer = [0; 2000];
     loop {
         socket.send(&request(number, HEADER)).unwrap();

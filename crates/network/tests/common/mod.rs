@@ -1,16 +1,16 @@
-//! What the tests of this folder share: paths from their JSON, and a caller that owns the time.
+//! Shared code of the tests: paths from JSON, and a driver of virtual time.
 use foundation::{Instant, Streams};
 use network::{Body, DropReason, HostId, LinkId, Network, Observer, Packet, PacketRef, PathConfig, PathSpec};
 
-/// The path that this JSON describes.
+/// Returns a path with these keys.
 pub fn path(json: &str) -> PathSpec {
     let config: PathConfig = serde_json::from_str(json).unwrap();
     config
-        .resolve(&mut |file| Err(format!("{file} is not here")))
+        .resolve(&mut |file| Err(format!("unexpected file {file}")))
         .unwrap()
 }
 
-/// A body that says what was done to it.
+/// A packet body that records its changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     pub number: u64,
@@ -43,7 +43,7 @@ pub fn mark(number: u64) -> Mark {
     }
 }
 
-/// A delivery and its time.
+/// A delivery with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival<B> {
     pub at: u64,
@@ -51,7 +51,8 @@ pub struct Arrival<B> {
     pub packet: Packet<B>,
 }
 
-/// Sends packets at their times, which rise, and moves the network at exactly the times it asks for until it is empty.
+/// Sends packets at their times, which must increase, and advances the network to each of its timeouts until it is
+/// empty.
 pub fn drive<B: Body, O: Observer<B>>(
     network: &mut Network<B, O>,
     sends: impl IntoIterator<Item = (u64, Packet<B>)>,
@@ -86,7 +87,7 @@ fn settle<B: Body, O: Observer<B>>(
     }
 }
 
-/// Packets 1, 2, 3, … of `size` bytes, `gap` nanoseconds apart.
+/// Returns packets 1, 2, 3, … of `size` bytes, `gap` nanoseconds apart.
 pub fn train(count: u64, gap: u64, size: u32) -> impl Iterator<Item = (u64, Packet<Mark>)> {
     (1..=count).map(move |number| {
         (
@@ -96,7 +97,7 @@ pub fn train(count: u64, gap: u64, size: u32) -> impl Iterator<Item = (u64, Pack
     })
 }
 
-/// The numbers of the packets that arrived, in order.
+/// Returns the numbers of packets in the order of arrival.
 pub fn numbers(arrivals: &[Arrival<Mark>]) -> Vec<u64> {
     arrivals
         .iter()
@@ -104,7 +105,7 @@ pub fn numbers(arrivals: &[Arrival<Mark>]) -> Vec<u64> {
         .collect()
 }
 
-/// Two hosts on the path of this JSON, and a train from host 0.
+/// Sends a train from host 0 over a path with these keys.
 pub fn run_train(
     json: &str,
     seed: u64,
@@ -117,7 +118,7 @@ pub fn run_train(
     (arrivals, network)
 }
 
-/// The numbers that the first link's loss model took out of a train.
+/// Returns the packets of a train that the first link's loss model drops.
 pub fn lost(json: &str, seed: u64, count: u64, gap: u64, size: u32) -> Vec<u64> {
     let mut network =
         network::NetworkBuilder::chain(&[path(json)], Streams::new(seed, 0)).build_observed(Log::default());
@@ -152,7 +153,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Time and packet id of each drop with this reason, in order.
+    /// Returns time and packet number of each drop with this reason, in order.
     pub fn drops(&self, reason: DropReason) -> Vec<(u64, u64)> {
         let dropped = self
             .events

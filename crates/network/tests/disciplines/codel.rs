@@ -2,10 +2,11 @@
 
 use super::*;
 
-/// From the first drop on, in ms: 100, then 100 / sqrt(2), 100 / sqrt(3), ... later each (RFC 8289, section 3.3: "control law").
+/// Times of drops in ms after the first one: the intervals are 100, 100 / sqrt(2), 100 / sqrt(3), ... (RFC 8289,
+/// section 3.3: "control law").
 const ROW: [f64; 8] = [0.0, 100.0, 170.71, 228.45, 278.45, 323.17, 363.99, 401.79];
 
-/// Whether these times follow the control law. A drop waits for the link to be free, at most a packet's time.
+/// Asserts that these times follow the control law. A drop may wait for the end of one transmission.
 fn follow_the_law(times: &[u64]) {
     for (at, due) in times.iter().zip(ROW) {
         let since = (at - times[0]) as f64 / MILLI as f64;
@@ -18,7 +19,8 @@ fn drop_rate_increases_while_the_queue_persists() {
     let mut network = network(r#"{"kind": "codel", "limit": "10000pkt"}"#);
     drive(&mut network, steady(0, 1000 * MILLI, 1.5));
     let drops = times(network.observer(), DROPPED);
-    // At 1.5 times the link's rate, the packet that is sent at k ms has waited k/3 ms: the first above the target is sent at 15 ms.
+    // At 1.5 times the link's rate, the packet sent at k ms has waited k/3 ms; the first above the target leaves at 15
+    // ms.
     assert_eq!(drops[0], 115 * MILLI);
     assert!(drops.len() > ROW.len());
     follow_the_law(&drops);
@@ -36,14 +38,14 @@ fn marks_follow_the_same_law_without_losses() {
         .filter(|arrival| arrival.packet.body.marks == 1)
         .count();
     assert_eq!(marked, marks.len());
-    // Packets that cannot be marked are dropped all the same.
+    // Packets that are not ECN-capable are dropped.
     let mut network = super::network(r#"{"kind": "codel", "limit": "10000pkt", "ecn": true}"#);
     drive(&mut network, steady(0, 1000 * MILLI, 1.5));
     follow_the_law(&times(network.observer(), DROPPED));
     assert_eq!(network.counters(LINK).marked.packets, 0);
 }
 
-/// A queue that drains within an interval is a good one (RFC 8289, section 1).
+/// A queue that drains within an interval causes no drops (RFC 8289, section 1: "good queue").
 #[test]
 fn a_burst_shorter_than_the_interval_passes() {
     for (packets, dropped) in [(104, false), (110, true)] {
@@ -60,11 +62,11 @@ fn a_burst_shorter_than_the_interval_passes() {
     }
 }
 
-/// A packet that takes longer than the target to send does not make a queue (RFC 8289, section 5.4: MAXPACKET).
+/// A packet whose transmission exceeds the target is not a standing queue (RFC 8289, section 5.4: MAXPACKET).
 #[test]
 fn a_single_packet_is_never_dropped() {
     let mut network = network(r#"{"kind": "codel", "target": "100us", "interval": "1ms"}"#);
-    // Two at a time: the second waits 1 ms, ten times the target.
+    // In pairs: the second packet waits 1 ms, ten times the target.
     drive(
         &mut network,
         (0..4000).map(|number| {
@@ -77,7 +79,7 @@ fn a_single_packet_is_never_dropped() {
     assert_eq!(network.counters(LINK).queue_dropped.packets, 0);
 }
 
-/// After a short pause it goes on at nearly the rate that was right before (RFC 8289, section 5.5).
+/// After a short pause, the drop rate resumes near its previous value (RFC 8289, section 5.5).
 #[test]
 fn a_recent_drop_rate_is_resumed() {
     for (pause, remembers) in [(1500, true), (3500, false)] {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// So many packets of a flow, from 0 on.
+/// Returns packets of a flow from time 0 to `until`.
 fn flow(number: u64, size: u32, gap: u64, until: u64) -> Vec<(u64, Packet<Mark>)> {
     (0..until)
         .step_by(gap as usize)
@@ -27,8 +27,8 @@ fn of_flow(arrivals: &[Arrival<Mark>], flow: u64) -> Vec<Arrival<Mark>> {
     arrivals.iter().filter(of).cloned().collect()
 }
 
-/// A flow that sends less than its share goes ahead of those that build a queue (RFC 8290, sections 1.3 and 4.2): it
-/// waits for the packet that is being sent, no longer.
+/// A flow below its share has priority over flows with queues (RFC 8290, sections 1.3 and 4.2): it waits only for the
+/// packet in transmission.
 #[test]
 fn a_sparse_flow_sees_no_queue() {
     let bulk = flow(1, 1250, PACKET_TIME / 2, 2000 * MILLI);
@@ -36,7 +36,7 @@ fn a_sparse_flow_sees_no_queue() {
     let packets = together([bulk, sparse]);
     let delay = |queue: &str, flow: u64| {
         let arrivals = drive(&mut network(queue), packets.clone());
-        // Where both begin, the bulk flow is a new one as well.
+        // At the start, the bulk flow is a new flow, too.
         delays(&of_flow(&arrivals, flow))
             .into_iter()
             .skip(1)
@@ -48,8 +48,8 @@ fn a_sparse_flow_sees_no_queue() {
     assert!(delay(r#""1000pkt""#, 2) > 100 * PACKET_TIME);
 }
 
-/// Flows that all want more get equal bytes, whatever they send and in packets of whatever size (RFC 8290, section 3: deficit
-/// round robin).
+/// Flows above their share get equal rates in bytes, regardless of their rates and packet sizes (RFC 8290, section 3:
+/// deficit round robin).
 #[test]
 fn greedy_flows_get_equal_shares() {
     for quantum in ["300B", "1514B", "9kB"] {
@@ -67,7 +67,7 @@ fn greedy_flows_get_equal_shares() {
                 .filter(|arrival| (1000 * MILLI..3000 * MILLI).contains(&arrival.at));
             measured.map(|arrival| u64::from(arrival.packet.size)).sum()
         };
-        // A third of 10 Mbit/s for two seconds, give or take a turn.
+        // A third of 10 Mbit/s for two seconds, ± one quantum.
         let share = 2_500_000.0 / 3.0;
         for number in 1..=3 {
             let part = bytes(number) as f64 / share;
@@ -76,8 +76,8 @@ fn greedy_flows_get_equal_shares() {
     }
 }
 
-/// Who has been away is a new flow again, though nobody else came in the meantime (RFC 8290, section 4.2: an empty queue is taken off
-/// the lists when its turn comes, which on an idle link it does at once).
+/// A flow is new again after its queue was empty on an idle link (RFC 8290, section 4.2: an empty queue leaves the
+/// lists at its turn, which is at once on an idle link).
 #[test]
 fn an_idle_link_resets_the_round() {
     let packet = |at: u64, flow: u64| {
@@ -85,7 +85,7 @@ fn an_idle_link_resets_the_round() {
         (at, Packet::new(FORWARD, 1250, body))
     };
     let second = 1000 * MILLI;
-    // Flow 1 has used up its turn when the second burst comes.
+    // Flow 1 has no credit when the second burst arrives.
     let packets = [0, second].into_iter().flat_map(|at| {
         let burst = [1, 1, 1, 2, 1, 2];
         burst
@@ -101,7 +101,7 @@ fn an_idle_link_resets_the_round() {
     assert_eq!(order(&arrivals[..6]), order(&arrivals[6..]));
 }
 
-/// Flows on different routes are distinguished where the body does not say.
+/// Routes distinguish flows whose bodies do not.
 #[test]
 fn routes_separate_flows() {
     let path = path(r#"{"rate": "10Mbit/s", "queue": {"kind": "fq-codel"}}"#);
@@ -117,7 +117,7 @@ fn routes_separate_flows() {
     assert!(delays.skip(1).max() <= Some(PACKET_TIME + PACKET_TIME / 10));
 }
 
-/// Who fills the queue makes room in it, from the head (RFC 8290, section 4.1).
+/// At overflow, packets are dropped from the head of the longest queue (RFC 8290, section 4.1).
 #[test]
 fn overflow_drops_from_the_longest_queue() {
     let bulk = flow(1, 1250, PACKET_TIME / 4, 500 * MILLI);
@@ -129,7 +129,7 @@ fn overflow_drops_from_the_longest_queue() {
     let counters = network.counters(LINK);
     assert!(counters.queue_dropped.packets > 1000);
     assert_eq!(counters.max_queue_packets, 50);
-    // Half of the fattest queue at once: fewer, larger rows of drops.
+    // Half of the longest queue is dropped at once, so drops are fewer and in longer runs.
     let drops = times(network.observer(), DROPPED);
     let mut moments = drops.clone();
     moments.dedup();
@@ -141,7 +141,7 @@ fn overflow_drops_from_the_longest_queue() {
     );
 }
 
-/// Each queue is under CoDel of its own (RFC 8290, section 4.2).
+/// CoDel manages each queue separately (RFC 8290, section 4.2).
 #[test]
 fn a_standing_queue_is_dropped_or_marked() {
     let bulk = || flow(1, 1250, PACKET_TIME * 2 / 3, 1000 * MILLI);

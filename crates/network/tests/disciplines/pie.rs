@@ -3,14 +3,14 @@
 use super::*;
 use foundation::{Duration, Instant};
 
-/// Packets in the queue on average between two times.
+/// Returns the mean number of packets in the queue between two times, and the share of dropped packets.
 fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
     let mut network = network(queue);
-    let mut begun = None;
+    let mut start = None;
     for (at, packet) in steady(0, until, load) {
-        if at >= from && begun.is_none() {
+        if at >= from && start.is_none() {
             network.handle_timeout(Instant::from_nanos(at));
-            begun = Some((
+            start = Some((
                 network.occupancy(LINK, Instant::from_nanos(at)),
                 network.counters(LINK),
             ));
@@ -18,7 +18,7 @@ fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
         network.send(Instant::from_nanos(at), packet);
         while network.poll_delivery().is_some() {}
     }
-    let (before, counted) = begun.unwrap();
+    let (before, counted) = start.unwrap();
     let until = Instant::from_nanos(until);
     network.handle_timeout(until);
     let counters = network.counters(LINK);
@@ -29,14 +29,14 @@ fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
     (mean, dropped as f64 / entered as f64)
 }
 
-/// Under any overload that does not give way, packets wait for the target and the rest is dropped (RFC 8033, section 1: "control
-/// the average queuing latency to a target value").
+/// Under unresponsive overload, PIE drops packets such that the mean delay equals the target (RFC 8033, section 1:
+/// "control the average queuing latency to a target value").
 #[test]
 fn the_delay_stays_at_the_target() {
     for (target, load) in [(15, 1.05), (15, 1.25), (15, 2.0), (30, 1.25)] {
         let queue = format!(r#"{{"kind": "pie", "target": "{target}ms"}}"#);
         let (queue, dropped) = mean_queue(&queue, load, 20_000 * MILLI, 80_000 * MILLI);
-        // At 1 ms a packet, packets in the queue are milliseconds of waiting (with the one being sent).
+        // At 1 ms per packet, the queue length (with the packet in transmission) is the delay in milliseconds.
         let wait = queue - 0.5;
         assert!(
             (wait / f64::from(target) - 1.0).abs() < 0.1,
@@ -56,7 +56,7 @@ fn drops_start_after_the_burst_allowance() {
     assert!(drops[0] < 400 * MILLI, "{}", drops[0]);
 }
 
-/// Up to a probability of 10 % packets are marked, above they are dropped (RFC 8033, section 5.1).
+/// Packets are marked up to a probability of 10 %, and dropped above (RFC 8033, section 5.1).
 #[test]
 fn heavy_congestion_is_not_marked() {
     let run = |queue: &str, load: f64| {
@@ -67,7 +67,7 @@ fn heavy_congestion_is_not_marked() {
     };
     let ecn = r#"{"kind": "pie", "ecn": true, "limit": "100000pkt"}"#;
     let (marked, dropped) = run(ecn, 1.5);
-    // Marks do not make the senders of this test give way, so the probability passes the threshold and drops do the work.
+    // These senders ignore marks, so the probability exceeds the threshold and packets are dropped.
     assert!(marked > 0 && dropped > 5000, "{marked} {dropped}");
     let always = r#"{"kind": "pie", "ecn": true, "limit": "100000pkt", "mark_threshold": "100%"}"#;
     assert_eq!(run(always, 1.5).1, 0);

@@ -5,11 +5,11 @@ use foundation::{Duration, Instant};
 
 const RED: &str = r#""kind": "red", "min_threshold": "5pkt", "max_threshold": "15pkt""#;
 
-/// Senders that do not give way bring the average queue to where the share of drops makes up for what is too much.
+/// Under unresponsive load, the average queue settles where the share of drops equals the overload.
 ///
-/// With gaps uniform on 1..1/p the share of drops is 2p / (1 + p) (Floyd and Jacobson, section 7); at a load of 1.05 it is 1 - 1/1.05, hence p = 2.44 %
-/// and, with p rising from 0 to 10 % between 5 and 15 packets, an average of 7.44 packets found by those that arrive. Over time it is
-/// half a packet more: each stands in the queue from its arrival on.
+/// With gaps uniform on 1..1/p, the share of drops is 2p / (1 + p) (Floyd and Jacobson, section 7). At a load of 1.05
+/// it is 1 - 1/1.05, hence p = 2.44 %. As p rises from 0 to 10 % between 5 and 15 packets, arriving packets find 7.44
+/// packets on average. The mean over time is half a packet larger, because it includes the arriving packets.
 #[test]
 fn the_average_settles_where_drops_match_the_overload() {
     let mut network = network(&format!("{{{RED}}}"));
@@ -27,8 +27,8 @@ fn the_average_settles_where_drops_match_the_overload() {
     assert!((share - 0.0476).abs() < 0.002, "{share}");
 }
 
-/// A burst that an average hardly notices passes whole; drop-tail with the upper threshold as its limit loses most of it
-/// (Floyd and Jacobson, section 1: "occasional bursts").
+/// A short burst, which hardly changes the average, passes without loss. Drop-tail with the upper threshold as its
+/// limit drops most of it (Floyd and Jacobson, section 1: "occasional bursts").
 #[test]
 fn a_short_burst_passes() {
     let burst = || (0..60).map(|number| (0, Packet::new(FORWARD, 1250, mark(number))));
@@ -38,7 +38,7 @@ fn a_short_burst_passes() {
     assert_eq!(drive(&mut tail, burst()).len(), 15);
 }
 
-/// Between the thresholds packets are marked; once the average is above, they are dropped.
+/// Packets are marked between the thresholds, and dropped above the upper one.
 #[test]
 fn marks_up_to_the_upper_threshold_then_drops() {
     let run = |load: f64, weight: f64| {
@@ -47,7 +47,7 @@ fn marks_up_to_the_upper_threshold_then_drops() {
         drive(&mut network, capable(steady(0, 20_000 * MILLI, load)));
         network.counters(LINK)
     };
-    // The present queue takes the place of the average: at 0.99 it never reaches the threshold, at twice the rate it passes it.
+    // Weight 1 makes the average equal the queue: it stays below the threshold at a load of 0.99, and exceeds it at 2.
     let light = run(0.99, 1.0);
     assert_eq!((light.marked.packets, light.queue_dropped.packets), (0, 0));
     let heavy = run(2.0, 1.0);
@@ -61,7 +61,7 @@ fn marks_up_to_the_upper_threshold_then_drops() {
     );
 }
 
-/// Without the gentle variant nothing passes above the upper threshold.
+/// Without the gentle variant, all packets above the upper threshold are dropped.
 #[test]
 fn the_upper_threshold_is_hard_without_the_gentle_variant() {
     let mut network = network(&format!("{{{RED}, \"weight\": 1, \"gentle\": false}}"));
@@ -69,7 +69,7 @@ fn the_upper_threshold_is_hard_without_the_gentle_variant() {
     assert_eq!(network.counters(LINK).max_queue_packets, 15);
 }
 
-/// Thresholds in bytes count bytes: twice as many packets of half the size.
+/// Thresholds in bytes correspond to twice as many packets of half the size.
 #[test]
 fn thresholds_in_bytes_count_bytes() {
     let longest = |size: u32| {
@@ -85,8 +85,8 @@ fn thresholds_in_bytes_count_bytes() {
     assert_eq!((longest(1000), longest(500)), (15, 30));
 }
 
-/// The adaptive variant holds the average half-way between the thresholds under whatever load (Floyd, Gummadi and Shenker,
-/// "Adaptive RED", 2001, section 3), where the plain one lets it rise with the load.
+/// The adaptive variant keeps the average midway between the thresholds at any load (Floyd, Gummadi and Shenker,
+/// "Adaptive RED", 2001, section 3); without it, the average rises with the load.
 #[test]
 fn the_adaptive_variant_settles_between_the_thresholds() {
     let mean = |adaptive: bool, load: f64| {

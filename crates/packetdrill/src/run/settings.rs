@@ -136,7 +136,7 @@ impl HostSettings {
             .try_for_each(|arguments| self.run(arguments))
     }
 
-    /// What the MSS option announces: the device's MTU less 40 bytes of headers, unless a route says less.
+    /// Returns the value of the MSS option: the device's MTU minus 40 bytes of headers, or that of a route if smaller.
     #[must_use]
     pub fn mss(&self) -> u32 {
         self.mss_of_route.unwrap_or(u32::MAX).min(self.mtu - 40)
@@ -269,9 +269,9 @@ impl HostSettings {
                 tcp.congestion =
                     Some(controller(value).ok_or_else(|| format!("the congestion controller {value}"))?);
             }
-            // 0 turns early retransmits and tail loss probes off, 3 and 4 are the probes.
+            // 0 disables early retransmits and tail loss probes; 3 and 4 enable the probes.
             "early_retrans" => tcp.tail_loss_probe = Some(number()? >= 3),
-            // Bit 0 is RACK, without which losses are found as RFC 6675 says.
+            // Bit 0 enables RACK; without it, losses are detected according to RFC 6675.
             "recovery" => {
                 tcp.recovery = Some(if number()? & 1 == 1 {
                     Recovery::RackTlp
@@ -299,7 +299,7 @@ impl HostSettings {
     }
 }
 
-/// The controller that Linux calls `name`, by Linux's rules where it knows any.
+/// Returns the controller with Linux's name `name`, with Linux's rules if it has any.
 pub fn controller(name: &str) -> Option<CongestionConfig> {
     let as_linux = serde_json::from_value(serde_json::json!({"kind": name, "rules": "linux"}));
     as_linux.ok().or_else(|| CongestionConfig::named(name).ok())
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_are_kept_are_set() {
+    fn settings_are_applied() {
         let settings = after(
             "../common/defaults.sh\nsysctl -q net.ipv4.tcp_ecn=1 net/ipv4/tcp_sack=0\n\
              ../common/set_sysctls.py /proc/sys/net/ipv4/tcp_timestamps=0 /proc/sys/net/ipv4/tcp_min_tso_segs=10\n\
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn unsupported_settings_are_named() {
         for (command, named) in [
             ("sysctl -q net.ipv4.tcp_reordering=5", "net.ipv4.tcp_reordering"),
             ("tc qdisc replace dev tun0 root pfifo limit 0", "limit 0"),

@@ -1,4 +1,4 @@
-//! An interpreter for tests without code: the Python tests cover snippets.
+//! An interpreter that skips code snippets, which the Python tests cover.
 
 use std::collections::BTreeMap;
 

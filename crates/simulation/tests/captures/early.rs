@@ -1,4 +1,4 @@
-//! Fast Open and T/TCP in captures: tshark knows their options, and whose data left with a SYN.
+//! Fast Open and T/TCP in captures: tshark decodes their options and data on SYNs.
 
 use simulation::body::Side;
 
@@ -24,8 +24,8 @@ fn transactions(keys: &str) -> Option<Vec<String>> {
     Some(reported.lines().map(str::to_owned).collect())
 }
 
-/// The length, and which fields of a line behind it say something.
-fn set(line: &str) -> (u32, Vec<usize>) {
+/// Returns the length in a line, and the positions of its non-empty fields.
+fn fields(line: &str) -> (u32, Vec<usize>) {
     let parts: Vec<&str> = line.split(';').collect();
     let set = (2..parts.len()).filter(|&at| !parts[at].is_empty()).collect();
     (parts[1].parse().unwrap(), set)
@@ -36,7 +36,7 @@ fn tshark_reads_cookies() {
     let Some(lines) = transactions(r#", "fast_open": true"#) else {
         return;
     };
-    let [request, grant, shown, taken] = [0, 1, 2, 3].map(|at| set(&lines[at]));
+    let [request, grant, shown, taken] = [0, 1, 2, 3].map(|at| fields(&lines[at]));
     assert_eq!((request, grant), ((0, vec![2]), (0, vec![3])), "{lines:?}");
     assert_eq!((shown, taken), ((300, vec![3]), (0, vec![])), "{lines:?}");
     let cookie = |line: &str| line.split(';').nth(3).map(str::to_owned);
@@ -53,7 +53,7 @@ fn tshark_reads_counts() {
         .map(|line| {
             let options = line.rsplit(';').find(|part| !part.is_empty()).unwrap();
             let kinds = options.split(',').map(|option| &option[..4]).collect();
-            (set(line).0, kinds)
+            (fields(line).0, kinds)
         })
         .collect();
     let [cc, new, echo] = ["0b06", "0c06", "0d06"];

@@ -1,6 +1,4 @@
-//! Captures of TCP trials, read by somebody else: tshark follows the connections without complaint.
-//!
-//! Skipped, with a word, where tshark is not installed.
+//! Captures of TCP trials, analysed by tshark without warnings; skipped if tshark is not installed.
 
 mod early;
 mod multipath;
@@ -27,7 +25,7 @@ struct Trial {
     flows: Vec<experiment::flow_table::FlowRecord>,
 }
 
-/// Whether tshark is there; says so where it is not.
+/// Whether tshark is installed; skips the test otherwise.
 fn has_tshark() -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok();
     if !found {
@@ -36,7 +34,7 @@ fn has_tshark() -> bool {
     found
 }
 
-/// Runs a trial; `None` where tshark is missing.
+/// Runs a trial; `None` without tshark.
 fn trial(json: &str) -> Option<Trial> {
     if !has_tshark() {
         return None;
@@ -67,8 +65,8 @@ impl Trial {
         })
     }
 
-    /// The numbers, from 1, of the sender's frames that carry what had been sent before.
-    fn sent_again(&self) -> Vec<usize> {
+    /// Returns the numbers, from 1, of the sender's frames with retransmissions.
+    fn retransmissions(&self) -> Vec<usize> {
         let passed = |what| what == TraceEventKind::Send || what == TraceEventKind::Receive;
         let own = |event: &&TraceEvent| event.host == "sender" && passed(event.what);
         let frames = self.recorder.table.events.iter().filter(own).zip(1..);
@@ -105,13 +103,13 @@ fn tshark(capture: &Path, arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// The numbers of the frames that a display filter lets through.
+/// Returns the numbers of the frames that match a display filter.
 fn frames(capture: &Path, filter: &str) -> Vec<usize> {
     let reported = tshark(capture, &["-Y", filter, "-T", "fields", "-e", "frame.number"]);
     reported.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// What tshark's expert says, and how often.
+/// Returns the summaries of tshark's expert information with their counts.
 fn expert(capture: &Path) -> BTreeMap<String, usize> {
     let reported = tshark(capture, &["-q", "-z", "expert"]);
     reported
@@ -125,14 +123,14 @@ fn expert(capture: &Path) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// Asserts that the expert says nothing but these, each of which begins a summary.
-fn only(capture: &Path, allowed: &[&str]) {
+/// Asserts that all summaries of the expert information start with one of `allowed`.
+fn assert_expert(capture: &Path, allowed: &[&str]) {
     let mut reported = expert(capture);
     reported.retain(|summary, _| !allowed.iter().any(|start| summary.starts_with(start)));
-    assert!(reported.is_empty(), "tshark says {reported:?}");
+    assert!(reported.is_empty(), "tshark reports {reported:?}");
 }
 
-const CALM: [&str; 5] = [
+const ROUTINE: [&str; 5] = [
     "Connection establish",
     "Connection finish",
     "This frame initiates the connection closing",
@@ -140,8 +138,8 @@ const CALM: [&str; 5] = [
     "TCP window update",
 ];
 
-fn with(more: &[&'static str]) -> Vec<&'static str> {
-    CALM.iter().chain(more).copied().collect()
+fn routine_with(more: &[&'static str]) -> Vec<&'static str> {
+    ROUTINE.iter().chain(more).copied().collect()
 }
 
 const RECOVERY: [&str; 6] = [
@@ -150,13 +148,13 @@ const RECOVERY: [&str; 6] = [
     "This frame is a (suspected) fast retransmission",
     "This frame is a (suspected) retransmission",
     "This frame is a (suspected) spurious retransmission",
-    // What fills a gap that is not the first, within 3 ms of new data, Wireshark takes for late instead of sent
-    // again, in any host's capture: it goes by time there (User's Guide, "TCP Analysis").
+    // Wireshark classifies data that fills a later gap within 3 ms of new data as out of order, even in the sender's
+    // capture (User's Guide, "TCP Analysis").
     "This frame is a (suspected) out-of-order segment",
 ];
 
 #[test]
-fn a_clean_path_gives_nothing_to_say() {
+fn a_clean_path_has_no_warnings() {
     let Some(trial) = trial(
         r#"{"path": {"rate": "20Mbit/s", "delay": "10ms", "queue": "1000pkt"}, "protocol": {"kind": "tcp"},
             "workload": {"kind": "file", "size": "2MB"}, "seed": 1}"#,
@@ -165,7 +163,7 @@ fn a_clean_path_gives_nothing_to_say() {
     };
     for side in [Side::Sender, Side::Receiver] {
         let capture = trial.at(side);
-        only(&capture, &CALM);
+        assert_expert(&capture, &ROUTINE);
         let sent = tshark(&capture, &["-T", "fields", "-e", "tcp.len"]);
         let bytes: u64 = sent.lines().map(|length| length.parse::<u64>().unwrap()).sum();
         assert_eq!(bytes, 2_000_000);
@@ -178,7 +176,7 @@ fn a_clean_path_gives_nothing_to_say() {
 }
 
 #[test]
-fn a_lossy_path_shows_losses_and_their_repair_alone() {
+fn a_lossy_path_shows_only_losses_and_retransmissions() {
     for (loss, control) in [("2%", "cubic"), ("10%", "reno"), ("1%", "bbr")] {
         let Some(trial) = trial(&format!(
             r#"{{"path": {{"rate": "20Mbit/s", "delay": "10ms", "loss": "{loss}", "queue": "1000pkt"}},
@@ -188,13 +186,13 @@ fn a_lossy_path_shows_losses_and_their_repair_alone() {
             return;
         };
         let capture = trial.at(Side::Sender);
-        only(&capture, &with(&RECOVERY));
-        let again = trial.sent_again();
+        assert_expert(&capture, &routine_with(&RECOVERY));
+        let again = trial.retransmissions();
         assert!(again.len() > 10);
         let flags = "tcp.analysis.retransmission || tcp.analysis.out_of_order";
         assert_eq!(frames(&capture, flags), again, "at {loss} loss under {control}");
-        let loud = expert(&capture);
-        let late = loud
+        let summaries = expert(&capture);
+        let late = summaries
             .get("This frame is a (suspected) out-of-order segment")
             .unwrap_or(&0);
         assert!(
@@ -232,7 +230,7 @@ fn congestion_marks_are_in_the_ip_header_and_echoed() {
     let marked = trial.count(|event| event.what == TraceEventKind::Mark);
     assert!(marked > 3);
     let capture = trial.at(Side::Receiver);
-    only(&capture, &with(&RECOVERY));
+    assert_expert(&capture, &routine_with(&RECOVERY));
     assert_eq!(frames(&capture, "ip.dsfield.ecn == 3").len(), marked);
     assert!(frames(&capture, "tcp.flags.ece == 1 && tcp.flags.syn == 0").len() >= marked);
     assert!(!frames(&capture, "tcp.flags.cwr == 1 && tcp.flags.syn == 0").is_empty());
@@ -250,14 +248,14 @@ fn corrupt_segments_fail_their_checksum_where_they_arrive() {
     let bad = |side| frames(&trial.at(side), "tcp.checksum.status == 0").len();
     let corrupt = trial.count(|event| event.what == TraceEventKind::Corrupt);
     assert!(corrupt > 5);
-    // Those on their way when the trial ends are not seen.
+    // Segments in flight at the end of the trial are not captured.
     let seen = bad(Side::Sender) + bad(Side::Receiver);
     assert!(seen <= corrupt && seen + 2 >= corrupt, "{seen} of {corrupt}");
     let left = frames(
         &trial.at(Side::Sender),
         "ip.src == 192.0.2.1 && tcp.checksum.status == 0",
     );
-    assert!(left.is_empty(), "what leaves is whole");
+    assert!(left.is_empty(), "sent segments are intact");
 }
 
 #[test]
@@ -270,7 +268,7 @@ fn every_host_is_an_interface_and_every_flow_a_stream() {
         return;
     };
     let capture = trial.at(Side::Sender);
-    only(&capture, &CALM);
+    assert_expert(&capture, &ROUTINE);
     let table = tshark(
         &capture,
         &["-T", "fields", "-e", "frame.interface_name", "-e", "tcp.stream"],
@@ -302,14 +300,14 @@ fn a_snap_length_leaves_headers_and_lengths() {
         snap: Some(96),
     });
     assert!(std::fs::metadata(&capture).unwrap().len() * 4 < size);
-    only(&capture, &CALM);
+    assert_expert(&capture, &ROUTINE);
     assert!(frames(&capture, "frame.cap_len > 96").is_empty());
     assert!(frames(&capture, "tcp.len == 1448").len() > 100);
 }
 
 #[test]
-fn hosts_have_addresses_of_their_own_for_documentation() {
-    // RFC 5737 has 3 networks of 254 hosts; more are of RFC 3849.
+fn hosts_have_unique_documentation_addresses() {
+    // RFC 5737 reserves 3 networks of 254 hosts; RFC 3849 reserves more.
     for (hosts, start) in [(2, "192.0.2."), (762, "192.0.2."), (763, "2001:db8::")] {
         let plan = AddressPlan::new(hosts);
         let addresses: BTreeSet<_> = (0..hosts).map(|host| plan.host(host)).collect();

@@ -1,4 +1,4 @@
-//! Captures of multipath TCP, and every option of it, as tshark reads them.
+//! Captures of multipath TCP and all its options, decoded by tshark.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,16 +12,16 @@ use transport::mptcp::wire::{HMAC_SHA256, Number, VERSION, WireMapping, WireOpti
 use transport::tcp::wire::{Endpoints, encode_with_options};
 use transport::tcp::{Flags, Segment, SequenceNumber};
 
-use super::{RECOVERY, frames, has_tshark, only, trial, tshark, with};
+use super::{RECOVERY, assert_expert, frames, has_tshark, routine_with, trial, tshark};
 
-/// The values of a field, frame by frame.
+/// Returns the values of a field in all matching frames.
 fn field(capture: &Path, filter: &str, name: &str) -> Vec<String> {
     let reported = tshark(capture, &["-Y", filter, "-T", "fields", "-e", name]);
     reported.lines().map(str::to_owned).collect()
 }
 
-/// Handshakes, mappings and the end of a transfer over two paths that lose: Wireshark takes the subflows for one connection
-/// and finds nothing wrong with it.
+/// Handshakes, mappings and the end of a transfer over two lossy paths: Wireshark assigns the subflows to one
+/// connection without warnings.
 #[test]
 fn subflows_are_one_connection() {
     let Some(trial) = trial(
@@ -34,12 +34,12 @@ fn subflows_are_one_connection() {
     };
     for side in [Side::Sender, Side::Receiver] {
         let capture = trial.at(side);
-        // Where losses are seen, and where only the gap is.
+        // The capture shows losses, or gaps only.
         let reported = [&RECOVERY[..], &["Previous segment(s) not captured"]].concat();
-        only(&capture, &with(&reported));
+        assert_expert(&capture, &routine_with(&reported));
         assert!(frames(&capture, "_ws.malformed").is_empty());
         let subtype = |number: u8| frames(&capture, &format!("tcp.options.mptcp.subtype == {number}")).len();
-        // SYN, its answer, both keys, and again with the first data.
+        // SYN, SYN/ACK, ACK with both keys, and the first data with both keys.
         assert_eq!(subtype(0), 4);
         assert_eq!(subtype(1), 3, "the handshake of the join");
         let values = |name| field(&capture, "tcp", name).into_iter().collect::<BTreeSet<_>>();
@@ -56,7 +56,7 @@ fn subflows_are_one_connection() {
         let bare =
             "tcp.len > 0 && !(tcp.options.mptcp.dseqnpresent.flag == 1) && !(tcp.options.mptcp.subtype == 0)";
         assert!(frames(&capture, bare).is_empty(), "payload has a mapping");
-        // Data numbers count from the first byte, whichever subflow carries it.
+        // Data sequence numbers are contiguous over all subflows.
         let numbers = field(
             &capture,
             "tcp.options.mptcp.dseqnpresent.flag == 1",
@@ -68,9 +68,10 @@ fn subflows_are_one_connection() {
     }
 }
 
-/// Subflows that take the same way have ports of their own: MMPTCP scatters the first one over all, and then opens one on each.
+/// Subflows on the same path have different ports: MMPTCP scatters the first subflow over all paths and then opens one
+/// on each.
 #[test]
-fn subflows_on_one_way_are_streams_of_their_own() {
+fn subflows_on_one_path_are_separate_streams() {
     let Some(trial) = trial(
         r#"{"topology": {"kind": "multipath", "paths": 2, "delays": "5ms..6ms",
                          "path": {"rate": "20Mbit/s", "queue": "1000pkt"}},
@@ -91,7 +92,7 @@ fn subflows_on_one_way_are_streams_of_their_own() {
     assert_eq!(joined.iter().collect::<BTreeSet<_>>(), syns[1..].iter().collect());
 }
 
-/// Every option in every form, each in a packet of its own, with what tshark is to say of it.
+/// Returns every option in every form, with a display filter that must match it.
 fn every_option() -> Vec<(WireOption, &'static str)> {
     let capable = |sender, receiver, data| WireOption::Capable {
         version: VERSION,

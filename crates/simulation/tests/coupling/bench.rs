@@ -1,4 +1,4 @@
-//! Multipath connections over one network of shared links, in which several ways may have a bottleneck in common.
+//! Multipath connections over a network of shared links, in which several paths can share a bottleneck.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use simulation::body::{Content, Parcel, Side, packet};
 use transport::Machine as _;
 use transport::mptcp::{Connection, HostPaths, MptcpConfig, PathIndex, Setup};
 
-/// Links towards the receiver as a path's keys say, with nothing in the way of acknowledgements but the delay.
+/// Links to the receiver with a path's keys. ACKs experience the delay only.
 pub struct Links {
     builder: NetworkBuilder,
     sender: HostId,
@@ -16,11 +16,11 @@ pub struct Links {
     streams: Streams,
 }
 
-/// A way: there and back.
+/// The forward and the reverse route of a path.
 #[derive(Clone, Copy)]
-pub struct Way(RouteId, RouteId);
+pub struct Routes(RouteId, RouteId);
 
-/// A pair of links, there and back.
+/// The forward and the reverse link of a cable.
 #[derive(Clone, Copy)]
 pub struct Cable(LinkId, LinkId);
 
@@ -50,28 +50,28 @@ impl Links {
         )
     }
 
-    pub fn way(&mut self, cables: &[Cable]) -> Way {
+    pub fn routes(&mut self, cables: &[Cable]) -> Routes {
         let there: Vec<LinkId> = cables.iter().map(|cable| cable.0).collect();
         let back: Vec<LinkId> = cables.iter().rev().map(|cable| cable.1).collect();
-        Way(
+        Routes(
             self.builder.route(&there, self.receiver),
             self.builder.route(&back, self.sender),
         )
     }
 
-    /// Connections that send for ever, each with its controller and its ways: a TCP where it has one. Each begins a
-    /// third of a second after the one before it.
-    pub fn run(self, flows: &[(&str, Vec<Way>)], warm_up: u64, seconds: u64) -> Vec<Vec<f64>> {
+    /// Runs bulk connections, each with a controller and its paths; a connection with one path is a TCP. They start at
+    /// intervals of a third of a second. Returns the rate of each subflow in Mbit/s.
+    pub fn run(self, flows: &[(&str, Vec<Routes>)], warm_up: u64, seconds: u64) -> Vec<Vec<f64>> {
         let mut bench = Bench {
             network: self.builder.build(),
             flows: Vec::new(),
             streams: self.streams,
             now: Instant::ZERO,
         };
-        let begin = |number: usize| Instant::ZERO + Duration::from_millis(333) * number as u64;
-        for (number, (congestion, ways)) in flows.iter().enumerate() {
-            bench.run(begin(number));
-            bench.open(congestion, ways);
+        let start = |number: usize| Instant::ZERO + Duration::from_millis(333) * number as u64;
+        for (number, (congestion, paths)) in flows.iter().enumerate() {
+            bench.run(start(number));
+            bench.open(congestion, paths);
         }
         bench.run(Instant::ZERO + Duration::from_secs(warm_up));
         let before = bench.acknowledged();
@@ -89,7 +89,7 @@ struct Flow {
     setup: Arc<Setup>,
     ends: [Option<Connection>; 2],
     host: HostPaths,
-    ways: Vec<Way>,
+    paths: Vec<Routes>,
 }
 
 struct Bench {
@@ -100,7 +100,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn open(&mut self, congestion: &str, ways: &[Way]) {
+    fn open(&mut self, congestion: &str, paths: &[Routes]) {
         let config: MptcpConfig = serde_json::from_value(serde_json::json!({
             "kind": "mptcp", "profile": "rfc", "congestion": congestion,
             "receive_buffer": "16MiB", "send_buffer": "16MiB", "policy": {"kind": "all", "first": "first"},
@@ -108,15 +108,15 @@ impl Bench {
         .unwrap();
         assert_eq!(config.validate(), []);
         let setup = Arc::new(Setup::new(config));
-        let mut host = HostPaths::new(ways.iter().map(|_| Duration::ZERO));
+        let mut host = HostPaths::new(paths.iter().map(|_| Duration::ZERO));
         let random = self.streams.stream(&format!("client {}", self.flows.len()));
-        let mut paths = random.clone();
-        let client = Connection::open(self.now, &setup, None, &mut host, random, &mut paths);
+        let mut path_random = random.clone();
+        let client = Connection::open(self.now, &setup, None, &mut host, random, &mut path_random);
         self.flows.push(Flow {
             setup,
             ends: [Some(client), None],
             host,
-            ways: ways.to_vec(),
+            paths: paths.to_vec(),
         });
         self.drain(self.flows.len() - 1, Side::Sender);
     }
@@ -136,7 +136,7 @@ impl Bench {
             let mut moved = false;
             while let Some((path, outgoing)) = connection.poll_transmit(now) {
                 moved = true;
-                let Way(there, back) = flow.ways[path.index()];
+                let Routes(there, back) = flow.paths[path.index()];
                 let route = if side == Side::Sender { there } else { back };
                 let content = Content::Mptcp(outgoing.segment);
                 self.network
@@ -151,7 +151,7 @@ impl Bench {
 
     fn deliver(&mut self, body: &Parcel) {
         let Content::Mptcp(segment) = body.content else {
-            unreachable!("nothing else is sent")
+            unreachable!("all packets are MPTCP segments")
         };
         let (number, path) = (body.flow as usize, PathIndex(body.way));
         let flow = &mut self.flows[number];
@@ -203,10 +203,10 @@ impl Bench {
         self.now = self.now.max(until);
     }
 
-    /// Bytes that each subflow of each connection brought over: what it was given less what is on its way.
+    /// Returns the bytes delivered by each subflow of each connection: sent bytes minus bytes in flight.
     fn acknowledged(&self) -> Vec<Vec<u64>> {
         let of = |flow: &Flow| {
-            let client = flow.ends[0].as_ref().expect("it was opened");
+            let client = flow.ends[0].as_ref().expect("the client is open");
             client
                 .subflows()
                 .map(|subflow| subflow.bytes - subflow.in_flight.min(subflow.bytes))

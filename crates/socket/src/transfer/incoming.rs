@@ -81,9 +81,9 @@ pub struct OfferRules {
 /// Whether a sender's offers are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Consent {
-    /// A person has to be asked.
+    /// The user's decision is required.
     Missing,
-    /// A person was asked at this time.
+    /// The user's decision was requested at this time.
     Requested(Instant),
     Given,
     Declined,
@@ -193,8 +193,7 @@ impl Incoming {
         Some((*number, &file.offer.name, file.done, file.offer.size))
     }
 
-    /// Returns what a person has to be asked: the number of files, their bytes and the name of the first. Returns it
-    /// once.
+    /// Returns the request for the user's decision once: the number of files, their bytes and the name of the first.
     pub(super) fn take_request(&mut self) -> Option<(u32, u64, String)> {
         let first = self.new_offers.first()?;
         if self.consent != Consent::Missing {

@@ -441,7 +441,7 @@ mod tests {
         }
 
         #[test]
-        fn refuses_nonsense_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn refuses_invalid_bytes_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut parser = Parser { greeted: true, ..Parser::default() };
             let mut rest = &bytes[..];
             while let Ok(Some(_)) = parser.next(&mut rest) {}

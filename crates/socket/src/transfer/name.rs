@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_names_that_lead_elsewhere() {
+    fn refuses_unsafe_names() {
         let long = "x".repeat(256);
         for name in [
             "",

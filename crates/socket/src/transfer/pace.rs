@@ -11,7 +11,7 @@ const SPAN: Duration = Duration::from_secs(60);
 /// See [`SPAN`]: 100 B/s.
 const LEAST: u64 = 6000;
 
-/// What a receiver knows about a sender.
+/// A receiver's observation of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation {
     /// When the sender last did something, or this end was busy for it.

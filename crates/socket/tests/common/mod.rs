@@ -12,7 +12,7 @@ use socket::transfer::{
 };
 use socket::{Error, Protection};
 
-/// The protection under which the tests transfer.
+/// The protection of test transfers.
 pub fn protection() -> Protection {
     Protection::Secure(Credentials::Code(Code::new([7; 12])))
 }
@@ -84,14 +84,14 @@ impl Receiver {
         self.thread.join().unwrap()
     }
 
-    /// Stops it, and calls `check` with its directory.
+    /// Stops the receiver and calls `check` with its directory.
     pub fn stop_and(self, check: impl FnOnce(&Path)) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().unwrap();
         check(self.directory.path());
     }
 
-    /// Waits until it stops.
+    /// Waits until the receiver stops.
     pub fn join(self) -> ReceiveReport {
         self.thread.join().unwrap()
     }
@@ -107,7 +107,7 @@ pub fn send_to(address: SocketAddr, files: Vec<PathBuf>) -> Result<SendReport, E
     })
 }
 
-/// Reproducible pseudorandom bytes.
+/// Returns reproducible pseudorandom bytes.
 pub fn bytes(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);

@@ -232,8 +232,8 @@ impl Sender {
         self.allowed = self.window.base() + u64::from(room);
     }
 
-    /// Puts up to `packets` new packets into one frame. Retransmitted packets have frames of their own, which every path
-    /// carries.
+    /// Puts up to `packets` new packets into one frame. Each retransmitted packet has its own frame, which fits every
+    /// path.
     pub const fn set_packets_per_frame(&mut self, packets: u16) {
         self.packets_per_frame = packets;
         self.lost_frames.0 = 0;
@@ -344,7 +344,8 @@ impl Sender {
         }
     }
 
-    /// Adds packets to the frame of `range`, which is the first. Pacing applies to whole frames, the windows to packets.
+    /// Adds packets to the frame of `range`, which is the first. Pacing applies to whole frames, the windows to
+    /// packets.
     fn extend_frame(&mut self, now: Instant, range: &mut StreamRange, statistics: &mut Statistics) {
         let room = self.allowed - self.window.next();
         let fixed = self.fixed_window.map_or(u64::MAX, |packets| {

@@ -124,8 +124,8 @@ mod tests {
         assert_eq!(round(&mut hystart, 800, 20, &spaced(217)), Some(8));
     }
 
-    /// Two packets each 100 ms from a window of ten: the first evaluated round starts at a window of 16, the next one
-    /// at 32, so that slow start ends at 48 as in Linux.
+    /// With an ACK of two packets every 100 ms from a window of ten, the first evaluated round starts at a window of
+    /// 16, and the next one at 32, so that slow start ends at 48, as in Linux.
     #[test]
     fn rounds_start_at_minimum_window() {
         let mut hystart = ClassicHyStart::default();

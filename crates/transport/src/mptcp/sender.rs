@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(sender.on_data_ack(502, 1000), (0, false), "never sent");
         assert_eq!(sender.on_data_ack(301, 1000), (300, true));
         assert_eq!((sender.una, sender.right_edge, sender.room()), (301, 1301, 300));
-        assert_eq!(sender.on_data_ack(201, 1200), (0, false), "an old one");
+        assert_eq!(sender.on_data_ack(201, 1200), (0, false), "an old ACK");
         assert_eq!(sender.right_edge, 1401, "its window reaches further");
         sender.finishing = true;
         sender.next = sender.written;

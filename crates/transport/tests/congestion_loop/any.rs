@@ -14,7 +14,7 @@ enum Step {
     Wait(u64),
     /// Sends packets as far as the window allows.
     Send(u8),
-    /// Acknowledges this many packets in flight from this position on.
+    /// Acknowledges this many packets in flight, starting at this position.
     Acknowledge(u8, u8),
     /// Loses the oldest packets.
     Lose(u8),
@@ -27,7 +27,7 @@ enum Step {
     Idle(u8),
     /// The sender enters or leaves loss recovery.
     Recover(bool),
-    /// Another subflow has this window in packets, a round trip of 2 to this power ns, and this many packets between
+    /// Another subflow has this window in packets, a round trip of 2 to this power in ns, and this many packets between
     /// losses.
     Sibling(u16, u8, u16),
 }
@@ -247,24 +247,27 @@ impl Model {
     fn check(&self, name: &str) {
         let window = self.controller.window();
         // Two segments, but one after a timeout (RFC 5681).
-        let least = if self.timed_out || self.coupled {
+        let minimum = if self.timed_out || self.coupled {
             1
         } else {
             self.initial.min(2 * self.segment) / self.segment
         };
-        assert!(window >= least * self.segment, "{name}: window {window}");
-        let most = self.initial.max(4 * self.segment) + self.acknowledged + self.segment;
-        assert!(window <= most, "{name}: window {window} above {most}");
+        assert!(window >= minimum * self.segment, "{name}: window {window}");
+        let maximum = self.initial.max(4 * self.segment) + self.acknowledged + self.segment;
+        assert!(window <= maximum, "{name}: window {window} above {maximum}");
         if let Some(threshold) = self.controller.ssthresh() {
             assert_eq!(self.controller.in_slow_start(), window < threshold, "{name}");
         }
         self.controller.metrics(&mut |metric, value| {
-            let least = if metric == "increase_per_packet" {
+            let minimum = if metric == "increase_per_packet" {
                 f64::MIN
             } else {
                 0.0
             };
-            assert!(value.is_finite() && value >= least, "{name}: {metric} = {value}");
+            assert!(
+                value.is_finite() && value >= minimum,
+                "{name}: {metric} = {value}"
+            );
         });
     }
 
@@ -278,7 +281,7 @@ impl Model {
     }
 }
 
-/// Steps between checks of the whole state: a NaN spreads, so that it is found later too.
+/// Steps between checks of the whole state; a NaN spreads, so later checks find it.
 const STEPS_PER_STATE: usize = 16;
 
 const CONFIGS: &[&str] = &[

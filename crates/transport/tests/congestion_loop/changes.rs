@@ -53,8 +53,8 @@ fn every_controller_follows_rate_changes() {
     }
 }
 
-/// Appendix A.17: bandwidth drops to a tenth; two cycles later the model has adapted and the queue is empty. A.16: it
-/// rises tenfold and is found within a few cycles of 2 to 3 s.
+/// Appendix A.17: two cycles after the bandwidth drops to a tenth, the model has adapted and the queue is empty. A.16:
+/// a tenfold increase is found within a few cycles of 2 to 3 s.
 #[test]
 fn bbr_adapts_to_tenfold_changes_of_bandwidth() {
     let mut path = Path::new(96.0, 20.0, 164, 0.0);
@@ -126,7 +126,7 @@ fn bbr_probes_rtt_every_five_seconds() {
     let (entered, left) = (entered.unwrap(), left.unwrap());
     assert!((5000..5300).contains(&entered), "{entered} ms");
     assert!((200..260).contains(&(left - entered)), "{} ms", left - entered);
-    // Half of the pipe stays full meanwhile: at most 2 % of the rate, 3 % with the pacing margin.
+    // Half of the pipe stays full during ProbeRTT, which costs at most 2 % of the rate, 3 % with the pacing margin.
     let rate = goodput(&mut run, 10.0, 30.0);
     assert!(rate >= 0.965 * 96.0, "{rate}");
 }
@@ -210,6 +210,6 @@ fn bbr_resumes_at_bandwidth_after_idle() {
     assert!(run.overflowed() == 0);
     assert!(
         state(&run.flows[0]) != PROBE_RTT,
-        "appendix A.11: the pause was a look at the empty path"
+        "appendix A.11: the pause replaced ProbeRTT"
     );
 }

@@ -128,7 +128,7 @@ fn olia_does_not_flap() {
             run.run(at(f64::from(round) * 5.0));
             let now = [0, 1].map(|flow: usize| run.flows[flow].delivered());
             let moved = [now[0] - last[0], now[1] - last[1]];
-            count += u32::from(moved.iter().max() > moved.iter().min().map(|least| least * 9).as_ref());
+            count += u32::from(moved.iter().max() > moved.iter().min().map(|minimum| minimum * 9).as_ref());
             last = now;
         }
         count

@@ -45,7 +45,7 @@ pub struct Flow {
     limited: bool,
     smoothed: Duration,
     variation: Duration,
-    least: Duration,
+    min_rtt: Duration,
     heard_at: Instant,
     backoff: u32,
     pub wake_at: Instant,
@@ -77,7 +77,7 @@ impl Flow {
             limited: false,
             smoothed: Duration::ZERO,
             variation: Duration::ZERO,
-            least: Duration::ZERO,
+            min_rtt: Duration::ZERO,
             heard_at: Instant::ZERO,
             backoff: 0,
             wake_at: Instant::MAX,
@@ -102,7 +102,7 @@ impl Flow {
         Sibling {
             window: self.controller.window(),
             rtt: self.smoothed,
-            base_rtt: self.least,
+            base_rtt: self.min_rtt,
             between_losses: self.between.max(self.delivered() - self.lost_at),
         }
     }
@@ -213,7 +213,7 @@ impl Flow {
         }
         self.measure(now, rtt);
         self.detect_losses(now, newest, prior_in_flight);
-        let rate_sample = self.estimator.finish_ack(self.least);
+        let rate_sample = self.estimator.finish_ack(self.min_rtt);
         self.controller.on_acknowledged(&Acknowledgement {
             now,
             bytes,
@@ -233,13 +233,13 @@ impl Flow {
         self.heard_at = now;
         self.backoff = 0;
         if self.smoothed.is_zero() {
-            (self.smoothed, self.variation, self.least) = (rtt, rtt / 2, rtt);
+            (self.smoothed, self.variation, self.min_rtt) = (rtt, rtt / 2, rtt);
             return;
         }
         let error = rtt.max(self.smoothed) - rtt.min(self.smoothed);
         self.variation = (self.variation * 3 + error) / 4;
         self.smoothed = (self.smoothed * 7 + rtt) / 8;
-        self.least = self.least.min(rtt);
+        self.min_rtt = self.min_rtt.min(rtt);
     }
 
     fn detect_losses(&mut self, now: Instant, newest: u64, prior_in_flight: u64) {

@@ -171,8 +171,8 @@ fn bbr1_works_at_the_bandwidth_with_a_short_queue() {
         let rate = flow.metric("bandwidth_bps") / mbit / 1e6;
         assert!((0.999..1.001).contains(&rate), "{rate}");
         assert!(used >= 0.975, "{used}");
-        let least = flow.metric("min_rtt_seconds") * 1e3 / rtt;
-        assert!((1.0..1.02).contains(&least), "{least}");
+        let min_rtt = flow.metric("min_rtt_seconds") * 1e3 / rtt;
+        assert!((1.0..1.02).contains(&min_rtt), "{min_rtt}");
         assert!(
             run.mean_queue() <= bdp(mbit, rtt) / 4.0 + bursts && run.overflowed() == 0,
             "{}",

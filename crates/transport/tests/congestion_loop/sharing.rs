@@ -34,9 +34,9 @@ fn equal_controllers_share() {
                     (0.33..0.67).contains(&part),
                     "{name} over {queue} packets, {later} s apart: {first:.3} {second:.3}"
                 );
-                let least = if name == "reno" && queue < 164 { 0.85 } else { 0.93 };
+                let minimum = if name == "reno" && queue < 164 { 0.85 } else { 0.93 };
                 assert!(
-                    first + second >= least,
+                    first + second >= minimum,
                     "{name} over {queue} packets: {first:.3} {second:.3}"
                 );
             }
@@ -59,7 +59,7 @@ fn different_controllers_coexist() {
         let part = a / (a + b);
         assert!(
             range.contains(&part),
-            "{first} {a:.3} beside {second} {b:.3} over {queue} packets"
+            "{first} {a:.3} next to {second} {b:.3} over {queue} packets"
         );
     }
 }

@@ -116,7 +116,7 @@ fn measure(controller: &str, queue: usize, loss: f64) -> (f64, f64, f64) {
 /// take the time of 4 MB, those from 32 packets a third less.
 #[test]
 fn file_at_one_percent_loss() {
-    for (initial_window, least) in [(10, 87.5), (32, 89.5)] {
+    for (initial_window, minimum) in [(10, 87.5), (32, 89.5)] {
         for seed in 0..10 {
             let workload = Workload {
                 bytes: 20_000_000,
@@ -137,7 +137,7 @@ fn file_at_one_percent_loss() {
             let goodput = 19.8 * 8.0 / took;
             let ratio = flow.sent as f64 * SEGMENT as f64 / 20e6;
             assert!(
-                goodput >= least,
+                goodput >= minimum,
                 "seed {seed}: {goodput:.1} Mbit/s from {initial_window} packets"
             );
             assert!(ratio <= 1.02, "seed {seed}: {ratio:.3}");

@@ -27,7 +27,7 @@ fn syns(pair: &Pair) -> Vec<(u64, u8, Side)> {
 
 #[test]
 fn transfers_file_over_two_paths() {
-    let mut pair = Pair::kind(&plain(), &[20, 60], 2_000_000);
+    let mut pair = Pair::lossless(&plain(), &[20, 60], 2_000_000);
     pair.open();
     pair.run(at(60_000));
     assert!(pair.is_finished(), "{:?}", pair.ends[0].events);
@@ -44,7 +44,7 @@ fn transfers_file_over_two_paths() {
 
 #[test]
 fn handshakes_take_the_specified_round_trips() {
-    let mut pair = Pair::kind(&plain(), &[20, 60], 2_000_000);
+    let mut pair = Pair::lossless(&plain(), &[20, 60], 2_000_000);
     pair.open();
     pair.run(at(60_000));
     // The join waits for a DSS option (RFC 8684, section 3.1), one round trip after the handshake of the first
@@ -74,7 +74,7 @@ fn handshakes_take_the_specified_round_trips() {
 #[test]
 fn ns3_joins_after_the_handshake() {
     let text = r#"{"kind": "mptcp", "profile": "ns3", "policy": {"kind": "all", "first": "first"}}"#;
-    let mut pair = Pair::kind(&config(text), &[20, 60], 500_000);
+    let mut pair = Pair::lossless(&config(text), &[20, 60], 500_000);
     pair.open();
     pair.run(at(60_000));
     assert!(pair.is_finished());
@@ -83,7 +83,7 @@ fn ns3_joins_after_the_handshake() {
 
 #[test]
 fn signals_end_of_empty_data() {
-    let mut pair = Pair::kind(&plain(), &[20, 60], 0);
+    let mut pair = Pair::lossless(&plain(), &[20, 60], 0);
     pair.open();
     pair.run(at(10_000));
     assert!(
@@ -96,7 +96,7 @@ fn signals_end_of_empty_data() {
 
 #[test]
 fn transfers_in_both_directions() {
-    let mut pair = Pair::kind(&plain(), &[20, 30], 300_000);
+    let mut pair = Pair::lossless(&plain(), &[20, 30], 300_000);
     pair.ends[1].to_write = 700_000;
     pair.open();
     pair.run(at(60_000));
@@ -145,7 +145,7 @@ fn reinjects_data_of_dead_path() {
 
 #[test]
 fn reinjects_data_of_reset_subflow() {
-    let mut pair = Pair::kind(&plain(), &[40, 40], 3_000_000);
+    let mut pair = Pair::lossless(&plain(), &[40, 40], 3_000_000);
     pair.open();
     pair.run_until(at(300));
     let reset = pair
@@ -185,7 +185,7 @@ fn full_receive_buffer_stops_the_sender() {
     for profile in [Profile::Linux, Profile::Rfc] {
         let mut settings = MptcpConfig::new(profile);
         settings.tcp.receive_buffer = Some(foundation::Size::from_bytes(100_000));
-        let mut pair = Pair::kind(&settings, &[20, 50], 1_000_000);
+        let mut pair = Pair::lossless(&settings, &[20, 50], 1_000_000);
         pair.ends[1].reads = false;
         pair.open();
         pair.run_until(at(5_000));

@@ -29,13 +29,13 @@ fn data_on(pair: &Pair, path: u8, from: u64, until: u64) -> u64 {
 #[test]
 fn backup_carries_nothing_while_another_subflow_can() {
     for side in [Side::Client, Side::Server] {
-        let mut pair = Pair::kind(&config(""), &[20, 40], 50_000_000);
+        let mut pair = Pair::lossless(&config(""), &[20, 40], 50_000_000);
         pair.open();
         pair.run_until(at(500));
         assert!(pair.with(side, |connection, _| connection.set_backup(PathIndex(0), true)));
         assert!(!pair.with(side, |connection, _| connection.set_backup(PathIndex(2), true)));
         pair.run_until(at(1000));
-        // Data in flight or in the TCP of the subflow has left by then.
+        // By then, data in flight or in the subflow's TCP has left.
         assert!(data_on(&pair, 0, 300, 400) > 10_000);
         assert_eq!(data_on(&pair, 0, 600, 1000), 0);
         assert!(data_on(&pair, 1, 600, 1000) > 100_000);
@@ -114,7 +114,7 @@ fn one_fast_close_closes_the_connection() {
         assert!(pair.ends[other as usize].saw(Event::Failed(Error::Reset)));
         assert!(pair.ends[side as usize].saw(Event::Closed));
         let left = |sent: &&Sent| sent.at > at(550);
-        assert_eq!(pair.trace.iter().filter(left).count(), 0, "it is quiet");
+        assert_eq!(pair.trace.iter().filter(left).count(), 0, "no more segments");
         assert!(
             pair.ends
                 .iter()
@@ -126,7 +126,7 @@ fn one_fast_close_closes_the_connection() {
 /// A FASTCLOSE with a wrong key is ignored.
 #[test]
 fn ignores_fast_close_with_wrong_key() {
-    let mut pair = Pair::kind(&config(""), &[20, 40], 1_000_000);
+    let mut pair = Pair::lossless(&config(""), &[20, 40], 1_000_000);
     pair.open();
     pair.run_until(at(200));
     let last = pair.trace.iter().rfind(|sent| sent.from == Side::Server).unwrap();
@@ -187,7 +187,7 @@ fn replaces_failed_subflow_with_backoff() {
 #[test]
 fn does_not_retry_after_permanent_refusal() {
     for (transient, more) in [(false, 0), (true, 1)] {
-        let mut pair = Pair::kind(&config(r#", "rejoin": "1s""#), &[20, 10], 2_000_000_000);
+        let mut pair = Pair::lossless(&config(r#", "rejoin": "1s""#), &[20, 10], 2_000_000_000);
         pair.open();
         pair.run_until(at(500));
         let last = |sent: &&Sent| sent.from == Side::Server && sent.path.0 == 1;

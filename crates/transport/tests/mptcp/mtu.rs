@@ -13,7 +13,7 @@ fn packet_length(segment: &Segment) -> u32 {
 }
 
 /// Transfers `size` bytes over paths of these round-trip times that drop packets above `mtu` and report it every 100
-/// ms, for at most `tenths` tenths of a second.
+/// ms, for at most `tenths` × 100 ms.
 fn transfer(rtts: &[u64], mtu: u32, timestamps: bool, size: u64, tenths: u64) -> Pair {
     let text = format!(r#"{{"kind": "mptcp", "profile": "rfc", "timestamps": {timestamps}}}"#);
     let config: MptcpConfig = serde_json::from_str(&text).unwrap();

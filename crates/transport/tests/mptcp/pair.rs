@@ -105,7 +105,7 @@ impl Pair {
     }
 
     /// Creates lossless paths with these round-trip times.
-    pub fn kind(config: &MptcpConfig, rtts: &'static [u64], size: u64) -> Self {
+    pub fn lossless(config: &MptcpConfig, rtts: &'static [u64], size: u64) -> Self {
         let paths = move |_, _, path: PathIndex, _: &mut Segment| vec![ms(rtts[path.index()]) / 2];
         Self::new(config, rtts, size, 1, Box::new(paths))
     }
@@ -125,7 +125,7 @@ impl Pair {
         self.drain(Side::Client);
     }
 
-    /// The connection of one side, and after the call whatever follows from it.
+    /// Calls `call` with the connection of one side, then processes its output.
     pub fn with<R>(&mut self, side: Side, call: impl FnOnce(&mut Connection, Instant) -> R) -> R {
         let now = self.now;
         let connection = self.ends[side as usize].connection.as_mut().expect("open");

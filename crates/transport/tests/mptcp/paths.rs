@@ -26,7 +26,7 @@ fn data(pair: &Pair) -> impl Iterator<Item = &Sent> {
 fn scatters_packets_then_uses_subflows() {
     let run = |duplicates: u32| {
         let policy = format!(r#"{{"kind": "mmptcp", "duplicates": {duplicates}}}"#);
-        let mut pair = Pair::kind(&config(&policy), &[20, 24, 28], 4_000_000);
+        let mut pair = Pair::lossless(&config(&policy), &[20, 24, 28], 4_000_000);
         pair.open();
         pair.run(at(60_000));
         assert!(pair.is_finished() && pair.ends[1].received == 4_000_000);
@@ -62,7 +62,7 @@ fn scatters_packets_then_uses_subflows() {
 /// A flow that completes before the switch has one subflow.
 #[test]
 fn short_flow_only_scatters() {
-    let mut pair = Pair::kind(&config("\"mmptcp\""), &[20, 24, 28], 60_000);
+    let mut pair = Pair::lossless(&config("\"mmptcp\""), &[20, 24, 28], 60_000);
     pair.open();
     pair.run(at(60_000));
     assert!(pair.is_finished());
@@ -72,7 +72,7 @@ fn short_flow_only_scatters() {
 #[test]
 fn delayed_joins_wait_for_bytes_or_time() {
     let syns = |policy: &str| {
-        let mut pair = Pair::kind(&config(policy), &[20, 60], 2_000_000);
+        let mut pair = Pair::lossless(&config(policy), &[20, 60], 2_000_000);
         pair.open();
         pair.run(at(60_000));
         let sent = pair.trace.iter();
@@ -190,7 +190,7 @@ fn resets_late_answer_to_abandoned_attempt() {
     );
     assert!(
         pair.host.paths().iter().all(|path| path.unfinished == 0),
-        "the account is even"
+        "no bytes remain unaccounted"
     );
 }
 

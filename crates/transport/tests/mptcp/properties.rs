@@ -63,17 +63,17 @@ fn settings() -> impl Strategy<Value = MptcpConfig> {
         0_u8..8,
     );
     (schedulers, policies, profiles, congestion, buffers, others).prop_map(
-        |(scheduler, policy, profile, congestion, (send, receive), (at_timeout, shared, rejoin, wishes))| {
+        |(scheduler, policy, profile, congestion, (send, receive), (at_timeout, shared, rejoin, options))| {
             let reinjection = if at_timeout { "timeout" } else { "failure" };
             let text = format!(
                 r#"{{"kind": "mptcp", "profile": "{profile}", "congestion": {congestion}, "scheduler": {scheduler},
                     "policy": {policy}, "reinjection": "{reinjection}", "shared_window": {shared}}}"#
             );
             let mut config: MptcpConfig = serde_json::from_str(&text).unwrap();
-            let wishes = if shared { wishes } else { 0 };
-            config.own.opportunistic_retransmission = Some(wishes & 1 != 0);
-            config.own.penalisation = Some(wishes & 3 == 3);
-            config.tcp.receive_autotuning = (wishes & 4 != 0).then_some(true);
+            let options = if shared { options } else { 0 };
+            config.own.opportunistic_retransmission = Some(options & 1 != 0);
+            config.own.penalisation = Some(options & 3 == 3);
+            config.tcp.receive_autotuning = (options & 4 != 0).then_some(true);
             assert_eq!(config.validate(), []);
             config.own.rejoin = rejoin.map(Duration::from_millis);
             config.tcp.send_buffer = Some(Size::from_bytes(send));
@@ -93,7 +93,7 @@ fn deliver(
     let mut random = Streams::new(seed, 1).stream("fates");
     move |now, _, index, _| {
         let path = &paths[index.index()];
-        let mut draw = |most: u64| random.next_u64() % most;
+        let mut draw = |maximum: u64| random.next_u64() % maximum;
         let (lost, doubled, late, more) = (draw(100), draw(100), draw(100), draw(path.late.1));
         if path
             .dead
@@ -133,7 +133,7 @@ proptest! {
         // Two hours: a connection over a dead path fails by then with any profile.
         pair.run(at(7_200_000));
         let ended = pair.is_finished() || pair.ends.iter().any(|end| end.events.iter().any(|e| matches!(e, Event::Failed(_))));
-        prop_assert!(ended, "it does not finish at {:?}: {:?} {:?}", pair.now, pair.ends[0].events, pair.ends[1].events);
+        prop_assert!(ended, "not finished at {:?}: {:?} {:?}", pair.now, pair.ends[0].events, pair.ends[1].events);
         let failed = pair.ends.iter().any(|end| end.events.iter().any(|e| matches!(e, Event::Failed(_))));
         let dies = paths.iter().any(|path| path.dead.is_some());
         prop_assert!(!failed || dies, "no long outage: {:?} {:?}", pair.ends[0].events, pair.ends[1].events);

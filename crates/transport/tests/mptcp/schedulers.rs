@@ -97,10 +97,10 @@ fn in_order_schedulers_reorder_less() {
             ["round-robin", "min-rtt"].map(|scheduler| default(scheduler, buffer, &links, size));
         for scheduler in ["daps", "otias"] {
             let outcome = default(scheduler, buffer, &links, size);
-            let least = round_robin.reordered.min(min_rtt.reordered);
+            let minimum = round_robin.reordered.min(min_rtt.reordered);
             assert!(
-                outcome.reordered < 0.5 * least && outcome.seconds < 0.98 * min_rtt.seconds,
-                "{scheduler}, {buffer}: reorders {} of {least}, {} s of {}",
+                outcome.reordered < 0.5 * minimum && outcome.seconds < 0.98 * min_rtt.seconds,
+                "{scheduler}, {buffer}: reorders {} of {minimum}, {} s of {}",
                 outcome.reordered,
                 outcome.seconds,
                 min_rtt.seconds

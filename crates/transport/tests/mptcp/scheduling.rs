@@ -21,7 +21,7 @@ fn examined(scheduler: &str, policy: &str, mebibytes: u64) -> f64 {
     outcome.examined as f64 / outcome.packets as f64
 }
 
-/// A segment takes as many steps with a large window as with a small one.
+/// The number of steps per segment does not depend on the window.
 #[test]
 fn cost_of_a_segment_is_independent_of_the_window() {
     for scheduler in SchedulerConfig::KINDS {
@@ -30,7 +30,7 @@ fn cost_of_a_segment_is_independent_of_the_window() {
             println!("{scheduler:14} {policy:10} {small:8.2} {large:8.2}");
             assert!(
                 large < 20.0 && large <= 2.0 * small + 2.0,
-                "{scheduler}, {policy}: {small:.1} steps a segment with a buffer of 1 MiB, {large:.1} with 8 MiB"
+                "{scheduler}, {policy}: {small:.1} steps per segment with a buffer of 1 MiB, {large:.1} with 8 MiB"
             );
         }
     }

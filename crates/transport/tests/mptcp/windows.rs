@@ -65,7 +65,7 @@ fn mechanisms_have_no_effect_in_a_large_window() {
 fn windows(more: &str, times: &[u64]) -> Vec<u64> {
     let config = config(&format!(r#", "profile": "linux"{more}"#));
     assert_eq!(config.validate(), []);
-    let mut pair = Pair::kind(&config, &[100, 100], 20_000_000);
+    let mut pair = Pair::lossless(&config, &[100, 100], 20_000_000);
     pair.open();
     let mut offered = |&time: &u64| {
         pair.run_until(at(time));

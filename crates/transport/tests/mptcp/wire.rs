@@ -127,8 +127,8 @@ proptest! {
     }
 
     #[test]
-    fn decodes_or_rejects_random_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..41), honest in any::<bool>()) {
-        if honest && bytes.len() >= 3 {
+    fn decodes_or_rejects_random_bytes(mut bytes in prop::collection::vec(any::<u8>(), 0..41), valid_length in any::<bool>()) {
+        if valid_length && bytes.len() >= 3 {
             bytes[0] = 30;
             bytes[1] = bytes.len() as u8;
         }

@@ -10,7 +10,7 @@ use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, P
 
 /// Impairments of the network.
 #[derive(Clone, Copy, Debug)]
-pub struct Unkindness {
+pub struct Impairments {
     pub loss: f64,
     pub duplicate: f64,
     pub corrupt: f64,
@@ -18,8 +18,8 @@ pub struct Unkindness {
     pub delay: (Duration, Duration),
 }
 
-impl Unkindness {
-    pub const KIND: Self = Self {
+impl Impairments {
+    pub const NONE: Self = Self {
         loss: 0.0,
         duplicate: 0.0,
         corrupt: 0.0,
@@ -79,7 +79,7 @@ pub struct Pair {
     config: ArqConfig,
     network: BTreeMap<(Instant, u64), (bool, Vec<u8>)>,
     sent: u64,
-    unkind: Unkindness,
+    impairments: Impairments,
     random: foundation::Generator,
     /// Drop frames towards the listener and towards the opener.
     pub cut: (bool, bool),
@@ -91,7 +91,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    pub fn new(config: &ArqConfig, unkind: Unkindness, seed: u64, first: u32) -> Self {
+    pub fn new(config: &ArqConfig, impairments: Impairments, seed: u64, first: u32) -> Self {
         let mut pair = Self {
             now: Instant::ZERO,
             opener: Host::new(),
@@ -100,7 +100,7 @@ impl Pair {
             config: config.clone(),
             network: BTreeMap::new(),
             sent: 0,
-            unkind,
+            impairments,
             random: Streams::new(seed, 0).stream("network"),
             cut: (false, false),
             mtu: usize::MAX,
@@ -139,17 +139,17 @@ impl Pair {
         assert_eq!(bytes.len(), frame.length(), "length() is the encoded length");
         self.frames[usize::from(to_listener)] += 1;
         let cut = if to_listener { self.cut.0 } else { self.cut.1 };
-        if cut || bytes.len() > self.mtu || self.chance(self.unkind.loss) {
+        if cut || bytes.len() > self.mtu || self.chance(self.impairments.loss) {
             return;
         }
-        let copies = 1 + u32::from(self.chance(self.unkind.duplicate));
+        let copies = 1 + u32::from(self.chance(self.impairments.duplicate));
         for _ in 0..copies {
             let mut bytes = bytes.clone();
-            if self.chance(self.unkind.corrupt) {
+            if self.chance(self.impairments.corrupt) {
                 let bit = self.random.random_range(0..bytes.len() * 8);
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
-            let (low, high) = self.unkind.delay;
+            let (low, high) = self.impairments.delay;
             let delay = self.random.random_range(low.as_nanos()..=high.as_nanos());
             self.sent += 1;
             self.network.insert(

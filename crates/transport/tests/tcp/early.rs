@@ -5,7 +5,7 @@ use transport::tcp::fast_open::FastOpen;
 use transport::tcp::{Event, Flags, Profile, Segment, State, TcpConfig};
 
 use crate::tcp::pair::{Fate, Pair, Side};
-use crate::tcp::transactions::{DELAY, fast_open, kind, line, lines, plain, transact, ttcp};
+use crate::tcp::transactions::{DELAY, fast_open, line, lines, lossless, plain, transact, ttcp};
 
 /// Returns a pair whose path drops the packets selected by `loses`.
 fn losing(
@@ -28,7 +28,7 @@ fn losing(
 
 #[test]
 fn no_second_cookie_request_to_a_server_without_fast_open() {
-    let mut pair = Pair::new(&fast_open(), &plain(), kind());
+    let mut pair = Pair::new(&fast_open(), &plain(), lossless());
     transact(&mut pair, 100, 200);
     assert_eq!(
         pair.sent()[0].packet.segment.options.opening().fast_open,
@@ -42,10 +42,11 @@ fn no_second_cookie_request_to_a_server_without_fast_open() {
 
 #[test]
 fn invalid_cookie_is_replaced() {
-    let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
+    let mut pair = Pair::new(&fast_open(), &fast_open(), lossless());
     transact(&mut pair, 100, 200);
     pair.forget();
-    // Old cookies remain valid after one change of the key, and new ones are issued; after two changes they are invalid.
+    // Old cookies remain valid after one change of the key, and new ones are issued; after two changes they are
+    // invalid.
     for (changes, early) in [(1, true), (2, false)] {
         for change in 0..changes {
             pair.end(Side::Server)
@@ -126,7 +127,7 @@ fn data_is_accepted_once_after_a_lost_syn_ack() {
 
 #[test]
 fn server_limits_pending_opens() {
-    let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
+    let mut pair = Pair::new(&fast_open(), &fast_open(), lossless());
     transact(&mut pair, 100, 200);
     pair.forget();
     pair.end(Side::Server).memory.limit_pending(0);
@@ -144,7 +145,7 @@ fn server_limits_pending_opens() {
 
 #[test]
 fn ttcp_falls_back_with_a_plain_tcp_peer() {
-    let mut pair = Pair::new(&ttcp(), &plain(), kind());
+    let mut pair = Pair::new(&ttcp(), &plain(), lossless());
     for _ in 0..2 {
         transact(&mut pair, 100, 200);
         let syn = pair.sent()[0].packet.segment;
@@ -156,7 +157,7 @@ fn ttcp_falls_back_with_a_plain_tcp_peer() {
         pair.forget();
     }
     // A server that no longer uses T/TCP: data leaves with the SYN and again after it.
-    let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    let mut pair = Pair::new(&ttcp(), &ttcp(), lossless());
     transact(&mut pair, 100, 200);
     pair.end(Side::Server).config = plain();
     pair.forget();
@@ -170,7 +171,7 @@ fn ttcp_falls_back_with_a_plain_tcp_peer() {
 #[test]
 fn server_without_a_cached_count_buffers_the_data() {
     // RFC 1644, section 3.4: the TAO test fails, and the handshake completes in three segments.
-    let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    let mut pair = Pair::new(&ttcp(), &ttcp(), lossless());
     transact(&mut pair, 100, 200);
     pair.forget();
     pair.end(Side::Server).memory = transport::tcp::HostMemory::new([1; 32], 1);
@@ -192,7 +193,7 @@ fn server_without_a_cached_count_buffers_the_data() {
 
 #[test]
 fn echo_of_another_count_is_reset() {
-    let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    let mut pair = Pair::new(&ttcp(), &ttcp(), lossless());
     transact(&mut pair, 100, 200);
     let mut old = pair.sent()[1].packet.segment;
     pair.forget();
@@ -214,7 +215,7 @@ fn echo_of_another_count_is_reset() {
 
 #[test]
 fn segments_with_another_count_are_rejected() {
-    let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    let mut pair = Pair::new(&ttcp(), &ttcp(), lossless());
     transact(&mut pair, 100, 200);
     pair.forget();
     pair.connect();
@@ -235,10 +236,10 @@ fn segments_with_another_count_are_rejected() {
 
 #[test]
 fn time_wait_is_short_only_for_short_connections() {
-    // RFC 1644, section 3.5: eight RTOs if the connection was shorter than the maximum segment lifetime (120 s), otherwise
-    // twice that lifetime.
-    for (pause, most) in [(1, 10), (130, 240)] {
-        let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    // RFC 1644, section 3.5: eight RTOs if the connection was shorter than the maximum segment lifetime (120 s),
+    // otherwise twice that lifetime.
+    for (pause, maximum) in [(1, 10), (130, 240)] {
+        let mut pair = Pair::new(&ttcp(), &ttcp(), lossless());
         pair.connect();
         pair.run_for(Duration::from_secs(pause));
         for side in [Side::Client, Side::Server] {
@@ -252,7 +253,10 @@ fn time_wait_is_short_only_for_short_connections() {
             pair.end(Side::Client).saw(Event::Closed)
         });
         let waited = (pair.now - before).as_nanos() / 1_000_000_000;
-        assert!((most - 3..=most).contains(&waited), "{waited} s after {pause} s");
+        assert!(
+            (maximum - 3..=maximum).contains(&waited),
+            "{waited} s after {pause} s"
+        );
     }
 }
 
@@ -287,7 +291,7 @@ fn one_end_alone_may_use_an_extension() {
     let configs = [plain(), fast_open(), ttcp(), TcpConfig::new(Profile::Linux)];
     for client in &configs {
         for server in &configs {
-            let mut pair = Pair::new(client, server, kind());
+            let mut pair = Pair::new(client, server, lossless());
             for _ in 0..3 {
                 transact(&mut pair, 3000, 5000);
                 pair.forget();

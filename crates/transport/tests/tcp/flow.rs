@@ -161,7 +161,7 @@ fn linux_charges_memory_and_wakes_the_writer_when_a_third_is_free() {
     rig.out();
     rig.exchange(Peer::ack(3001));
     assert_eq!(rig.connection.writable(), 3000);
-    assert!(!rig.events.contains(&Event::Writable), "3000 free beside 8000");
+    assert!(!rig.events.contains(&Event::Writable), "3000 of 8000 free");
     rig.exchange(Peer::ack(5001));
     assert_eq!(rig.events.last(), Some(&Event::Writable));
     assert_eq!(rig.connection.writable(), 5000);
@@ -176,7 +176,8 @@ fn selectively_acknowledged_data_frees_overhead() {
     let mut rig = Rig::server(&config, true);
     assert_eq!(rig.connection.write(rig.now, 50_000), 11_000);
     assert_eq!(rig.out().len(), 10);
-    // Nine segments are merged into one, and their overhead of 832 of 1832 bytes is free: equivalent to 4086 bytes of payload.
+    // Nine segments are merged into one, and their overhead of 832 of 1832 bytes is free: equivalent to 4086 bytes of
+    // payload.
     rig.exchange(Peer::ack(1).sack(&[(1001, 10_001)]));
     assert_eq!(rig.events.last(), Some(&Event::Writable));
     assert_eq!(rig.connection.writable(), 4086);
@@ -188,7 +189,7 @@ fn linux_send_buffer_grows_when_the_window_is_not_full() {
     // 20 segments of 2304 bytes, of which 1832 are used.
     assert_eq!(rig.connection.write(rig.now, 100_000), 26_000);
     assert_eq!(rig.out().len(), 10);
-    // 16 in flight, and 4 more to send: the window of 16 is the limit.
+    // 16 in flight and 4 unsent: the window of 16 is the limit.
     rig.exchange(Peer::ack(6001));
     assert_eq!(rig.connection.writable(), 6000);
     rig.exchange(Peer::ack(8001));
@@ -226,7 +227,8 @@ fn linux_acks_first_segments_at_once_and_then_adapts() {
         sequence += 1000;
         rig.connection.read(rig.now, u64::MAX);
     }
-    // Sixteen ACKs at once, and one for each of three increases of the window (`tcp_grow_window`); then one per two segments.
+    // Sixteen ACKs at once, and one for each of three increases of the window (`tcp_grow_window`); then one per two
+    // segments.
     assert_eq!(delayed, 11);
     rig.receive(Peer::ack(1).from(sequence).data(1000));
     let late = rig.run(1000);

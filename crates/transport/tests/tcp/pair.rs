@@ -1,4 +1,4 @@
-//! Two connections on virtual time with a path whose treatment of each packet the test decides.
+//! Two connections on virtual time; the test decides the treatment of each packet on the path.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
@@ -460,7 +460,7 @@ impl Pair {
         self.now = Instant::ZERO;
     }
 
-    /// Whether both ends are connected and idle.
+    /// Connects both ends and waits until they are idle.
     pub fn connect(&mut self) {
         self.open(Side::Client);
         let connected = self.run_until(Duration::from_secs(60), |pair| {

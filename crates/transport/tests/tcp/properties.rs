@@ -272,8 +272,8 @@ fn play(scene: &Scene) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..ProptestConfig::default() })]
     #[test]
-    fn streams_arrive_whole_and_nobody_waits_for_ever(mut scene in scene()) {
-        // Skip invalid settings.
+    fn streams_arrive_intact_without_deadlock(mut scene in scene()) {
+        // Skips invalid settings.
         for config in &mut scene.configs {
             if config.sack == Some(false) && config.recovery != Some(Recovery::Newreno) {
                 config.recovery = None;

@@ -132,10 +132,10 @@ fn rack_waits_a_quarter_of_the_minimum_rtt() {
     assert_eq!(
         times,
         [(27, 1)],
-        "one segment at first: the window follows deliveries (RFC 6937)"
+        "one segment first: the window follows deliveries (RFC 6937)"
     );
     assert_eq!(rig.info().lost, 9);
-    // Late segments are not retransmitted.
+    // Late arrivals are not retransmitted.
     assert_eq!(rig.starts(Peer::ack(9001).sack(&[(9001, 10_001)])), NONE);
     assert_eq!(rig.info().lost, 0);
 }

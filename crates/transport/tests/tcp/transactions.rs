@@ -26,12 +26,12 @@ pub fn ttcp() -> TcpConfig {
     }
 }
 
-pub fn kind() -> Path {
+pub fn lossless() -> Path {
     Box::new(|_, _, _| Fate::arrives(DELAY))
 }
 
-/// Runs a transaction whose request and FIN are written when the connection opens. Returns the time until the client has
-/// the reply and its FIN.
+/// Runs a transaction whose request and FIN are written when the connection opens. Returns the time until the client
+/// has the reply and its FIN.
 pub fn transact(pair: &mut Pair, request: u64, reply: u64) -> Duration {
     pair.end(Side::Server).answer = Some((request, reply));
     let client = pair.end(Side::Client);
@@ -100,16 +100,16 @@ pub fn lines(pair: &Pair) -> Vec<String> {
         .collect()
 }
 
-/// Runs client and server with one system call after the other, as programs with sockets do: `connect`, `write`,
-/// `shutdown`; and after the end of the request has come, `write` and `close`.
+/// Runs the system calls of socket programs: `connect`, `write` and `shutdown` at the client; `write` and `close` at
+/// the server after the end of the request.
 #[test]
 fn tcp_transaction_with_separate_calls_takes_nine_segments() {
-    // A window that fits into the SYN's field; otherwise a window update would follow the first read.
+    // A window that fits into the SYN's field avoids a window update after the first read.
     let config = TcpConfig {
         receive_buffer: Some(Size::from_bytes(32_768)),
         ..plain()
     };
-    let mut pair = Pair::new(&config, &config, kind());
+    let mut pair = Pair::new(&config, &config, lossless());
     pair.open(Side::Client);
     let wait = |pair: &mut Pair, side: Side, event| {
         assert!(pair.run_until(Duration::from_secs(10), |pair| pair.end(side).saw(event)));
@@ -141,7 +141,7 @@ fn tcp_transaction_with_separate_calls_takes_nine_segments() {
 
 #[test]
 fn tcp_transaction_with_combined_writes_takes_five_segments() {
-    let mut pair = Pair::new(&plain(), &plain(), kind());
+    let mut pair = Pair::new(&plain(), &plain(), lossless());
     assert_eq!(transact(&mut pair, 100, 200), DELAY * 4, "two round trips");
     assert_eq!(
         lines(&pair),
@@ -157,7 +157,7 @@ fn tcp_transaction_with_combined_writes_takes_five_segments() {
 
 #[test]
 fn ttcp_transaction_with_cached_counts_takes_three_segments() {
-    let mut pair = Pair::new(&ttcp(), &ttcp(), kind());
+    let mut pair = Pair::new(&ttcp(), &ttcp(), lossless());
     assert_eq!(
         transact(&mut pair, 100, 200),
         DELAY * 4,
@@ -190,12 +190,12 @@ fn ttcp_transaction_with_cached_counts_takes_three_segments() {
 
 #[test]
 fn fast_open_transaction_takes_five_segments() {
-    let mut pair = Pair::new(&fast_open(), &fast_open(), kind());
+    let mut pair = Pair::new(&fast_open(), &fast_open(), lossless());
     assert_eq!(transact(&mut pair, 100, 200), DELAY * 4, "no cookie is cached");
     assert_eq!(lines(&pair)[..2], ["> S 0:1 cookie", "< S. 0:1 ack 1 cookie"]);
     pair.forget();
-    // The reply itself is there after one round trip, but this server waits for the end of the request, which leaves only
-    // when the handshake is done.
+    // A reply could arrive after one round trip, but this server waits for the end of the request, which leaves after
+    // the handshake.
     assert_eq!(transact(&mut pair, 100, 200), DELAY * 4);
     assert_eq!(
         lines(&pair),
@@ -213,7 +213,7 @@ fn fast_open_transaction_takes_five_segments() {
 #[test]
 fn fast_open_and_ttcp_save_a_round_trip() {
     let time = |config: &TcpConfig, processing: Duration| {
-        let mut pair = Pair::new(config, config, kind());
+        let mut pair = Pair::new(config, config, lossless());
         let mut last = Duration::ZERO;
         for _ in 0..2 {
             pair.forget();

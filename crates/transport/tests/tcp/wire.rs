@@ -1,4 +1,4 @@
-//! Consistency of the segments of two TCPs on the wire.
+//! Consistency of segments on the wire between two TCPs.
 
 use foundation::Duration;
 use transport::tcp::{Event, Flags, Profile, TcpConfig};

@@ -260,11 +260,11 @@ mod tests {
     #[test]
     fn refuses_other_users_without_reading_their_requests() {
         if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: becoming another user takes root");
+            eprintln!("skipped: only root can become another user");
             return;
         }
         let (mut listener, name) = listener("other");
-        // Credentials belong to a thread, which ends here.
+        // Credentials belong to the thread, which ends here.
         let client = std::thread::spawn(move || {
             let nobody = Uid::from_raw(NOBODY);
             rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();

@@ -28,13 +28,13 @@ pub enum Answer {
 /// Why a script stops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It needs something that is not supported.
+    /// The script uses an unsupported feature.
     Unsupported(String),
-    /// The machine behaves differently.
+    /// The behaviour differs from the script.
     Mismatch {
-        /// What the script says.
+        /// The script's text.
         expected: String,
-        /// What happened.
+        /// The observed behaviour.
         seen: String,
     },
 }

@@ -72,8 +72,8 @@ impl Autotuning {
     }
 
     /// Records a read up to position `read` that leaves `unread` bytes; a full segment has `segment` bytes. Returns the
-    /// window to provide if a round trip read more than any before, plus `beyond` bytes from the first gap to the end of the
-    /// received data.
+    /// window to provide if a round trip read more than any before, plus `beyond` bytes from the first gap to the end
+    /// of the received data.
     #[inline]
     pub fn on_read(
         &mut self,
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn grows_as_linux_in_a_slow_start_over_240_ms() {
-        // Linux 6.18 over 240 ms: `rcv_space` was 14480, 15928 and then 28960, and the buffer then 244316 bytes of which
-        // 160/256 are window: 2 * 28960 * (1 + 2 * (28960 - 15928) / 15928) = 152,698.
+        // Linux 6.18 over 240 ms: `rcv_space` was 14480, 15928 and then 28960, and the buffer then 244316 bytes of
+        // which 160/256 are window: 2 * 28960 * (1 + 2 * (28960 - 15928) / 15928) = 152,698.
         let mut tuning = Autotuning::default();
         tuning.on_echo(
             TimestampEcho {
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(
             tuning.on_read(at(720), 15_929 + 2 * 28_960, 0, 1448, 0),
             None,
-            "no more than before"
+            "no increase"
         );
         assert_eq!(tuning.on_gap(1000), 58_920);
     }

@@ -62,8 +62,8 @@ impl Planner {
         ranked.into_iter().map(|(_, on)| on).collect()
     }
 
-    /// Returns the number of paths that long_flow_paths flows leave to short ones: the load of short flows over the rate of one
-    /// path, at most half of all paths.
+    /// Returns the number of paths that long_flow_paths flows leave to short ones: the load of short flows over the
+    /// rate of one path, at most half of all paths.
     fn reserved_paths(&self, host: &HostPaths) -> usize {
         if !self.settings.steer {
             return 0;
@@ -244,7 +244,7 @@ mod tests {
             (tail.segments, tail.after, tail.path),
             (10, 150, Some(PathIndex(2)))
         );
-        // 1 MB of twenty flows waits there: 64 ms at 12.5 MB/s beyond one bandwidth-delay product.
+        // 1 MB of twenty flows is queued there: 64 ms at 12.5 MB/s beyond one bandwidth-delay product.
         let account = host.path_mut(PathIndex(1)).unwrap();
         (account.unfinished, account.subflows) = (1_000_000, 20);
         assert_eq!(paths(&open(frugal(), Some(50_000), &host)), [2]);
@@ -393,6 +393,6 @@ mod tests {
             Some(5_000_000),
             &host,
         );
-        assert_eq!(paths(&known), [1], "as if it were not known");
+        assert_eq!(paths(&known), [1], "as for an unknown size");
     }
 }
