@@ -86,8 +86,12 @@ test-rust: $(VENV)/.packages
 	  cargo test --locked --no-fail-fast $(CARGO_TESTED) --doc --quiet || status=1; \
 	  exit $$status
 
+# The tests of the explorer's page need node and a WebAssembly toolchain, and are skipped without.
 test-python: $(VENV)/.native-dev $(VENV)/.site
-	$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup
+	@status=0; \
+	  explorer/build --test || status=1; \
+	  $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup || status=1; \
+	  exit $$status
 
 lint: $(VENV)/.packages $(VENV)/.site
 	rustfmt --check $$(git ls-files '*.rs')
@@ -115,6 +119,7 @@ explorer:
 wheel: $(VENV)/.packages
 	@test -x "$$(rustc --print target-libdir)/../bin/llvm-profdata" || \
 	  { echo "make wheel needs the tools of rustc's LLVM (rustup component add llvm-tools)" >&2; exit 1; }
+	@explorer/build || echo "The wheel has no page for longfat explore." >&2
 	@echo "Building twice, with simulations in between ..."
 	@$(BIN)/maturin build --release --pgo --quiet --out dist
 	@ls dist/*.whl

@@ -12,6 +12,8 @@ from tests.explorer.driver import Explorer
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "target" / "explorer"
+MISSING = ROOT / "target" / "explorer-missing"
+"""The reason that `explorer/build --test` writes."""
 CRATES = ["explorer", "simulation", "experiment", "network", "transport", "foundation"]
 SOURCES = (
     "explorer/src/*",
@@ -21,15 +23,20 @@ SOURCES = (
 )
 
 
+def reason() -> str:
+    """Why the page is not built, or how to build it."""
+    return MISSING.read_text().strip() if MISSING.is_file() else "make explorer builds it"
+
+
 @pytest.fixture(scope="session")
 def folder() -> Path:
     """The folder that `make explorer` built from the present sources, with WebAssembly."""
     simulator = BUILT / "simulator.js"
     if not simulator.is_file():
-        requirements.skip_unbuilt("the explorer is not built: make explorer builds it")
+        requirements.skip_unbuilt(f"the explorer: {reason()}")
     newest = max(file.stat().st_mtime for pattern in SOURCES for file in ROOT.glob(pattern))
     if newest > simulator.stat().st_mtime:
-        requirements.skip_unbuilt("the explorer is older than its sources: make explorer builds it")
+        requirements.skip_unbuilt(f"the explorer's present sources: {reason()}")
     if b"LONGFAT_SIMULATOR" not in simulator.read_bytes()[:64]:
         requirements.skip_unbuilt("the explorer is built without WebAssembly")
     return BUILT
