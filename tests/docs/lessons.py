@@ -63,7 +63,7 @@ def _shown(block: str, folder: Path) -> str:
 
 
 def wrong_calculations(text: str) -> list[str]:
-    """Returns the calculations of a lesson whose value is wrong in its last digit."""
+    """Returns the calculations of a lesson whose values are wrong."""
     wrong = []
     for match in _CALC.finditer(text):
         names = {"ceil": math.ceil, "sqrt": math.sqrt, "cbrt": math.cbrt}

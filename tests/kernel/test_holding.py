@@ -1,4 +1,4 @@
-"""A controller is removed when its process ends, in whatever way."""
+"""A controller is removed when its process ends for any reason."""
 
 from __future__ import annotations
 

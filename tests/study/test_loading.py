@@ -244,7 +244,7 @@ def test_a_missing_relation_is_reported(data: Data) -> None:
 def test_built_in_studies_load_and_have_claims(name: str) -> None:
     study = load_study(name)
     assert study.name == name
-    assert study.claims, "a study without claims answers nothing"
+    assert study.claims, "each study has claims"
 
 
 def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(

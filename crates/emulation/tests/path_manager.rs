@@ -82,7 +82,7 @@ fn fsfs() -> Options {
 }
 
 /// Sends a request to the path manager in the calling thread's namespace.
-fn ask(request: &Value) -> Value {
+fn send_request(request: &Value) -> Value {
     let address = UnixAddress::from_abstract_name(NAME).unwrap();
     let mut socket = UnixStream::connect_addr(&address).unwrap();
     socket.write_all(format!("{request}\n").as_bytes()).unwrap();
@@ -94,13 +94,14 @@ fn ask(request: &Value) -> Value {
 /// A registered connection that sends `bytes` bytes.
 fn transfer(emulation: &Emulation, to: SocketAddr, size: usize) {
     emulation.in_host(NEAR, || {
-        let answer = ask(&json!({"open": {"to": to.ip(), "size": size}}));
+        let answer = send_request(&json!({"open": {"to": to.ip(), "size": size}}));
         let opening = &answer["opening"];
         let from = opening["from"].as_str().unwrap().parse().unwrap();
         let socket = mptcp::connect(Some(from), to, PATIENCE).unwrap();
         let token = ConnectionInfo::token(&socket).unwrap().unwrap();
-        let begun =
-            ask(&json!({"begin": {"opening": opening["opening"], "token": token, "port": to.port()}}));
+        let begun = send_request(
+            &json!({"begin": {"opening": opening["opening"], "token": token, "port": to.port()}}),
+        );
         assert_eq!(begun, json!({"begun": {"token": token}}));
         send(socket, size);
     });
@@ -122,7 +123,7 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
         assert_eq!(used(start, long), [true; 3]);
         // The long transfer's queues have drained, and its last subflow's last ACK has arrived.
         std::thread::sleep(Duration::from_millis(300));
-        let status = emulation.in_host(NEAR, || ask(&json!({"status": {}})));
+        let status = emulation.in_host(NEAR, || send_request(&json!({"status": {}})));
         let paths = &status["status"]["peers"][0]["paths"];
         for (place, minimum) in [62.0, 12.0, 42.0].into_iter().enumerate() {
             let base = paths[place]["base_rtt_ms"].as_f64().unwrap();

@@ -95,7 +95,7 @@ fn trace(emulation: &Emulation, protocol: &str, mut probe: impl FnMut(u32), last
         assert_eq!(
             usize::from(live),
             64 - (hops - 1),
-            "each router on the way back takes one"
+            "each router on the reverse path decrements it"
         );
         assert!(
             elapsed >= round_trip(hops),

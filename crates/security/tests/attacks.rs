@@ -136,7 +136,7 @@ fn reflected_messages_are_ignored() {
     }
 }
 
-/// X25519 that claims to own a public key whose secret it does not have.
+/// An X25519 implementation that claims a public key without its secret key.
 struct Impostor {
     exchange: Box<dyn Dh>,
     claimed: [u8; 32],

@@ -40,7 +40,7 @@ struct Opener {
     connection: u32,
     initiator: Initiator,
     channel: Option<Channel>,
-    /// Whether it has given up. Its last message may still be on the way.
+    /// Whether the opener has given up; its last message may still be in flight.
     over: bool,
 }
 

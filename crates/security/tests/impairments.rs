@@ -516,7 +516,7 @@ impl Transfer {
         }
     }
 
-    /// Checks what both ends have in the end.
+    /// Checks the final state of both ends.
     fn judge(&self) -> Result<(), Failure> {
         assert!(self.admitted <= 1, "a replayed handshake was admitted");
         assert!(self.before_admission.1 <= self.before_admission.0);

@@ -359,7 +359,7 @@ fn a_listener_keeps_no_state_for_unvalidated_addresses() {
     assert!(pair.frames[0] <= pair.frames[1], "no more replies than requests");
 }
 
-/// Returns how long an isolated packet takes to arrive whose first transmission is lost, with an RTT of 10 ms.
+/// Returns the delay of an isolated packet whose first transmission is lost, with an RTT of 10 ms.
 fn recovery(config: &ArqConfig) -> Duration {
     let mut pair = Pair::new(config, Impairments::NONE, 1, 0);
     let write = |pair: &mut Pair| {

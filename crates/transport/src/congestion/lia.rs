@@ -135,6 +135,6 @@ mod tests {
             lia.window() - 40_000
         };
         assert_eq!(growth(&[sibling(40_000, 100)]), 1000, "four quarters of a packet");
-        assert!((3000..=4000).contains(&growth(&[])), "alone it is Reno");
+        assert!((3000..=4000).contains(&growth(&[])), "a single subflow is Reno");
     }
 }

@@ -127,7 +127,7 @@ impl Flow {
         found
     }
 
-    /// `Err` contains the time from which it may, if there is one.
+    /// Returns whether a packet may be sent now; `Err` contains the earliest time, if known.
     pub fn may_send(&mut self, now: Instant) -> Result<(), Option<Instant>> {
         let wanted = self.delivered() + self.in_flight + SEGMENT;
         let written = match self.workload.application {

@@ -41,7 +41,7 @@ fn backup_carries_nothing_while_another_subflow_can() {
         assert!(data_on(&pair, 1, 600, 1000) > 100_000);
         for end in [Side::Client, Side::Server] {
             let backups: Vec<bool> = pair.connection(end).subflows().map(|s| s.backup).collect();
-            assert_eq!(backups, [true, false], "both ends know");
+            assert_eq!(backups, [true, false], "both ends have the flag");
         }
         pair.with(side, |connection, _| connection.set_backup(PathIndex(0), false));
         pair.run_until(at(1500));

@@ -263,7 +263,12 @@ fn play(scene: &Scene) -> Result<(), TestCaseError> {
             end.state(),
             end.connection.as_ref().map(|c| c.info())
         );
-        prop_assert_eq!(end.received, scene.sizes[1 - index], "what {:?} received", side);
+        prop_assert_eq!(
+            end.received,
+            scene.sizes[1 - index],
+            "bytes received by {:?}",
+            side
+        );
         prop_assert!(end.saw(Event::PeerFinished));
     }
     Ok(())

@@ -40,6 +40,6 @@ mod tests {
         filter.advance();
         assert_eq!(filter.max(), 7);
         filter.advance();
-        assert_eq!(filter.max(), 7, "an empty cycle forgets nothing");
+        assert_eq!(filter.max(), 7, "an empty cycle keeps the maximum");
     }
 }

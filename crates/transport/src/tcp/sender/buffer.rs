@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(
             buffer.room(0),
             900,
-            "payload alone counts, and all of it from the start"
+            "only payload counts, all of it from the start"
         );
         assert!(!buffer.wakes_writer(602));
         assert!(buffer.wakes_writer(600));
