@@ -2,8 +2,9 @@
 import uPlot from "uplot";
 import { PROTOCOLS } from "./protocols";
 import { theme, WORLDS } from "./palette";
+import { INTERVAL_S, type Columns } from "./columns";
 import type { Chart } from "./picture";
-import { INTERVAL_S, type Columns, type World } from "./world";
+import type { World } from "./world";
 
 interface Panel {
   title: string;

@@ -15,6 +15,7 @@ export interface TraceEvent {
   sack?: [number, number][];
   window?: number;
   retransmission?: boolean;
+  subflow?: number;
   reason?: string;
   delivered?: number;
 }
@@ -45,18 +46,52 @@ export interface Step {
   over: boolean;
   events: TraceEvent[];
   series: { flows: FlowSeries[]; queues: QueueSeries[] };
+  crossings?: Crossings;
+}
+
+/** The way of packets over the links; times in seconds. */
+export interface Crossings {
+  /** Packet id, link, and time of reaching the near end. */
+  entered: [number, number, number][];
+  /** Packet id, link, start and end of transmission, and arrival at the far end. */
+  sent: [number, number, number, number, number][];
+}
+
+/** Nodes and links of a trial. Numbers of links and nodes are places in these lists. */
+export interface NetworkShape {
+  links: string[];
+  /** Nodes at the near and the far end of each link. */
+  ends: [number, number][];
+  nodes: string[];
+  /** The sender and the receiver of each pair of hosts. */
+  pairs: [Host, Host][];
+  bottlenecks: number[];
+}
+
+export interface Host {
+  node: number;
+  name: string;
 }
 
 export type Spec = Record<string, unknown>;
 export type Detail = "all" | "losses";
 export type Stop = "drop" | "timeout" | "retransmission";
 
+/** Returns whether an event is of a kind. */
+export function isStop(stop: Stop, event: TraceEvent): boolean {
+  return stop === "retransmission" ? event.what === "send" && event.retransmission === true : event.what === stop;
+}
+
 export type Request =
   | { do: "open"; spec: Spec; interval: number }
-  | { do: "advance"; session: number; step: number; detail: Detail; until?: Stop }
+  | { do: "advance"; session: number; step: number; detail: Detail; links: boolean; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
   | { do: "controller"; session: number; flow: number; congestion: unknown }
   | { do: "capture"; session: number }
+  | { do: "lose"; session: number; id: number }
+  | { do: "lose-next"; session: number; flow: number }
+  | { do: "start-flow"; session: number; pair: number; size?: string }
+  | { do: "stop-flow"; session: number; flow: number }
   | { do: "finish"; session: number };
 
 export type Reply = { ok: unknown } | { error: string };
@@ -72,15 +107,16 @@ export class Session {
   private constructor(
     private readonly transport: Transport,
     private readonly number: number,
+    readonly network: NetworkShape,
   ) {}
 
   static async open(transport: Transport, spec: Spec, interval: number): Promise<Session> {
-    const opened = (await ask(transport, { do: "open", spec, interval })) as { session: number };
-    return new Session(transport, opened.session);
+    const opened = (await ask(transport, { do: "open", spec, interval })) as NetworkShape & { session: number };
+    return new Session(transport, opened.session, opened);
   }
 
   async advance(step: number, detail: Detail, until?: Stop): Promise<Step> {
-    const request: Request = { do: "advance", session: this.number, step, detail };
+    const request: Request = { do: "advance", session: this.number, step, detail, links: detail === "all" };
     return (await ask(this.transport, until ? { ...request, until } : request)) as Step;
   }
 
@@ -95,6 +131,24 @@ export class Session {
   async capture(): Promise<Uint8Array<ArrayBuffer>> {
     const encoded = (await ask(this.transport, { do: "capture", session: this.number })) as string;
     return Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
+  }
+
+  async lose(id: number): Promise<void> {
+    await ask(this.transport, { do: "lose", session: this.number, id });
+  }
+
+  async loseNext(flow: number): Promise<void> {
+    await ask(this.transport, { do: "lose-next", session: this.number, flow });
+  }
+
+  /** Starts a flow, and returns its number. */
+  async startFlow(pair: number, size: string): Promise<number> {
+    const request = { do: "start-flow", session: this.number, pair } as const;
+    return (await ask(this.transport, size ? { ...request, size } : request)) as number;
+  }
+
+  async stopFlow(flow: number): Promise<void> {
+    await ask(this.transport, { do: "stop-flow", session: this.number, flow });
   }
 
   async close(): Promise<void> {

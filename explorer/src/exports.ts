@@ -1,6 +1,7 @@
 // Exports of a scene: a study file, a Python snippet, a picture.
+import { networkKeys } from "./network-keys";
 import { PROTOCOLS, protocolKey } from "./protocols";
-import { pathKeys, workloadKeys, type Scene } from "./scene";
+import { workloadKeys, type Scene } from "./scene";
 
 const STUDY_S = "30s";
 
@@ -11,6 +12,7 @@ function inline(keys: Record<string, unknown>): string {
 }
 
 function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
   return typeof value === "object" && value !== null ? inline(value as Record<string, unknown>) : JSON.stringify(value);
 }
 
@@ -20,11 +22,13 @@ function bounded(keys: Record<string, unknown>): Record<string, unknown> {
 
 /** Returns the scene as a study file. */
 export function studyFile(scene: Scene): string {
-  const protocols = [...new Set(scene.worlds)].map((name) => `    ${inline({ name, ...protocolKey(name, scene.window) })},`);
+  const protocols = [...new Set(scene.worlds)].map((name) => `    ${inline({ name, ...protocolKey(name, scene) })},`);
   const title = [...new Set(scene.worlds)].map((name) => PROTOCOLS[name]!.label).join(" or ");
+  const interventions = scene.interventions.length > 0;
   return [
+    ...(interventions ? ["# Without the packets dropped and the flows started and stopped in the page."] : []),
     `title     = ${JSON.stringify(`${title}?`)}`,
-    `path      = ${inline(pathKeys(scene))}`,
+    ...Object.entries(networkKeys(scene)).map(([key, value]) => `${key.padEnd(9)} = ${literal(value)}`),
     `workload  = ${inline(bounded(workloadKeys(scene)))}`,
     `protocols = [\n${protocols.join("\n")}\n]`,
     `show      = ["goodput", "rtt_mean", "retransmissions"]`,
@@ -36,15 +40,15 @@ export function studyFile(scene: Scene): string {
 
 /** Returns a program with sessions of the scene. */
 export function pythonSnippet(scene: Scene): string {
-  const protocols = scene.worlds.map((name) => `    ${JSON.stringify(protocolKey(name, scene.window))},`);
+  const protocols = scene.worlds.map((name) => `    ${JSON.stringify(protocolKey(name, scene))},`);
   return [
     "import longfat as lf",
     "",
-    `path = ${JSON.stringify(pathKeys(scene))}`,
+    `network = ${JSON.stringify(networkKeys(scene))}`,
     `workload = ${JSON.stringify(bounded(workloadKeys(scene)))}`,
     `protocols = [\n${protocols.join("\n")}\n]`,
     "for protocol in protocols:",
-    `    session = lf.Session(protocol, path, workload=workload, seed=${scene.seed})`,
+    `    session = lf.Session(protocol, **network, workload=workload, seed=${scene.seed})`,
     '    step = session.advance("10s")',
     '    print(protocol, step.samples["goodput_bps"].mean())',
     "",

@@ -1,6 +1,7 @@
 // The ladder diagram: time runs down, and each packet is a line between the hosts.
 import { ACK, LOSS, prepared, RETRANSMISSION, theme } from "./palette";
-import type { Packet, World } from "./world";
+import { progress, waits, type Packet } from "./packets";
+import type { World } from "./world";
 import type { TraceEvent } from "./engine";
 
 const MARGIN = 60;
@@ -40,9 +41,10 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, span: number
     context.fillText(`${(time * 1e3).toFixed(0)} ms`, 2, y(time) + 12);
   }
   const lines: Line[] = [];
-  const shown: Packet[] = [...world.packets.values()];
-  for (let index = world.finished.length - 1; index >= 0 && shown.length < 3000; index -= 1) {
-    const packet = world.finished[index]!;
+  const shown: Packet[] = [...world.packets.inside.values()];
+  const { finished } = world.packets;
+  for (let index = finished.length - 1; index >= 0 && shown.length < 3000; index -= 1) {
+    const packet = finished[index]!;
     if (packet.event.time < from - span) break;
     shown.push(packet);
   }
@@ -50,24 +52,37 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, span: number
     const { event } = packet;
     if (event.time < from) continue;
     const [near, far] = event.direction === "forward" ? [left, right] : [right, left];
-    const whole = packet.received ?? packet.arrival;
-    const share = packet.dropped ? 0.35 : Math.min(1, (world.now - event.time) / (whole - event.time));
-    const end = event.time + (whole - event.time) * share;
-    const line = { x1: near, y1: y(event.time), x2: near + (far - near) * share, y2: y(end), event };
-    lines.push(line);
+    const points = wayOf(packet, world).map(([time, share]) => ({ x: near + (far - near) * share, y: y(time) }));
     context.strokeStyle = packet.dropped ? LOSS : event.retransmission ? RETRANSMISSION : event.length ? colour : ACK;
     context.setLineDash(event.retransmission ? [6, 3] : []);
     context.beginPath();
-    context.moveTo(line.x1, line.y1);
-    context.lineTo(line.x2, line.y2);
+    points.forEach((point, place) => (place === 0 ? context.moveTo(point.x, point.y) : context.lineTo(point.x, point.y)));
     context.stroke();
+    for (let place = 1; place < points.length; place += 1) {
+      const [a, b] = [points[place - 1]!, points[place]!];
+      lines.push({ x1: a.x, y1: a.y, x2: b.x, y2: b.y, event });
+    }
+    const end = points[points.length - 1]!;
     if (packet.dropped) {
       context.fillStyle = LOSS;
-      context.fillText("✕", line.x2 - 4, line.y2 + 4);
+      context.fillText("✕", end.x - 4, end.y + 4);
     }
   }
   context.setLineDash([]);
   return lines;
+}
+
+/** Returns times and shares of the way of a packet so far: it waits at the near end of each link. */
+function wayOf(packet: Packet, world: World): [number, number][] {
+  const until = packet.dropped?.time ?? packet.received ?? world.now;
+  const count = Math.max(1, packet.received === undefined ? world.packets.hops(packet.event) : packet.hops.length);
+  const points: [number, number][] = [[packet.event.time, 0]];
+  packet.hops.forEach((hop, place) => {
+    if (hop.entered > until) return;
+    points.push([Math.min(until, hop.start ?? until), place / count]);
+    if (!waits(hop, until)) points.push([Math.min(until, hop.arrival!), (place + progress(hop, until)) / count]);
+  });
+  return points;
 }
 
 /** Returns the packet of the line next to a point, within 8 pixels. */

@@ -2,11 +2,15 @@
 import { Announcer } from "./announcer";
 import { Charts } from "./charts";
 import type { Stop, TraceEvent } from "./engine";
+import { FlowCharts } from "./flow-charts";
+import { FlowControls } from "./flow-controls";
+import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
-import { historyOf, milliseconds } from "./narrative";
+import { milliseconds } from "./narrative";
+import { PacketPanel } from "./packet-panel";
 import { WORLDS } from "./palette";
-import { Player } from "./player";
-import { PROTOCOLS } from "./protocols";
+import { LIVE, Player } from "./player";
+import { familyOf, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { share } from "./share";
 import { transport } from "./transports";
@@ -16,8 +20,7 @@ import { WorldPanel } from "./world-panel";
 const CHARTS_MS = 50;
 const TEXT_MS = 200;
 const STEP_S = 1e-3;
-const LIVE = ["rate", "delay", "loss", "queue", "jitter"] as const;
-const COUNTS = ["flows", "window", "seed"] as const;
+const COUNTS = ["flows", "window", "seed", "burst", "hops", "initialWindow"] as const;
 
 const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const message = by<HTMLParagraphElement>("message");
@@ -44,7 +47,9 @@ class Page {
   private readonly charts = new Charts(by("charts"));
   private readonly player: Player;
   private panels: WorldPanel[] = [];
-  private chosen: { world: World; event: TraceEvent } | undefined;
+  private readonly flowCharts = new FlowCharts(by("flow-charts"));
+  private readonly packet: PacketPanel;
+  private readonly flows: FlowControls;
   private lastFrame = performance.now();
   private lastCharts = 0;
   private lastText = 0;
@@ -56,6 +61,12 @@ class Page {
     const engine = transport();
     by("engine").textContent = `${engine.name} engine`;
     this.player = new Player(engine, scene, (text) => this.fail(text));
+    this.packet = new PacketPanel(by("hint"), by("history"), by("drop"), ({ world, event }) => this.drop(world, event));
+    this.flows = new FlowControls(
+      () => this.scene,
+      (intervention) => this.intervene(intervention),
+      () => this.act(() => this.change({ interventions: [] })),
+    );
     this.listen();
     this.fill();
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -81,13 +92,13 @@ class Page {
 
   private async restart(): Promise<void> {
     await this.player.restart();
-    this.chosen = undefined;
+    this.packet.choose(undefined);
     this.panels = this.player.worlds.map(
-      (world, place) => new WorldPanel(world, WORLDS[place]!, (owner, event) => this.choose(owner, event)),
+      (world, place) => new WorldPanel(world, WORLDS[place]!, (owner, event, byKey) => this.choose(owner, event, byKey)),
     );
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
     this.charts.reset(this.player.worlds);
-    this.describePacket();
+    this.flowCharts.reset(this.player.worlds);
     this.stale = true;
   }
 
@@ -106,9 +117,10 @@ class Page {
     let restart = false;
     for (const key of Object.keys(changes) as (keyof Scene)[]) {
       const live = LIVE.find((name) => name === key);
-      if (live) await this.player.changePath(live, next[live]);
+      if (live) await this.player.changePath(live);
       else restart ||= key !== "speed";
     }
+    this.showSettings();
     if (restart) await this.restart();
     this.stale = true;
   }
@@ -121,7 +133,10 @@ class Page {
     history.replaceState(null, "", toHash(next));
     if (place !== undefined && worlds.length === old.length) {
       const restarted = await this.player.changeProtocol(place, old[place]!, worlds[place]!);
-      if (!restarted) return this.charts.reset(this.player.worlds);
+      if (!restarted) {
+        this.charts.reset(this.player.worlds);
+        return this.flowCharts.reset(this.player.worlds);
+      }
     }
     await this.restart();
   }
@@ -168,7 +183,10 @@ class Page {
       act: (work) => this.act(work),
     });
     document.onkeydown = (event) => this.key(event);
-    matchMedia("(prefers-color-scheme: dark)").onchange = () => this.charts.reset(this.player.worlds);
+    matchMedia("(prefers-color-scheme: dark)").onchange = () => {
+      this.charts.reset(this.player.worlds);
+      this.flowCharts.reset(this.player.worlds);
+    };
   }
 
   private async load(scene: Scene): Promise<void> {
@@ -213,6 +231,7 @@ class Page {
       t: () => this.act(() => this.jump("timeout")),
       v: () => this.act(() => this.jump("retransmission")),
       r: () => this.act(() => this.restart()),
+      d: () => this.packet.press() || by("drop-next").click(),
     };
     if (!pressed) actions[" "] = () => this.play(!this.player.playing);
     const action = actions[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -227,6 +246,7 @@ class Page {
     for (const input of by("settings").querySelectorAll<HTMLInputElement>("[name]")) {
       input.value = String(scene[input.name as keyof Scene]);
     }
+    this.showSettings();
     by<HTMLInputElement>("speed").value = String(Math.log10(scene.speed));
     by<HTMLSelectElement>("lesson").value = String(scene.lesson);
     const question = by("question");
@@ -234,6 +254,22 @@ class Page {
     question.textContent = LESSONS[scene.lesson - 1]?.question ?? "";
     this.describeSpeed();
     this.fillProtocols();
+  }
+
+  /** Hides the settings that the topology and the protocols do not use. */
+  private showSettings(): void {
+    const { topology, worlds } = this.scene;
+    const families = new Set(worlds.map(familyOf));
+    const tcp = families.has("tcp") || families.has("mptcp");
+    const uses: Record<string, boolean> = {
+      "two-paths": topology === "two-paths",
+      dumbbell: topology === "dumbbell",
+      "parking-lot": topology === "parking-lot",
+      tcp,
+      arq: families.has("arq"),
+      mptcp: families.has("mptcp"),
+    };
+    for (const part of document.querySelectorAll<HTMLElement>("[data-for]")) part.hidden = !uses[part.dataset["for"]!];
   }
 
   private fillProtocols(): void {
@@ -253,6 +289,7 @@ class Page {
         this.act(async () => {
           await this.changeWorlds(worlds, kept ? place : undefined);
           this.fillProtocols();
+          this.showSettings();
         });
       };
       label.append(select);
@@ -265,19 +302,27 @@ class Page {
     by("speed-text").textContent = speed < 1 ? `${Number((speed * 1e3).toPrecision(2))} ms per s` : `${speed} times`;
   }
 
-  private choose(world: World, event: TraceEvent): void {
-    this.chosen = { world, event };
-    this.describePacket();
+  /** Handles the choice of a packet: shows its history. A click also drops it, if clicks do that. */
+  private choose(world: World, event: TraceEvent, byKey = false): void {
+    this.packet.choose({ world, event });
+    const inside = event.id !== undefined && world.packets.inside.has(event.id);
+    if (inside && !byKey && by<HTMLInputElement>("click-drops").checked) this.drop(world, event);
     this.stale = true;
   }
 
-  private describePacket(): void {
-    const { chosen } = this;
-    by("hint").hidden = chosen !== undefined;
-    const lines = chosen ? historyOf(chosen.world, chosen.event) : [];
-    by("history").replaceChildren(
-      ...lines.map((text) => Object.assign(document.createElement("li"), { textContent: text })),
-    );
+  private drop(world: World, event: TraceEvent): void {
+    this.intervene({ at: 0, do: "lose", world: this.player.worlds.indexOf(world), id: event.id! });
+  }
+
+  private intervene(intervention: Intervention): void {
+    this.act(async () => {
+      show("");
+      checkedInterventions([intervention]);
+      await this.player.intervene(intervention);
+      history.replaceState(null, "", toHash(this.scene));
+      this.packet.describe();
+      this.stale = true;
+    });
   }
 
   private describeEvents(): void {
@@ -318,11 +363,13 @@ class Page {
     this.drawn = this.player.now;
     if (active) {
       const packets = this.player.detail === "all";
-      for (const panel of this.panels) panel.draw(this.scene, packets, this.chosen?.event);
+      for (const panel of this.panels) panel.draw(this.scene, packets, this.packet.chosen);
     }
     if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
       this.lastCharts = time;
-      this.charts.draw(Number(by<HTMLSelectElement>("span").value));
+      const span = Number(by<HTMLSelectElement>("span").value);
+      this.charts.draw(span);
+      this.flowCharts.draw(span);
     }
     if (active && (this.stale || time - this.lastText > TEXT_MS)) {
       this.lastText = time;
@@ -337,6 +384,8 @@ class Page {
     by("clock").textContent = `${player.now.toFixed(3)} s`;
     for (const panel of this.panels) panel.describe(this.scene);
     this.describeEvents();
+    this.packet.describe();
+    this.flows.describe(player.worlds[0]);
     if (player.playing && player.worlds.length > 0 && player.over) {
       this.play(false);
       if (player.now >= LONGEST_S) show(`The run stops at its limit of ${LONGEST_S} s of virtual time. Export a study for longer runs.`);

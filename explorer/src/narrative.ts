@@ -5,7 +5,7 @@ import type { World } from "./world";
 export interface Sentence {
   time: number;
   text: string;
-  kind: "loss" | "timeout" | "retransmission" | "state" | "mark";
+  kind: "loss" | "timeout" | "retransmission" | "state" | "mark" | "intervention";
   event?: TraceEvent;
   /** Further retransmissions at the same time. */
   more?: number;
@@ -15,6 +15,7 @@ const DROPS: Readonly<Record<string, string>> = {
   queue: "The queue drops a packet",
   loss: "Random loss",
   mtu: "The packet exceeds the MTU",
+  request: "Your drop",
 };
 
 /** Returns a frame's name and number. */

@@ -6,7 +6,13 @@ export const LOSS = "#cc3311";
 export const ACK = "#7f7f7f";
 export const RECEIVED = "#56b4e9";
 
+/** Colours of flows (Tol's bright scheme, for colour-blind readers). */
+const FLOWS = ["#4477aa", "#ee6677", "#228833", "#aa3377", "#66ccee", "#ccbb44", "#bbbbbb"];
+
+export const flowColour = (flow: number): string => FLOWS[flow % FLOWS.length]!;
+
 export interface Theme {
+  panel: string;
   text: string;
   faint: string;
   line: string;
@@ -15,7 +21,7 @@ export interface Theme {
 export function theme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const value = (name: string): string => style.getPropertyValue(name).trim();
-  return { text: value("--text"), faint: value("--faint"), line: value("--line") };
+  return { panel: value("--panel"), text: value("--text"), faint: value("--faint"), line: value("--line") };
 }
 
 /** Fits a canvas to its box and the display's pixels, and returns its context in CSS pixels. */

@@ -1,16 +1,19 @@
-// The path: packets and ACKs on the links, the queue, drops, the sender's window and the receiver's buffer.
+// The path: hosts, links with packets and ACKs, queues, and drops.
 import type { TraceEvent } from "./engine";
-import { ACK, LOSS, prepared, RECEIVED, RETRANSMISSION, theme } from "./palette";
-import { last, type Packet, type World } from "./world";
+import { layoutOf, type Box, type Layout, type LinkPlace } from "./layout";
+import { hopAt, progress, waits, type Hop, type Packet } from "./packets";
+import { ACK, flowColour, LOSS, prepared, RETRANSMISSION, theme } from "./palette";
+import { drawStream } from "./stream-canvas";
+import type { World } from "./world";
 
-const HOST = 64;
-const QUEUE = 56;
 const FALL_S = 0.6;
+const MOST_QUEUED = 200;
+const [SLOTS, SLOT, ROWS] = [10, 5, 5];
 
-interface Spot {
+export interface Spot {
   x: number;
   y: number;
-  event: TraceEvent;
+  packet: Packet;
   small?: boolean;
 }
 
@@ -18,6 +21,8 @@ export interface PathView {
   colour: string;
   /** Limit of the queue in packets, or 0. */
   limit: number;
+  /** Whether the discipline has one queue for each flow. */
+  byFlow: boolean;
   /** Whether single packets are simulated in detail. */
   packets: boolean;
   /** Virtual seconds per second, for the fall of dropped packets. */
@@ -28,67 +33,86 @@ export interface PathView {
 /** Draws a world, and returns the places of its packets. */
 export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView): Spot[] {
   const { context, width, height } = prepared(canvas);
-  const colours = theme();
+  const layout = layoutOf(world.network, width);
   const spots: Spot[] = [];
-  const [data, acks] = [44, 86];
-  const [left, right] = [HOST + QUEUE + 8, width - HOST - 4];
-  context.strokeStyle = colours.line;
-  context.lineWidth = 1.5;
-  for (const y of [data, acks]) {
-    context.beginPath();
-    context.moveTo(y === data ? left : HOST, y);
-    context.lineTo(right, y);
-    context.stroke();
+  drawNetwork(context, layout);
+  const queued = layout.links.map((): Packet[] => []);
+  for (const packet of world.packets.inside.values()) {
+    const hop = hopAt(packet, world.now);
+    const place = hop && layout.links[hop.link];
+    if (!place) continue;
+    if (waits(hop, world.now)) queued[hop.link]!.push(packet);
+    else spots.push({ ...along(place, progress(hop, world.now)), packet });
   }
-  host(context, 2, "Sender", colours.text, colours.line);
-  host(context, width - HOST, "Receiver", colours.text, colours.line);
-  const queued: Packet[] = [];
-  for (const packet of world.packets.values()) {
-    const forward = packet.event.direction === "forward";
-    if (packet.start > world.now) {
-      if (forward) queued.push(packet);
-      continue;
-    }
-    const share = Math.min(1, (world.now - packet.start) / Math.max(1e-9, packet.arrival - packet.start));
-    const x = forward ? left + (right - left) * share : right - (right - HOST) * share;
-    spots.push({ x, y: forward ? data : acks, event: packet.event });
-  }
-  drawQueue(context, view, view.packets ? queued.length : (last(world.columns.queue) ?? 0), colours);
-  queued.slice(0, 200).forEach((packet, place) => {
-    const slot = Math.min(place, 50);
-    spots.push({ x: HOST + QUEUE - 4 - (slot % 10) * 5, y: 34 + Math.floor(slot / 10) * 5, event: packet.event, small: true });
+  layout.links.forEach((place, link) => {
+    const waiting = queued[link]!.sort((a, b) => start(a, link) - start(b, link));
+    if (place.queue) drawQueue(context, place.queue, view, view.packets ? waiting.length : world.queueOf(link));
+    spots.push(...queueSpots(place, waiting, view.byFlow));
   });
-  for (const spot of spots) drawPacket(context, spot, view.colour, spot.event === view.chosen);
-  drawDrops(context, world, view, { left, right, data, acks }, spots);
-  if (!view.packets) note(context, (left + right) / 2, data - 12, "Slow down to see packets", colours.faint);
-  if (view.packets) drawStream(context, world, view, width, height, colours.text, colours.faint);
+  for (const spot of spots) drawPacket(context, spot, world, view);
+  drawDrops(context, world, view, layout, spots);
+  if (!view.packets) note(context, width / 2, 14, "Slow down to see packets", theme().faint);
+  if (view.packets) drawStream(context, world, view.colour, width, height);
   return spots;
 }
 
-function host(context: CanvasRenderingContext2D, x: number, label: string, text: string, line: string): void {
-  context.strokeStyle = line;
-  context.strokeRect(x, 26, HOST - 2, 78);
-  context.fillStyle = text;
-  context.textAlign = "center";
-  context.fillText(label, x + HOST / 2 - 1, 70);
+/** Returns the start of transmission on a link; packets whose start is undecided keep their order behind the others. */
+function start(packet: Packet, link: number): number {
+  const hop = packet.hops.find((one) => one.link === link);
+  return hop?.start ?? 1e9 + (hop?.entered ?? 0);
 }
 
-function drawQueue(
-  context: CanvasRenderingContext2D,
-  view: PathView,
-  packets: number,
-  colours: { text: string; faint: string; line: string },
-): void {
+function along({ x1, y1, x2, y2 }: LinkPlace, share: number): { x: number; y: number } {
+  return { x: x1 + (x2 - x1) * share, y: y1 + (y2 - y1) * share };
+}
+
+function drawNetwork(context: CanvasRenderingContext2D, layout: Layout): void {
+  const colours = theme();
   context.strokeStyle = colours.line;
-  context.strokeRect(HOST + 4, 30, QUEUE - 2, 28);
+  context.lineWidth = 1.5;
+  for (const { x1, y1, x2, y2 } of layout.links) {
+    context.beginPath();
+    context.moveTo(x1, y1);
+    context.lineTo(x2, y2);
+    context.stroke();
+  }
+  for (const { x, y, width, height, label } of layout.nodes) {
+    context.fillStyle = colours.panel;
+    context.fillRect(x, y, width - 2, height);
+    context.strokeRect(x, y, width - 2, height);
+    if (label) note(context, x + width / 2 - 1, y + height / 2 + 4, label, colours.text);
+  }
+}
+
+function drawQueue(context: CanvasRenderingContext2D, box: Box, view: PathView, packets: number): void {
+  const colours = theme();
+  context.strokeStyle = colours.line;
+  context.lineWidth = 1.5;
+  context.strokeRect(box.x, box.y, box.width - 2, box.height);
   if (view.limit > 0) {
     context.globalAlpha = 0.25;
     context.fillStyle = view.colour;
     const share = Math.min(1, packets / view.limit);
-    context.fillRect(HOST + 4 + (QUEUE - 2) * (1 - share), 30, (QUEUE - 2) * share, 28);
+    context.fillRect(box.x + (box.width - 2) * (1 - share), box.y, (box.width - 2) * share, box.height);
     context.globalAlpha = 1;
   }
-  note(context, HOST + 4 + QUEUE / 2, 20, `queue ${packets}`, colours.text);
+  note(context, box.x + box.width / 2, box.y - 5, `queue ${packets}`, colours.text);
+}
+
+/** Places waiting packets from the exit of the queue. Within a row the order is that of the queue. */
+function queueSpots(place: LinkPlace, waiting: readonly Packet[], byFlow: boolean): Spot[] {
+  const flows = [...new Set(waiting.map(({ event }) => event.flow))].sort((a, b) => a - b);
+  const lengths = new Map<number, number>();
+  return waiting.slice(0, MOST_QUEUED).map((packet, number) => {
+    const row = byFlow ? Math.min(flows.indexOf(packet.event.flow), ROWS - 1) : Math.floor(Math.min(number, SLOTS * ROWS) / SLOTS);
+    const before = lengths.get(row) ?? 0;
+    lengths.set(row, before + 1);
+    const column = Math.min(before, SLOTS - 1);
+    const exit = place.queue ? place.queue.x + place.queue.width - 6 : place.x1;
+    const away = place.forward ? -1 : 1;
+    const top = place.queue ? place.queue.y + 4 : place.y1 - (place.forward ? 22 : -6);
+    return { x: exit + away * column * SLOT, y: top + row * SLOT, packet, small: true };
+  });
 }
 
 function note(context: CanvasRenderingContext2D, x: number, y: number, text: string, colour: string): void {
@@ -97,9 +121,11 @@ function note(context: CanvasRenderingContext2D, x: number, y: number, text: str
   context.fillText(text, x, y);
 }
 
-function drawPacket(context: CanvasRenderingContext2D, { x, y, event, small }: Spot, colour: string, chosen: boolean): void {
+function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, small }: Spot, world: World, view: PathView): void {
+  const { event } = packet;
   const isData = (event.length ?? 0) > 0;
-  context.fillStyle = event.retransmission ? RETRANSMISSION : isData ? colour : ACK;
+  const own = world.flows.length > 1 ? flowColour(event.flow) : view.colour;
+  context.fillStyle = event.retransmission ? RETRANSMISSION : isData ? own : ACK;
   context.beginPath();
   if (small) context.rect(x - 2, y - 2, 4, 4);
   else if (event.retransmission) {
@@ -110,81 +136,47 @@ function drawPacket(context: CanvasRenderingContext2D, { x, y, event, small }: S
   } else if (isData) context.rect(x - 3, y - 6, 6, 12);
   else context.arc(x, y, 3, 0, 2 * Math.PI);
   context.fill();
-  if (chosen) {
-    context.strokeStyle = LOSS;
+  if (packet.condemned) cross(context, x, y, small ? 3 : 7);
+  if (event.id === view.chosen?.id && event.time === view.chosen?.time) {
+    context.strokeStyle = theme().text;
     context.lineWidth = 2;
     context.strokeRect(x - 8, y - 10, 16, 20);
   }
 }
 
-function drawDrops(
-  context: CanvasRenderingContext2D,
-  world: World,
-  view: PathView,
-  place: { left: number; right: number; data: number; acks: number },
-  spots: Spot[],
-): void {
+function cross(context: CanvasRenderingContext2D, x: number, y: number, size: number): void {
+  context.strokeStyle = LOSS;
+  context.lineWidth = 2.5;
+  context.beginPath();
+  context.moveTo(x - size, y - size);
+  context.lineTo(x + size, y + size);
+  context.moveTo(x + size, y - size);
+  context.lineTo(x - size, y + size);
+  context.stroke();
+}
+
+function drawDrops(context: CanvasRenderingContext2D, world: World, view: PathView, layout: Layout, spots: Spot[]): void {
   const fall = FALL_S * view.speed;
-  for (let index = world.finished.length - 1; index >= Math.max(0, world.finished.length - 400); index -= 1) {
-    const packet = world.finished[index]!;
+  const { finished } = world.packets;
+  for (let index = finished.length - 1; index >= Math.max(0, finished.length - 400); index -= 1) {
+    const packet = finished[index]!;
     if (!packet.dropped) continue;
     const share = (world.now - packet.dropped.time) / fall;
     if (share > 1) continue;
-    const forward = packet.event.direction === "forward";
-    const x = forward ? HOST + QUEUE / 2 : place.right - 8;
-    const y = (forward ? place.data : place.acks) + 24 * share;
-    spots.push({ x, y, event: packet.event });
-    context.strokeStyle = LOSS;
+    const hop = hopAt(packet, packet.dropped.time);
+    const place = hop && layout.links[hop.link];
+    if (!place) continue;
+    const at = dropPlace(place, hop, packet.dropped.time);
+    const y = at.y + 24 * share;
+    spots.push({ x: at.x, y, packet });
     context.globalAlpha = 1 - share * 0.7;
-    context.lineWidth = 2.5;
-    context.beginPath();
-    context.moveTo(x - 5, y - 5);
-    context.lineTo(x + 5, y + 5);
-    context.moveTo(x + 5, y - 5);
-    context.lineTo(x - 5, y + 5);
-    context.stroke();
+    cross(context, at.x, y, 5);
     context.globalAlpha = 1;
   }
 }
 
-/** The byte stream around the sender's window: the sender's view above, the receiver's below. */
-function drawStream(
-  context: CanvasRenderingContext2D,
-  world: World,
-  view: PathView,
-  width: number,
-  height: number,
-  text: string,
-  faint: string,
-): void {
-  const top = height - 62;
-  context.textAlign = "left";
-  context.fillStyle = text;
-  context.fillText("sent", 2, top + 13);
-  context.fillText("received", 2, top + 35);
-  const sequences = [...world.segments.keys()].filter((sequence) => sequence >= world.acknowledged);
-  sequences.sort((a, b) => a - b);
-  const [start, room] = [HOST + 4, width - HOST - 8];
-  const cwnd = Math.max(1, Math.round(last(world.columns.cwnd) ?? 1));
-  const cells = Math.max(sequences.length, cwnd, 10);
-  const cell = Math.min(14, room / cells);
-  const gap = cell > 4 ? 1 : 0;
-  for (let place = 0; place < Math.min(cells, Math.floor(room / cell)); place += 1) {
-    const segment = world.segments.get(sequences[place] ?? -1);
-    const x = start + place * cell;
-    context.fillStyle = faint;
-    context.globalAlpha = 0.25;
-    context.fillRect(x, top + (place < cwnd ? 3 : 11), cell - gap, place < cwnd ? 12 : 4);
-    context.fillRect(x, top + 25, cell - gap, 12);
-    context.globalAlpha = 1;
-    if (!segment) continue;
-    context.fillStyle = segment.lost ? LOSS : segment.retransmissions > 0 ? RETRANSMISSION : view.colour;
-    context.fillRect(x, top + 3, cell - gap, 12);
-    if (segment.received) {
-      context.fillStyle = RECEIVED;
-      context.fillRect(x, top + 25, cell - gap, 12);
-    }
-  }
-  context.fillStyle = faint;
-  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd} packets`, start, height - 6);
+function dropPlace(place: LinkPlace, hop: Hop, time: number): { x: number; y: number } {
+  if (!waits(hop, time)) return along(place, progress(hop, time));
+  const { queue } = place;
+  return queue ? { x: queue.x + queue.width / 2, y: queue.y + queue.height / 2 } : { x: place.x1, y: place.y1 };
 }

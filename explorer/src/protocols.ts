@@ -1,11 +1,21 @@
 // The protocols that a scene can name.
+import type { Scene } from "./scene";
 
-export interface Protocol {
+type Family = "tcp" | "mptcp" | "arq";
+
+interface Protocol {
   label: string;
+  family: Family;
   key: Record<string, unknown>;
 }
 
-const tcp = (label: string, congestion: string): Protocol => ({ label, key: { kind: "tcp", congestion } });
+const tcp = (label: string, congestion: string): Protocol => ({ label, family: "tcp", key: { kind: "tcp", congestion } });
+const arq = (label: string, kind: string): Protocol => ({ label, family: "arq", key: { kind } });
+const mptcp = (label: string, scheduler: string): Protocol => ({
+  label: `MPTCP ${label}`,
+  family: "mptcp",
+  key: { kind: "mptcp", scheduler },
+});
 
 export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   reno: tcp("TCP Reno", "reno"),
@@ -14,15 +24,57 @@ export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   westwood: tcp("TCP Westwood+", "westwood"),
   bbr: tcp("TCP BBR", "bbr"),
   bbr1: tcp("TCP BBRv1", "bbr1"),
-  "stop-and-wait": { label: "Stop-and-wait", key: { kind: "stop-and-wait" } },
-  "go-back-n": { label: "Go-Back-N", key: { kind: "go-back-n" } },
-  "selective-repeat": { label: "Selective repeat", key: { kind: "selective-repeat" } },
+  "stop-and-wait": arq("Stop-and-wait", "stop-and-wait"),
+  "go-back-n": arq("Go-Back-N", "go-back-n"),
+  "selective-repeat": arq("Selective repeat", "selective-repeat"),
+  "mptcp-min-rtt": mptcp("minimum RTT", "min-rtt"),
+  "mptcp-round-robin": mptcp("round-robin", "round-robin"),
+  "mptcp-ecf": mptcp("ECF", "ecf"),
+  "mptcp-blest": mptcp("BLEST", "blest"),
+  "mptcp-redundant": mptcp("redundant", "redundant"),
+  "mptcp-daps": mptcp("DAPS", "daps"),
+  "mptcp-otias": mptcp("OTIAS", "otias"),
 };
 
-export const isTcp = (name: string): boolean => PROTOCOLS[name]?.key["kind"] === "tcp";
+export const PROTOCOL_NAMES = Object.keys(PROTOCOLS);
 
-/** Returns the study key of a protocol; `window` applies to Go-Back-N and selective repeat. */
-export function protocolKey(name: string, window: number): Record<string, unknown> {
-  const key = PROTOCOLS[name]!.key;
-  return isTcp(name) || name === "stop-and-wait" ? key : { ...key, window };
+/** Path policies of multipath TCP. */
+export const POLICIES = ["all", "single", "fsfs", "delayed", "mmptcp", "freeway", "foresight", "in-kernel"];
+
+/** Congestion controllers of multipath TCP: coupled ones first. */
+export const COUPLINGS = ["lia", "olia", "balia", "wvegas", "reno", "cubic", "bbr"];
+
+export const isProtocol = (name: string): boolean => Object.hasOwn(PROTOCOLS, name);
+
+export const familyOf = (name: string): Family => PROTOCOLS[name]!.family;
+
+export const isTcp = (name: string): boolean => PROTOCOLS[name]?.family === "tcp";
+
+export type Settings = Pick<Scene, "window" | "rto" | "minRto" | "ackDelay" | "initialWindow" | "delayedAck" | "policy" | "coupling">;
+
+/** The keys of the settings in a study file, for each family of protocols. */
+const KEYS: Readonly<Record<Family, Readonly<Record<string, keyof Settings>>>> = {
+  arq: { window: "window", rto: "rto", min_rto: "minRto", acknowledge_delay: "ackDelay" },
+  tcp: { min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck" },
+  mptcp: {
+    ...{ min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck" },
+    ...{ policy: "policy", congestion: "coupling" },
+  },
+};
+
+/** Returns the study key of a protocol with the settings of a scene. */
+export function protocolKey(name: string, scene: Settings): Record<string, unknown> {
+  const { key, family } = PROTOCOLS[name]!;
+  const settings = Object.entries(KEYS[family]).flatMap(([written, setting]) => {
+    const value = scene[setting];
+    const isDefault = !value || (setting === "policy" && value === "all");
+    return isDefault || (written === "window" && name === "stop-and-wait") ? [] : [[written, value]];
+  });
+  return { ...key, ...(Object.fromEntries(settings) as Record<string, unknown>) };
+}
+
+/** Returns the settings that a protocol of a study file has. */
+export function settingsOf(name: string, entry: Readonly<Record<string, unknown>>): Partial<Settings> {
+  const keys = Object.entries(KEYS[PROTOCOLS[name]!.family]);
+  return Object.fromEntries(keys.flatMap(([key, setting]) => (key in entry ? [[setting, entry[key]]] : [])));
 }

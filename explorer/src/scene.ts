@@ -1,22 +1,48 @@
 // A scene: everything that a link to the page contains.
 import type { Spec } from "./engine";
+import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
-import { PROTOCOLS, protocolKey } from "./protocols";
+import { networkKeys } from "./network-keys";
+import { isProtocol, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
+import { quantity } from "./quantities";
 
 export interface Scene {
   rate: string;
   delay: string;
   loss: string;
+  /** Mean number of consecutive losses; 1 for independent losses. */
+  burst: number;
   queue: string;
   discipline: string;
   jitter: string;
+  topology: string;
+  /** Access delays of the senders of a dumbbell, separated by commas. */
+  senders: string;
+  /** Number of bottlenecks of a parking lot. */
+  hops: number;
+  /** The second path. */
+  rate2: string;
+  delay2: string;
+  loss2: string;
+  queue2: string;
   flows: number;
   window: number;
+  /** Retransmission timeout of ARQ, and limits of TCP; empty for the protocol's default. */
+  rto: string;
+  minRto: string;
+  delayedAck: string;
+  ackDelay: string;
+  /** Initial window in packets, or 0 for the default. */
+  initialWindow: number;
+  /** Path policy and congestion controller of multipath TCP. */
+  policy: string;
+  coupling: string;
   seed: number;
   speed: number;
   /** Size of a file; empty for unlimited data. */
   size: string;
   worlds: string[];
+  interventions: Intervention[];
   /** Number of the lesson, or 0. */
   lesson: number;
 }
@@ -25,20 +51,39 @@ export const DEFAULT: Scene = {
   rate: "10Mbit/s",
   delay: "20ms",
   loss: "0%",
+  burst: 1,
   queue: "50pkt",
   discipline: "drop-tail",
   jitter: "0ms",
+  topology: "path",
+  senders: "5ms, 40ms",
+  hops: 2,
+  rate2: "5Mbit/s",
+  delay2: "40ms",
+  loss2: "0%",
+  queue2: "50pkt",
   flows: 1,
   window: 32,
+  rto: "",
+  minRto: "",
+  delayedAck: "",
+  ackDelay: "",
+  initialWindow: 0,
+  policy: "all",
+  coupling: "lia",
   seed: 1,
   speed: 0.1,
   size: "",
   worlds: ["reno", "cubic"],
+  interventions: [],
   lesson: 0,
 };
 
 /** Queue disciplines of the page. */
-export const DISCIPLINES = ["drop-tail", "red", "codel", "fq-codel", "pie"];
+export const DISCIPLINES = ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"];
+
+/** Topologies of the page. */
+export const TOPOLOGIES = ["path", "two-paths", "dumbbell", "parking-lot"];
 
 /** Longest run in virtual seconds. */
 export const LONGEST_S = 600;
@@ -46,67 +91,57 @@ const RATE_LIMIT = 1e9;
 /** Limit of the configurations. */
 export const MOST_WORLDS = 3;
 
-const UNITS: Readonly<Record<string, number>> = {
-  "bit/s": 1,
-  "kbit/s": 1e3,
-  "Mbit/s": 1e6,
-  "Gbit/s": 1e9,
-  us: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  "%": 0.01,
-  pkt: 1,
-  B: 1,
-  kB: 1e3,
-  KiB: 1024,
-  MB: 1e6,
-};
-
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  rate: ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"],
-  delay: ["us", "ms", "s"],
-  jitter: ["us", "ms", "s"],
-  loss: ["%"],
-  queue: ["pkt", "B", "kB", "KiB", "MB"],
-  size: ["B", "kB", "MB"],
-};
-
-/** Returns a quantity in its base unit, or throws with the allowed units. */
-export function quantity(key: string, text: string): number {
-  const [, digits, unit] = /^\s*([\d.]+)\s*([A-Za-z%/]+)\s*$/.exec(text) ?? [];
-  const units = ALLOWED[key] ?? [];
-  if (!digits || !unit || !units.includes(unit) || Number.isNaN(Number(digits))) {
-    throw new Error(`${key}: "${text}" is not a number with a unit (${units.join(", ")})`);
-  }
-  return Number(digits) * UNITS[unit]!;
-}
-
 function checkRange(key: string, value: number, low: number, high: number, unit = ""): void {
   if (!(value >= low && value <= high)) throw new Error(`${key}: ${value} is out of range (${low} to ${high}${unit})`);
 }
 
+function checkName(key: string, name: string, names: readonly string[]): void {
+  if (!names.includes(name)) throw new Error(`${key}: unknown ${key} "${name}" (${names.join(", ")})`);
+}
+
+function checkCount(key: string, value: number, low: number, high: number): void {
+  checkRange(key, value, low, high);
+  if (!Number.isInteger(value)) throw new Error(`${key}: ${value}: not an integer`);
+}
+
 /** Returns the scene if it is valid, or throws with the first mistake. */
 export function checked(scene: Scene): Scene {
-  checkRange("rate", quantity("rate", scene.rate), 1e3, RATE_LIMIT, " bit/s; the page simulates no faster links");
-  checkRange("delay", quantity("delay", scene.delay), 0, 10, " s");
-  checkRange("loss", quantity("loss", scene.loss), 0, 1);
-  checkRange("jitter", quantity("jitter", scene.jitter), 0, quantity("delay", scene.delay), " s, the delay");
-  quantity("queue", scene.queue);
+  const { rate, delay, loss, jitter, queue, rate2, delay2, loss2, queue2 } = scene;
+  for (const path of [
+    { rate, delay, loss, queue },
+    { rate: rate2, delay: delay2, loss: loss2, queue: queue2 },
+  ]) {
+    checkRange("rate", quantity("rate", path.rate), 1e3, RATE_LIMIT, " bit/s; the page simulates no faster links");
+    checkRange("delay", quantity("delay", path.delay), 0, 10, " s");
+    checkRange("loss", quantity("loss", path.loss), 0, 1);
+    quantity("queue", path.queue);
+  }
+  checkRange("jitter", quantity("jitter", jitter), 0, quantity("delay", delay), " s, the delay");
+  checkRange("burst", scene.burst, 1, 1000, " packets");
   if (!DISCIPLINES.includes(scene.discipline)) {
     throw new Error(`discipline: unknown queue discipline "${scene.discipline}" (${DISCIPLINES.join(", ")})`);
   }
+  checkName("topology", scene.topology, TOPOLOGIES);
+  const senders = scene.senders.split(",");
+  checkRange("senders", senders.length, 1, 8);
+  for (const one of senders) checkRange("senders", quantity("delay", one), 0, 10, " s");
+  checkCount("hops", scene.hops, 1, 5);
   if (scene.size) checkRange("size", quantity("size", scene.size), 1, 1e9, " B");
-  checkRange("flows", scene.flows, 1, 64);
-  checkRange("window", scene.window, 1, 4096);
-  checkRange("seed", scene.seed, 0, 2 ** 32);
+  for (const key of ["rto", "minRto", "delayedAck", "ackDelay"] as const) {
+    if (scene[key]) checkRange(key, quantity(key, scene[key]), 0, 60, " s");
+  }
+  checkCount("initialWindow", scene.initialWindow, 0, 10_000);
+  checkCount("flows", scene.flows, 1, 64);
+  checkCount("window", scene.window, 1, 4096);
+  checkCount("seed", scene.seed, 0, 2 ** 32);
   checkRange("speed", scene.speed, 0.001, 100);
+  checkName("policy", scene.policy, POLICIES);
+  checkName("coupling", scene.coupling, COUPLINGS);
   checkRange("configurations", scene.worlds.length, 1, MOST_WORLDS);
-  for (const count of [scene.flows, scene.window, scene.seed]) {
-    if (!Number.isInteger(count)) throw new Error(`${count}: not an integer`);
-  }
   for (const name of scene.worlds) {
-    if (!Object.hasOwn(PROTOCOLS, name)) throw new Error(`${name}: unknown protocol (${Object.keys(PROTOCOLS).join(", ")})`);
+    if (!isProtocol(name)) throw new Error(`${name}: unknown protocol (${PROTOCOL_NAMES.join(", ")})`);
   }
+  checkedInterventions(scene.interventions);
   return scene;
 }
 
@@ -147,19 +182,6 @@ export function toHash(scene: Scene): string {
   return `#${encodeURIComponent(JSON.stringify(Object.fromEntries(entries)))}`;
 }
 
-/** Returns the key of the queue, as in a study file. */
-export function queueKey({ discipline, queue }: Scene): unknown {
-  return discipline === "drop-tail" ? queue : { kind: discipline, limit: queue };
-}
-
-/** Returns the keys of the path, as in a study file. */
-export function pathKeys(scene: Scene): Record<string, unknown> {
-  const keys: Record<string, unknown> = { rate: scene.rate, delay: scene.delay, queue: queueKey(scene) };
-  if (quantity("loss", scene.loss) > 0) keys["loss"] = scene.loss;
-  if (quantity("jitter", scene.jitter) > 0) keys["jitter"] = scene.jitter;
-  return keys;
-}
-
 /** Returns the keys of the workload, as in a study file. */
 export function workloadKeys(scene: Scene): Record<string, unknown> {
   const kind = scene.size ? { kind: "file", size: scene.size } : { kind: "bulk", duration: `${LONGEST_S}s` };
@@ -169,8 +191,8 @@ export function workloadKeys(scene: Scene): Record<string, unknown> {
 /** Returns the specification of one world. */
 export function specOf(scene: Scene, name: string): Spec {
   return {
-    path: pathKeys(scene),
-    protocol: protocolKey(name, scene.window),
+    ...networkKeys(scene),
+    protocol: protocolKey(name, scene),
     workload: workloadKeys(scene),
     seed: scene.seed,
     trial: 0,

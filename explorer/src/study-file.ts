@@ -1,16 +1,14 @@
 // A study file as a scene: the reverse of the export. A key that the page cannot show is an error that names it.
 import { parse } from "smol-toml";
-import { PROTOCOLS, protocolKey } from "./protocols";
+import { networkOf } from "./study-network";
+import { PROTOCOLS, protocolKey, settingsOf, type Settings } from "./protocols";
+import { integer, refuse, string, table, type Table } from "./study-tables";
 import { checked, DEFAULT, MOST_WORLDS, type Scene } from "./scene";
-
-type Table = Record<string, unknown>;
 
 /** Keys without effect on a trial: texts, tables and claims. */
 const SILENT = new Set([
   ..."title source description notes show claims reported worlds repeats repeats_in max_repeats precision".split(" "),
 ]);
-/** The default queue of a study's path. */
-const QUEUE = "1000pkt";
 
 export interface Opened {
   scene: Scene;
@@ -24,25 +22,20 @@ export function sceneOf(text: string, present: Scene): Opened {
   const notes: string[] = [];
   const { sweep, seed, path, topology, workload, protocols, extends: base, ...others } = study;
   if (base !== undefined) refuse("extends", "the page reads one file: copy the keys of the extended study into it");
-  if (topology !== undefined) refuse("topology");
   for (const key of Object.keys(others)) if (!SILENT.has(key)) refuse(key);
   const swept = table("sweep", sweep ?? {});
-  const study_ = { path: table("path", path ?? {}), workload: table("workload", workload), protocols: entries(protocols) };
+  const study_ = { path: table("path", path ?? {}), topology: table("topology", topology ?? {}), workload: table("workload", workload), protocols: entries(protocols) };
   const first = Object.entries(swept).map(([key, values]) => choose(study_, key, values));
   if (first.length > 0) notes.push(`The page shows one cell of the sweep: ${first.join(", ")}.`);
   const scene: Scene = {
     ...DEFAULT,
     speed: present.speed,
     seed: integer("seed", seed ?? 1),
-    ...pathOf(study_.path),
+    ...networkOf(study_.path, topology === undefined ? undefined : study_.topology),
     ...workloadOf(study_.workload, notes),
     ...protocolsOf(study_.protocols, notes),
   };
   return { scene: checked(scene), notes };
-}
-
-function refuse(key: string, reason = "the explorer cannot show this key"): never {
-  throw new Error(`${key}: ${reason}`);
 }
 
 function tables(text: string): Table {
@@ -53,41 +46,6 @@ function tables(text: string): Table {
     const place = line === undefined ? "" : `line ${line}: `;
     throw new Error(`${place}not TOML: ${message.split("\n")[0]!.replace(/^Invalid TOML document: /, "")}`);
   }
-}
-
-function table(key: string, value: unknown): Table {
-  if (value === undefined) refuse(key, "the key is missing");
-  if (typeof value !== "object" || value === null || Array.isArray(value)) refuse(key, "expected a table");
-  return value as Table;
-}
-
-function string(key: string, value: unknown): string {
-  if (typeof value === "string") return value;
-  return refuse(key, typeof value === "object" ? "the explorer cannot show this table" : "expected a text with a unit");
-}
-
-function integer(key: string, value: unknown): number {
-  return typeof value === "number" ? value : refuse(key, "expected a number");
-}
-
-function pathOf(path: Table): Partial<Scene> {
-  const { rate, delay = "0ms", jitter = DEFAULT.jitter, loss = DEFAULT.loss, queue = QUEUE, ...others } = path;
-  for (const key of Object.keys(others)) refuse(`path.${key}`);
-  if (rate === undefined) refuse("path.rate", "the key is missing: the page shows no unlimited rate");
-  return {
-    rate: string("path.rate", rate),
-    delay: string("path.delay", delay),
-    jitter: string("path.jitter", jitter),
-    loss: string("path.loss", loss),
-    ...queueOf(queue),
-  };
-}
-
-function queueOf(queue: unknown): Partial<Scene> {
-  if (typeof queue === "string") return /^\s*\d/.test(queue) ? { queue } : { discipline: queue, queue: QUEUE };
-  const { kind = "drop-tail", limit = QUEUE, ...others } = table("path.queue", queue);
-  for (const key of Object.keys(others)) refuse(`path.queue.${key}`);
-  return { discipline: string("path.queue.kind", kind), queue: string("path.queue.limit", limit) };
 }
 
 function workloadOf(workload: Table, notes: string[]): Partial<Scene> {
@@ -112,19 +70,24 @@ const named = (name: string): Table => ({ ...(PROTOCOLS[name]?.key ?? { kind: na
 function protocolsOf(protocols: Table[], notes: string[]): Partial<Scene> {
   const shown = protocols.slice(0, MOST_WORLDS);
   if (shown.length < protocols.length) notes.push(`The page shows the first ${MOST_WORLDS} of ${protocols.length} protocols.`);
-  const windows = new Set<number>();
-  const worlds = shown.map((entry, place) => worldOf(entry, `protocols[${place + 1}]`, windows));
-  if (windows.size > 1) refuse("protocols.window", `the page has one ARQ window, the study has ${[...windows].join(", ")}`);
-  return { worlds, ...(windows.size > 0 ? { window: [...windows][0]! } : {}) };
+  const settings: Partial<Settings> = {};
+  const worlds = shown.map((entry, place) => worldOf(entry, `protocols[${place + 1}]`, settings));
+  return { worlds, ...settings };
 }
 
-function worldOf({ name: _, ...entry }: Table, where: string, windows: Set<number>): string {
-  const window = typeof entry["window"] === "number" ? entry["window"] : DEFAULT.window;
-  const keyOf = (name: string): Table => protocolKey(name, window);
+function worldOf({ name: _, ...entry }: Table, where: string, settings: Partial<Settings>): string {
+  const keyOf = (name: string): Table => protocolKey(name, { ...DEFAULT, ...settingsOf(name, entry) });
   const names = Object.keys(PROTOCOLS);
   const found = names.find((name) => differing(entry, keyOf(name)) === undefined);
   if (found !== undefined) {
-    if ("window" in keyOf(found)) windows.add(window);
+    for (const [setting, value] of Object.entries(settingsOf(found, entry))) {
+      const before = settings[setting as keyof Settings];
+      if (before !== undefined && before !== value) {
+        const name = setting === "window" ? "ARQ window" : setting;
+        refuse(`protocols.${setting}`, `the page has one ${name}, the study has ${before}, ${value}`);
+      }
+      Object.assign(settings, { [setting]: value });
+    }
     return found;
   }
   // The key that separates the entry from the most similar protocol of the page.
@@ -143,10 +106,10 @@ function differing(one: Table, other: Table): string | undefined {
 const equal = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** Sets a swept key to its first value, and returns both as text. */
-function choose(study: { path: Table; workload: Table; protocols: Table[] }, key: string, values: unknown): string {
+function choose(study: { path: Table; topology: Table; workload: Table; protocols: Table[] }, key: string, values: unknown): string {
   const value = firstOf(`sweep."${key}"`, values);
   const [root, ...rest] = key.split(".");
-  if (root === "path" || root === "workload") place(study[root], rest, value, key);
+  if (root === "path" || root === "topology" || root === "workload") place(study[root], rest, value, key);
   else if (root === "protocol") for (const entry of study.protocols) place(entry, rest, value, key);
   else if (root === "protocols") {
     const [name, ...inner] = rest;

@@ -1,10 +1,14 @@
 // The panel of one world: its path, its ladder diagram, and measurement next to theory.
 import type { TraceEvent } from "./engine";
 import { drawLadder, nearestLine } from "./ladder-canvas";
+import { heightOf } from "./layout";
 import { choosePacketsByKeys } from "./packet-keys";
 import { drawPath } from "./path-canvas";
+import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
-import { quantity, type Scene } from "./scene";
+import { pairsOf } from "./network-keys";
+import { quantity } from "./quantities";
+import type { Scene } from "./scene";
 import { theoryOf } from "./theory";
 import { last, type World } from "./world";
 
@@ -24,7 +28,7 @@ export class WorldPanel {
   constructor(
     readonly world: World,
     private readonly colour: string,
-    choose: (world: World, event: TraceEvent) => void,
+    choose: (world: World, event: TraceEvent, byKey?: boolean) => void,
   ) {
     this.element = document.createElement("article");
     this.element.className = "world";
@@ -37,16 +41,18 @@ export class WorldPanel {
     this.ladder = this.element.querySelector("canvas.ladder")!;
     this.details = this.element.querySelector("details")!;
     this.body = this.element.querySelector("tbody")!;
+    this.path.style.height = `${heightOf(world.network) + STREAM_HEIGHT + 10}px`;
     this.path.onclick = ({ offsetX, offsetY }) => {
       const distance = (spot: { x: number; y: number }): number => Math.hypot(spot.x - offsetX, spot.y - offsetY);
       const nearest = [...this.spots].sort((a, b) => distance(a) - distance(b))[0];
-      if (nearest && distance(nearest) < NEAR) choose(world, nearest.event);
+      if (nearest && distance(nearest) < NEAR) choose(world, nearest.packet.event);
     };
-    const chosen = (event: TraceEvent): void => choose(world, event);
+    const chosen = (event: TraceEvent): void => choose(world, event, true);
     // Data from left to right, then ACKs.
     const order = ({ x, y }: { x: number; y: number }): number => Math.round(y) * 1e5 + x;
-    choosePacketsByKeys(this.path, () => this.spots.map((spot) => ({ event: spot.event, order: order(spot) })), chosen);
-    choosePacketsByKeys(this.ladder, () => this.lines.map(({ event }) => ({ event, order: event.time })), chosen);
+    choosePacketsByKeys(this.path, () => this.spots.map((spot) => ({ event: spot.packet.event, order: order(spot) })), chosen);
+    const events = (): TraceEvent[] => [...new Set(this.lines.map(({ event }) => event))];
+    choosePacketsByKeys(this.ladder, () => events().map((event) => ({ event, order: event.time })), chosen);
     this.ladder.onclick = ({ offsetX, offsetY }) => {
       const event = nearestLine(this.lines, offsetX, offsetY);
       if (event) choose(world, event);
@@ -54,8 +60,10 @@ export class WorldPanel {
   }
 
   draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
+    this.details.ontoggle = () => this.draw(scene, packets, chosen);
     const limit = scene.queue.trim().endsWith("pkt") ? quantity("queue", scene.queue) : 0;
-    const view = { colour: this.colour, limit, packets, speed: scene.speed, chosen };
+    const byFlow = scene.discipline === "fq-codel";
+    const view = { colour: this.colour, limit, byFlow, packets, speed: scene.speed, chosen };
     this.spots = drawPath(this.path, this.world, view);
     if (this.details.open) {
       const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);
@@ -68,20 +76,25 @@ export class WorldPanel {
     const { world } = this;
     const label = PROTOCOLS[world.name]!.label;
     this.title.textContent = world.over ? `${label}: complete` : label;
-    this.path.setAttribute("aria-label", `${label}: ${world.packets.size} packets on the path. The left and right arrow keys choose one.`);
+    const inside = world.packets.inside.size;
+    this.path.setAttribute("aria-label", `${label}: ${inside} packets on the path. The left and right arrow keys choose one.`);
     this.ladder.setAttribute("aria-label", `${label}: ladder diagram. The left and right arrow keys choose a packet.`);
     const theory = theoryOf(scene, world.name);
     const goodput = world.recent("goodput", MEASURED_S);
     const form = theory.form ? `; ${theory.form.name} ${mega(theory.form.goodput)}` : "";
     const rows: [string, string, string][] = [
-      ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.share * scene.flows)} at most${form}`],
+      ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} at most${form}`],
       ["cwnd (packets)", number(last(world.columns.cwnd), 0), `BDP ${theory.bdpPackets.toFixed(1)}`],
       ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} without queue`],
       ["Drops, timeouts", `${world.drops}, ${world.timeouts}`, ""],
       ["Retransmissions", String(world.retransmissions), ""],
     ];
-    if (scene.flows > 1) {
-      rows.push(["Fairness (Jain)", number(jain(world.goodputOfFlows), 3), `${mega(theory.share)} Mbit/s each: 1`]);
+    if (world.flows.length > 1) {
+      const goodputs = world.flows.flatMap((flow, number) =>
+        world.stopped.has(number) ? [] : [world.recent("goodput", MEASURED_S, flow) ?? 0],
+      );
+      const each = pairsOf(scene) > 1 && scene.topology === "parking-lot" ? "max-min share" : "equal share";
+      rows.push(["Fairness (Jain)", number(jain(goodputs), 3), `1 with the ${each}, ${mega(theory.share)} Mbit/s each`]);
     }
     this.body.replaceChildren(
       ...rows.map((cells) => {

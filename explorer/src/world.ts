@@ -1,11 +1,10 @@
 // The state of one world: what the page draws, built from the events and samples of its session.
-import type { Detail, Step, TraceEvent } from "./engine";
-import { sentences, type Sentence } from "./narrative";
+import type { Detail, NetworkShape, Step, TraceEvent } from "./engine";
+import { INTERVAL_S, mean, Samples, type Columns } from "./columns";
+import type { Intervention } from "./interventions";
+import { nameOf, sentences, type Sentence } from "./narrative";
+import { Packets } from "./packets";
 
-/** Seconds from sample to sample. */
-export const INTERVAL_S = 0.01;
-/** Samples of goodput in each mean. */
-const SMOOTHED = 10;
 const STATES: Readonly<Record<string, string>> = {
   open: "Normal operation",
   disorder: "ACKs show disorder",
@@ -16,39 +15,6 @@ const MOST_EVENTS = 20_000;
 const MOST_SENTENCES = 300;
 const MOST_SEGMENTS = 4_000;
 
-/** A packet on a link or in its queue. */
-export interface Packet {
-  event: TraceEvent;
-  /** Start of its transmission, and its arrival without jitter. */
-  start: number;
-  arrival: number;
-  dropped?: { time: number; reason: string };
-  received?: number;
-}
-
-/** The transmission times of a drop-tail link. */
-class Link {
-  private free = 0;
-  private previous = 0;
-
-  constructor(
-    public rate: number,
-    public delay: number,
-  ) {}
-
-  enter(event: TraceEvent): Packet {
-    const start = Math.max(event.time, this.free);
-    this.previous = this.free;
-    this.free = start + ((event.size ?? 0) * 8) / this.rate;
-    return { event, start, arrival: this.free + this.delay };
-  }
-
-  /** The packet that entered last is dropped before the queue. */
-  withdraw(): void {
-    this.free = this.previous;
-  }
-}
-
 export interface Segment {
   length: number;
   sent: number;
@@ -57,22 +23,11 @@ export interface Segment {
   received: boolean;
 }
 
-/** Columns of the charts, one value for each sampling interval. */
-export interface Columns {
-  cwnd: (number | null)[];
-  ssthresh: (number | null)[];
-  inFlight: (number | null)[];
-  rtt: (number | null)[];
-  queue: (number | null)[];
-  goodput: (number | null)[];
-}
-
 export class World {
-  readonly columns: Columns = { cwnd: [], ssthresh: [], inFlight: [], rtt: [], queue: [], goodput: [] };
-  readonly links: Record<"forward" | "reverse", Link>;
-  /** Packets of the links by id, and those that left recently. */
-  readonly packets = new Map<number, Packet>();
-  readonly finished: Packet[] = [];
+  private readonly samples: Samples;
+  readonly packets = new Packets();
+  /** Flows that an intervention stopped. */
+  readonly stopped = new Set<number>();
   readonly events: TraceEvent[] = [];
   readonly sentences: Sentence[] = [];
   /** Segments of flow 0 by sequence number. */
@@ -85,25 +40,36 @@ export class World {
   retransmissions = 0;
   drops = 0;
   timeouts = 0;
-  goodputOfFlows: number[] = [];
   state = "open";
   /** Duplicate ACKs of flow 0 in sequence. */
   duplicates = 0;
   lastAcknowledgement = -1;
   private detail: Detail = "all";
-  private readonly rawGoodput: (number | null)[] = [];
 
   constructor(
     public name: string,
-    readonly payload: number,
-    rate: number,
-    delay: number,
+    payload: number,
+    readonly network: NetworkShape,
+    /** Number of started flows. */
+    public started: number,
   ) {
-    this.links = { forward: new Link(rate, delay), reverse: new Link(rate, delay) };
+    this.samples = new Samples(payload, network.bottlenecks.length);
   }
 
-  change(rate: number, delay: number): void {
-    for (const link of Object.values(this.links)) Object.assign(link, { rate, delay });
+  /** Columns of the first flow, the first bottleneck and the sum of all goodputs. */
+  get columns(): Columns {
+    return this.samples.columns;
+  }
+
+  /** Columns of each flow. */
+  get flows(): readonly Columns[] {
+    return this.samples.flows;
+  }
+
+  /** Returns the latest length of a link's queue, or 0 if it is no bottleneck. */
+  queueOf(link: number): number {
+    const place = this.network.bottlenecks.indexOf(link);
+    return last(this.samples.queues[place] ?? []) ?? 0;
   }
 
   apply(step: Step, detail: Detail): void {
@@ -114,7 +80,8 @@ export class World {
     }
     this.now = step.now_s;
     this.over = step.over;
-    this.sample(step);
+    this.samples.add(step.series, (time, state) => this.changeState(time, state));
+    if (detail === "all") this.packets.add(step.events, step.crossings);
     for (const event of step.events) {
       this.keep(event);
       for (const sentence of sentences(this, event)) this.say(sentence);
@@ -132,6 +99,28 @@ export class World {
     if (this.sentences.length > MOST_SENTENCES) this.sentences.shift();
   }
 
+  /** Notes an intervention. */
+  intervene(intervention: Intervention, place: number): void {
+    if (intervention.do === "lose" && intervention.world === place) {
+      const packet = this.packets.inside.get(intervention.id);
+      if (packet) packet.condemned = true;
+      this.note(`You drop ${packet ? nameOf(packet.event) : "a packet"}: it is lost at the end of its link.`, packet?.event);
+    } else if (intervention.do === "lose-next") {
+      this.note(`You drop the next data packet of flow ${intervention.flow + 1}.`);
+    } else if (intervention.do === "start-flow") {
+      this.note(`You start flow ${this.started + 1}${intervention.size ? ` of ${intervention.size}` : ""}.`);
+      this.started += 1;
+    } else if (intervention.do === "stop-flow") {
+      this.stopped.add(intervention.flow);
+      this.note(`You stop flow ${intervention.flow + 1}: it sends the data in its send buffer, then it closes.`);
+    }
+  }
+
+  /** Adds a sentence without an event of the engine. */
+  note(text: string, event?: TraceEvent): void {
+    this.say({ time: this.now, text, kind: "intervention", ...(event ? { event } : {}) });
+  }
+
   private keep(event: TraceEvent): void {
     this.events.push(event);
     if (event.what === "drop") this.drops += 1;
@@ -140,27 +129,8 @@ export class World {
     const { id, direction } = event;
     if (event.what === "send" && event.retransmission) this.retransmissions += 1;
     if (id === undefined || direction === undefined || this.detail !== "all") return;
-    if (event.what === "send") this.packets.set(id, this.links[direction].enter(event));
-    else if (event.what === "drop") this.drop(event, id, direction);
-    else if (event.what === "receive") this.receive(event, id);
+    this.packets.handle(event);
     this.follow(event);
-  }
-
-  private drop(event: TraceEvent, id: number, direction: "forward" | "reverse"): void {
-    const packet = this.packets.get(id);
-    if (!packet) return;
-    if (packet.event.time === event.time) this.links[direction].withdraw();
-    packet.dropped = { time: event.time, reason: event.reason ?? "" };
-    this.packets.delete(id);
-    this.finished.push(packet);
-  }
-
-  private receive(event: TraceEvent, id: number): void {
-    const packet = this.packets.get(id);
-    if (!packet) return;
-    packet.received = event.time;
-    this.packets.delete(id);
-    this.finished.push(packet);
   }
 
   /** Follows the byte stream of flow 0. */
@@ -181,41 +151,12 @@ export class World {
 
   private prune(): void {
     if (this.events.length > 2 * MOST_EVENTS) this.events.splice(0, this.events.length - MOST_EVENTS);
-    if (this.finished.length > MOST_EVENTS) this.finished.splice(0, this.finished.length - MOST_EVENTS / 2);
     if (this.segments.size <= MOST_SEGMENTS) return;
     for (const sequence of this.segments.keys()) {
       if (sequence >= this.acknowledged && this.segments.size < 2 * MOST_SEGMENTS) continue;
       this.segments.delete(sequence);
       if (this.segments.size <= MOST_SEGMENTS / 2) break;
     }
-  }
-
-  private sample(step: Step): void {
-    const { columns } = this;
-    const packets = (bytes: number | null | undefined): number | null =>
-      bytes === null || bytes === undefined ? null : bytes / this.payload;
-    for (const queue of step.series.queues) {
-      if (queue.link !== "forward") continue;
-      queue.time.forEach((time, place) => put(columns.queue, time, queue.packets[place] ?? null));
-    }
-    for (const flow of step.series.flows) {
-      flow.time.forEach((time, place) => {
-        const index = indexOf(time);
-        const goodput = (this.rawGoodput[index] ?? 0) + flow.goodput_bps[place]! / 1e6;
-        put(this.rawGoodput, time, goodput);
-        if (flow.flow !== 0) return;
-        put(columns.cwnd, time, packets(flow.cwnd_bytes[place]));
-        put(columns.ssthresh, time, packets(flow.ssthresh_bytes[place]));
-        put(columns.inFlight, time, packets(flow.in_flight_bytes[place]));
-        const rtt = flow.rtt_s?.[place] ?? flow.srtt_s[place] ?? null;
-        put(columns.rtt, time, rtt === null ? null : rtt * 1e3);
-        this.changeState(time, flow.state[place]!);
-      });
-      const smoothed = this.goodputOfFlows[flow.flow] ?? 0;
-      const latest = mean(flow.goodput_bps);
-      if (latest !== null) this.goodputOfFlows[flow.flow] = smoothed + (latest - smoothed) * Math.min(1, flow.time.length / 100);
-    }
-    this.smooth();
   }
 
   private changeState(time: number, state: string): void {
@@ -228,32 +169,11 @@ export class World {
     this.say({ time, text, kind: "state" });
   }
 
-  /** Goodput of the last samples, since packets are delivered in bursts after a loss. */
-  private smooth(): void {
-    const raw = this.rawGoodput;
-    for (let index = this.columns.goodput.length; index < raw.length; index += 1) {
-      this.columns.goodput[index] = mean(raw.slice(Math.max(0, index + 1 - SMOOTHED), index + 1));
-    }
-  }
-
   /** Returns the mean of a column over the last `seconds`. */
-  recent(column: keyof Columns, seconds: number): number | null {
-    const values = this.columns[column].slice(-Math.max(1, Math.round(seconds / INTERVAL_S)));
+  recent(column: keyof Columns, seconds: number, columns = this.columns): number | null {
+    const values = columns[column].slice(-Math.max(1, Math.round(seconds / INTERVAL_S)));
     return mean(values.filter((value) => value !== null && value !== undefined));
   }
-}
-
-const indexOf = (time: number): number => Math.round(time / INTERVAL_S);
-
-function put(column: (number | null)[], time: number, value: number | null): void {
-  const index = indexOf(time);
-  while (column.length < index) column.push(null);
-  column[index] = value;
-}
-
-function mean(values: readonly (number | null)[]): number | null {
-  if (values.length === 0) return null;
-  return values.reduce<number>((sum, value) => sum + (value ?? 0), 0) / values.length;
 }
 
 export const last = <T>(values: readonly T[]): T | undefined => values[values.length - 1];

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -95,6 +96,52 @@ def test_a_controller_changes_while_it_runs(engine: Engine) -> None:
     engine.ask(do="controller", session=session, flow=0, congestion=fixed)
     step = engine.ask(do="advance", session=session, step=1)
     assert step["series"]["flows"][0]["cwnd_bytes"][-1] == 4 * 1448
+
+
+@pytest.mark.parametrize("discipline", ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"])
+def test_crossings_are_those_of_the_queue(engine: Engine, discipline: str) -> None:
+    queue = {"kind": discipline, "limit": "30pkt"}
+    spec = {**SPEC, "path": {**SPEC["path"], "queue": queue}, "workload": {**SPEC["workload"], "flows": 3}}
+    session = engine.ask(do="open", spec=spec, interval=0.01)["session"]
+    step = engine.ask(do="advance", session=session, step=2, links=True)
+    entered = {id_: time for id_, link, time in step["crossings"]["entered"] if link == 0}
+    sent = sorted(
+        (start, end, arrival, id_)
+        for id_, link, start, end, arrival in step["crossings"]["sent"]
+        if link == 0
+    )
+    assert len(sent) > 500
+    assert all(entered[id_] <= start < end < arrival for start, end, arrival, id_ in sent)
+    assert all(before[1] <= after[0] + 1e-9 for before, after in pairwise(sent)), "one at a time"
+    received = {event["id"]: event["time"] for event in step["events"] if event["what"] == "receive"}
+    arrived = [(received[id_], arrival) for _, _, arrival, id_ in sent if id_ in received]
+    assert len(arrived) > 500
+    assert all(time == expected for time, expected in arrived)
+    assert "crossings" not in engine.ask(do="advance", session=session, step=0.1)
+
+
+def test_packets_are_lost_on_request_and_flows_start_and_stop(engine: Engine) -> None:
+    session = engine.open()
+    step = engine.ask(do="advance", session=session, step=0.2, links=True)
+    id_ = next(sent[0] for sent in step["crossings"]["sent"] if sent[1] == 0 and sent[4] > 0.2)
+    engine.ask(do="lose", session=session, id=id_)
+    engine.ask(do="lose-next", session=session, flow=0, reverse=True)
+    assert engine.ask(do="start-flow", session=session, size="10kB") == 1
+    engine.ask(do="stop-flow", session=session, flow=0)
+    step = engine.ask(do="advance", session=session, step=5)
+    lost = [event for event in step["events"] if event.get("reason") == "request"]
+    assert id_ in [event["id"] for event in lost]
+    assert sorted(event["direction"] for event in lost) == ["forward", "reverse"]
+    read = [
+        event["delivered"] for event in step["events"] if event["what"] == "deliver" and event["flow"] == 1
+    ]
+    assert read[-1] == 10_000
+    for request in (
+        {"do": "stop-flow", "flow": 0},
+        {"do": "lose", "id": id_},
+        {"do": "start-flow", "pair": 3},
+    ):
+        assert "error" in engine.reply(session=session, **request), request
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,10 @@ def test_simulates(server: ExplorerServer) -> None:
     }
     body = json.dumps({"do": "open", "spec": spec, "interval": 0.01})
     status, reply = request(server, f"/{server.token}/call", body)
-    assert (status, json.loads(reply)) == (200, {"ok": {"session": 0, "links": ["forward", "reverse"]}})
+    opened = json.loads(reply)["ok"]
+    assert (status, opened["session"], opened["links"]) == (200, 0, ["forward", "reverse"])
+    assert opened["ends"] == [[0, 1], [1, 0]]
+    assert opened["bottlenecks"] == [0]
 
 
 def test_a_page_that_is_not_built_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,10 @@ pub trait Stream {
     fn write(&mut self, now: Instant, bytes: u64);
     /// Ends the stream.
     fn finish(&mut self, now: Instant);
+    /// Ends the stream early: discards the written data that the protocol has not accepted.
+    fn stop(&mut self, now: Instant) {
+        self.finish(now);
+    }
 }
 
 /// An event of a protocol machine for its application.
@@ -91,7 +95,7 @@ impl Application {
         let workload = &group.workload;
         match (workload.kind, workload.rate) {
             (WorkloadKind::File | WorkloadKind::Arrivals, _) => [Self::File(size.unwrap_or(0)), Self::Sink],
-            (WorkloadKind::Bulk, None) => [Self::Endless, Self::Sink],
+            (WorkloadKind::Bulk, None) => [size.map_or(Self::Endless, Self::File), Self::Sink],
             (WorkloadKind::Bulk | WorkloadKind::OnOff, rate) => {
                 let second = Duration::from_secs(1);
                 let pauses = (workload.kind == WorkloadKind::OnOff).then(|| Pauses {

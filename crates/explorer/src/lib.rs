@@ -6,3 +6,4 @@
 #[cfg(target_family = "wasm")]
 mod memory;
 pub mod requests;
+mod shape;

@@ -1,13 +1,17 @@
 //! Requests and replies.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
+use experiment::Side;
 use experiment::spec::TrialSpec;
 use experiment::trace::{Series, TraceDetail, TraceEvent, TraceEventKind};
-use foundation::{Duration, reading};
+use foundation::{Duration, Size, reading};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use simulation::session::Session;
+use simulation::trace::Crossings;
 use transport::congestion::CongestionConfig;
+
+use crate::shape::NetworkShape;
 
 /// Limit of the events of one step. A step with more stops early, and `now_s` shows it.
 const MOST_EVENTS: usize = 200_000;
@@ -17,6 +21,12 @@ const LONGEST_S: f64 = 3600.0;
 
 /// Bytes of each packet in a capture: all headers.
 const CAPTURED_BYTES: u32 = 160;
+
+/// Shortest step: the resolution of the clock.
+const SHORTEST_STEP_S: f64 = 1e-9;
+
+/// Shortest interval of samples.
+const SHORTEST_INTERVAL_S: f64 = 1e-6;
 
 /// An event that ends a step.
 #[derive(Clone, Copy, Deserialize)]
@@ -54,6 +64,9 @@ enum Request {
         detail: TraceDetail,
         #[serde(default)]
         until: Option<Stop>,
+        /// Whether the reply contains the way of each packet over the links.
+        #[serde(default)]
+        links: bool,
     },
     /// Changes one key of a link.
     Link {
@@ -70,6 +83,25 @@ enum Request {
     },
     /// Replies with the latest packets as a capture file in base64.
     Capture { session: usize },
+    /// Requests the loss of a packet on the path.
+    Lose { session: usize, id: u64 },
+    /// Requests the loss of the next packet of a flow: of data, or of those to the sender.
+    LoseNext {
+        session: usize,
+        flow: u32,
+        #[serde(default)]
+        reverse: bool,
+    },
+    /// Starts a flow between a pair of hosts and replies with its number. Without `size`, that of the workload applies.
+    StartFlow {
+        session: usize,
+        #[serde(default)]
+        pair: u32,
+        #[serde(default)]
+        size: Option<Size>,
+    },
+    /// Stops a flow.
+    StopFlow { session: usize, flow: u32 },
     /// Ends a trial and replies with its record.
     Finish { session: usize },
     /// Runs a whole trial and replies with its record.
@@ -80,7 +112,8 @@ enum Request {
 #[derive(Serialize)]
 struct Opened {
     session: usize,
-    links: Vec<String>,
+    #[serde(flatten)]
+    network: NetworkShape,
 }
 
 /// One step of a session.
@@ -90,6 +123,8 @@ struct Step {
     over: bool,
     events: Vec<TraceEvent>,
     series: Series,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crossings: Option<Crossings>,
 }
 
 /// Open sessions by number.
@@ -116,10 +151,12 @@ impl Sessions {
                 step,
                 detail,
                 until,
+                links,
             } => {
-                let step = seconds("step", step)?;
+                let step = seconds("step", step, SHORTEST_STEP_S)?;
                 let session = self.session(session)?;
                 session.set_detail(detail);
+                session.record_crossings(links);
                 let mut count = 0;
                 let (events, series) = session.advance_until(step, |events| {
                     count += events.len();
@@ -131,6 +168,7 @@ impl Sessions {
                     over: session.is_over(),
                     events,
                     series,
+                    crossings: session.take_crossings(),
                 })
             }
             Request::Link {
@@ -158,6 +196,28 @@ impl Sessions {
                 let file = self.session(session)?.capture(CAPTURED_BYTES).map_err(text)?;
                 Ok(BASE64_STANDARD.encode(file).into())
             }
+            Request::Lose { session, id } => {
+                self.session(session)?.lose(id).map_err(text)?;
+                Ok(Value::Null)
+            }
+            Request::LoseNext {
+                session,
+                flow,
+                reverse,
+            } => {
+                let to = if reverse { Side::Sender } else { Side::Receiver };
+                self.session(session)?.lose_next(flow, to).map_err(text)?;
+                Ok(Value::Null)
+            }
+            Request::StartFlow { session, pair, size } => {
+                let size = size.map(Size::bytes);
+                let flow = self.session(session)?.start_flow(pair, size).map_err(text)?;
+                Ok(flow.into())
+            }
+            Request::StopFlow { session, flow } => {
+                self.session(session)?.stop_flow(flow).map_err(text)?;
+                Ok(Value::Null)
+            }
             Request::Finish { session } => {
                 let ended = self.0.get_mut(session).and_then(Option::take);
                 value(&ended.ok_or("no such session")?.finish())
@@ -171,8 +231,9 @@ impl Sessions {
 
     fn open(&mut self, spec: &Value, interval: f64) -> Result<Value, String> {
         let spec = TrialSpec::from_json(&spec.to_string()).map_err(text)?;
-        let session = Session::new(&spec, seconds("interval", interval)?).map_err(text)?;
-        let links = session.links();
+        let session =
+            Session::new(&spec, seconds("interval", interval, SHORTEST_INTERVAL_S)?).map_err(text)?;
+        let network = NetworkShape::of(&session);
         let number = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
         if number == self.0.len() {
             self.0.push(None);
@@ -180,7 +241,7 @@ impl Sessions {
         self.0[number] = Some(session);
         value(&Opened {
             session: number,
-            links,
+            network,
         })
     }
 
@@ -190,12 +251,12 @@ impl Sessions {
     }
 }
 
-fn seconds(name: &str, value: f64) -> Result<Duration, String> {
-    if (1e-6..=LONGEST_S).contains(&value) {
+fn seconds(name: &str, value: f64, shortest: f64) -> Result<Duration, String> {
+    if (shortest..=LONGEST_S).contains(&value) {
         Ok(Duration::from_secs_f64(value))
     } else {
         Err(format!(
-            "{name}: {value} s is out of range: 1 us to {LONGEST_S} s"
+            "{name}: {value} s is out of range: {shortest:e} s to {LONGEST_S} s"
         ))
     }
 }

@@ -85,6 +85,7 @@ mod observer;
 mod packet;
 mod packet_store;
 pub mod queue;
+mod requested_loss;
 mod ring;
 mod routes;
 pub mod topology;
@@ -95,7 +96,7 @@ pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
 pub use link::{Count, LinkCounters, Occupancy, QueueInUse};
 pub use network::{Arrival, Network};
-pub use observer::{DropReason, Observer};
+pub use observer::{DropReason, Observer, Transmission};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};
 pub use packet_store::TooBig;
 pub use queue::{QueueConfig, QueueLimit};

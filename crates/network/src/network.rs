@@ -93,6 +93,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.advance(now);
         self.sent += 1;
         packet.id = self.sent;
+        self.store.requested.examine(&packet);
         let step = self.routes.step(packet.route, packet.hop);
         let ticket = self.store.insert(packet, step);
         self.forward(self.now, ticket);
@@ -260,6 +261,33 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         assert!(!self.is_fixed, "cut-through requires links that do not change");
         self.advance(now.as_nanos());
         self.links[link.0 as usize].change(self.now, spec)
+    }
+
+    /// Requests the loss of a packet by its id, at the far end of its current link: it keeps its place in the queue and its
+    /// transmission time, like a packet that the medium corrupts. Duplicates are lost too. Returns whether the packet is
+    /// inside the network.
+    ///
+    /// # Panics
+    /// With [`NetworkBuilder::cut_through`].
+    pub fn lose(&mut self, id: u64) -> bool {
+        assert!(
+            !self.is_fixed,
+            "cut-through does not examine packets at each link"
+        );
+        self.store.lose(id)
+    }
+
+    /// Requests the loss of the next packet that satisfies a condition when it is sent; see [`Network::lose`]. With several
+    /// requests, a packet satisfies the earliest one.
+    ///
+    /// # Panics
+    /// With [`NetworkBuilder::cut_through`].
+    pub fn lose_next(&mut self, condition: impl Fn(&Packet<B>) -> bool + Send + Sync + 'static) {
+        assert!(
+            !self.is_fixed,
+            "cut-through does not examine packets at each link"
+        );
+        self.store.requested.add_next(Box::new(condition));
     }
 
     /// Returns the counters of a link. With [`NetworkBuilder::cut_through`], they are exact for the links named there.

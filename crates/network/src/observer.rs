@@ -13,6 +13,8 @@ pub enum DropReason {
     Queue,
     /// It is larger than the link's MTU.
     Mtu,
+    /// The caller requested the loss ([`Network::lose`](crate::Network::lose)).
+    Requested,
 }
 
 impl DropReason {
@@ -23,8 +25,20 @@ impl DropReason {
             Self::Loss => "loss",
             Self::Queue => "queue",
             Self::Mtu => "mtu",
+            Self::Requested => "request",
         }
     }
+}
+
+/// When a link sends a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmission {
+    /// Start of transmission: the packet leaves the queue.
+    pub start: Instant,
+    /// End of transmission.
+    pub end: Instant,
+    /// Arrival at the far end.
+    pub arrival: Instant,
 }
 
 /// Receives the events of packets inside a network, in order of time. By default every method does nothing.
@@ -38,6 +52,13 @@ pub trait Observer<B> {
     #[inline]
     fn entered(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         let _ = (at, link, packet);
+    }
+
+    /// The times of the packet's transmission are known. With drop-tail that is when the packet joins the queue, otherwise when
+    /// it leaves the queue.
+    #[inline]
+    fn scheduled(&mut self, at: Instant, link: LinkId, times: Transmission, packet: PacketRef<'_, B>) {
+        let _ = (at, link, times, packet);
     }
 
     /// The link dropped the packet.

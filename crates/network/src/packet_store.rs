@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use foundation::Instant;
 
-use crate::observer::{DropReason, Observer};
+use crate::observer::{DropReason, Observer, Transmission};
 use crate::packet::{Body, LinkId, Packet, PacketRef, RouteId};
+use crate::requested_loss::RequestedLosses;
 
 /// A handle to a stored packet with the fields that links read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,6 +50,7 @@ pub(crate) struct PacketStore<B, O> {
     slots: Vec<Option<Stored<B>>>,
     free: Vec<u32>,
     pub(crate) too_big: VecDeque<TooBig<B>>,
+    pub(crate) requested: RequestedLosses<B>,
     pub(crate) observer: O,
 }
 
@@ -58,6 +60,7 @@ impl<B, O> PacketStore<B, O> {
             slots: Vec::new(),
             free: Vec::new(),
             too_big: VecDeque::new(),
+            requested: RequestedLosses::new(),
             observer,
         }
     }
@@ -100,6 +103,25 @@ impl<B, O> PacketStore<B, O> {
     pub(crate) fn body(&self, ticket: Ticket) -> &B {
         let stored = self.slots[ticket.slot as usize].as_ref();
         &stored.expect("an arrived packet is stored").packet.body
+    }
+
+    /// Requests the loss of a packet. Returns whether it is inside the network.
+    pub(crate) fn lose(&mut self, id: u64) -> bool {
+        let is_inside = self.slots.iter().flatten().any(|stored| stored.packet.id == id);
+        if is_inside {
+            self.requested.add(id);
+        }
+        is_inside
+    }
+
+    /// Returns whether the loss of a packet is requested.
+    #[inline]
+    pub(crate) fn is_requested(&self, ticket: Ticket) -> bool {
+        if self.requested.is_empty() {
+            return false;
+        }
+        let stored = self.slots[ticket.slot as usize].as_ref();
+        stored.is_some_and(|stored| self.requested.contains(stored.packet.id))
     }
 
     /// Removes a packet without a copy.
@@ -164,6 +186,16 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
             };
             notify(&mut self.observer, packet);
         }
+    }
+
+    /// Passes the start and end of transmission and the arrival of a packet to the observer.
+    #[inline]
+    pub(crate) fn observe_schedule(&mut self, at: u64, link: LinkId, times: [u64; 3], ticket: Ticket) {
+        let [start, end, arrival] = times.map(Instant::from_nanos);
+        let times = Transmission { start, end, arrival };
+        self.observe(ticket, |observer, packet| {
+            observer.scheduled(Instant::from_nanos(at), link, times, packet);
+        });
     }
 
     /// Reports a packet as dropped and removes it.

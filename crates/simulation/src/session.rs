@@ -7,11 +7,13 @@ use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Series, TraceDetail, TraceEvent};
 use foundation::{Duration, Instant, Problem};
+use network::topology::Topology;
 use serde_json::Value;
 use transport::congestion::{CongestionConfig, ConnectionContext};
 
+use crate::body::Side;
 use crate::trace::recorder::CapturedPacket;
-use crate::trace::{Recorder, pcapng};
+use crate::trace::{Crossings, Recorder, pcapng};
 use crate::trial;
 use crate::world::World;
 
@@ -87,6 +89,18 @@ impl Session {
         self.world.network_mut().observer_mut().table.detail = detail;
     }
 
+    /// Sets whether later steps record the way of each packet over the links.
+    pub fn record_crossings(&mut self, on: bool) {
+        let crossings = &mut self.world.network_mut().observer_mut().crossings;
+        *crossings = on.then(|| crossings.take().unwrap_or_default());
+    }
+
+    /// Takes the ways of packets since the last call, if recorded.
+    pub fn take_crossings(&mut self) -> Option<Crossings> {
+        let crossings = &mut self.world.network_mut().observer_mut().crossings;
+        crossings.as_mut().map(std::mem::take)
+    }
+
     fn take(&mut self) -> (Vec<TraceEvent>, Series) {
         let recorder = self.world.network_mut().observer_mut();
         self.captured.extend(recorder.captured.drain(..));
@@ -129,6 +143,44 @@ impl Session {
         let hosts = self.world.topology().hosts();
         pcapng::write_between(&mut file, &self.captured, hosts, &self.world.flow_ends(), extent)?;
         Ok(file)
+    }
+
+    /// Requests the loss of a packet on the path ([`World::lose`]).
+    ///
+    /// # Errors
+    /// If the packet is not on the path.
+    pub fn lose(&mut self, id: u64) -> Result<(), Problem> {
+        self.world.lose(id)
+    }
+
+    /// Requests the loss of the next packet of a flow towards one end ([`World::lose_next`]).
+    ///
+    /// # Errors
+    /// If the flow has ended or has not started.
+    pub fn lose_next(&mut self, flow: u32, to: Side) -> Result<(), Problem> {
+        self.world.lose_next(flow, to)
+    }
+
+    /// Starts a further flow now ([`World::start_flow`]). Returns its number.
+    ///
+    /// # Errors
+    /// A pair out of range, too many flows, and a trial that has ended.
+    pub fn start_flow(&mut self, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
+        self.world.start_flow(pair, size)
+    }
+
+    /// Stops a flow now ([`World::stop_flow`]).
+    ///
+    /// # Errors
+    /// If the flow has ended or has not started.
+    pub fn stop_flow(&mut self, flow: u32) -> Result<(), Problem> {
+        self.world.stop_flow(flow)
+    }
+
+    /// Returns hosts and links.
+    #[must_use]
+    pub const fn topology(&self) -> &Topology {
+        self.world.topology()
     }
 
     /// Returns the names of the links.

@@ -1,5 +1,7 @@
 //! The event loop on virtual time: a clock, the ends of all flows, and the network between them.
 
+mod changes;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,12 +12,12 @@ use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::Series;
 use experiment::workload::WorkloadKind;
-use foundation::{Duration, Instant, Problem};
-use network::topology::{Topology, changed_link};
+use foundation::{Duration, Instant};
+use network::topology::Topology;
 use network::{Network, TooBig};
 use rand::Rng as _;
 use transport::mptcp::HostPaths;
-use transport::tcp::{Connection, HostMemory};
+use transport::tcp::HostMemory;
 
 use crate::body::{Content, Parcel, Side, packet};
 use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
@@ -458,11 +460,16 @@ impl<W: WorldObserver> World<W> {
     }
 
     fn begin(&mut self, group: u32, pair: u32, successors: u32) {
+        let size = self.groups[group as usize].next_size();
+        self.begin_with(group, pair, successors, size);
+    }
+
+    /// Starts a flow of `size` bytes, if that is known.
+    fn begin_with(&mut self, group: u32, pair: u32, successors: u32, size: Option<u64>) {
         let number = self.places.len() as u32;
         let planned = &mut self.groups[group as usize];
         let pairs = Arc::clone(&planned.pairs);
         let hosts = &pairs[pair as usize];
-        let size = planned.next_size();
         let account = self.account_of[group as usize][pair as usize];
         let host = &mut self.accounts[account as usize];
         let flow = Flow {
@@ -539,37 +546,6 @@ impl<W: WorldObserver> World<W> {
     /// Takes the samples since the last call.
     pub(crate) fn drain_series(&mut self) -> Option<Series> {
         self.sampler.drain_series()
-    }
-
-    /// Changes one key of a link now. `value` is JSON as in a study; null removes the key.
-    ///
-    /// # Errors
-    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
-    ///
-    /// # Panics
-    /// For a world without an observer, whose links are fixed.
-    pub fn change_link(&mut self, link: &str, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
-        let (number, spec) = changed_link(&self.topology, link, key, value)?;
-        let changed = self.network.change_link(self.now, number, &spec);
-        changed.map_err(|error| Problem::new(key, error.to_string()))?;
-        self.topology.set_link(number, spec);
-        Ok(())
-    }
-
-    /// Acts on the sender's established TCP connection of a flow, which then sends what it may. Returns `None` for a
-    /// flow without one.
-    pub fn with_connection<R>(&mut self, flow: u32, act: impl FnOnce(&mut Connection) -> R) -> Option<R> {
-        let place = *self.places.get(flow as usize).filter(|&&place| place != GONE)?;
-        let mut result = None;
-        self.with_end(place, Side::Sender, |end, now, network, host| {
-            if let Some(connection) = end.established() {
-                result = Some(act(connection));
-                end.handle_timeout(now, network, host);
-            }
-        });
-        // A route without links delivers immediately.
-        self.deliver();
-        result
     }
 
     /// Returns the hosts of the two ends of each started flow, as indices.

@@ -1,7 +1,8 @@
 //! Trials in steps.
 
+use experiment::Side;
 use experiment::spec::TrialSpec;
-use experiment::trace::TraceEvent;
+use experiment::trace::{TraceDetail, TraceEvent, TraceEventKind};
 use foundation::{Duration, Rate};
 use proptest::prelude::*;
 use simulation::environment::{Action, Environment};
@@ -96,4 +97,102 @@ fn agents_set_rate_and_window() {
         .sum();
     // Two segments each RTT, of 20 ms and the transmission of two packets.
     assert!((75 * 1448..90 * 1448).contains(&narrow), "{narrow}");
+}
+
+#[test]
+fn a_requested_packet_is_lost_at_the_end_of_its_link() {
+    let mut session = session();
+    session.record_crossings(true);
+    session.set_detail(TraceDetail::All);
+    session.advance(Duration::from_millis(300));
+    let crossings = session.take_crossings().unwrap();
+    let now = session.now().as_secs_f64();
+    let &(id, link, start, end, arrival) = crossings
+        .sent
+        .iter()
+        .find(|(_, link, .., arrival)| *link == 0 && *arrival > now)
+        .unwrap();
+    assert!(start <= end && end <= arrival);
+    session.lose(id).unwrap();
+    let (events, _) = session.advance(Duration::from_millis(200));
+    let fate: Vec<_> = events.iter().filter(|event| event.id == Some(id)).collect();
+    assert_eq!(fate.len(), 1, "{fate:?}");
+    assert_eq!(
+        (fate[0].reason, fate[0].time),
+        (Some("request"), arrival),
+        "link {link}"
+    );
+    assert!(session.lose(id).is_err(), "it is gone");
+}
+
+#[test]
+fn the_next_packet_of_a_flow_is_lost() {
+    let mut session = session();
+    session.advance(Duration::from_millis(300));
+    session.lose_next(0, Side::Receiver).unwrap();
+    session.lose_next(0, Side::Sender).unwrap();
+    let (events, _) = session.advance(Duration::from_millis(300));
+    let lost: Vec<_> = events
+        .iter()
+        .filter(|event| event.reason == Some("request"))
+        .collect();
+    assert_eq!(lost.len(), 2, "{lost:?}");
+    for direction in ["forward", "reverse"] {
+        let first = events
+            .iter()
+            .find(|event| event.what == TraceEventKind::Send && event.direction == Some(direction))
+            .unwrap();
+        assert!(
+            lost.iter().any(|event| event.id == first.id),
+            "{direction}: the next packet"
+        );
+    }
+    assert!(session.lose_next(7, Side::Receiver).is_err());
+}
+
+#[test]
+fn flows_start_and_stop_while_it_runs() {
+    let mut session = session();
+    session.advance(Duration::from_millis(500));
+    let second = session.start_flow(0, None).unwrap();
+    let third = session.start_flow(0, Some(100_000)).unwrap();
+    assert_eq!((second, third), (1, 2));
+    assert!(
+        session.start_flow(1, None).is_err(),
+        "a path has one pair of hosts"
+    );
+    let (events, _) = session.advance(Duration::from_millis(1000));
+    let read = events
+        .iter()
+        .filter(|event| event.flow == third)
+        .filter_map(|event| event.delivered);
+    assert_eq!(read.max(), Some(100_000));
+    session.stop_flow(0).unwrap();
+    let (events, _) = session.advance(Duration::from_millis(1400));
+    let sent = |flow, after| {
+        let data = events
+            .iter()
+            .filter(move |event| event.flow == flow && event.time > after);
+        data.filter(|event| event.what == TraceEventKind::Send && event.length.unwrap_or(0) > 0)
+            .count()
+    };
+    assert_eq!((sent(0, 2.7), sent(1, 2.7) > 30), (0, true));
+    assert!(session.stop_flow(0).is_err(), "it has ended");
+}
+
+#[test]
+fn losses_on_request_do_not_depend_on_the_steps() {
+    let run = |steps: &[u64]| {
+        let mut session = session();
+        let mut events = Vec::new();
+        for &step in steps {
+            events.extend(session.advance(Duration::from_millis(step)).0);
+            if session.now().as_secs_f64() == 0.5 {
+                session.lose_next(0, Side::Receiver).unwrap();
+                session.start_flow(0, None).unwrap();
+            }
+        }
+        events
+    };
+    assert_eq!(run(&[500, 500]), run(&[100, 150, 250, 1, 499]));
 }

@@ -57,3 +57,17 @@ pub enum Content {
         mtu: u32,
     },
 }
+
+impl Content {
+    /// Returns the payload bytes.
+    #[must_use]
+    pub fn payload(&self) -> u32 {
+        match self {
+            Self::Arq(frame) => frame.payload.map_or(0, |range| range.length),
+            Self::Tcp(segment) | Self::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.length,
+            Self::Datagram(length) => *length,
+            Self::Message(message) => message.length,
+            Self::TooBig { .. } => 0,
+        }
+    }
+}

@@ -103,7 +103,11 @@ impl ActiveQueue {
             self.sending = next.size();
             meter.waited(now - joined);
             meter.add_transmission(now, departure);
-            wire.take_off_with(now, departure, next.ticket, next.lag);
+            let arrival = wire.take_off_with(now, departure, next.ticket, next.lag);
+            let times = [now, departure, arrival];
+            actions
+                .store
+                .observe_schedule(now, actions.link, times, next.ticket);
         }
     }
 

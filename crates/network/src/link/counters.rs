@@ -48,7 +48,7 @@ pub struct LinkCounters {
     pub entered: Count,
     /// Packets that reached the far end of the link.
     pub delivered: Count,
-    /// Packets dropped by the loss model.
+    /// Packets dropped by the loss model, or lost on request.
     pub lost: Count,
     /// Packets dropped by a full queue or its discipline.
     pub queue_dropped: Count,
@@ -69,11 +69,11 @@ pub struct LinkCounters {
 }
 
 impl LinkCounters {
-    /// Returns the packets dropped for this reason.
+    /// Returns the packets dropped for this reason. Losses by the model and on request have one counter.
     #[must_use]
     pub const fn dropped(&self, reason: DropReason) -> Count {
         match reason {
-            DropReason::Loss => self.lost,
+            DropReason::Loss | DropReason::Requested => self.lost,
             DropReason::Queue => self.queue_dropped,
             DropReason::Mtu => self.mtu_dropped,
         }
@@ -89,7 +89,7 @@ impl LinkCounters {
     #[inline]
     pub(crate) fn add_drop(&mut self, reason: DropReason, size: u32) {
         match reason {
-            DropReason::Loss => self.lost.add(size),
+            DropReason::Loss | DropReason::Requested => self.lost.add(size),
             DropReason::Queue => self.queue_dropped.add(size),
             DropReason::Mtu => self.mtu_dropped.add(size),
         }

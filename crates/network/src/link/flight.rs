@@ -69,14 +69,15 @@ impl Flight {
     }
 
     /// Adds a packet that arrives at `nanos`, or together with the packet before it if that arrives later. `cause` is the
-    /// time at which its arrival was determined.
+    /// time at which its arrival was determined. Returns the time of arrival.
     #[inline]
-    pub(crate) fn push_in_order(&mut self, nanos: u64, cause: u64, ticket: Ticket) {
+    pub(crate) fn push_in_order(&mut self, nanos: u64, cause: u64, ticket: Ticket) -> u64 {
         self.last = nanos.max(self.last);
         let due = DueTime::new(self.last, cause);
         self.first = self.first.min(due);
         let number = self.take_number();
         self.in_order.push(InFlight { due, ticket, number });
+        self.last
     }
 
     #[inline]
@@ -86,21 +87,22 @@ impl Flight {
         number
     }
 
-    /// Adds a packet that arrives at `nanos` and may overtake earlier ones.
-    pub(crate) fn push_free(&mut self, nanos: u64, cause: u64, ticket: Ticket) {
+    /// Adds a packet that arrives at `nanos` and may overtake earlier ones. Returns the time of arrival.
+    pub(crate) fn push_free(&mut self, nanos: u64, cause: u64, ticket: Ticket) -> u64 {
         if nanos >= self.last {
-            self.push_in_order(nanos, cause, ticket);
+            self.push_in_order(nanos, cause, ticket)
         } else {
-            self.push_aside(nanos, cause, ticket);
+            self.push_aside(nanos, cause, ticket)
         }
     }
 
-    /// Adds a packet that arrives at `nanos` and that later packets may overtake.
-    pub(crate) fn push_aside(&mut self, nanos: u64, cause: u64, ticket: Ticket) {
+    /// Adds a packet that arrives at `nanos` and that later packets may overtake. Returns the time of arrival.
+    pub(crate) fn push_aside(&mut self, nanos: u64, cause: u64, ticket: Ticket) -> u64 {
         let due = DueTime::new(nanos, cause);
         self.first = self.first.min(due);
         let number = self.take_number();
         self.stragglers.push(InFlight { due, ticket, number });
+        nanos
     }
 
     /// Returns the next packet to arrive, and whether a later packet has overtaken it.

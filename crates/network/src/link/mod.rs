@@ -62,13 +62,15 @@ struct Wire {
 }
 
 impl Wire {
+    /// Returns the time of arrival.
     #[inline]
-    fn take_off(&mut self, now: u64, departure: u64, ticket: Ticket) {
+    fn take_off(&mut self, now: u64, departure: u64, ticket: Ticket) -> u64 {
         let landing = departure.saturating_add(self.delay);
-        self.flight.push_in_order(landing, now, ticket);
+        self.flight.push_in_order(landing, now, ticket)
     }
 
-    fn take_off_with(&mut self, now: u64, departure: u64, ticket: Ticket, lag: Lag) {
+    /// Returns the time of arrival.
+    fn take_off_with(&mut self, now: u64, departure: u64, ticket: Ticket, lag: Lag) -> u64 {
         let delay = self.delay.saturating_add_signed(lag.jitter);
         let landing = departure.saturating_add(delay);
         match lag.reorder_delay {
@@ -176,6 +178,7 @@ impl Link {
             return self.drop_too_big(now, ticket, store);
         }
         if let Queue::DropTail(queue) = &mut self.queue {
+            let start = queue.busy_until().max(now);
             match queue.join(
                 now,
                 ticket.size,
@@ -183,7 +186,10 @@ impl Link {
                 &mut self.meter,
                 &mut self.counters,
             ) {
-                Some(departure) => self.wire.take_off(now, departure, ticket),
+                Some(departure) => {
+                    let arrival = self.wire.take_off(now, departure, ticket);
+                    store.observe_schedule(now, self.id, [start, departure, arrival], ticket);
+                }
                 None => self.drop(now, DropReason::Queue, ticket, store),
             }
         } else {
@@ -289,6 +295,7 @@ impl Link {
     ) {
         match &mut self.queue {
             Queue::DropTail(queue) => {
+                let start = queue.busy_until().max(now);
                 match queue.join(
                     now,
                     ticket.size,
@@ -296,7 +303,10 @@ impl Link {
                     &mut self.meter,
                     &mut self.counters,
                 ) {
-                    Some(departure) => self.wire.take_off_with(now, departure, ticket, lag),
+                    Some(departure) => {
+                        let arrival = self.wire.take_off_with(now, departure, ticket, lag);
+                        store.observe_schedule(now, self.id, [start, departure, arrival], ticket);
+                    }
                     None => self.drop(now, DropReason::Queue, ticket, store),
                 }
             }
@@ -341,6 +351,10 @@ impl Link {
             return None;
         }
         let (ticket, overtaken) = self.wire.flight.pop()?;
+        if store.is_requested(ticket) {
+            self.drop(now, DropReason::Requested, ticket, store);
+            return None;
+        }
         self.counters.delivered.add(ticket.size);
         if overtaken {
             self.counters.reordered.add(ticket.size);

@@ -81,6 +81,10 @@ impl StreamConnection for Connection<StreamRange> {
         self.finish();
     }
 
+    fn discard_unsent(&mut self) {
+        self.discard_unsent();
+    }
+
     #[inline]
     fn read_all(&mut self, _: Instant, already: u64) -> u64 {
         let mut bytes = 0;

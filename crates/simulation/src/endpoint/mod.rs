@@ -125,6 +125,16 @@ impl Endpoint {
         each_machine!(&mut self.machine, end => self.port.handle_timeout(now, &mut **end, network, host));
     }
 
+    /// Stops the application: its stream ends after the data in the send buffer.
+    pub(crate) fn stop<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+    ) {
+        each_machine!(&mut self.machine, end => self.port.stop(now, &mut **end, network, host));
+    }
+
     /// Returns the paths that carried data of the flow, one bit each.
     pub(crate) fn ways(&self) -> u64 {
         match &self.machine {

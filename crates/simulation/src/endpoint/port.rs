@@ -85,6 +85,19 @@ impl Port {
         self.drain(now, machine, network, host);
     }
 
+    /// Replaces the application by one without further data, and ends the stream.
+    pub(super) fn stop<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        machine: &mut impl End,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+    ) {
+        self.application = Application::File(0);
+        machine.stop(now);
+        self.drain(now, machine, network, host);
+    }
+
     /// Passes the machine's events to the application and its packets to the network until it has no more.
     #[inline]
     fn drain<W: WorldObserver>(

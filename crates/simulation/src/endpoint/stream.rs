@@ -28,6 +28,8 @@ pub(crate) trait StreamConnection: Machine {
     fn write(&mut self, now: Instant, bytes: u64) -> u64;
     /// Ends the stream.
     fn finish(&mut self, now: Instant);
+    /// Discards data of an unlimited send buffer that was not sent.
+    fn discard_unsent(&mut self) {}
     /// Returns whether it is half-open at a listener, which may still replace it without an event to the application.
     fn is_half_open(&self) -> bool {
         false
@@ -127,6 +129,14 @@ impl<F: Family> Stream for StreamEnd<F> {
     fn finish(&mut self, now: Instant) {
         self.ends = true;
         self.fill(now);
+    }
+
+    fn stop(&mut self, now: Instant) {
+        self.pending = 0;
+        if let Some(connection) = &mut self.connection {
+            connection.discard_unsent();
+        }
+        self.finish(now);
     }
 }
 

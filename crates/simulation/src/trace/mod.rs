@@ -1,8 +1,10 @@
 //! Traces of a simulated trial: an observer that records events, and a capture file for Wireshark.
 
 pub mod addresses;
+pub mod crossings;
 pub mod packets;
 pub mod pcapng;
 pub mod recorder;
 
+pub use crossings::Crossings;
 pub use recorder::Recorder;

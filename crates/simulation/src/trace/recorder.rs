@@ -2,9 +2,10 @@
 
 use experiment::trace::{EventTable, TraceDetail, TraceEventKind, TracedPacket};
 use foundation::Instant;
-use network::{DropReason, LinkId, Observer, PacketRef};
+use network::{DropReason, LinkId, Observer, PacketRef, Transmission};
 
 use crate::body::{Parcel, Side};
+use crate::trace::Crossings;
 use crate::watch::WorldObserver;
 
 /// A packet as it left or reached one end, for a capture.
@@ -33,6 +34,8 @@ pub struct Recorder {
     pub table: EventTable,
     /// The packets at both ends.
     pub captured: Vec<CapturedPacket>,
+    /// The way of each packet over the links, if recorded.
+    pub crossings: Option<Crossings>,
     /// Links of each route.
     hops: Vec<u8>,
 }
@@ -62,12 +65,21 @@ impl Recorder {
 }
 
 impl Observer<Parcel> for Recorder {
-    fn entered(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
+    fn entered(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, Parcel>) {
+        if let Some(crossings) = &mut self.crossings {
+            crossings.add_entry(at, link, packet.id);
+        }
         if packet.hop > 0 {
             return;
         }
         self.table.sent(at, &traced(&packet));
         self.capture(at, packet.body.to.other(), &packet);
+    }
+
+    fn scheduled(&mut self, _: Instant, link: LinkId, times: Transmission, packet: PacketRef<'_, Parcel>) {
+        if let Some(crossings) = &mut self.crossings {
+            crossings.add_transmission(link, times, packet.id);
+        }
     }
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, Parcel>) {

@@ -282,6 +282,11 @@ impl<P: Payload> Connection<P> {
         self.sender.finish();
     }
 
+    /// Discards the bytes written that were not sent.
+    pub const fn discard_unsent(&mut self) {
+        self.sender.discard_unsent();
+    }
+
     /// Returns the next payload in order.
     pub fn read(&mut self) -> Option<P> {
         self.receiver.read()

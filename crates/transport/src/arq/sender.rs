@@ -169,6 +169,11 @@ impl Sender {
         self.written - self.cut
     }
 
+    /// Discards the bytes written and not yet sent as packets.
+    pub const fn discard_unsent(&mut self) {
+        self.written = self.cut;
+    }
+
     /// Whether the whole stream and its end were acknowledged.
     #[must_use]
     pub fn is_finished(&self) -> bool {

@@ -1,0 +1,121 @@
+//! Changes of a running world: links, controllers, losses on request, and flows that start and stop.
+
+use foundation::Problem;
+use network::topology::changed_link;
+use transport::tcp::Connection;
+
+use super::{GONE, World};
+use crate::body::Side;
+use crate::endpoint::Endpoint;
+use crate::watch::WorldObserver;
+
+/// Limit of started flows.
+const MAX_STARTED: usize = 1024;
+
+impl<W: WorldObserver> World<W> {
+    /// Changes one key of a link now. `value` is JSON as in a study; null removes the key.
+    ///
+    /// # Errors
+    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
+    ///
+    /// # Panics
+    /// For a world without an observer, whose links are fixed.
+    pub fn change_link(&mut self, link: &str, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
+        let (number, spec) = changed_link(&self.topology, link, key, value)?;
+        let changed = self.network.change_link(self.now, number, &spec);
+        changed.map_err(|error| Problem::new(key, error.to_string()))?;
+        self.topology.set_link(number, spec);
+        Ok(())
+    }
+
+    /// Acts on the sender's established TCP connection of a flow, which then sends what it may. Returns `None` for a flow
+    /// without one.
+    pub fn with_connection<R>(&mut self, flow: u32, act: impl FnOnce(&mut Connection) -> R) -> Option<R> {
+        let place = *self.places.get(flow as usize).filter(|&&place| place != GONE)?;
+        let mut result = None;
+        self.with_end(place, Side::Sender, |end, now, network, host| {
+            if let Some(connection) = end.established() {
+                result = Some(act(connection));
+                end.handle_timeout(now, network, host);
+            }
+        });
+        // A route without links delivers immediately.
+        self.deliver();
+        result
+    }
+
+    /// Requests the loss of a packet by its id; see [`Network::lose`](network::Network::lose).
+    ///
+    /// # Errors
+    /// If the packet is not inside the network.
+    ///
+    /// # Panics
+    /// For a world without an observer, whose links are fixed.
+    pub fn lose(&mut self, id: u64) -> Result<(), Problem> {
+        match self.network.lose(id) {
+            true => Ok(()),
+            false => Err(Problem::new("packet", format!("{id} is not on the path"))),
+        }
+    }
+
+    /// Requests the loss of the next packet that a flow sends towards `to`; towards the receiver, the next one with payload.
+    ///
+    /// # Errors
+    /// If the flow has ended or has not started.
+    ///
+    /// # Panics
+    /// For a world without an observer, whose links are fixed.
+    pub fn lose_next(&mut self, flow: u32, to: Side) -> Result<(), Problem> {
+        self.place(flow)?;
+        self.network.lose_next(move |packet| {
+            let body = &packet.body;
+            body.flow == flow && body.to == to && (to == Side::Sender || body.content.payload() > 0)
+        });
+        Ok(())
+    }
+
+    /// Starts a further flow of the measured group now, between the hosts of `pair`. `size` replaces the size of the workload;
+    /// flows of unlimited data stop after it. Returns the flow's number.
+    ///
+    /// # Errors
+    /// A pair out of range, too many flows, and a trial that has ended.
+    pub fn start_flow(&mut self, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
+        let pairs = self.groups[0].pairs.len();
+        if pair as usize >= pairs {
+            let message = format!("{pair} is out of range: 0 to {}", pairs - 1);
+            return Err(Problem::new("pair", message));
+        }
+        if self.over {
+            return Err(Problem::new("flow", "the trial has ended"));
+        }
+        if self.places.len() >= MAX_STARTED {
+            let message = format!("the trial has started {MAX_STARTED} flows, the limit");
+            return Err(Problem::new("flow", message));
+        }
+        let number = self.places.len() as u32;
+        let size = size.or_else(|| self.groups[0].next_size());
+        self.outstanding += 1;
+        self.begin_with(0, pair, 0, size);
+        Ok(number)
+    }
+
+    /// Ends the stream of a flow's sender after the data in its send buffer.
+    ///
+    /// # Errors
+    /// If the flow has ended or has not started.
+    pub fn stop_flow(&mut self, flow: u32) -> Result<(), Problem> {
+        let place = self.place(flow)?;
+        self.with_end(place, Side::Sender, Endpoint::stop);
+        // A route without links delivers immediately.
+        self.deliver();
+        Ok(())
+    }
+
+    /// Returns the slot of an active flow.
+    fn place(&self, flow: u32) -> Result<u32, Problem> {
+        let place = self.places.get(flow as usize).copied();
+        place
+            .filter(|&place| place != GONE)
+            .ok_or_else(|| Problem::new("flow", format!("{flow} has ended or has not started")))
+    }
+}

@@ -1,0 +1,132 @@
+// Places of nodes, links and queues in the path view.
+import type { NetworkShape } from "./engine";
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface LinkPlace {
+  x1: number;
+  y1: number;
+  x2: number;
+  y2: number;
+  /** Whether it carries data from senders to receivers. */
+  forward: boolean;
+  /** The box of the queue, at a bottleneck. */
+  queue?: Box;
+}
+
+export interface NodePlace extends Box {
+  label: string;
+}
+
+export interface Layout {
+  nodes: NodePlace[];
+  links: LinkPlace[];
+}
+
+const TOP = 26;
+const LANE = 78;
+const ROW = 40;
+const [HOST, SMALL_HOST, ROUTER] = [64, 36, 14];
+const QUEUE = 56;
+
+/** Returns the nodes of the shortest route between two nodes. */
+function route(network: NetworkShape, from: number, to: number): number[] {
+  const before = new Map<number, number>([[from, from]]);
+  const reached = [from];
+  for (const node of reached) {
+    for (const [near, far] of network.ends) {
+      if (near !== node || before.has(far)) continue;
+      before.set(far, node);
+      reached.push(far);
+    }
+  }
+  const found = [to];
+  while (found[0] !== from && before.has(found[0]!)) found.unshift(before.get(found[0]!)!);
+  return found;
+}
+
+/** Returns the column of each node: its distance from the first sender, and one before its router for the others. */
+function columnsOf(network: NetworkShape): number[] {
+  const columns = new Map<number, number>();
+  for (const [sender, receiver] of network.pairs) {
+    const nodes = route(network, sender.node, receiver.node);
+    const known = nodes.findIndex((node) => columns.has(node));
+    const start = known < 0 ? 0 : columns.get(nodes[known]!)! - known;
+    nodes.forEach((node, place) => columns.has(node) || columns.set(node, start + place));
+  }
+  const first = Math.min(...columns.values());
+  return network.nodes.map((_, node) => (columns.get(node) ?? first) - first);
+}
+
+/** Returns whether all hosts are at two nodes, which parallel paths join. */
+const isPath = (network: NetworkShape): boolean => network.nodes.length === 2;
+
+const lanesOf = (network: NetworkShape): number => network.ends.length / 2;
+
+/** Returns the height of the network in pixels. */
+export function heightOf(network: NetworkShape): number {
+  if (isPath(network)) return TOP + lanesOf(network) * LANE;
+  const columns = columnsOf(network);
+  const most = Math.max(...columns.map((column) => columns.filter((other) => other === column).length));
+  return TOP + Math.max(2, most) * ROW;
+}
+
+/** Returns the places for a canvas of this width. */
+export function layoutOf(network: NetworkShape, width: number): Layout {
+  const columns = columnsOf(network);
+  const height = heightOf(network) - TOP;
+  const last = Math.max(...columns, 1);
+  const wide = isPath(network);
+  const hosts = new Map(network.pairs.flat().map(({ node, name }) => [node, name]));
+  const nodes = network.nodes.map((name, node): NodePlace => {
+    const column = columns[node]!;
+    const same = columns.flatMap((other, place) => (other === column ? [place] : []));
+    const isHost = hosts.has(node);
+    const own = wide ? HOST : isHost ? SMALL_HOST : ROUTER;
+    const high = wide ? height : isHost ? 24 : 30;
+    const middle = TOP + (height * (same.indexOf(node) + 0.5)) / same.length;
+    const x = column === 0 ? 2 : column === last ? width - own - 2 : 2 + ((width - 4 - own) * column) / last;
+    const label = wide ? (column === 0 ? "Sender" : "Receiver") : isHost ? name : "";
+    return { x, y: middle - high / 2, width: own, height: high, label };
+  });
+  const seen = new Map<string, number>();
+  const links = network.ends.map(([from, to], link): LinkPlace => {
+    const [near, far] = [nodes[from]!, nodes[to]!];
+    const forward = columns[from]! < columns[to]!;
+    const key = `${from} ${to}`;
+    const lane = seen.get(key) ?? 0;
+    seen.set(key, lane + 1);
+    const side = (wide ? 21 : 6) * (forward ? -1 : 1);
+    const y = (node: NodePlace): number =>
+      wide ? TOP + LANE * (lane + 0.5) + side : node.y + node.height / 2 + side;
+    const place: LinkPlace = {
+      x1: forward ? near.x + near.width : near.x,
+      y1: y(near),
+      x2: forward ? far.x : far.x + far.width,
+      y2: y(far),
+      forward,
+    };
+    if (forward && network.bottlenecks.includes(link)) {
+      place.queue = { x: place.x1 + 4, y: place.y1 - (wide ? 14 : 24), width: QUEUE, height: 28 };
+      place.x1 += place.queue.width + 8;
+    }
+    return place;
+  });
+  return { nodes, links };
+}
+
+/** Returns the names of both directions of each bottleneck. */
+export function cablesOf(network: NetworkShape): string[][] {
+  return network.bottlenecks.map((link) => {
+    const [from, to] = network.ends[link]!;
+    const same = network.ends.flatMap(([near, far], place) => (near === from && far === to ? [place] : []));
+    const back = network.ends.flatMap(([near, far], place) => (near === to && far === from ? [place] : []));
+    const reverse = back[same.indexOf(link)];
+    return [network.links[link]!, ...(reverse === undefined ? [] : [network.links[reverse]!])];
+  });
+}

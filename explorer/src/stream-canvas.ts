@@ -1,0 +1,43 @@
+// The byte stream around the window of flow 1: the sender's view above, the receiver's below.
+import { LOSS, RECEIVED, RETRANSMISSION, theme } from "./palette";
+import { last, type World } from "./world";
+
+const LEFT = 68;
+
+/** Height of the drawing in pixels. */
+export const STREAM_HEIGHT = 66;
+
+/** Draws the stream at the bottom of a canvas. */
+export function drawStream(context: CanvasRenderingContext2D, world: World, colour: string, width: number, height: number): void {
+  const { text, faint } = theme();
+  const top = height - 62;
+  context.textAlign = "left";
+  context.fillStyle = text;
+  context.fillText("sent", 2, top + 13);
+  context.fillText("received", 2, top + 35);
+  const sequences = [...world.segments.keys()].filter((sequence) => sequence >= world.acknowledged);
+  sequences.sort((a, b) => a - b);
+  const room = width - LEFT - 4;
+  const cwnd = Math.max(1, Math.round(last(world.columns.cwnd) ?? 1));
+  const cells = Math.max(sequences.length, cwnd, 10);
+  const cell = Math.min(14, room / cells);
+  const gap = cell > 4 ? 1 : 0;
+  for (let place = 0; place < Math.min(cells, Math.floor(room / cell)); place += 1) {
+    const segment = world.segments.get(sequences[place] ?? -1);
+    const x = LEFT + place * cell;
+    context.fillStyle = faint;
+    context.globalAlpha = 0.25;
+    context.fillRect(x, top + (place < cwnd ? 3 : 11), cell - gap, place < cwnd ? 12 : 4);
+    context.fillRect(x, top + 25, cell - gap, 12);
+    context.globalAlpha = 1;
+    if (!segment) continue;
+    context.fillStyle = segment.lost ? LOSS : segment.retransmissions > 0 ? RETRANSMISSION : colour;
+    context.fillRect(x, top + 3, cell - gap, 12);
+    if (segment.received) {
+      context.fillStyle = RECEIVED;
+      context.fillRect(x, top + 25, cell - gap, 12);
+    }
+  }
+  context.fillStyle = faint;
+  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd} packets`, LEFT, height - 6);
+}
