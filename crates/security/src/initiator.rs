@@ -9,10 +9,13 @@ use crate::credentials::Credentials;
 use crate::key::PublicKey;
 use crate::noise::{self, Role};
 use crate::packet::{Packet, Reason};
+use crate::round_trip::useful_bound;
 use crate::terms::{Acceptance, Proposal};
 
-/// First interval of retransmissions, without a measured round trip (RFC 6298).
-const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// First interval of retransmissions, without a measured round trip. RFC 6298 requires 1 s, to protect paths from full
+/// windows. Repetitions of one message of 100 bytes stay below an initial window (RFC 6928), and on a path that loses 10 %
+/// in each direction, a fifth of all handshakes requires them.
+const INITIAL_TIMEOUT: Duration = Duration::from_millis(100);
 /// Longest interval of retransmissions.
 const MAX_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shortest interval of retransmissions.
@@ -71,8 +74,8 @@ pub struct Initiator {
     give_up: Duration,
     due: Instant,
     interval: Duration,
-    /// When the current datagram was sent, if it was sent once.
-    sent_at: Option<Instant>,
+    /// When the current datagram was first sent, and how often since.
+    first_sent_at: Instant,
     sent: u32,
     retries: u32,
     forged: bool,
@@ -91,7 +94,7 @@ pub struct InitiatorOutcome {
     pub channel: Channel,
     /// The listener's terms.
     pub acceptance: Acceptance,
-    /// The round trip, if measured.
+    /// The round trip, or an upper bound if a message was repeated; `None` if it is too high to be useful.
     pub rtt: Option<Duration>,
 }
 
@@ -121,7 +124,7 @@ impl Initiator {
             give_up,
             due: now,
             interval: INITIAL_TIMEOUT,
-            sent_at: None,
+            first_sent_at: now,
             sent: 0,
             retries: 0,
             forged: false,
@@ -171,14 +174,14 @@ impl Initiator {
                 }
                 self.message = noise::write(state, &self.proposal.encode());
                 let channel = noise::channel(state, Role::Initiator, acceptance.cipher);
-                let rtt = self.sent_at.map(|sent_at| now - sent_at);
+                let rtt = now - self.first_sent_at;
                 self.stage = Stage::Finishing;
-                self.interval = rtt.map_or(INITIAL_TIMEOUT, |rtt| (rtt * 3).max(MIN_TIMEOUT));
+                self.interval = (rtt * 2).max(MIN_TIMEOUT);
                 self.send_again(now);
                 Ok(Some(InitiatorOutcome {
                     channel,
                     acceptance,
-                    rtt,
+                    rtt: useful_bound(rtt),
                 }))
             }
             Packet::Retry { .. } | Packet::Hello { .. } | Packet::Finish(_) => Ok(None),
@@ -202,7 +205,9 @@ impl Initiator {
         }
         self.due = now + self.interval.doubled(self.sent).min(MAX_TIMEOUT);
         self.sent += 1;
-        self.sent_at = (self.sent == 1).then_some(now);
+        if self.sent == 1 {
+            self.first_sent_at = now;
+        }
         let message = &self.message;
         let packet = match &self.stage {
             Stage::Opening(_) => Packet::Hello {

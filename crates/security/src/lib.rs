@@ -18,6 +18,7 @@ mod noise;
 mod packet;
 mod replay;
 mod responder;
+mod round_trip;
 mod terms;
 mod text;
 mod traffic;

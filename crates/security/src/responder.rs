@@ -12,6 +12,7 @@ use crate::channel::Channel;
 use crate::credentials::Credentials;
 use crate::noise::{self, Role};
 use crate::packet::{Method, Packet, Reason};
+use crate::round_trip::useful_bound;
 use crate::terms::{Acceptance, Proposal};
 use crate::traffic::Cipher;
 
@@ -49,6 +50,8 @@ pub struct Admitted {
     pub proposal: Proposal,
     /// The name of its key, under keys.
     pub name: Option<String>,
+    /// The round trip, or an upper bound if a message was repeated; `None` if it is too high to be useful.
+    pub rtt: Option<Duration>,
 }
 
 struct HalfOpen {
@@ -179,7 +182,7 @@ impl Responder {
                     (None, Method::Keys) => Admission::Ignore,
                 }
             }
-            Packet::Finish(message) => match self.finish(from, connection, message) {
+            Packet::Finish(message) => match self.finish(now, from, connection, message) {
                 Some(Ok(admitted)) => Admission::Admit(Box::new(admitted)),
                 Some(Err(reason)) => refuse(reason),
                 None => Admission::Ignore,
@@ -198,6 +201,7 @@ impl Responder {
     /// authentic.
     fn finish(
         &mut self,
+        now: Instant,
         from: SocketAddr,
         connection: u32,
         message: &[u8],
@@ -227,6 +231,7 @@ impl Responder {
                 channel: noise::channel(&mut opener.state, Role::Responder, opener.cipher),
                 proposal,
                 name: self.credentials.name(&key),
+                rtt: useful_bound(now - opener.since),
             }));
         }
         None

@@ -58,7 +58,7 @@ pub struct Options {
 /// Is called at least every [`TICK`], with the session once there is one, and may end the connection.
 pub type Tick<'a, A> = dyn FnMut(Instant, Option<&Session<A>>) -> ControlFlow<()> + 'a;
 
-/// Opens a connection to `to` and runs it until both streams have ended.
+/// Opens a connection to `to` and runs it until both streams have ended. Its times are those of `clock`.
 ///
 /// # Errors
 /// [`Failed`] if the connection cannot be opened, fails, or is ended by its application or by `tick`.
@@ -68,11 +68,11 @@ pub fn run<A: Application>(
     config: &ArqConfig,
     application: A,
     options: Options,
+    clock: Clock,
     tick: &mut Tick<'_, A>,
 ) -> Result<Session<A>, Failed<A>> {
     let socket = Datagrams::connect(to).map_err(|source| Error::Send { address: to, source })?;
     wait::sharpen_timers();
-    let clock = Clock::new();
     let numbers = random::<8>()?;
     let id = u32::from_ne_bytes([numbers[0], numbers[1], numbers[2], numbers[3]]);
     let first = u32::from_ne_bytes([numbers[4], numbers[5], numbers[6], numbers[7]]);
@@ -230,7 +230,6 @@ struct Client<A> {
 impl<A: Application> Client<A> {
     fn drive(&mut self, tick: &mut Tick<'_, A>) -> Result<(), Error> {
         let mut next_tick = Instant::ZERO;
-        let mut complete_since = None;
         loop {
             let arrived = self.receive()?;
             let now = self.clock.now();
@@ -251,9 +250,7 @@ impl<A: Application> Client<A> {
                 }
                 Some(End::Abandoned(reason)) => return Err(Error::Abandoned(reason.clone())),
             }
-            if self.session.application().is_complete()
-                && now - *complete_since.get_or_insert(now) >= FAREWELL
-            {
+            if self.session.completed_at().is_some_and(|at| now - at >= FAREWELL) {
                 return Ok(());
             }
             if next_tick <= now {

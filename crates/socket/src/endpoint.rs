@@ -8,6 +8,7 @@ use transport::Statistics;
 use transport::arq::{ArqConfig, StreamRange};
 
 use crate::client;
+use crate::clock::Clock;
 use crate::error::Error;
 use crate::pattern;
 use crate::server::{Server, Service, Sessions, Visitor};
@@ -75,7 +76,15 @@ pub fn send_pattern(
         record_round_trips: true,
         search_path_mtu: false,
     };
-    let session = client::run(to, &Protection::None, config, sender, options, &mut tick)?;
+    let session = client::run(
+        to,
+        &Protection::None,
+        config,
+        sender,
+        options,
+        Clock::new(),
+        &mut tick,
+    )?;
     Ok(session.connection().statistics().clone())
 }
 

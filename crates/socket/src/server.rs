@@ -350,11 +350,12 @@ impl<S: Service> ServerLoop<'_, S> {
             channel,
             proposal,
             name,
+            rtt,
         } = admitted;
         let (parameters, first, room) = (proposal.parameters, proposal.first, proposal.receive_window);
         let create = |config: &ArqConfig| {
             let config = config.adopting(parameters);
-            let connection = Connection::established(now, (connection, first), &config, room, None);
+            let connection = Connection::established(now, (connection, first), &config, room, rtt);
             (connection, Wire::Protected(Box::new(channel)))
         };
         if !self.accept(now, from, name, connection, parameters, create) {

@@ -103,6 +103,7 @@ pub struct Session<A> {
     peer_finished: bool,
     last_arrival: Instant,
     end: Option<End>,
+    completed_at: Option<Instant>,
     /// The frame that was polled when the train before it could not leave.
     postponed: Option<Frame<StreamRange>>,
 }
@@ -127,6 +128,7 @@ impl<A: Application> Session<A> {
             peer_finished: false,
             last_arrival: now,
             end: None,
+            completed_at: None,
             postponed: None,
         }
     }
@@ -181,6 +183,12 @@ impl<A: Application> Session<A> {
     #[must_use]
     pub const fn end(&self) -> Option<&End> {
         self.end.as_ref()
+    }
+
+    /// Returns when the application was complete, once it is.
+    #[must_use]
+    pub const fn completed_at(&self) -> Option<Instant> {
+        self.completed_at
     }
 
     /// Whether the session is over.
@@ -294,6 +302,9 @@ impl<A: Application> Session<A> {
             .acknowledged(self.connection.statistics().bytes_acknowledged);
         match self.application.work(now, self.connection.unsent()) {
             Ok(work) => {
+                if self.completed_at.is_none() && self.application.is_complete() {
+                    self.completed_at = Some(now);
+                }
                 if work.written > 0 {
                     self.connection.write(work.written);
                 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Receiver, bytes, protection, send, send_to};
 use foundation::Instant as Moment;
 use socket::Error;
+use socket::clock::Clock;
 use socket::session::{Application, Work};
 use socket::transfer::{FileEvent, Outcome, ReceiveEvent};
 use transport::arq::frame::{FrameType, Payload};
@@ -70,6 +71,7 @@ pub fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Er
         &config,
         script,
         socket::client::Options::default(),
+        Clock::new(),
         &mut |_, _| ControlFlow::Continue(()),
     );
     let received = replies.lock().unwrap().clone();
@@ -354,6 +356,7 @@ fn refuses_connections_beyond_the_limit_as_busy() {
             &config,
             script,
             socket::client::Options::default(),
+            Clock::new(),
             &mut |_, _| {
                 if !replies.lock().unwrap().is_empty() {
                     let _ = connected.send(());

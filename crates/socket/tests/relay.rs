@@ -332,3 +332,18 @@ fn a_trial_returns_the_senders_record() {
     let received = server.join().unwrap();
     assert_eq!((received.bytes, received.error), (200_000, None));
 }
+
+#[test]
+fn the_time_of_a_transfer_ends_with_the_last_confirmation() {
+    let receiver = common::Receiver::start();
+    let relay = Running::start(receiver.address, r#"{"delay": "50ms"}"#, |_| {});
+    let source = tempfile::tempdir().unwrap();
+    let file = source.path().join("file");
+    std::fs::write(&file, [7; 100]).unwrap();
+    let report = common::send_to(relay.address, vec![file]).unwrap();
+    assert_eq!(report.failures().count(), 0);
+    // Three round trips: handshake, offer, contents. The closing handshake takes a fourth one.
+    assert!((0.3..0.39).contains(&report.seconds), "{} s", report.seconds);
+    relay.stop();
+    receiver.stop();
+}

@@ -32,6 +32,8 @@ pub struct Connections<'a> {
     pub statistics: Statistics,
     /// Smoothed round-trip time of the last one.
     pub rtt: Duration,
+    /// When the receiver had confirmed everything.
+    pub completed_at: Option<Instant>,
 }
 
 /// Whether a later attempt may succeed, after one that did.
@@ -58,6 +60,7 @@ impl<'a> Connections<'a> {
             streamed: 0,
             statistics: Statistics::default(),
             rtt: Duration::ZERO,
+            completed_at: None,
         }
     }
 
@@ -73,7 +76,7 @@ impl<'a> Connections<'a> {
     ) -> Result<(), Error> {
         let (mut progress_at, mut most) = (clock.now(), 0);
         loop {
-            let Err(error) = self.connect(batch, &mut |state| {
+            let Err(error) = self.connect(batch, clock, &mut |state| {
                 if state.done > most {
                     (progress_at, most) = (clock.now(), state.done);
                 }
@@ -100,6 +103,7 @@ impl<'a> Connections<'a> {
     fn connect(
         &mut self,
         batch: &mut Batch,
+        clock: &Clock,
         report: &mut dyn FnMut(State<'_>) -> ControlFlow<()>,
     ) -> Result<(), Error> {
         let files = batch.open();
@@ -127,6 +131,7 @@ impl<'a> Connections<'a> {
                 record_round_trips: false,
                 search_path_mtu: options.search_path_mtu,
             },
+            *clock,
             &mut tick,
         );
         let (session, error) = match result {
@@ -158,5 +163,6 @@ impl<'a> Connections<'a> {
         self.statistics.retransmissions += before.retransmissions;
         self.statistics.timeouts += before.timeouts;
         self.rtt = session.connection().sender().timer().rtt().smoothed();
+        self.completed_at = session.completed_at();
     }
 }

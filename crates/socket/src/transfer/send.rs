@@ -217,7 +217,8 @@ pub fn send_files(
     };
     let mut connections = Connections::new(options);
     connections.run(&mut batch, &clock, &mut report)?;
-    let seconds = (clock.now() - Instant::ZERO).as_secs_f64();
+    let completed_at = connections.completed_at.unwrap_or_else(|| clock.now());
+    let seconds = (completed_at - Instant::ZERO).as_secs_f64();
     Ok(SendReport {
         files: batch.into_files(),
         skipped: listing.skipped,

@@ -11,6 +11,7 @@ use experiment::outcome::SendCounters;
 use experiment::plan::Group;
 use experiment::trace::Probe;
 use foundation::Instant;
+use socket::clock::Clock;
 use socket::payload::ReceivedPayload;
 use socket::server::{Server, Service, Sessions, Visitor};
 use socket::session::{Session, Work};
@@ -124,7 +125,15 @@ pub(super) fn open(
         record_round_trips: group.records_rtt,
         search_path_mtu: false,
     };
-    match client::run(to, &Protection::None, config, end, options, &mut tick) {
+    match client::run(
+        to,
+        &Protection::None,
+        config,
+        end,
+        options,
+        Clock::new(),
+        &mut tick,
+    ) {
         Ok(session) => {
             if let Some(rtt) = &session.connection().statistics().round_trips() {
                 flow.set_round_trips(rtt);

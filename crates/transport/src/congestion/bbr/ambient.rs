@@ -28,7 +28,8 @@ const SEEN_DIVISOR: u64 = 16;
 const FREE_DIVISOR: u64 = 4;
 /// In Startup, before a queue was observed: within a 32nd of the minimum round-trip time …
 const EMPTY_DIVISOR: u64 = 32;
-/// … or within the transmission time of this many packets on the bottleneck.
+/// … or within the transmission time of this many packets on the bottleneck, or within half of the queueing delay that
+/// suspends Startup: on a busy machine, RTTs vary by more than the rest.
 const EMPTY_PACKETS: u64 = 3;
 /// Number of segments after which older rounds count half.
 const MEMORY: u64 = 4096;
@@ -179,7 +180,8 @@ impl Bbr {
         let least = self.min_rtt.value?;
         if self.state == State::Startup {
             let packets = Rate::from_bits_per_second(self.bw)?.time_for(EMPTY_PACKETS * self.segment);
-            return Some(least + (least / EMPTY_DIVISOR).max(packets));
+            let half = self.startup_queue_delay().map_or(Duration::ZERO, |queue| queue / 2);
+            return Some(least + (least / EMPTY_DIVISOR).max(packets).max(half));
         }
         let seen = Duration::from_nanos(self.ambient.largest_rtt.max()) - least;
         (seen >= least / SEEN_DIVISOR).then(|| least + seen / FREE_DIVISOR)

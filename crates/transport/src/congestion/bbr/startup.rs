@@ -34,11 +34,18 @@ impl Bbr {
     /// Suspends the growth of Startup while there is a queue: until the draft's conditions end Startup, or the queue is
     /// gone.
     fn check_startup_queue(&mut self, sample: &AckSample) {
-        let share = self.additions.startup_queue;
-        if let (true, Some(rtt), Some(least)) = (share > 0, sample.rtt, self.min_rtt.value) {
-            let queue = Duration::from_nanos(scale(least.as_nanos(), share, PPM)).max(LEAST_QUEUE);
+        if let (Some(rtt), Some(least), Some(queue)) =
+            (sample.rtt, self.min_rtt.value, self.startup_queue_delay())
+        {
             self.startup_queue.update(rtt, least + queue);
         }
+    }
+
+    /// Returns the queueing delay that suspends the growth of Startup; `None` if the settings have none.
+    pub(super) fn startup_queue_delay(&self) -> Option<Duration> {
+        let share = self.additions.startup_queue;
+        let least = self.min_rtt.value.filter(|_| share > 0)?;
+        Some(Duration::from_nanos(scale(least.as_nanos(), share, PPM)).max(LEAST_QUEUE))
     }
 
     pub(super) fn enter_startup(&mut self) {

@@ -327,6 +327,58 @@ fn a_queue_suspends_the_growth_of_startup() {
     }
 }
 
+/// Returns whether Startup continues on a path that loses one packet in 13 and delays the others by 100 ms, in most samples
+/// also by `noise`.
+fn startup_survives_loss(settings: &BbrTolerantSettings, noise: Duration) -> bool {
+    let mut controller = starting(settings);
+    let mut now = Instant::ZERO + RTT;
+    acknowledge(&mut *controller, 0, now, RTT);
+    for packet in 1..1000 {
+        now += Duration::from_millis(1);
+        if packet % 12 == 0 {
+            controller.on_lost(&Loss {
+                bytes: SEGMENT,
+                lost_since_send: 8 * SEGMENT,
+                ..loss(now)
+            });
+        }
+        let rtt = RTT + noise;
+        controller.on_acknowledged(&Acknowledgement {
+            now,
+            bytes: SEGMENT,
+            rtt: Some(rtt),
+            newest_sent_at: now - rtt,
+            smoothed_rtt: rtt,
+            bytes_in_flight: 90 * SEGMENT,
+            delivered: (packet + 1) * SEGMENT,
+            rate_sample: Some(RateSample {
+                // The rate grows by half in each round.
+                delivered: 100 * SEGMENT * 3_u64.pow((packet / 90) as u32),
+                interval: RTT * 2_u64.pow((packet / 90) as u32),
+                prior_delivered: packet.saturating_sub(90) * SEGMENT,
+                application_limited: false,
+                in_flight_at_send: 100 * SEGMENT,
+                lost: 8 * SEGMENT,
+            }),
+            window_limited: true,
+            in_recovery: false,
+        });
+    }
+    controller.in_slow_start()
+}
+
+#[test]
+fn startup_ignores_random_loss_while_most_round_trips_show_no_queue() {
+    // A queue of 25 ms suspends Startup.
+    let files = BbrTolerantSettings::for_files();
+    assert!(startup_survives_loss(&files, Duration::from_millis(12)));
+    assert!(!startup_survives_loss(&files, Duration::from_millis(13)));
+    // Without that limit, a 32nd of the round trip.
+    let draft = BbrTolerantSettings::default();
+    assert!(startup_survives_loss(&draft, Duration::from_millis(3)));
+    assert!(!startup_survives_loss(&draft, Duration::from_millis(4)));
+}
+
 #[test]
 fn samples_near_the_minimum_make_probe_rtt_unnecessary() {
     for (settings, rtt, probes) in [

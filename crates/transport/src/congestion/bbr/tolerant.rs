@@ -16,7 +16,7 @@ pub struct BbrTolerantSettings {
     pub draft: BbrSettings,
     /// Largest loss attributed to the path instead of congestion, 0% to 50%; only loss without a queue counts (default "10%").
     pub random_loss_limit: Probability,
-    /// Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms; 0% for the draft (default "0%").
+    /// Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms; below half of it, losses count as random; 0% for the draft (default "0%").
     pub startup_queue: Probability,
     /// RTT samples up to this share above the minimum confirm it, so that ProbeRTT is not necessary; 0% for the draft (default "0%").
     pub min_rtt_tolerance: Probability,
