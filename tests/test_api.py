@@ -38,7 +38,7 @@ def test_options_are_those_of_the_command_line(data: Data, tmp_path: Path) -> No
     assert result.study.seed == 3
 
 
-def test_one_transfer() -> None:
+def test_a_transfer_has_metrics() -> None:
     path = lf.Path(rate="10Mbit/s", delay="20ms", loss="1%")
     trial = lf.simulate(protocol=lf.GoBackN(window=8), path=path, size="200kB", seed=1)
     assert trial.goodput == trial.goodput_bps == trial.metrics["goodput_bps"]

@@ -96,7 +96,7 @@ def test_a_topology_is_an_object_in_a_study_too() -> None:
         ({"kind": "tcp", "congestion": {"kind": Steady}}, lf.Tcp(Steady)),
     ],
 )
-def test_a_protocol_by_its_name_or_class(given: Any, same: Any) -> None:
+def test_a_protocol_can_be_a_name_or_a_class(given: Any, same: Any) -> None:
     assert lf.simulate(given, PATH, "50kB").metrics == lf.simulate(same, PATH, "50kB").metrics
 
 
@@ -151,7 +151,7 @@ def test_values_become_plain(given: Any, expected: Any) -> None:
         (lambda: load_study({"protocols": [{3: 4}]}), r"^protocols\[1\]: 3 .*must be text$"),
     ],
 )
-def test_what_cannot_be_converted_is_one_line(make: Any, words: str) -> None:
+def test_an_unconvertible_value_is_one_line(make: Any, words: str) -> None:
     with pytest.raises(lf.StudyError, match=words) as caught:
         make()
     assert len(str(caught.value).splitlines()) == 1

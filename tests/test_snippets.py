@@ -47,7 +47,7 @@ def test_variables_persist_and_output_is_returned() -> None:
         ("1 // 0", "integer division or modulo by zero in code snippets"),
     ],
 )
-def test_names_what_is_not_supported(code: str, what: str) -> None:
+def test_unsupported_code_is_named(code: str, what: str) -> None:
     printed, failure = Snippets()(code, VALUES)
     assert (printed, failure) == ([], (None, what))
 

@@ -171,7 +171,7 @@ def verdicts_of(study: Study, results: Sequence[CellResult]) -> list[Verdict]:
 
 
 @dataclass(frozen=True)
-class Made:
+class RunFactory:
     """Constructors of studies, records and runs; a fixture shares them between test files."""
 
     study = staticmethod(make_study)
@@ -182,8 +182,8 @@ class Made:
 
 
 @pytest.fixture(scope="session")
-def made() -> Made:
-    return Made()
+def factory() -> RunFactory:
+    return RunFactory()
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ class Truth:
 
     rates: list[float]
     delays: list[float]
-    back: list[float] | None = None
+    reverse: list[float] | None = None
     busy: float = 0.2
     queue: float = 1e-3
     """Mean queueing delay at a busy link of 10 Mbit/s in s; inversely proportional to the rate."""
@@ -34,10 +34,10 @@ class Truth:
     ) -> dict[str, Any]:
         """Returns a reply in the prober's format."""
         answer = size if echo else min(self.quote, size + 28) if self.quote > 56 else 56
-        back = self.back or self.rates
+        reverse = self.reverse or self.rates
         seconds = OWN_S + random.gamma(2, self.jitter) + (self.slow or {}).get(ttl, 0.0)
-        for rate, rate_back, delay in zip(self.rates[:ttl], back[:ttl], self.delays[:ttl], strict=True):
-            seconds += 2 * delay + size * 8 / rate + answer * 8 / rate_back
+        for rate, reverse_rate, delay in zip(self.rates[:ttl], reverse[:ttl], self.delays[:ttl], strict=True):
+            seconds += 2 * delay + size * 8 / rate + answer * 8 / reverse_rate
             if random.random() < self.busy:
                 seconds += random.exponential(self.queue * 1e7 / rate)
         last = ttl == len(self.rates)

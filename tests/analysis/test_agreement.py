@@ -17,12 +17,12 @@ from longfat.results import Cell, Interval, RunResult
 from longfat.study.selection import check
 
 
-def slow_at_10(made: Any) -> RunResult:
+def slow_at_10(factory: Any) -> RunResult:
     def truth(cell: Cell) -> float:
         slow = cell.world == "relay" and cell.params["path.loss"] == "10%"
-        return float(made.by_theory(cell)) * (0.8 if slow else 0.99)
+        return float(factory.by_theory(cell)) * (0.8 if slow else 0.99)
 
-    run: RunResult = made.run(made.study(), truth)
+    run: RunResult = factory.run(factory.study(), truth)
     return run
 
 
@@ -59,8 +59,8 @@ def test_the_larger_of_two_limits_applies() -> None:
     assert agreement_text.limit(Measure("jain", amount=0.05)) == "0.05"
 
 
-def test_summary_counts_agreeing_cells_and_names_the_largest_difference(made: Any) -> None:
-    run = slow_at_10(made)
+def test_summary_counts_agreeing_cells_and_names_the_largest_difference(factory: Any) -> None:
+    run = slow_at_10(factory)
     found = agreement.agreements(run.cells)
     assert len(found) == 18
     assert {one.cell.params["path.loss"] for one in found if one.misses} == {"10%"}
@@ -71,23 +71,23 @@ def test_summary_counts_agreeing_cells_and_names_the_largest_difference(made: An
     assert len(agreement.missed(found)) == 3
 
 
-def test_the_summary_counts_undecided_cells(made: Any) -> None:
-    run = slow_at_10(made)
+def test_the_summary_counts_undecided_cells(factory: Any) -> None:
+    run = slow_at_10(factory)
     for cell in run.cells:
         cell.samples["goodput_bps"] = cell.samples["goodput_bps"][:1]
     agreed, _ = agreement_text.summary(agreement.agreements(run.cells))
     assert agreed.endswith("of 18 cells (uncertain in 18; add repeats)")
 
 
-def test_a_short_path_is_a_cause(made: Any) -> None:
-    study = made.study({"path": {"rate": "100Mbit/s", "delay": "0ms", "queue": "100pkt"}})
-    run = made.run(study, lambda cell: 1e6 * (0.5 if cell.world == "relay" else 1.0))
+def test_a_short_path_is_a_cause(factory: Any) -> None:
+    study = factory.study({"path": {"rate": "100Mbit/s", "delay": "0ms", "queue": "100pkt"}})
+    run = factory.run(study, lambda cell: 1e6 * (0.5 if cell.world == "relay" else 1.0))
     causes = agreement_text.causes(agreement.agreements(run.cells)[0])
     assert "round trip takes" in causes
 
 
-def test_different_counters_are_a_cause(made: Any) -> None:
-    run = slow_at_10(made)
+def test_different_counters_are_a_cause(factory: Any) -> None:
+    run = slow_at_10(factory)
     for cell in run.cells:
         resent = 300.0 if cell.cell.world == "relay" else 200.0
         cell.samples["retransmissions"] = [resent] * cell.n
@@ -96,9 +96,9 @@ def test_different_counters_are_a_cause(made: Any) -> None:
     assert all("retransmissions: 200 and 300" in why for why in causes)
 
 
-def late(made: Any, p99: float, maximum: float, **others: float) -> str:
+def late(factory: Any, p99: float, maximum: float, **others: float) -> str:
     """Returns the causes named for a goodput difference of 20 % when the emulator is late by these times."""
-    run = slow_at_10(made)
+    run = slow_at_10(factory)
     for cell in run.cells:
         if cell.cell.world == "relay":
             figures = {"emulator_late_p99_s": p99, "emulator_late_max_s": maximum, **others}
@@ -109,17 +109,17 @@ def late(made: Any, p99: float, maximum: float, **others: float) -> str:
     return " ".join(agreement_text.causes(one) for one in agreement.missed(agreement.agreements(run.cells)))
 
 
-def test_a_late_emulator_is_a_cause_if_its_delay_is_comparable_to_the_difference(made: Any) -> None:
-    text = late(made, 0.002, 0.003)
+def test_a_late_emulator_is_a_cause_if_its_delay_is_comparable_to_the_difference(factory: Any) -> None:
+    text = late(factory, 0.002, 0.003)
     assert "late by 2.00 ms or more in 1 of 100 cases, 20 % of a round trip; the worlds differ by 2" in text
-    assert "the emulator was late" not in late(made, 0.0002, 0.003)
-    assert "stalled" not in late(made, 0.0002, 0.3, timeouts=0.0, completion_s=30.0)
-    assert "up to 300 ms, which may cause timeouts" in late(made, 0.0002, 0.3, timeouts=2.0)
-    assert "up to 300 ms of a trial's 2.00 s" in late(made, 0.0002, 0.3, timeouts=0.0, completion_s=2.0)
+    assert "the emulator was late" not in late(factory, 0.0002, 0.003)
+    assert "stalled" not in late(factory, 0.0002, 0.3, timeouts=0.0, completion_s=30.0)
+    assert "up to 300 ms, which may cause timeouts" in late(factory, 0.0002, 0.3, timeouts=2.0)
+    assert "up to 300 ms of a trial's 2.00 s" in late(factory, 0.0002, 0.3, timeouts=0.0, completion_s=2.0)
 
 
-def test_a_queue_that_drains_in_one_world_only_is_a_cause(made: Any) -> None:
-    run = slow_at_10(made)
+def test_a_queue_that_drains_in_one_world_only_is_a_cause(factory: Any) -> None:
+    run = slow_at_10(factory)
     for cell in run.cells:
         least = 0.015 if cell.cell.world == "relay" else 0.018
         cell.metrics["rtt_min_s"] = Interval(least, least, least)
@@ -128,8 +128,8 @@ def test_a_queue_that_drains_in_one_world_only_is_a_cause(made: Any) -> None:
     assert all(text in why for why in causes)
 
 
-def test_the_terminal_names_the_cells_that_miss(made: Any) -> None:
-    run = slow_at_10(made)
+def test_the_terminal_names_the_cells_that_miss(factory: Any) -> None:
+    run = slow_at_10(factory)
     console = Console(width=200, force_terminal=False, color_system=None)
     with console.capture() as capture:
         console.print(terminal.table(run.study, run))
@@ -138,8 +138,8 @@ def test_the_terminal_names_the_cells_that_miss(made: Any) -> None:
     assert "misses gbn at path.loss = 10%: goodput -" in text
 
 
-def test_a_single_flow_has_no_fairness_comparison(made: Any) -> None:
-    run = slow_at_10(made)
+def test_a_single_flow_has_no_fairness_comparison(factory: Any) -> None:
+    run = slow_at_10(factory)
     for cell in run.cells:
         cell.samples["jain"] = [1.0] * cell.n
     found = agreement.agreements(run.cells)
@@ -150,8 +150,8 @@ def test_a_single_flow_has_no_fairness_comparison(made: Any) -> None:
     assert "Jain's index within 0.05 in 0 of 18 cells" in agreement_text.summary(found)[0]
 
 
-def test_the_report_shows_each_cell_with_its_verdict(made: Any) -> None:
-    page = build(slow_at_10(made))
+def test_the_report_shows_each_cell_with_its_verdict(factory: Any) -> None:
+    page = build(slow_at_10(factory))
     text = " ".join(
         re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)).split()
     )
@@ -161,8 +161,8 @@ def test_the_report_shows_each_cell_with_its_verdict(made: Any) -> None:
     assert 'data-chart="chart-agreement-relay"' in page
 
 
-def test_the_chart_has_a_panel_for_each_limit(made: Any) -> None:
-    run = slow_at_10(made)
+def test_the_chart_has_a_panel_for_each_limit(factory: Any) -> None:
+    run = slow_at_10(factory)
     for cell in run.cells:
         cell.samples["rtt_mean_s"] = [0.010 if cell.cell.world == "sim" else 0.0105] * cell.n
     found = agreement.agreements(run.cells)
@@ -197,21 +197,21 @@ CLAIM = {
         (0.97, {"by": None, "value": "10Mbit/s"}, "holds"),
     ],
 )
-def test_a_claim_compares_two_worlds(made: Any, factor: float, keys: dict[str, Any], verdict: str) -> None:
+def test_a_claim_compares_two_worlds(factory: Any, factor: float, keys: dict[str, Any], verdict: str) -> None:
     claim = {key: value for key, value in {**CLAIM, **keys}.items() if value is not None}
-    study = made.study({"claims": [claim]})
-    run = made.run(study, lambda cell: 3e6 * (factor if cell.world == "relay" else 1.0))
+    study = factory.study({"claims": [claim]})
+    run = factory.run(study, lambda cell: 3e6 * (factor if cell.world == "relay" else 1.0))
     (found,) = run.claims
     assert (found.verdict, found.world) == (verdict, "relay"), found.detail
     assert "relay" in found.detail
     assert check(study) == []
 
 
-def test_a_claim_of_worlds_that_were_not_run_is_undecided(made: Any) -> None:
-    study = made.study({"claims": [CLAIM]})
-    run = made.run(study)
+def test_a_claim_of_worlds_that_were_not_run_is_undecided(factory: Any) -> None:
+    study = factory.study({"claims": [CLAIM]})
+    run = factory.run(study)
     for world, missing in (("sim", "a world other than sim"), ("relay", "the world sim")):
-        (found,) = made.verdicts(study, [cell for cell in run.cells if cell.cell.world == world])
+        (found,) = factory.verdicts(study, [cell for cell in run.cells if cell.cell.world == world])
         assert found.verdict == "undecided"
         assert missing in found.detail
 
@@ -223,20 +223,20 @@ def test_a_claim_of_worlds_that_were_not_run_is_undecided(made: Any) -> None:
         ({"against": "sim", "world": "sim"}, "name another"),
     ],
 )
-def test_a_claim_needs_another_world(made: Any, keys: dict[str, Any], message: str) -> None:
-    (problem,) = check(made.study({"claims": [{**CLAIM, **keys}]}))
+def test_a_claim_needs_another_world(factory: Any, keys: dict[str, Any], message: str) -> None:
+    (problem,) = check(factory.study({"claims": [{**CLAIM, **keys}]}))
     assert message in problem.message
 
 
-def test_a_claim_of_agreement_needs_a_limit(made: Any) -> None:
+def test_a_claim_of_agreement_needs_a_limit(factory: Any) -> None:
     claim = {key: value for key, value in CLAIM.items() if key != "by"}
     with pytest.raises(ValueError, match='requires the key "by"'):
-        made.study({"claims": [claim]})
+        factory.study({"claims": [claim]})
 
 
-def test_a_relative_difference_is_never_below_minus_100_percent(made: Any) -> None:
-    study = made.study({"repeats": 3})
-    run = made.run(study)
+def test_a_relative_difference_is_never_below_minus_100_percent(factory: Any) -> None:
+    study = factory.study({"repeats": 3})
+    run = factory.run(study)
     for cell in run.cells:
         sim = cell.cell.world == "sim"
         cell.samples["goodput_bps"] = [5e6, 5e6, 6e6] if sim else [0.1e6, 9e6, 0.2e6]

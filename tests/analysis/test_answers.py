@@ -56,8 +56,8 @@ def test_verdicts_are_readable_without_colour(whole_run: RunResult) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_a_single_trial_is_marked_as_without_interval(made: Any) -> None:
-    run = made.run(made.study({"worlds": ["sim"], "repeats": 1}))
+def test_a_single_trial_is_marked_as_without_interval(factory: Any) -> None:
+    run = factory.run(factory.study({"worlds": ["sim"], "repeats": 1}))
     text = printed(terminal.table(run.study, run), 120)
     assert "±?" in text
     assert "no interval: one trial" in text
@@ -88,10 +88,10 @@ def test_chart_contains_means_intervals_theory_and_source(whole_run: RunResult) 
     assert collect(whole_run, "goodput_bps").x.title == "Packet loss (%)"
 
 
-def test_chart_is_a_valid_specification(made: Any) -> None:
+def test_chart_is_a_valid_specification(factory: Any) -> None:
     import altair as alt
 
-    spec = charts.chart(made.run(made.study({"worlds": ["sim"], "repeats": 3})))
+    spec = charts.chart(factory.run(factory.study({"worlds": ["sim"], "repeats": 3})))
     alt.Chart.from_dict(spec, validate=True)
     with pytest.raises(Exception, match="no such mark"):
         alt.Chart.from_dict(spec | {"mark": "no such mark"}, validate=True)
@@ -110,9 +110,9 @@ def test_chart_is_a_valid_specification(made: Any) -> None:
         ({"path.preset": ["lan", "wifi"]}, "path.preset"),
     ],
 )
-def test_every_kind_of_sweep_has_a_chart(made: Any, sweep: dict[str, Any], x: str | None) -> None:
-    study = made.study({"worlds": ["sim"], "sweep": sweep, "claims": [], "reported": []})
-    run = made.run(study, lambda _: 1e6)
+def test_every_kind_of_sweep_has_a_chart(factory: Any, sweep: dict[str, Any], x: str | None) -> None:
+    study = factory.study({"worlds": ["sim"], "sweep": sweep, "claims": [], "reported": []})
+    run = factory.run(study, lambda _: 1e6)
     data = collect(run, "goodput_bps")
     assert data.x_key == x
     assert len([row for row in data.rows if row["kind"] == "measured"]) >= len(run.cells)
@@ -120,13 +120,13 @@ def test_every_kind_of_sweep_has_a_chart(made: Any, sweep: dict[str, Any], x: st
     assert build(run)
 
 
-def test_axis_labels_are_complete(made: Any) -> None:
+def test_axis_labels_are_complete(factory: Any) -> None:
     sweep = {"protocol.window": [9, 12, 17, 24, 50]}
     protocols = [{"name": name, "kind": "selective-repeat"} for name in ("sr", "gbn")]
-    study = made.study(
+    study = factory.study(
         {"worlds": ["sim"], "sweep": sweep, "protocols": protocols, "claims": [], "reported": []}
     )
-    drawing = charts.render(charts.chart(made.run(study, lambda _: 1e6)), "svg").decode()
+    drawing = charts.render(charts.chart(factory.run(study, lambda _: 1e6)), "svg").decode()
     for window in (9, 12, 17, 24, 50):
         assert f">{window}</text>" in drawing
 
@@ -197,21 +197,21 @@ def test_report_contains_study_verdicts_and_environment(whole_run: RunResult) ->
         assert json.loads(data)["$schema"]
 
 
-def test_hostile_text_is_escaped(made: Any) -> None:
+def test_hostile_text_is_escaped(factory: Any) -> None:
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-    study = made.study({"title": hostile, "worlds": ["sim"], "description": hostile, "notes": [hostile]})
+    study = factory.study({"title": hostile, "worlds": ["sim"], "description": hostile, "notes": [hostile]})
     study._text = hostile
-    page = build(made.run(study))
+    page = build(factory.run(study))
     assert "<script>alert" not in page
     assert "<img" not in outside_scripts(page)
 
 
-def test_report_is_written_atomically(made: Any, tmp_path: Path) -> None:
-    run = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path)
+def test_report_is_written_atomically(factory: Any, tmp_path: Path) -> None:
+    run = factory.run(factory.study({"worlds": ["sim"]}), folder=tmp_path)
     path = report.write_report(run)
     assert path == tmp_path / "report.html"
     assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
-    gone = made.run(made.study({"worlds": ["sim"]}), folder=tmp_path / "gone")
+    gone = factory.run(factory.study({"worlds": ["sim"]}), folder=tmp_path / "gone")
     with pytest.raises(OSError, match=r"report\.html"):
         report.write_report(gone)

@@ -221,7 +221,7 @@ def test_the_report_has_bars_and_matrix() -> None:
 CLAIM: Data = {"id": "c", "text": "t", "of": "reno", "against": "vegas", "relation": "higher"}
 
 
-def test_a_claim_about_one_host() -> None:
+def test_a_claim_applies_to_one_host() -> None:
     sweep: Data = {"sweep": {}}
     run = run_of(sweep | {"claims": [{**CLAIM, "metric": "goodput@s1"}]})
     assert run.claims[0].verdict == "fails"  # later cells have slightly higher values
@@ -268,8 +268,8 @@ def test_charts_written_as_vega_lite_are_valid() -> None:
     listed: list[Data] = [{}, {"sweep": {}}, rates]
     for changes in listed:
         spec = charts.chart(run_of(changes), "goodput_bps")
-        made = alt.LayerChart if "layer" in spec else alt.FacetChart
-        made.from_dict(spec, validate=True)
+        kind = alt.LayerChart if "layer" in spec else alt.FacetChart
+        kind.from_dict(spec, validate=True)
 
 
 def test_ends_of_theory_at_the_same_place_share_a_label(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,9 +289,9 @@ def test_ends_of_theory_at_the_same_place_share_a_label(monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("fair")
 def test_a_table_without_a_sweep_has_a_row_for_each_protocol_or_metric() -> None:
     run = run_of({"sweep": {}})
-    made = WorldTable(run.study, "", run.cells, columns_of(run))
+    table = WorldTable(run.study, "", run.cells, columns_of(run))
     for width, first in ((120, ["reno", "vegas", "cubic"]), (50, ["Goodput", "theory", "RTT,", "Jain's"])):
-        text = printed(made, width)
+        text = printed(table, width)
         assert max(map(len, text.splitlines())) <= width
         found = [line.split()[0] for line in text.splitlines() if line.split()]
         assert [word for word in found if word in first] == first

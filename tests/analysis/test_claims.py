@@ -23,9 +23,9 @@ def claim(**keys: Any) -> dict[str, Any]:
     return {**BASE, **keys}
 
 
-def judge(made: Any, truth: Any, spread: float = 0.01, repeats: int = 20, **keys: Any) -> Verdict:
-    study = made.study({"worlds": ["sim"], "claims": [claim(**keys)], "repeats": repeats, "reported": []})
-    run: RunResult = made.run(study, truth, spread)
+def judge(factory: Any, truth: Any, spread: float = 0.01, repeats: int = 20, **keys: Any) -> Verdict:
+    study = factory.study({"worlds": ["sim"], "claims": [claim(**keys)], "repeats": repeats, "reported": []})
+    run: RunResult = factory.run(study, truth, spread)
     (verdict,) = run.claims
     return verdict
 
@@ -62,9 +62,11 @@ PAIR: dict[str, Any] = {"of": "sr", "against": "gbn"}
         ("within", "5%", -0.2, "fails"),
     ],
 )
-def test_pairs(made: Any, relation: str, by: str | None, share: float, expected: str) -> None:
+def test_relations_of_two_protocols(
+    factory: Any, relation: str, by: str | None, share: float, expected: str
+) -> None:
     keys: dict[str, Any] = {"relation": relation, **PAIR, **({"by": by} if by else {})}
-    assert judge(made, ahead_by(share), **keys).verdict == expected
+    assert judge(factory, ahead_by(share), **keys).verdict == expected
 
 
 @pytest.mark.parametrize(
@@ -77,8 +79,8 @@ def test_pairs(made: Any, relation: str, by: str | None, share: float, expected:
         ("at-most", "1.02Mbit/s", 0.3, "undecided"),
     ],
 )
-def test_levels(made: Any, relation: str, value: str, spread: float, expected: str) -> None:
-    verdict = judge(made, ahead_by(0.0), spread, of="sr", relation=relation, value=value)
+def test_relations_to_a_value(factory: Any, relation: str, value: str, spread: float, expected: str) -> None:
+    verdict = judge(factory, ahead_by(0.0), spread, of="sr", relation=relation, value=value)
     assert verdict.verdict == expected
     assert relation.replace("-", " ") in verdict.detail
 
@@ -87,60 +89,60 @@ def test_levels(made: Any, relation: str, value: str, spread: float, expected: s
     ("by", "slope", "expected"),
     [(None, 0.0, "holds"), (None, 2.0, "fails"), (None, -2.0, "fails"), ("30%", 2.0, "holds")],
 )
-def test_flat_along_a_sweep(made: Any, by: str | None, slope: float, expected: str) -> None:
+def test_flatness_along_a_sweep(factory: Any, by: str | None, slope: float, expected: str) -> None:
     def truth(cell: Cell) -> float:
         return 1e6 * (1 + slope * loss_of(cell))
 
     margin = {"by": by} if by else {}
     keys: dict[str, Any] = {"of": "sr", "relation": "flat-with", "along": "path.loss", **margin}
-    assert judge(made, truth, **keys).verdict == expected
+    assert judge(factory, truth, **keys).verdict == expected
 
 
-def test_differences_within_noise_are_undecided(made: Any) -> None:
-    assert judge(made, ahead_by(0.01), spread=0.3, relation="higher", **PAIR).verdict == "undecided"
+def test_differences_within_noise_are_undecided(factory: Any) -> None:
+    assert judge(factory, ahead_by(0.01), spread=0.3, relation="higher", **PAIR).verdict == "undecided"
     # The noise does not exclude a disadvantage of 5 %.
-    assert judge(made, ahead_by(0.0), spread=0.5, relation="not-lower", **PAIR).verdict == "undecided"
+    assert judge(factory, ahead_by(0.0), spread=0.5, relation="not-lower", **PAIR).verdict == "undecided"
 
 
-def test_equal_is_not_higher_and_not_lower(made: Any) -> None:
-    assert judge(made, ahead_by(0.0), spread=0.0, relation="higher", **PAIR).verdict == "fails"
-    assert judge(made, ahead_by(0.0), spread=0.0, relation="not-lower", **PAIR).verdict == "holds"
+def test_equal_is_not_higher_and_not_lower(factory: Any) -> None:
+    assert judge(factory, ahead_by(0.0), spread=0.0, relation="higher", **PAIR).verdict == "fails"
+    assert judge(factory, ahead_by(0.0), spread=0.0, relation="not-lower", **PAIR).verdict == "holds"
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
-def test_too_few_trials_are_undecided(made: Any, repeats: int) -> None:
-    verdict = judge(made, ahead_by(0.5), repeats=repeats, relation="higher", **PAIR)
+def test_too_few_trials_are_undecided(factory: Any, repeats: int) -> None:
+    verdict = judge(factory, ahead_by(0.5), repeats=repeats, relation="higher", **PAIR)
     assert verdict.verdict == "undecided"
     assert "--repeats" in verdict.detail
 
 
-def test_one_failing_cell_fails_the_claim_and_is_named(made: Any) -> None:
+def test_one_failing_cell_fails_the_claim_and_is_named(factory: Any) -> None:
     def truth(cell: Cell) -> float:
         share = -0.1 if cell.params["path.loss"] == "6%" else 0.1
         return 1e6 * (1 + share if cell.protocol == "sr" else 1.0)
 
-    verdict = judge(made, truth, relation="higher", **PAIR)
+    verdict = judge(factory, truth, relation="higher", **PAIR)
     assert verdict.verdict == "fails"
     assert "in 1 of 6 cells" in verdict.detail
     assert "path.loss = 6%" in verdict.detail
-    kept = judge(made, truth, relation="higher", where={"path.loss": ">=8%"}, **PAIR)
+    kept = judge(factory, truth, relation="higher", where={"path.loss": ">=8%"}, **PAIR)
     assert kept.verdict == "holds"
     assert "in both cells" in kept.detail
 
 
-def test_many_equal_cells_rarely_fail_by_chance(made: Any) -> None:
+def test_many_equal_cells_rarely_fail_by_chance(factory: Any) -> None:
     failed = 0
     for seed in range(60):
-        study = made.study(
+        study = factory.study(
             {"worlds": ["sim"], "claims": [claim(relation="not-lower", **PAIR)], "reported": []}
         )
-        results = made.run(study, lambda _: 1e6, spread=0.02).cells if seed == 0 else None
+        results = factory.run(study, lambda _: 1e6, spread=0.02).cells if seed == 0 else None
         if results is None:
             from longfat.analysis.statistics import summarise
             from longfat.study import sweep
 
-            results = summarise(made.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study))
-        (verdict,) = made.verdicts(study, results)
+            results = summarise(factory.records(study, lambda _: 1e6, 0.02, seed=seed), sweep.cells(study))
+        (verdict,) = factory.verdicts(study, results)
         failed += verdict.verdict == "fails"
     # 2.5 % (one side of 5 %) for the family of six cells, not per cell.
     assert failed <= 5
@@ -184,66 +186,66 @@ def lead_grows(cell: Cell) -> float:
         ("lead-rises-with", falling, {"against": "gbn"}, "undecided"),
     ],
 )
-def test_trends(made: Any, relation: str, truth: Any, extra: dict[str, Any], expected: str) -> None:
-    verdict = judge(made, truth, spread=0.004, of="sr", relation=relation, along="path.loss", **extra)
+def test_trends(factory: Any, relation: str, truth: Any, extra: dict[str, Any], expected: str) -> None:
+    verdict = judge(factory, truth, spread=0.004, of="sr", relation=relation, along="path.loss", **extra)
     assert verdict.verdict == expected, verdict.detail
 
 
-def test_a_trend_has_one_line_with_its_numbers(made: Any) -> None:
-    verdict = judge(made, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
+def test_a_trend_has_one_line_with_its_numbers(factory: Any) -> None:
+    verdict = judge(factory, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
     assert verdict.detail == (
         "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20)"  # noqa: RUF001
     )
 
 
-def test_against_theory(made: Any) -> None:
+def test_claims_against_theory(factory: Any) -> None:
     keys: dict[str, Any] = {"of": "stop-and-wait", "against": "theory", "relation": "within", "by": "3%"}
-    assert judge(made, made.by_theory, **keys).verdict == "holds"
-    verdict = judge(made, lambda cell: made.by_theory(cell) * 1.2, **keys)
+    assert judge(factory, factory.by_theory, **keys).verdict == "holds"
+    verdict = judge(factory, lambda cell: factory.by_theory(cell) * 1.2, **keys)
     assert verdict.verdict == "fails"
     assert "theory" in verdict.detail
 
 
-def test_each_world_has_its_verdict(made: Any) -> None:
+def test_each_world_has_its_verdict(factory: Any) -> None:
     def truth(cell: Cell) -> float:
         return 1e6 * (1.1 if (cell.protocol == "sr") == (cell.world == "sim") else 1.0)
 
-    study = made.study({"claims": [claim(relation="higher", **PAIR)], "reported": []})
-    assert [(v.world, v.verdict) for v in made.run(study, truth).claims] == [
+    study = factory.study({"claims": [claim(relation="higher", **PAIR)], "reported": []})
+    assert [(v.world, v.verdict) for v in factory.run(study, truth).claims] == [
         ("sim", "holds"),
         ("relay", "fails"),
     ]
-    study = made.study({"claims": [claim(relation="higher", world="relay", **PAIR)], "reported": []})
-    assert [(v.world, v.verdict) for v in made.run(study, truth).claims] == [("relay", "fails")]
+    study = factory.study({"claims": [claim(relation="higher", world="relay", **PAIR)], "reported": []})
+    assert [(v.world, v.verdict) for v in factory.run(study, truth).claims] == [("relay", "fails")]
 
 
-def test_failed_trials_are_counted_in_the_detail(made: Any) -> None:
-    study = made.study({"claims": [claim(relation="higher", **PAIR)]})
-    _, relay = made.run(study, ahead_by(0.1), failures=2).claims
+def test_failed_trials_are_counted_in_the_detail(factory: Any) -> None:
+    study = factory.study({"claims": [claim(relation="higher", **PAIR)]})
+    _, relay = factory.run(study, ahead_by(0.1), failures=2).claims
     assert relay.verdict == "holds"
     assert "n=18, 2 failed" in relay.detail
 
 
-def test_a_run_without_the_claims_cells_is_undecided(made: Any) -> None:
-    study = made.study({"claims": [claim(relation="higher", where={"path.loss": "10%"}, **PAIR)]})
-    run = made.run(study, ahead_by(0.1))
+def test_a_run_without_the_claims_cells_is_undecided(factory: Any) -> None:
+    study = factory.study({"claims": [claim(relation="higher", where={"path.loss": "10%"}, **PAIR)]})
+    run = factory.run(study, ahead_by(0.1))
     some = [cell for cell in run.cells if cell.cell.params["path.loss"] != "10%"]
-    assert [v.verdict for v in made.verdicts(study, some)] == ["undecided", "undecided"]
-    assert "no cells" in made.verdicts(study, some)[0].detail
+    assert [v.verdict for v in factory.verdicts(study, some)] == ["undecided", "undecided"]
+    assert "no cells" in factory.verdicts(study, some)[0].detail
     only_sim = [cell for cell in run.cells if cell.cell.world == "sim"]
-    study = made.study({"claims": [claim(relation="higher", world="relay", **PAIR)]})
-    (verdict,) = made.verdicts(study, only_sim)
+    study = factory.study({"claims": [claim(relation="higher", world="relay", **PAIR)]})
+    (verdict,) = factory.verdicts(study, only_sim)
     assert (verdict.verdict, verdict.world) == ("undecided", "relay")
 
 
-def test_zero_counters_are_compared(made: Any) -> None:
-    study = made.study(
+def test_zero_counters_are_compared(factory: Any) -> None:
+    study = factory.study(
         {"worlds": ["sim"], "claims": [claim(relation="lower", **PAIR) | {"metric": "timeouts"}]}
     )
-    run = made.run(study)
+    run = factory.run(study)
     for cell in run.cells:
         cell.samples["timeouts"] = [0.0] * 20 if cell.cell.protocol == "gbn" else [5.0] * 20
-    (verdict,) = made.verdicts(study, run.cells)
+    (verdict,) = factory.verdicts(study, run.cells)
     assert verdict.verdict == "fails"
 
 
@@ -262,59 +264,59 @@ def test_zero_counters_are_compared(made: Any) -> None:
         ({"relation": "higher", "of": "sr", "against": "theory", "metric": "timeouts"}, "not predicted"),
     ],
 )
-def test_claims_that_no_run_can_decide_are_problems(made: Any, keys: dict[str, Any], message: str) -> None:
-    study = made.study({"worlds": ["sim"], "claims": [claim(**keys)]})
+def test_claims_that_no_run_can_decide_are_problems(factory: Any, keys: dict[str, Any], message: str) -> None:
+    study = factory.study({"worlds": ["sim"], "claims": [claim(**keys)]})
     (problem,) = check(study)
     assert message in problem.message
     assert problem.key.startswith("claims[c].")
 
 
-def test_a_claim_against_theory_needs_a_closed_form(made: Any) -> None:
+def test_a_claim_against_theory_needs_a_closed_form(factory: Any) -> None:
     jittery = {"path": {"rate": "100Mbit/s", "delay": "5ms", "jitter": "1ms"}}
     keys = {"relation": "within", "by": "2%", "of": "sr", "against": "theory"}
-    (problem,) = check(made.study({"worlds": ["sim"], "claims": [claim(**keys)], **jittery}))
+    (problem,) = check(factory.study({"worlds": ["sim"], "claims": [claim(**keys)], **jittery}))
     assert "jitter" in problem.message
     assert problem.message.endswith("no cell of this claim has one")
 
 
-def test_a_claim_against_theory_names_cells_with_a_closed_form(made: Any) -> None:
+def test_a_claim_against_theory_names_cells_with_a_closed_form(factory: Any) -> None:
     keys = {"relation": "within", "by": "2%", "of": "sr", "against": "theory"}
     periodic = {"label": "periodic", "value": {"kind": "every", "every": 50}}
     sweep = {"sweep": {"path.loss": [periodic, "2%"]}, "reported": []}
-    (problem,) = check(made.study({"worlds": ["sim"], "claims": [claim(**keys)], **sweep}))
+    (problem,) = check(factory.study({"worlds": ["sim"], "claims": [claim(**keys)], **sweep}))
     assert problem.message.startswith("path.loss = periodic")
     assert problem.message.endswith('select cells with one, e.g. where = { "path.loss" = "2%" }')
 
 
-def test_a_trend_follows_labelled_values(made: Any) -> None:
+def test_a_trend_follows_labelled_values(factory: Any) -> None:
     points = [{"label": "much", "value": "4%"}, {"label": "none", "value": "0%"}, "2%"]
     keys = {"relation": "falls-with", "of": "sr", "along": "path.loss"}
-    study = made.study(
+    study = factory.study(
         {"worlds": ["sim"], "sweep": {"path.loss": points}, "claims": [claim(**keys)], "reported": []}
     )
     assert check(study) == []
     values = {"none": 3.0, "2%": 2.0, "much": 1.0}
-    falling = made.run(study, lambda cell: values[cell.params["path.loss"]] * 1e6, spread=0.0)
+    falling = factory.run(study, lambda cell: values[cell.params["path.loss"]] * 1e6, spread=0.0)
     (verdict,) = falling.claims
     assert verdict.verdict == "holds", verdict.detail
     assert "path.loss none to much" in verdict.detail
 
 
-def test_a_metric_of_a_size_class_needs_classes(made: Any) -> None:
-    (problem,) = claim_problems(made.study({"show": ["fct_p50@G0"], "claims": [], "reported": []}))
+def test_a_metric_of_a_size_class_needs_classes(factory: Any) -> None:
+    (problem,) = claim_problems(factory.study({"show": ["fct_p50@G0"], "claims": [], "reported": []}))
     assert "set workload.classes" in problem.message
 
 
-def test_good_claims_have_no_problems(made: Any) -> None:
-    assert check(made.study()) == []
+def test_good_claims_have_no_problems(factory: Any) -> None:
+    assert check(factory.study()) == []
 
 
-def test_a_sweep_of_one_protocol_is_compared_with_the_others(made: Any) -> None:
+def test_a_sweep_of_one_protocol_is_compared_with_the_others(factory: Any) -> None:
     sweep = {"protocols.sr.window": [4, 8], "path.loss": ["2%", "4%"]}
-    study = made.study(
+    study = factory.study(
         {"worlds": ["sim"], "sweep": sweep, "claims": [claim(relation="higher", **PAIR)], "reported": []}
     )
-    (verdict,) = made.run(study, ahead_by(0.1)).claims
+    (verdict,) = factory.run(study, ahead_by(0.1)).claims
     assert verdict.verdict == "holds"
     assert "in all 4 cells" in verdict.detail
 
@@ -331,8 +333,10 @@ def test_a_sweep_of_one_protocol_is_compared_with_the_others(made: Any) -> None:
         ),
     ],
 )
-def test_a_verdict_names_its_metric_both_values_and_n(made: Any, keys: dict[str, Any], expected: str) -> None:
-    study = made.study({"claims": [claim(**keys)], "reported": []})
-    verdict = made.run(study, ahead_by(0.1), spread=0.0).claims[0]
+def test_a_verdict_names_its_metric_both_values_and_n(
+    factory: Any, keys: dict[str, Any], expected: str
+) -> None:
+    study = factory.study({"claims": [claim(**keys)], "reported": []})
+    verdict = factory.run(study, ahead_by(0.1), spread=0.0).claims[0]
     assert expected in verdict.detail
     assert "(n=20)" in verdict.detail

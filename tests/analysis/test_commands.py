@@ -24,7 +24,7 @@ def finished(cli: Cli, study_file: Path, tmp_path: Path) -> Path:
     return tmp_path / "done"
 
 
-def test_charts_of_a_run(cli: Cli, finished: Path, tmp_path: Path) -> None:
+def test_charts_of_a_run_are_written(cli: Cli, finished: Path, tmp_path: Path) -> None:
     for fmt in ("svg", "pdf", "png"):
         done = cli("chart", finished, "--format", fmt)
         assert Path(done.stdout.strip()) == finished / f"goodput.{fmt}"
@@ -52,7 +52,7 @@ def test_undrawable_charts_fail_with_one_line(cli: Cli, finished: Path) -> None:
     assert not list(finished.parent.glob("x.*"))
 
 
-def test_trace_as_text_svg_html_and_packets(cli: Cli, study_file: Path, tmp_path: Path) -> None:
+def test_a_trace_is_written_as_text_svg_html_and_packets(cli: Cli, study_file: Path, tmp_path: Path) -> None:
     cell = ["--protocol", "gbn", "--cell", "path.loss=10%"]
     text = cli("trace", study_file, *cell).stdout
     assert "timeout" in text
@@ -66,7 +66,7 @@ def test_trace_as_text_svg_html_and_packets(cli: Cli, study_file: Path, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["l.pcapng", "l.svg", "small.toml"]
 
 
-def test_traces_of_several_protocols(cli: Cli, study_file: Path, tmp_path: Path) -> None:
+def test_traces_of_several_protocols_share_a_page(cli: Cli, study_file: Path, tmp_path: Path) -> None:
     both = ["--protocol", "gbn", "--protocol", "sr", "--cell", "path.loss=10%"]
     text = cli("trace", study_file, *both).stdout
     assert text.index("gbn: Go-Back-N") < text.index("sr: Selective repeat")

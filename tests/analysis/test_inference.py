@@ -90,7 +90,7 @@ def test_routers_that_do_not_answer_join_their_links() -> None:
 
 def test_a_slower_reverse_direction_shows_in_quoted_packets() -> None:
     """Small packets cause small replies; the time saved shows the reverse rate."""
-    truth = Truth([50e6, 20e6], [2e-3, 1e-3], back=[50e6, 1e6])
+    truth = Truth([50e6, 20e6], [2e-3, 1e-3], reverse=[50e6, 1e6])
     first, second = infer(truth.samples(5, 16)).links
     assert second.reverse_rate == pytest.approx(1e6, rel=0.05)
     _within(second, 20e6, 1e-3, 0.05)

@@ -250,17 +250,17 @@ def test_a_picture_has_the_colours_of_the_drawing() -> None:
 
 @pytest.mark.parametrize("kind", ["go-back-n", "selective-repeat"])
 def test_labels_do_not_overlap(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[label_places.LabelPlaces] = []
+    created: list[label_places.LabelPlaces] = []
 
     class Recorded(label_places.LabelPlaces):
         def __init__(self) -> None:
             super().__init__()
-            made.append(self)
+            created.append(self)
 
     monkeypatch.setattr(ladder_svg, "LabelPlaces", Recorded)
     whole = traced(kind, [2, 4, 8, 9], window=6)
     drawing = ladder_svg.draw(whole, "t", "s")
-    (places,) = made
+    (places,) = created
     assert len(places.taken) >= len(whole.flights)
     assert not any(a.overlaps(b) for a, b in itertools.combinations(places.taken, 2))
     # The labels are where their boxes are.

@@ -20,36 +20,36 @@ def _measured(truth: Truth, *, answers: int = 4) -> tuple[float | None, float | 
     by_udp = {size: [truth.sample(random, last, size)["kernel_s"] for _ in range(answers)] for size in SIZES}
     found = separated(infer(samples), samples.routers[last], by_udp)
     link = found.path.links[-1]
-    there = None if link.rate is None else link.rate.value / 1e6
-    back = None if link.reverse_rate is None else link.reverse_rate / 1e6
-    return there, back, found.is_decided
+    forward = None if link.rate is None else link.rate.value / 1e6
+    reverse = None if link.reverse_rate is None else link.reverse_rate / 1e6
+    return forward, reverse, found.is_decided
 
 
-@pytest.mark.parametrize(("there", "back"), [(16, 1), (1, 16), (10, 5)])
-def test_an_asymmetric_last_link_is_found(there: float, back: float) -> None:
-    truth = Truth([100e6, there * 1e6], [1e-3, 5e-3], back=[100e6, back * 1e6], busy=0.05)
+@pytest.mark.parametrize(("forward", "reverse"), [(16, 1), (1, 16), (10, 5)])
+def test_an_asymmetric_last_link_is_found(forward: float, reverse: float) -> None:
+    truth = Truth([100e6, forward * 1e6], [1e-3, 5e-3], reverse=[100e6, reverse * 1e6], busy=0.05)
     *rates, is_decided = _measured(truth)
-    assert rates == pytest.approx([there, back], rel=0.1)
+    assert rates == pytest.approx([forward, reverse], rel=0.1)
     assert is_decided
 
 
-def test_a_symmetric_last_link_stays_one() -> None:
-    there, back, is_decided = _measured(Truth([100e6, 10e6], [1e-3, 5e-3], busy=0.05))
-    assert there == pytest.approx(10, rel=0.05)
-    assert (back, is_decided) == (None, True)
+def test_a_symmetric_last_link_has_equal_rates() -> None:
+    forward, reverse, is_decided = _measured(Truth([100e6, 10e6], [1e-3, 5e-3], busy=0.05))
+    assert forward == pytest.approx(10, rel=0.05)
+    assert (reverse, is_decided) == (None, True)
 
 
 def test_too_few_replies_are_undecided() -> None:
-    truth = Truth([100e6, 16e6], [1e-3, 5e-3], back=[100e6, 1e6])
+    truth = Truth([100e6, 16e6], [1e-3, 5e-3], reverse=[100e6, 1e6])
     assert _measured(truth, answers=3)[1:] == (None, False)
 
 
 def test_a_fast_last_link_is_undecided() -> None:
-    truth = Truth([10e6, 10e9], [1e-3, 5e-3], back=[10e6, 5e9])
+    truth = Truth([10e6, 10e9], [1e-3, 5e-3], reverse=[10e6, 5e9])
     assert _measured(truth)[1:] == (None, False)
 
 
-def test_waits_are_those_of_the_busy_link() -> None:
+def test_queueing_is_found_on_the_busy_link() -> None:
     quiet = Truth([10e6, 10e6, 10e6], [1e-3] * 3, busy=0.0).samples(1, 24)
     busy = Truth([10e6, 10e6, 10e6], [1e-3] * 3, busy=0.0).samples(1, 24)
     random = np.random.default_rng(2)

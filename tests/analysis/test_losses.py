@@ -64,7 +64,7 @@ def test_only_echoes_of_the_end_count() -> None:
     assert [router.ttl for router in usable(routers)] == [1]
 
 
-def test_the_loss_of_several_links_counts_for_the_last() -> None:
+def test_the_loss_of_joined_links_is_assigned_to_the_last() -> None:
     from longfat.analysis.inference.links import Link
     from longfat.results import Interval
 
@@ -77,8 +77,8 @@ def test_the_loss_of_several_links_counts_for_the_last() -> None:
     assert first is not None
     assert second is not None
     assert [first.value, second.value] == pytest.approx([0.02, 1 - 0.941 / 0.98])
-    lone, last = by_link([link(1), link(2, 3, 4)], losses(routers))
-    assert lone is None
+    first, last = by_link([link(1), link(2, 3, 4)], losses(routers))
+    assert first is None
     assert last is not None
     assert last.value == pytest.approx(0.059)
     assert math.isclose(last.each_way, 1 - math.sqrt(0.941))

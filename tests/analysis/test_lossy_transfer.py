@@ -34,7 +34,7 @@ def test_simulated_transfer_times_are_near_the_model(loss: float, controller: st
         assert transfer([hop], [hop], 5_000_000, RULES).seconds < 0.6 * seconds
 
 
-def test_without_loss_it_is_slow_start() -> None:
+def test_the_model_without_loss_equals_slow_start() -> None:
     hop = _hop(0.0)
     assert before_loss(100, 0.0) == 100
     assert handshake_delay(0.0, 0.0) == 0

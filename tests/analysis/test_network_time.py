@@ -118,7 +118,7 @@ def test_every_form_belongs_to_a_row() -> None:
     assert {(row["example"], row["case"]) for row in _rows()} == set(FORMS)
 
 
-def test_the_estimate_is_near_what_was_measured() -> None:
+def test_the_estimate_is_near_the_measurement() -> None:
     """The model's 187 ms are within 5 % of the measured 193 ms; the naive estimate, 95 ms, is half of it."""
     (measured,) = (float(row["printed"]) for row in _rows() if row["case"] == "measured")
     found = _ping(_across_the_country())

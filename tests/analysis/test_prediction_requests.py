@@ -35,7 +35,7 @@ def simulated(of: Spec, metric: str = "fct_p50_s") -> float:
 @pytest.mark.parametrize("kind", ["udp", "icmp"])
 @pytest.mark.parametrize("size", ["8B", "1400B", "1472B", "1473B", "5kB"])
 @pytest.mark.parametrize("path", [{}, {"mtu": "576B"}, {"reverse": {"rate": "56kbit/s", "delay": "1ms"}}])
-def test_datagrams_and_their_fragments(kind: str, size: str, path: Spec) -> None:
+def test_datagram_times_match_the_simulator(kind: str, size: str, path: Spec) -> None:
     of = spec(kind, path, size=size)
     found = predict(of, "fct_p50_s")
     assert found.exact

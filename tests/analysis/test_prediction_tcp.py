@@ -43,13 +43,13 @@ def test_the_headers_and_the_window_are_those_of_the_trial() -> None:
 
 
 @pytest.mark.parametrize("profile", ["linux", "rfc"])
-def test_a_window_that_does_not_fill_the_path(profile: str) -> None:
+def test_a_small_window_limits_the_rate(profile: str) -> None:
     of = spec("reno", {"rate": "1Gbit/s"}, receive_buffer="256KiB", profile=profile)
     assert measured(of)["goodput_bps"] == pytest.approx(predict(of).value, rel=0.03)
 
 
 @pytest.mark.parametrize("queue", ["5pkt", "12pkt", "34pkt", "100pkt"])
-def test_renos_sawtooth(queue: str) -> None:
+def test_renos_sawtooth_matches_the_simulator(queue: str) -> None:
     """Link utilisation and mean queue of one flow, for queues from none to one that fills the link."""
     of = spec("reno", {"queue": queue}, delayed_ack="0ms")
     goodput, waiting = predict(of), predict(of, "queue_mean_packets")
@@ -60,7 +60,7 @@ def test_renos_sawtooth(queue: str) -> None:
 
 
 @pytest.mark.parametrize("loss", ["0.01%", "0.03%", "0.1%"])
-def test_mathis_where_losses_are_rare(loss: str) -> None:
+def test_mathis_matches_rare_losses(loss: str) -> None:
     of = spec("reno", {"rate": "1Gbit/s", "loss": loss, "queue": "10000pkt"}, delayed_ack="0ms")
     of["protocol"] |= {"receive_buffer": "64MiB", "send_buffer": "64MiB"}
     of["workload"] |= {"duration": "300s", "warm_up": "60s"}
@@ -69,7 +69,7 @@ def test_mathis_where_losses_are_rare(loss: str) -> None:
     assert measured(of)["goodput_bps"] == pytest.approx(found.value, rel=0.06)
 
 
-def test_between_padhyes_form_and_mathis() -> None:
+def test_goodput_is_between_padhye_and_mathis() -> None:
     """Reno with SACK has fewer timeouts than PFTK assumes, and its window does not grow during recovery."""
     for loss in ("1%", "2%", "5%"):
         of = spec("reno", {"rate": "1Gbit/s", "loss": loss})
@@ -128,7 +128,7 @@ def test_no_trial_exceeds_the_bound(loss: str) -> None:
     assert found.bound * (0.98 if loss == "1%" else 0.955) < measured(of, 3)["goodput_bps"] <= found.bound
 
 
-def test_links_behind_the_slowest_take_from_what_it_delivers() -> None:
+def test_losses_after_the_slowest_link_reduce_the_bound() -> None:
     slow, fast = {"rate": "10Mbit/s", "loss": "5%"}, {"rate": "50Mbit/s", "loss": "10%"}
     of = spec("bbr1")
     for hops, limit in (([slow, fast], 10e6 * 0.9), ([fast, slow], 10e6)):
@@ -142,9 +142,7 @@ def test_links_behind_the_slowest_take_from_what_it_delivers() -> None:
 @pytest.mark.parametrize("congestion", ["reno", "vegas", "bbr1"])
 @pytest.mark.parametrize("loss", ["0%", "2%"])
 @pytest.mark.parametrize("metric", ["goodput_bps", "queue_mean_packets"])
-def test_theory_follows_the_data_through_a_network_written_the_other_way(
-    congestion: str, loss: str, metric: str
-) -> None:
+def test_a_reversed_link_has_the_same_prediction(congestion: str, loss: str, metric: str) -> None:
     up = {"rate": "2Mbit/s", "delay": "10ms", "queue": "40pkt", "loss": loss}
     down = {"rate": "20Mbit/s", "delay": "15ms", "queue": "30pkt", "loss": "0%"}
     forward = spec(congestion, {**up, "reverse": down}, {"from": "sender", "to": "receiver"})

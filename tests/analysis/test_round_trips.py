@@ -25,7 +25,7 @@ def test_quantile_intervals_cover_at_their_confidence(n: int, part: float) -> No
     assert covered >= 935, covered
 
 
-def test_worked_numbers_of_order_statistics() -> None:
+def test_order_statistics_match_worked_numbers() -> None:
     # For ten samples, the 2nd and 9th cover the median with 97.9 %, the 3rd and 8th with only 89.1 %.
     result = quantile([float(value) for value in range(1, 11)], 0.5)
     assert (result.value, result.low, result.high) == (5.5, 2.0, 9.0)

@@ -77,9 +77,9 @@ def test_a_block_below_or_inside_another_is_a_duplicate() -> None:
 
 def test_protocols_that_number_packets_have_a_sequence_too() -> None:
     def frame(what: str, direction: str, frame: str, time: float, **more: Any) -> dict[str, Any]:
-        made = event(what, direction, frame, time=time, **more)
-        del made["length"]
-        return made
+        built = event(what, direction, frame, time=time, **more)
+        del built["length"]
+        return built
 
     events = [
         frame("send", "forward", "open", 0.0, id=1),

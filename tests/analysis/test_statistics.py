@@ -154,10 +154,10 @@ def test_ratio_interval_matches_the_difference_test() -> None:
                 assert difference.low <= 0 <= difference.high
 
 
-def test_summary_of_records(made: Any) -> None:
-    study = made.study()
+def test_records_are_summarised_by_cell(factory: Any) -> None:
+    study = factory.study()
     cells = sweep.cells(study)
-    results = statistics.summarise(made.records(study, failures=3), cells)
+    results = statistics.summarise(factory.records(study, failures=3), cells)
     assert [result.cell for result in results] == cells
     complete = next(r for r in results if r.cell.world == "sim" and r.cell.protocol == "gbn")
     lossy = next(r for r in results if r.cell.world == "relay" and r.cell.protocol == "gbn")
@@ -192,7 +192,7 @@ def _skewed(n: int) -> list[np.ndarray]:
     return [10 + random.normal(size=n), random.exponential(size=n), random.lognormal(0, 1, size=n)]
 
 
-def test_intervals_are_computed_on_first_use(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_are_computed_on_first_use(factory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[int] = []
     once = statistics.interval
 
@@ -201,8 +201,8 @@ def test_intervals_are_computed_on_first_use(made: Any, monkeypatch: pytest.Monk
         return once(samples, confidence)
 
     monkeypatch.setattr(statistics, "interval", counted)
-    study = made.study({"repeats": 40})
-    results = statistics.summarise(made.records(study), sweep.cells(study))
+    study = factory.study({"repeats": 40})
+    results = statistics.summarise(factory.records(study), sweep.cells(study))
     assert all(i.mean > 0 for i in (result.metrics["goodput_bps"] for result in results))
     assert computed == []
     first = results[0].metrics["goodput_bps"]
@@ -220,9 +220,9 @@ def test_samples_of_one_size_share_their_resamples() -> None:
     assert bootstrap.counts.cache_info().misses == 1
 
 
-def test_cells_with_equal_trials_are_deterministic(made: Any) -> None:
-    study = made.study({"repeats": 3})
-    records = made.records(study)
+def test_cells_with_equal_trials_are_deterministic(factory: Any) -> None:
+    study = factory.study({"repeats": 3})
+    records = factory.records(study)
     names = [name for name in records.columns if records[name].dtype == pl.Float64]
     same = records.with_columns(pl.col(name).first().over("cell") for name in names)
     cells = sweep.cells(study)
@@ -232,9 +232,9 @@ def test_cells_with_equal_trials_are_deterministic(made: Any) -> None:
     assert not any(result.deterministic for result in statistics.summarise(alone, cells))
 
 
-def test_a_cell_with_failed_trials_only(made: Any) -> None:
-    study = made.study({"repeats": 2})
-    results = statistics.summarise(made.records(study, failures=2), sweep.cells(study))
+def test_a_cell_with_failed_trials_only_has_no_means(factory: Any) -> None:
+    study = factory.study({"repeats": 2})
+    results = statistics.summarise(factory.records(study, failures=2), sweep.cells(study))
     dead = [result for result in results if result.n == 0]
     assert len(dead) == 6
     assert not any(len(result.metrics) or len(result.samples) for result in dead)

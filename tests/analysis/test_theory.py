@@ -29,7 +29,7 @@ def spec(
     }
 
 
-def test_the_textbook_setting() -> None:
+def test_the_textbook_setting_matches_hand_calculation() -> None:
     """RTT 10 ms, 2 % loss, 1000 bytes, timeout = RTT: values computed by hand from the formulas."""
     assert theory.stop_and_wait(0.01, 0.02, 0, 0.01) * BITS / MBIT == pytest.approx(0.784)
     gbn = [theory.go_back_n_textbook(w, 0.01, 0.02) * BITS / MBIT for w in WINDOWS]
@@ -38,7 +38,7 @@ def test_the_textbook_setting() -> None:
     assert sr == pytest.approx([3.14, 6.27, 12.5, 25.1], rel=4e-3)
 
 
-def test_stop_and_wait_by_hand() -> None:
+def test_stop_and_wait_matches_hand_calculation() -> None:
     # q = 1 - 0.9 * 0.9 = 0.19: 10 ms + 200 ms * 0.19 / 0.81 = 56.9 ms per packet.
     assert 1 / theory.stop_and_wait(0.01, 0.1, 0.1, 0.2) == pytest.approx(0.0569136, rel=1e-5)
     # With exponential backoff: 10 ms + 200 ms * 0.19 / 0.62 = 71.29 ms.
@@ -170,7 +170,7 @@ def test_keys_override_a_preset() -> None:
     assert setting.round_trip == pytest.approx(0.06 + 1084 * 8 / 16e6 + 60 * 8 / 1e6)
 
 
-def test_without_a_form_there_may_be_a_bound() -> None:
+def test_a_missing_form_can_have_an_upper_bound() -> None:
     of = spec("selective-repeat", 36, path={"loss": "2%", "rate": "10Mbit/s"}, gap_retransmit=True)
     prediction = predict(of)
     assert prediction.value is None

@@ -51,7 +51,7 @@ def test_cubic_gives_the_response_that_its_rfc_prints(c: float, loss: float, win
 
 
 @pytest.mark.parametrize(("loss", "printed"), [(0.0001, 0.008172), (0.002, 0.037172)])
-def test_the_simple_form_is_the_one_of_tfrc(loss: float, printed: float) -> None:
+def test_the_simple_form_matches_tfrc(loss: float, printed: float) -> None:
     """Values of sqrt(2p/3) + 12 sqrt(3p/8) (p + 32p^3), the form of RFC 3448 with t_RTO = 4 R.
 
     The values are from the tables of Linux's net/dccp/ccids/lib/tfrc_equation.c, in millionths.
@@ -110,14 +110,14 @@ def test_the_sawtooth_matches_an_explicit_sum(pipe: float, buffer: float, factor
     assert tcp.sawtooth_queue(pipe, buffer, factor) == pytest.approx(queue, rel=1e-2, abs=1e-2 + 1e-4 * pipe)
 
 
-def test_the_rule_of_one_bandwidth_delay_product() -> None:
+def test_a_buffer_of_one_bdp_fills_the_link() -> None:
     """A buffer of one BDP fills the link, none 75 % (Villamizar and Song; Appenzeller et al., section 2)."""
     assert tcp.sawtooth_utilisation(100, 100) == 1.0
     assert tcp.sawtooth_utilisation(100, 99) < 1.0
     assert tcp.sawtooth_utilisation(100, 0) == 0.75
 
 
-def test_a_window_over_its_round_trip() -> None:
+def test_a_window_limit_gives_its_rate() -> None:
     """RFC 7323, section 1.1: a window of 64 KB over 100 ms allows about 5.2 Mbit/s."""
     assert tcp.window_limited(65535 * 8, 0.1) == pytest.approx(5.24e6, rel=1e-3)
     assert tcp.bandwidth_delay_product(10e9, 0.1) == 1e9

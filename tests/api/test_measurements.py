@@ -36,7 +36,7 @@ def test_parameters_are_checked_under_their_names() -> None:
         lf.transact("127.0.0.1", protocol="sctp")
 
 
-def test_a_prediction_is_the_command_s(cli: Cli) -> None:
+def test_a_prediction_equals_that_of_the_command(cli: Cli) -> None:
     words = ("--rate", "10Mbit/s", "--delay", "20ms", "--protocol", "tcp", "--size", "1MB", "--json")
     document = json.loads(cli("predict", *words).stdout)
     found = lf.predict(["rate=10Mbit/s delay=20ms"], "1MB", protocol="tcp")

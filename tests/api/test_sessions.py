@@ -24,7 +24,7 @@ def whole(one: lf.Session, step: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     return events, pl.concat([found.samples for found in steps if found.samples.width], how="diagonal")
 
 
-def test_a_session_is_the_trial_in_parts() -> None:
+def test_a_session_equals_its_trial() -> None:
     short, long = session(), session()
     events, samples = whole(short, "7ms")
     assert events.equals(whole(long, "1s")[0])

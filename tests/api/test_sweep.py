@@ -22,7 +22,7 @@ def swept() -> lf.Run:
     return lf.sweep(BASE, OVER, seeds=4)
 
 
-def test_a_row_for_each_trial(swept: lf.Run) -> None:
+def test_a_sweep_has_a_row_for_each_trial(swept: lf.Run) -> None:
     frame = swept.to_polars()
     assert frame.height == 2 * 2 * 4
     assert frame.select("protocol", "path_loss", "trial").is_unique().all()
@@ -64,7 +64,7 @@ def test_the_text_is_short_and_html_has_a_chart(swept: lf.Run) -> None:
     assert len(repr(swept.study)) < 300
 
 
-def test_charts_are_of_altair(swept: lf.Run) -> None:
+def test_charts_are_altair_charts(swept: lf.Run) -> None:
     assert "goodput" in swept.chart("goodput").to_json().lower()
     with pytest.raises(ValueError, match="measured"):
         swept.chart("wire_p50")

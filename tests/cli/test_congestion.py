@@ -50,7 +50,7 @@ def test_a_run_shows_hosts_and_judges_them(cli: Cli, sharing: Path) -> None:
     assert content["claims"][0]["verdict"] == "holds"
 
 
-def test_its_charts_and_its_report(cli: Cli, sharing: Path, tmp_path: Path) -> None:
+def test_a_run_has_charts_and_a_report(cli: Cli, sharing: Path, tmp_path: Path) -> None:
     cli("run", sharing)
     report = (tmp_path / "runs" / "sharing" / "report.html").read_text()
     assert "max-min fair shares" in report

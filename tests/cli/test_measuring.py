@@ -128,8 +128,8 @@ def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
     words = ["--protocol", ",".join(PROTOCOLS), "--sizes", 1000, "--count", 5, "--interval", "0ms"]
     ask = " ".join(command("transact", *words, "--timeout", "30s", "--json"))
     # A reply of the server itself, instead of its kernel, shows that it listens.
-    knock = " ".join(command("ping", "--protocol", "udp", "--count", 1, "--timeout", "30s", "--json"))
-    wait = f"until {knock} $LONGFAT_PEER | grep -q '\"closed\": 0'; do sleep 0.2; done"
+    probe = " ".join(command("ping", "--protocol", "udp", "--count", 1, "--timeout", "30s", "--json"))
+    wait = f"until {probe} $LONGFAT_PEER | grep -q '\"closed\": 0'; do sleep 0.2; done"
     words = ["--delay", "20ms", "--server", serve, "--", "sh", "-c", f"{wait}; {ask} $LONGFAT_PEER"]
     found = undisturbed(
         lambda: {one["protocol"]: one for one in reported(cli("shell", *words))["transactions"]},

@@ -26,7 +26,7 @@ def script(folder: Path, name: str, more: str = "") -> Path:
     return path
 
 
-def test_passes(cli: Cli) -> None:
+def test_a_valid_script_passes(cli: Cli) -> None:
     path = OWN / "handshake-passive.pkt"
     done = cli("packetdrill", path)
     assert done.stdout == f"pass {path}\n1 passed of 1\n"
@@ -55,7 +55,7 @@ def test_reports_syntax_errors(cli: Cli, tmp_path: Path) -> None:
     assert done.stdout.startswith(f"INVALID {path}:8 `Q` is not a TCP flag")
 
 
-def test_summary_and_json(cli: Cli, tmp_path: Path) -> None:
+def test_the_json_has_the_summary(cli: Cli, tmp_path: Path) -> None:
     script(tmp_path, "scripts/a/good.pkt")
     script(tmp_path, "scripts/b/bad.pkt", "   +0 read(4, ..., 5) = 5\n")
     script(tmp_path, "scripts/b/notes.txt")

@@ -11,7 +11,7 @@ from tests.conftest import Cli, document
 T1_BULK = ["predict", "--rate", "T1", "--delay", "30ms", "--size", "1MB"]
 
 
-def test_a_single_hop(cli: Cli) -> None:
+def test_a_single_hop_is_predicted(cli: Cli) -> None:
     reported = document(cli(*T1_BULK, "--json"))
     assert reported["total_s"] == pytest.approx(1e6 * 8 / 1.544e6 + 0.03)
     assert reported["dominant"] == "bandwidth"
@@ -42,7 +42,7 @@ def test_hops_have_reverse_properties(cli: Cli) -> None:
     assert reported["total_s"] == pytest.approx(8000 / 1e7 + 0.005 + 8000 / 1e6 + 0.001)
 
 
-def test_the_hops_of_a_path_model(cli: Cli, tmp_path: Path) -> None:
+def test_a_path_model_is_predicted(cli: Cli, tmp_path: Path) -> None:
     model = tmp_path / "model.toml"
     model.write_text(
         """[path]

@@ -16,7 +16,7 @@ from longfat import _native
 NOWHERE = "127.0.0.1:9"
 
 
-def test_a_transfer_over_a_lossy_path(start: Start, receive: Receive, place: Path, make: Make) -> None:
+def test_a_file_arrives_over_a_lossy_path(start: Start, receive: Receive, place: Path, make: Make) -> None:
     _, address = receive()
     options = ("--loss", "2%", "--delay", "5ms", "--rate", "100Mbit/s", "--set", "reverse.loss=0%")
     relay = start("relay", "--listen", "127.0.0.1:0", "--to", address, *options, "--seed", 3, "--json")

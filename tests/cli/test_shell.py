@@ -166,7 +166,7 @@ def test_packets_dropped_by_a_host_are_reported(cli: Cli, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("emulated")
-def test_a_server_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
+def test_a_server_runs_at_the_far_end(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "serve.py").write_text(SERVE)
     server = f"echo serving; exec '{sys.executable}' serve.py"
     done = cli("shell", "--delay", "5ms", "--server", server, "--json", *python(FETCH))
@@ -245,18 +245,18 @@ def test_processes_behind_the_path_end_with_longfat(number: int, start: Start) -
 
 @pytest.mark.usefixtures("emulated")
 def test_without_a_command_the_users_shell_runs(tmp_path: Path) -> None:
-    with contextlib.closing(Terminal("shell", "--delay", "1ms", folder=tmp_path)) as behind:
-        assert "the far end is $LONGFAT_PEER" in behind.read_until("> ")
-        behind.type("echo at $LONGFAT_PEER\n")
-        behind.read_until("at 10.77.0.2")
+    with contextlib.closing(Terminal("shell", "--delay", "1ms", folder=tmp_path)) as terminal:
+        assert "the far end is $LONGFAT_PEER" in terminal.read_until("> ")
+        terminal.type("echo at $LONGFAT_PEER\n")
+        terminal.read_until("at 10.77.0.2")
         # Ctrl-C stops the shell's command, not the shell.
         long = Sleep()
-        behind.type(f"{long}\n")
+        terminal.type(f"{long}\n")
         long.wait()
-        behind.type("\x03")
-        behind.type("exit 5\n")
-        assert "1ms" in behind.read_until("dropped by queue")
-        assert behind.end() == 5
+        terminal.type("\x03")
+        terminal.type("exit 5\n")
+        assert "1ms" in terminal.read_until("dropped by queue")
+        assert terminal.end() == 5
 
 
 @pytest.mark.usefixtures("emulated")

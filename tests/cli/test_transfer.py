@@ -48,10 +48,10 @@ def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, pla
 def test_documents(start: Start, receive: Receive, make: Make) -> None:
     receiver, address = receive("--once", "--json")
     time.sleep(0.5)
-    began = time.monotonic()
+    started = time.monotonic()
     sender = start("send", make("a.bin", 100_000), address, "--json")
     assert sender.finish() == 0
-    took = time.monotonic() - began
+    duration = time.monotonic() - started
     assert receiver.finish() == 0
     sent = sender.document()
     assert sent["files"][0] == {**sent["files"][0], "size": 100_000, "outcome": "stored", "detail": "a.bin"}
@@ -60,7 +60,7 @@ def test_documents(start: Start, receive: Receive, make: Make) -> None:
     received = receiver.document()
     (file,) = received["files"]
     assert (file["name"], file["size"], file["already"]) == ("a.bin", 100_000, False)
-    assert 0 < file["seconds"] < took
+    assert 0 < file["seconds"] < duration
     assert received["failures"] == received["cut"] == []
 
 

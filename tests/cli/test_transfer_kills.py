@@ -89,9 +89,9 @@ def test_a_killed_receiver_resumes(start: Start, receive: Receive, place: Path, 
             assert done(place) >= before
             time.sleep(draw.choice((0.0, 0.0, 1.0)))
             receiver, _ = receive("--listen", address)
-        began = time.monotonic()
+        started = time.monotonic()
         assert sender.finish() == 0, f"after {number} kills: {sender.err}"
-        slowest = max(slowest, time.monotonic() - began)
+        slowest = max(slowest, time.monotonic() - started)
         reconnections += sender.document()["reconnections"]
         arrived(place, paths)
         transfers += 1

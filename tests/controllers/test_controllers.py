@@ -275,7 +275,7 @@ def test_the_folder_of_a_file_is_not_part_of_trial_keys(tmp_path: Path) -> None:
     assert trial_key(Cell("sim", "mine", {}, spec), 1, 0, "1") != keys[0]
 
 
-def test_a_sweep_over_controllers(study: Path, data: dict[str, Any], write: Callable[..., Path]) -> None:
+def test_controllers_can_be_swept(study: Path, data: dict[str, Any], write: Callable[..., Path]) -> None:
     data["protocols"] = [{"name": "sr", **ARQ}]
     data["sweep"] = {"protocols.sr.congestion": ["reno", "aimd.py:Aimd"]}
     data["claims"] = [

@@ -52,7 +52,7 @@ def measure(controller: Controller, congestion: dict[str, Any]) -> dict[str, flo
 
 @pytest.mark.usefixtures("emulated")
 @pytest.mark.parametrize("name", ["vegas", "reno"])
-def test_connections_run_under_it(name: str) -> None:
+def test_connections_use_the_controller(name: str) -> None:
     with ensure(name, source="bpf") as controller:
         metrics = run_trial({"kind": name}, {"kind": "file", "size": f"{SIZE}B"}, controller.kernel_name)
     assert metrics["flows_failed"] == 0

@@ -152,7 +152,7 @@ def test_refuses_a_cache_writable_by_others(monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.mark.usefixtures("_bpf")
-def test_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_controller_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = build.built()
     assert {path.name for path in folder.iterdir()} == {"holder", "reno.o", "vegas.o"}

@@ -47,7 +47,7 @@ def gone(link: int, controller: int) -> bool:
     return False
 
 
-def test_registered_while_held() -> None:
+def test_a_controller_is_registered_while_held() -> None:
     with ensure("vegas", source="bpf") as controller:
         holder = controller.holder
         assert holder is not None

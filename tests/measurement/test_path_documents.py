@@ -20,7 +20,7 @@ from longfat.study.path_model import PathModel, read, write
 from longfat.study.units import parse
 
 ABOUT = {"host": "example", "address": "10.0.0.3", "protocol": "icmp", "when": "2026-11-22T00:00:00+00:00"}
-TRUTH = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3], back=[10e6, 100e9, 1e6])
+TRUTH = Truth([10e6, 100e9, 20e6], [2e-3, 3e-3, 1e-3], reverse=[10e6, 100e9, 1e6])
 
 ECHOED = Truth([10e6, 20e6, 50e6], [2e-3, 3e-3, 1e-3])
 

@@ -98,7 +98,7 @@ def held_links(mark: str) -> list[int]:
     return links
 
 
-def test_killed_at_random_moments_nothing_is_left(tmp_path: Path) -> None:
+def test_kills_at_random_times_leave_nothing(tmp_path: Path) -> None:
     from tests.kernel.bpf_objects import link_exists
 
     vegas = available("vegas", source="bpf").ok

@@ -33,7 +33,7 @@ def test_loads_never_exceed_the_limit_unless_alone(loads: list[int]) -> None:
     assert all(total <= 100 or count == 1 for total, count in worst)
 
 
-def test_opening_lets_all_through() -> None:
+def test_an_open_budget_admits_all() -> None:
     budget = LoadBudget(1)
     entered = threading.Barrier(4, timeout=PATIENCE_S)
 

@@ -61,7 +61,7 @@ def test_a_transfer_through_a_relay_is_measured() -> None:
     assert descendants() == []
 
 
-def test_the_forecast_is_what_the_simulator_expects_shared_among_the_jobs() -> None:
+def test_the_forecast_is_the_simulated_time_divided_by_jobs() -> None:
     one, many = relay.Relay(1), relay.Relay(4)
     trials = [trial(number) for number in range(10)]
     alone, shared = one.forecast(trials), many.forecast(trials)
@@ -72,7 +72,7 @@ def test_the_forecast_is_what_the_simulator_expects_shared_among_the_jobs() -> N
     many.close()
 
 
-def test_trials_run_side_by_side() -> None:
+def test_trials_run_concurrently() -> None:
     executor = relay.Relay(4)
     try:
         for number in range(4):
@@ -157,7 +157,7 @@ def test_no_process_outlives_a_killed_runner(data: Data, write: Write, tmp_path:
     wait_until(lambda: not [process for process in started if process.exists()])
 
 
-def test_both_worlds_of_a_study(data: Data, write: Write, cli: Cli) -> None:
+def test_a_study_runs_in_both_worlds(data: Data, write: Write, cli: Cli) -> None:
     data["repeats"] = 2
     result = document(cli("run", write({**data, "worlds": ["sim", "relay"]}), "--json"))
     assert [cell["world"] for cell in result["cells"]] == ["sim"] * 6 + ["relay"] * 6

@@ -19,7 +19,7 @@ from .conftest import Scripted, goodput
 Use = Callable[..., list[Scripted]]
 
 
-def test_every_trial_of_every_cell_once(scripted: Use, study: Study, folder: Path) -> None:
+def test_every_trial_of_every_cell_runs_once(scripted: Use, study: Study, folder: Path) -> None:
     created = scripted()
     result = run_study(study, folder=folder)
     assert [cell.n for cell in result.cells] == [4] * 6

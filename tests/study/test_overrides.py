@@ -52,7 +52,7 @@ def test_a_list_becomes_a_sweep(data: Data) -> None:
     assert study.sweep == {"path.loss": ["1%", "2%"], "protocol.window": [2, 4]}
 
 
-def test_all_protocols_at_once(data: Data) -> None:
+def test_a_setting_applies_to_all_protocols(data: Data) -> None:
     data["sweep"] = {"protocols.sr.window": [1, 2], "protocols.sr.rto": ["100ms", "200ms"]}
     data["claims"] = []
     study = with_set(data, "protocol.window=6")

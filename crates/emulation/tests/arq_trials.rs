@@ -37,7 +37,7 @@ fn bulk_goodput_is_window_per_rtt() {
 }
 
 #[test]
-fn several_flows_of_a_pair_do_not_mix() {
+fn flows_between_the_same_hosts_are_separate() {
     let Some(record) = record(WINDOW_32, r#"{"kind": "file", "size": "200kB", "flows": 3}"#) else {
         return;
     };
@@ -94,7 +94,7 @@ fn on_off_source_keeps_its_rate() {
 }
 
 #[test]
-fn flows_arrive_and_end_by_themselves() {
+fn flows_arrive_and_complete() {
     let Some(record) = record(
         r#"{"kind": "go-back-n", "window": 8}"#,
         r#"{"kind": "arrivals", "arrivals": "20/s", "size": "10kB", "duration": "2s"}"#,

@@ -94,7 +94,7 @@ fn interoperate(path_keys: &str, keys: &str, bytes: usize, prepare: impl Fn(&Emu
 }
 
 #[test]
-fn bytes_go_both_ways_over_a_clean_path() {
+fn transfers_data_in_both_directions() {
     interoperate(r#"{"rate": "100Mbit/s", "delay": "2ms"}"#, "", 2_000_000, |_| {});
 }
 
@@ -155,7 +155,7 @@ fn survives_a_tiny_own_window() {
 }
 
 #[test]
-fn every_option_can_be_off() {
+fn all_options_can_be_disabled() {
     let lossy = r#"{"rate": "50Mbit/s", "delay": "2ms", "loss": "2%"}"#;
     for keys in [
         r#", "sack": false"#,

@@ -29,7 +29,7 @@ fn share(sizes: &[u64], holds: impl Fn(u64) -> bool) -> f64 {
     sizes.iter().filter(|&&size| holds(size)).count() as f64 / sizes.len() as f64
 }
 
-fn near(value: f64, expected: f64, tolerance: f64) {
+fn assert_near(value: f64, expected: f64, tolerance: f64) {
     assert!(
         (value / expected - 1.0).abs() < tolerance,
         "{value} is not {expected}"
@@ -37,46 +37,46 @@ fn near(value: f64, expected: f64, tolerance: f64) {
 }
 
 #[test]
-fn a_campus_below_10_megabytes() {
+fn campus_sizes_match_their_mixture() {
     // The truncated mixture in closed form: mean 25,664 B, 99.36 % at most 800 KB, 65.9 % of the bytes in larger ones.
     let sizes = draws(json!({"sizes": "campus", "largest": "10MB"}));
-    near(mean(&sizes), 25_664.0, 0.05);
-    near(share(&sizes, |size| size <= 800_000), 0.9936, 0.001);
+    assert_near(mean(&sizes), 25_664.0, 0.05);
+    assert_near(share(&sizes, |size| size <= 800_000), 0.9936, 0.001);
     let long: u64 = sizes.iter().filter(|&&size| size > 800_000).sum();
-    near(long as f64 / sizes.iter().sum::<u64>() as f64, 0.659, 0.05);
+    assert_near(long as f64 / sizes.iter().sum::<u64>() as f64, 0.659, 0.05);
     assert!(sizes.iter().all(|&size| (1..=10_000_000).contains(&size)));
 }
 
 #[test]
-fn a_bounded_pareto() {
+fn bounded_pareto_matches_its_closed_form() {
     // Closed form with shape 1.1 between 12,214 B and 100 MB: mean 79.8 KB, 99 % at most 800 KB.
     let sizes = draws(json!({"sizes": "bounded-pareto"}));
-    near(share(&sizes, |size| size <= 800_000), 0.99, 0.001);
-    near(mean(&sizes), 79_800.0, 0.1);
+    assert_near(share(&sizes, |size| size <= 800_000), 0.99, 0.001);
+    assert_near(mean(&sizes), 79_800.0, 0.1);
     assert_eq!(sizes.iter().min(), Some(&12_215));
     // Shape and bounds are configurable: F(2) = (1 - 1/4) / (1 - 1/100) with shape 2 from 1 kB to 10 kB.
     let sizes = draws(json!({"sizes": "bounded-pareto", "size": "1kB", "largest": "10kB", "shape": 2.0}));
-    near(share(&sizes, |size| size <= 2000), 0.75 / 0.99, 0.01);
+    assert_near(share(&sizes, |size| size <= 2000), 0.75 / 0.99, 0.01);
     assert!(sizes.iter().all(|&size| (1000..=10_000).contains(&size)));
 }
 
 #[test]
-fn published_tables() {
+fn published_tables_match_their_shares() {
     let sizes = draws(json!({"sizes": "web-search"}));
-    near(share(&sizes, |size| size <= 80_000), 0.53, 0.01);
-    near(share(&sizes, |size| size > 10_000_000), 0.03, 0.05);
-    near(mean(&sizes), 1.71e6, 0.02);
+    assert_near(share(&sizes, |size| size <= 80_000), 0.53, 0.01);
+    assert_near(share(&sizes, |size| size > 10_000_000), 0.03, 0.05);
+    assert_near(mean(&sizes), 1.71e6, 0.02);
     let sizes = draws(json!({"sizes": "data-mining"}));
-    near(share(&sizes, |size| size == 1460), 0.5, 0.01);
-    near(share(&sizes, |size| size <= 7 * 1460), 0.8, 0.01);
-    near(mean(&sizes), 7.47e6, 0.1);
+    assert_near(share(&sizes, |size| size == 1460), 0.5, 0.01);
+    assert_near(share(&sizes, |size| size <= 7 * 1460), 0.8, 0.01);
+    assert_near(mean(&sizes), 7.47e6, 0.1);
 }
 
 #[test]
-fn an_exponential_and_a_fixed_size() {
+fn exponential_and_fixed_sizes_match_their_means() {
     let sizes = draws(json!({"sizes": "exponential", "size": "20kB"}));
-    near(mean(&sizes), 20_000.0, 0.01);
-    near(share(&sizes, |size| size > 20_000), (-1.0_f64).exp(), 0.01);
+    assert_near(mean(&sizes), 20_000.0, 0.01);
+    assert_near(share(&sizes, |size| size > 20_000), (-1.0_f64).exp(), 0.01);
     assert!(draws(json!({"size": "5kB"})).iter().all(|&size| size == 5000));
 }
 

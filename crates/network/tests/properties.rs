@@ -312,7 +312,7 @@ proptest! {
 
     /// Links without reordering are FIFO, even with jitter.
     #[test]
-    fn order_is_kept(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
+    fn links_without_reordering_are_fifo(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
         // A queue that schedules flows preserves the order within each flow.
@@ -366,7 +366,7 @@ proptest! {
 
     /// Runs with the same seed are equal to the nanosecond, even if the caller is late.
     #[test]
-    fn a_run_follows_from_its_seed(
+    fn runs_with_equal_seeds_are_equal(
         links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64, late in 1_u64..20_000_000
     ) {
         let builder = chain(&links, seed);

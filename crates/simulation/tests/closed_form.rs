@@ -31,7 +31,7 @@ fn assert_within(simulated: f64, exact: f64, what: &str) {
 /// Stop-and-wait (Bertsekas and Gallager, Data Networks, section 2.4.1): a packet takes one round trip plus one timeout
 /// per loss of it or its ACK.
 #[test]
-fn stop_and_wait_under_loss() {
+fn stop_and_wait_under_loss_matches_its_closed_form() {
     for (loss, timeout_ms, delay_ms, rate) in [
         (0.0, 200.0, 5.0, 10e6),
         (0.02, 50.0, 5.0, 10e6),
@@ -53,7 +53,7 @@ fn stop_and_wait_under_loss() {
 
 /// Without loss, a sliding window transfers its packets once per round trip, up to the link's rate.
 #[test]
-fn windows_without_loss() {
+fn windows_without_loss_match_their_closed_form() {
     for kind in ["go-back-n", "selective-repeat"] {
         for window in [1, 2, 4, 8, 16, 32, 64] {
             let protocol = format!(r#""kind": "{kind}", "window": {window}"#);
@@ -71,7 +71,7 @@ fn windows_without_loss() {
 /// takes T and transfers k - 1. With q = 1 - p, it transfers q (1 - q^W) / p packets in a time of T (1 - q^W) + R q^W
 /// on average.
 #[test]
-fn go_back_n_under_loss() {
+fn go_back_n_under_loss_matches_its_closed_form() {
     for (loss, window, timeout_ms) in [
         (0.02_f64, 4, 21.0),
         (0.05, 8, 50.0),

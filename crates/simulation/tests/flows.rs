@@ -83,7 +83,7 @@ fn data_before_the_measurement_does_not_count() {
 }
 
 #[test]
-fn a_constant_rate_takes_its_part_and_the_rest_is_shared() {
+fn constant_rate_traffic_leaves_the_rest_to_other_flows() {
     let traffic = r#", "traffic": [{"name": "cross", "protocol": {"kind": "udp", "mss": "1472B"},
         "workload": {"kind": "bulk", "rate": "4Mbit/s"}}]"#;
     let workload = r#""kind": "bulk", "duration": "30s", "warm_up": "5s""#;
@@ -115,10 +115,10 @@ fn a_request_takes_a_round_trip_and_transmission_times() {
         // 20 ms plus 1 ms for about 1200 bytes at 10 Mbit/s. The first request waits for the connection.
         let median = figure(&kept, "fct_p50_s");
         assert!((0.0208..0.0225).contains(&median), "{protocol}: {median}");
-        let anew = record(PATH, protocol, &format!(r#"{workload}, "reconnect": true"#), "");
-        assert_eq!(figure(&anew, "flows_completed"), 20.0);
-        assert_eq!(anew.flows.len(), 20);
-        let median = figure(&anew, "fct_p50_s");
+        let reconnecting = record(PATH, protocol, &format!(r#"{workload}, "reconnect": true"#), "");
+        assert_eq!(figure(&reconnecting, "flows_completed"), 20.0);
+        assert_eq!(reconnecting.flows.len(), 20);
+        let median = figure(&reconnecting, "fct_p50_s");
         assert!(
             (0.0405..0.0435).contains(&median),
             "{protocol}: one more round trip: {median}"

@@ -19,7 +19,7 @@ fn figure(record: &TrialRecord, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn data_in_flight_is_no_waste() {
+fn data_in_flight_does_not_reduce_the_efficiency() {
     for protocol in [
         r#""kind": "tcp", "congestion": "cubic", "receive_buffer": "60kB""#,
         r#""kind": "selective-repeat", "window": 40"#,

@@ -48,7 +48,7 @@ proptest! {
 }
 
 #[test]
-fn unchanged_sessions_are_trials() {
+fn sessions_without_changes_equal_trials() {
     let spec = TrialSpec::from_json(SPEC).unwrap();
     let mut session = session();
     while !session.is_over() {

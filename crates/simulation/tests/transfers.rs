@@ -115,7 +115,7 @@ proptest! {
 }
 
 #[test]
-fn a_path_that_carries_nothing_fails_with_a_reason() {
+fn a_path_without_delivery_fails_with_a_reason() {
     let json = r#"{"path": {"loss": "100%"}, "protocol": {"kind": "go-back-n"},
                    "workload": {"kind": "file", "size": "1kB"}, "seed": 1}"#;
     let record = run(&TrialSpec::from_json(json).unwrap(), None).unwrap();

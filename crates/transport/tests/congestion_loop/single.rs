@@ -76,7 +76,7 @@ const TABLE: &[Row] = &[
 ];
 
 #[test]
-fn one_flow_over_queue_and_loss() {
+fn one_flow_matches_the_reviewed_table() {
     let mut wrong = Vec::new();
     for &(controller, queue, loss, utilisation, sent, waiting) in TABLE {
         let found = measure(controller, queue, loss);
@@ -115,7 +115,7 @@ fn measure(controller: &str, queue: usize, loss: f64) -> (f64, f64, f64) {
 /// product, 1 % loss in each direction. At most 95 Mbit/s arrive; the four doublings from 10 packets to a full pipe
 /// take the time of 4 MB, those from 32 packets a third less.
 #[test]
-fn file_at_one_percent_loss() {
+fn bbr_transfers_a_file_at_one_percent_loss() {
     for (initial_window, minimum) in [(10, 87.5), (32, 89.5)] {
         for seed in 0..10 {
             let workload = Workload {
@@ -147,7 +147,7 @@ fn file_at_one_percent_loss() {
 
 /// quinn's BBR reaches 32 of 50 Mbit/s here; 47 is the ideal.
 #[test]
-fn two_percent_loss_on_a_long_path() {
+fn bbr_tolerates_two_percent_loss_on_a_long_path() {
     for seed in 0..5 {
         let path = Path::new(48.0, 100.0, 411, 0.02);
         let mut run = Loop::new(
@@ -167,7 +167,7 @@ fn two_percent_loss_on_a_long_path() {
 /// A path that loses a tenth of all packets: at most 90 % of it is usable. The draft, `bbr`, uses less than a tenth
 /// of it if the path holds many packets.
 #[test]
-fn ten_percent_random_loss() {
+fn bbr_tolerant_uses_a_path_with_ten_percent_loss() {
     for (rate, rtt) in [
         (2.0, 20.0),
         (20.0, 2.0),
