@@ -25,7 +25,8 @@ from longfat.runner import run_study
 from longfat.runner.dispatch import run_trials
 from longfat.runner.environment import available_cores
 from longfat.runner.executor import executor_of
-from longfat.runner.planning import KeySet, plan
+from longfat.runner.planning import plan
+from longfat.runner.present import Present
 from longfat.runner.progress import Reporter
 from longfat.runner.runner import Machines
 from longfat.runner.sampling import Budget
@@ -62,7 +63,7 @@ def direct(one: Study) -> float:
     """Returns the processor time of all trials by simulation alone, in batches."""
     executor: Any = executor_of("sim", 1)
     version = _native.version()
-    wanted = plan(cells(one), [one.trials_in("sim")], one.seed, version, KeySet()).missing
+    wanted = plan(cells(one), [one.trials_in("sim")], one.seed, version, Present()).missing
     started = time.process_time()
     for first in range(0, len(wanted), 200):
         executor.run_all(wanted.groups[0].trials(first, min(first + 200, len(wanted))))
@@ -153,7 +154,7 @@ def memory() -> None:
         target = Target(cluster.scheduler_address)
         for count in (10_000, 100_000, 1_000_000):
             one = study("1kB", count)
-            wanted = plan(cells(one), [count], one.seed, _native.version(), KeySet()).missing
+            wanted = plan(cells(one), [count], one.seed, _native.version(), Present()).missing
             with open_machines("dask", target, None) as machines:
                 store: Any = _NoStore()
                 started = time.process_time()

@@ -23,7 +23,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from longfat.runner import run_study, runner
 from longfat.runner.executor import ThreadedExecutor
-from longfat.runner.trial import Records
+from longfat.runner.trial import Records, trials_frame
 from longfat.study import load_study
 
 class Constant(ThreadedExecutor):
@@ -36,7 +36,8 @@ class Constant(ThreadedExecutor):
     def run_all(self, trials):
         metrics = {{name: self.noise.lognormal(0, 0.1, len(trials)) for name in {metrics}}}
         count = len(trials)
-        return Records([None] * count, metrics, np.zeros(count, np.uint32), [], 1e-6 * count)
+        numbers = [trial.number for trial in trials]
+        return Records(trials_frame(numbers, [None] * count, metrics), seconds=1e-6 * count)
 
 runner.executor_of = lambda world, jobs: Constant()
 study = load_study({{

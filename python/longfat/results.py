@@ -8,7 +8,7 @@ have the same losses, so differences between cells may be paired by trial.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -67,17 +67,18 @@ class CellResult:
 
     `n` is the number of successful trials, `failures` counts the others by their error. `samples` has each
     metric's values in trial order, `trials` their numbers, by which two cells can be paired. Samples are read
-    and intervals computed on first use. `deterministic` is true if several trials gave exactly the same
-    values. `confidence` is the level of its intervals: above 95 % in a run with a precision, which looks at
-    them repeatedly (`longfat.analysis.looks`), so that all looks together have 95 %.
+    whenever they are used, and intervals computed on first use. `deterministic` is true if several trials
+    gave exactly the same values. `confidence` is the level of its intervals: above 95 % in a
+    run with a precision, which looks at them repeatedly (`longfat.analysis.looks`), so that all looks
+    together have 95 %.
     """
 
     cell: Cell
     n: int
     failures: dict[str, int]
     metrics: MutableMapping[str, Interval]
-    samples: MutableMapping[str, list[float]]
-    trials: list[int] = field(default_factory=list)
+    samples: Mapping[str, list[float]]
+    trials: Sequence[int] = ()
     deterministic: bool = False
     confidence: float = CONFIDENCE
 
@@ -103,7 +104,7 @@ class Verdict:
 class RunResult:
     """One run of a study.
 
-    `study` is the study as run, with every `--set` applied. `records` has one row for each trial, sorted by
+    `study` is the study as run, with every `--set` applied. `records` reads one row for each trial, sorted by
     cell and trial: `cell` (index into the planned cells), `world`, `protocol`, one text column for each swept
     key, `trial`, `seed`, `error` (null for a successful trial), and one Float64 column for each metric (null
     for a failed trial), named with its unit as in `goodput_bps`, for a single host as in `goodput_bps@s1`.
@@ -117,8 +118,13 @@ class RunResult:
     claims: list[Verdict]
     environment: dict[str, Any]
     quick: bool = False
-    records: polars.DataFrame | None = field(default=None, repr=False, compare=False)
+    read_records: Callable[[], polars.DataFrame] | None = field(default=None, repr=False, compare=False)
     flows: Flows | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def records(self) -> polars.DataFrame | None:
+        """One row for each trial, read from the run's folder; None without one."""
+        return None if self.read_records is None else self.read_records()
 
     def __repr__(self) -> str:
         trials = sum(cell.n + sum(cell.failures.values()) for cell in self.cells)
@@ -143,9 +149,10 @@ class RunResult:
         """
         from longfat.frames import trials_frame
 
-        if self.records is None:
+        records = self.records
+        if records is None:
             raise ValueError("this result has no records: load the run's folder")
-        return trials_frame(self, self.records)
+        return trials_frame(self, records)
 
     def flows_to_polars(self) -> polars.DataFrame:
         """Returns one row for each flow: its trial's place in the study, swept keys, then the flow's columns.

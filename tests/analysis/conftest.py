@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from longfat.analysis.prediction import predict
 from longfat.analysis.statistics import summarise
 from longfat.presentation.verdicts import verdict
 from longfat.results import Cell, CellResult, RunResult, Verdict
+from longfat.runner.table import Table
 from longfat.study import Study, sweep
 
 Truth = Callable[[Cell], float]
@@ -151,6 +152,13 @@ def make_records(
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def make_results(records: pl.DataFrame, planned: Sequence[Cell]) -> list[CellResult]:
+    """The results of made-up records."""
+    part = records.with_columns(cell_key=pl.col("cell").cast(pl.String)).drop("cell")
+    keys = [str(index) for index in range(len(planned))]
+    return summarise(Table(lambda _: iter([part]), keys, [records.height] * len(planned)), planned)
+
+
 def make_run(
     of: Study | None = None,
     truth: Truth = by_theory,
@@ -161,8 +169,10 @@ def make_run(
     """Returns a run with generated records."""
     of = of or make_study()
     table = make_records(of, truth, spread, failures=failures)
-    results = summarise(table, sweep.cells(of))
-    return RunResult(of, folder, results, verdicts_of(of, results), dict(ENVIRONMENT), records=table)
+    results = [replace(one, samples=dict(one.samples)) for one in make_results(table, sweep.cells(of))]
+    return RunResult(
+        of, folder, results, verdicts_of(of, results), dict(ENVIRONMENT), read_records=lambda: table
+    )
 
 
 def verdicts_of(study: Study, results: Sequence[CellResult]) -> list[Verdict]:
@@ -176,6 +186,7 @@ class RunFactory:
 
     study = staticmethod(make_study)
     records = staticmethod(make_records)
+    results = staticmethod(make_results)
     run = staticmethod(make_run)
     verdicts = staticmethod(verdicts_of)
     by_theory = staticmethod(by_theory)

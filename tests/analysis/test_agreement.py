@@ -13,7 +13,7 @@ from longfat.analysis import agreement
 from longfat.analysis.agreement import Difference, Measure
 from longfat.presentation import agreement_text, charts, charts_agreement, terminal
 from longfat.presentation.report import build
-from longfat.results import Cell, Interval, RunResult
+from longfat.results import Cell, CellResult, Interval, RunResult
 from longfat.study.selection import check
 
 
@@ -50,6 +50,12 @@ def test_a_cell_misses_if_its_mean_difference_exceeds_the_limit(
     assert (found.misses, found.unsure) == (misses, unsure)
 
 
+def change(cell: CellResult, metric: str, values: list[float]) -> None:
+    """Replaces the samples of a metric; those of `made` are a dict."""
+    assert isinstance(cell.samples, dict)
+    cell.samples[metric] = values
+
+
 def test_the_larger_of_two_limits_applies() -> None:
     # 10 % of 5 ms is less than 1 ms; 10 % of 50 ms is more.
     for first, change, misses in ((0.005, 0.0009, False), (0.05, 0.004, False), (0.05, 0.006, True)):
@@ -74,7 +80,7 @@ def test_summary_counts_agreeing_cells_and_names_the_largest_difference(factory:
 def test_the_summary_counts_undecided_cells(factory: Any) -> None:
     run = slow_at_10(factory)
     for cell in run.cells:
-        cell.samples["goodput_bps"] = cell.samples["goodput_bps"][:1]
+        change(cell, "goodput_bps", cell.samples["goodput_bps"][:1])
     agreed, _ = agreement_text.summary(agreement.agreements(run.cells))
     assert agreed.endswith("of 18 cells (uncertain in 18; add repeats)")
 
@@ -90,7 +96,7 @@ def test_different_counters_are_a_cause(factory: Any) -> None:
     run = slow_at_10(factory)
     for cell in run.cells:
         resent = 300.0 if cell.cell.world == "relay" else 200.0
-        cell.samples["retransmissions"] = [resent] * cell.n
+        change(cell, "retransmissions", [resent] * cell.n)
         cell.metrics["retransmissions"] = Interval(resent, resent, resent)
     causes = {agreement_text.causes(one) for one in agreement.missed(agreement.agreements(run.cells))}
     assert all("retransmissions: 200 and 300" in why for why in causes)
@@ -141,11 +147,11 @@ def test_the_terminal_names_the_cells_that_miss(factory: Any) -> None:
 def test_a_single_flow_has_no_fairness_comparison(factory: Any) -> None:
     run = slow_at_10(factory)
     for cell in run.cells:
-        cell.samples["jain"] = [1.0] * cell.n
+        change(cell, "jain", [1.0] * cell.n)
     found = agreement.agreements(run.cells)
     assert "jain" not in [measure.metric for measure in agreement.measured(found)]
     for cell in run.cells:
-        cell.samples["jain"] = [0.9 if cell.cell.world == "sim" else 0.8] * cell.n
+        change(cell, "jain", [0.9 if cell.cell.world == "sim" else 0.8] * cell.n)
     found = agreement.agreements(run.cells)
     assert "Jain's index within 0.05 in 0 of 18 cells" in agreement_text.summary(found)[0]
 
@@ -164,7 +170,7 @@ def test_the_report_shows_each_cell_with_its_verdict(factory: Any) -> None:
 def test_the_chart_has_a_panel_for_each_limit(factory: Any) -> None:
     run = slow_at_10(factory)
     for cell in run.cells:
-        cell.samples["rtt_mean_s"] = [0.010 if cell.cell.world == "sim" else 0.0105] * cell.n
+        change(cell, "rtt_mean_s", [0.010 if cell.cell.world == "sim" else 0.0105] * cell.n)
     found = agreement.agreements(run.cells)
     spec = charts_agreement.chart(run, found, agreement.measured(found))
     assert len(spec["vconcat"]) == 2
@@ -239,13 +245,13 @@ def test_a_relative_difference_is_never_below_minus_100_percent(factory: Any) ->
     run = factory.run(study)
     for cell in run.cells:
         sim = cell.cell.world == "sim"
-        cell.samples["goodput_bps"] = [5e6, 5e6, 6e6] if sim else [0.1e6, 9e6, 0.2e6]
+        change(cell, "goodput_bps", [5e6, 5e6, 6e6] if sim else [0.1e6, 9e6, 0.2e6])
     one = agreement.agreements(run.cells)[0].difference("goodput_bps")
     assert one is not None
     assert agreement_text.bounds(one).startswith("[-100.0, +")
     for cell in run.cells:
         if cell.cell.world == "sim":
-            cell.samples["goodput_bps"] = [0.1e6, 9e6, 0.2e6]
+            change(cell, "goodput_bps", [0.1e6, 9e6, 0.2e6])
     one = agreement.agreements(run.cells)[0].difference("goodput_bps")
     assert one is not None
     assert agreement_text.bounds(one).endswith("+\N{INFINITY}) %")

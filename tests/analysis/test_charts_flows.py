@@ -101,9 +101,9 @@ def test_distributions_read_each_flow_file_once(run: RunResult, monkeypatch: pyt
     read: list[Path] = []
     whole = parts.frame_of
 
-    def counted(part: Path, content: bytes, columns: list[str] | None = None) -> pl.DataFrame:
+    def counted(part: Path, content: bytes, wanted: parts.Wanted) -> pl.DataFrame:
         read.append(part)
-        return whole(part, content, columns)
+        return whole(part, content, wanted)
 
     monkeypatch.setattr(parts, "frame_of", counted)
     charts_flows.rows(run)

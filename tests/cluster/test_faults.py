@@ -19,7 +19,7 @@ from longfat.cluster import ClusterError, single, worker
 from longfat.cluster.batch import Batch
 from longfat.cluster.connection import Connection, Target
 from longfat.runner.executor import KILLED
-from longfat.runner.trial import Trial
+from longfat.runner.planning import CellTrials
 from longfat.study import cells, load_study
 from tests.cluster.processes import kill, machines
 from tests.conftest import command
@@ -75,11 +75,11 @@ def test_a_trial_without_bounds_is_killed_at_the_memory_limit(tmp_path: Path) ->
     study = load_study(write(tmp_path, with_controller("Glutton")))
     reference = lf.run(with_file(tmp_path), out=tmp_path / "reference", progress=False).to_polars()
     number = reference.filter(reference["timeouts"] > 0)["trial"][0]
-    batch = Batch.of([Trial("", cells(study)[0], one, study.seed) for one in (number, number + 1)])
+    batch = Batch.of(CellTrials(cells(study)[0], study.seed, "", range(number, number + 2)))
     contents = {one.digest: one.content() for one in batch.attachments}
     found = single.run_singly(batch, contents, tmp_path / "files", 400e6)
-    assert found[0].errors == [KILLED]
-    assert len(found) == 2
+    assert found.trials["trial"].to_list() == [number, number + 1]
+    assert found.trials["error"][0] == KILLED
 
 
 def with_file(folder: Path) -> Path:

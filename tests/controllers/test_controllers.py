@@ -14,7 +14,7 @@ import longfat
 from longfat import extensions
 from longfat.presentation import formatting
 from longfat.results import Cell
-from longfat.runner.trial import trial_key
+from longfat.runner.trial import cell_key
 from tests.conftest import Cli
 
 HERE = Path(__file__).parent
@@ -268,11 +268,11 @@ def test_the_folder_of_a_file_is_not_part_of_trial_keys(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         name = _write(tmp_path / folder, MINE)
         spec = {"path": {}, "protocol": {"congestion": {"kind": name}}, "workload": {}}
-        keys.append(trial_key(Cell("sim", "mine", {}, spec), 1, 0, "1"))
+        keys.append(cell_key(Cell("sim", "mine", {}, spec), 1, "1"))
     assert keys[0] == keys[1]
     _write(tmp_path / "two", MINE + "\n# a remark")
     spec = json.loads(json.dumps(spec))
-    assert trial_key(Cell("sim", "mine", {}, spec), 1, 0, "1") != keys[0]
+    assert cell_key(Cell("sim", "mine", {}, spec), 1, "1") != keys[0]
 
 
 def test_controllers_can_be_swept(study: Path, data: dict[str, Any], write: Callable[..., Path]) -> None:

@@ -32,7 +32,7 @@ class Scripted(ThreadedExecutor):
             raise CancelledTrialError
         with self._guard:
             self.ran.append(trial)
-        return Records.of(self.behaviour(trial))
+        return Records.of(trial.number, self.behaviour(trial))
 
 
 def goodput(trial: Trial) -> Record:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-
-import numpy as np
+import time
+from collections.abc import Sequence
 
 from longfat import _native
 from longfat.flow_table import flow_table
 from longfat.results import Cell
 from longfat.runner.batches import Batches
 from longfat.runner.executor import record_from_json
-from longfat.runner.planning import KeySet, PlannedTrials, plan
+from longfat.runner.planning import PlannedTrials, plan
+from longfat.runner.present import Present
 from longfat.runner.sim import Simulation
-from longfat.runner.trial import Trial
+from longfat.runner.trial import Records, Trial
 
 SPEC = {
     "path": {"rate": "10Mbit/s", "delay": "5ms", "loss": "3%"},
@@ -27,36 +28,59 @@ def trials(name: str, count: int, spec: dict[str, object] | None = None) -> list
     return [Trial(f"{name}{number}", cell, number, 7) for number in range(count)]
 
 
-def names(batch: list[Trial]) -> list[str]:
-    return [f"{trial.cell.protocol}{trial.number}" for trial in batch]
+def names(batch: Sequence[Trial] | None) -> list[str]:
+    return [f"{trial.cell.protocol}{trial.number}" for trial in batch or ()]
 
 
 def planned(**counts: int) -> PlannedTrials:
     cells = [Cell("sim", name, {}, SPEC | {"name": name}) for name in counts]
-    return plan(cells, list(counts.values()), 7, "1", KeySet()).missing
+    return plan(cells, list(counts.values()), 7, "1", Present()).missing
 
 
 def test_cells_take_turns_and_short_trials_share_a_call() -> None:
     waiting = Batches(planned(a=100, b=3), most=40)
     first, second = waiting.next(0.05), waiting.next(0.05)
+    assert first is not None
+    assert second is not None
     assert [names(first), names(second)] == [["a0"], ["b0"]]
     waiting.measured(first, 0.005)
     waiting.measured(second, 0.5)
     assert names(waiting.next(0.05)) == [f"a{number}" for number in range(1, 11)]
     assert names(waiting.next(0.05)) == ["b1"]
     waiting.measured(first, 0.0)
-    assert len(waiting.next(0.05)) == 40, "at most 40 per call"
+    assert len(names(waiting.next(0.05))) == 40, "at most 40 per call"
     assert names(waiting.next(0.05)) == ["b2"]
-    assert [len(waiting.next(0.05)) for _ in range(3)] == [40, 9, 0]
+    assert [len(names(waiting.next(0.05))) for _ in range(3)] == [40, 9, 0]
 
 
 def test_long_trials_come_first_once_their_duration_is_known() -> None:
     waiting = Batches(planned(a=9, b=9, c=2), most=40, longest_first=True)
     seconds = {"a": 1.0, "b": 5.0, "c": 2.0}
     for batch in [waiting.next(1.0) for _ in seconds]:
-        waiting.measured(batch, seconds[batch[0].cell.protocol])
-    order = [waiting.next(1.0)[0].cell.protocol for _ in range(17)]
+        assert batch is not None
+        waiting.measured(batch, seconds[batch.cell.protocol])
+    order = [names(waiting.next(1.0))[0][0] for _ in range(17)]
     assert order == ["b"] * 8 + ["c"] + ["a"] * 8
+
+
+def test_the_order_follows_the_latest_durations() -> None:
+    waiting = Batches(planned(a=99, b=99), most=1, longest_first=True)
+    first = {batch.cell.protocol: batch for batch in (waiting.next(1.0), waiting.next(1.0)) if batch}
+    for turn in range(80):
+        waiting.measured(first["a"], 1.0 + turn % 2)
+        waiting.measured(first["b"], 2.0 - turn % 2)
+        assert names(waiting.next(1.0))[0][0] == "ba"[turn % 2]
+
+
+def test_many_cells_cost_no_more_than_few() -> None:
+    def seconds(cells: int) -> float:
+        waiting = Batches(planned(**{f"p{number}": 3 for number in range(cells)}), 1, longest_first=True)
+        started = time.process_time()
+        while batch := waiting.next(1.0):
+            waiting.measured(batch, float(batch.numbers[0]))
+        return (time.process_time() - started) / cells
+
+    assert seconds(3000) < 8 * seconds(100)
 
 
 def test_trials_in_one_call_have_the_records_of_single_calls() -> None:
@@ -66,13 +90,13 @@ def test_trials_in_one_call_have_the_records_of_single_calls() -> None:
         together = world.run_all(some)
     finally:
         world.close()
-    assert together.errors == [None] * 4
-    assert together.heights.tolist() == [1] * 4
+    assert together.trials["trial"].to_list() == [1, 2, 3, 4]
+    assert together.failed == 0
+    assert together.flows["trial"].to_list() == [1, 2, 3, 4]
     alone = [record_from_json(_native.simulate(trial.spec_json)) for trial in some]
-    for name, values in together.metrics.items():
-        expected = [(record.metrics or {}).get(name, np.nan) for record in alone]
-        np.testing.assert_array_equal(values, expected)
-    assert flow_table(together.flows).equals(flow_table(*(record.flows for record in alone)))
+    for name in together.trials.columns[2:]:
+        assert together.trials[name].to_list() == [(record.metrics or {}).get(name) for record in alone]
+    assert together.flows.drop("trial").equals(flow_table(*(record.flows for record in alone)))
 
 
 def test_failed_trials_have_an_error_and_no_metrics() -> None:
@@ -80,6 +104,18 @@ def test_failed_trials_have_an_error_and_no_metrics() -> None:
     found = _native.simulate_trials(json.dumps(spec | {"seed": 1}), [0, 1])
     assert all(error is not None for error in found["errors"])
     assert found["metrics"] == {}
+
+
+def test_records_of_another_process_are_the_same() -> None:
+    world = Simulation(1)
+    try:
+        found = world.run_all(trials("a", 3))
+    finally:
+        world.close()
+    there = Records.from_arrow(found.to_arrow())
+    assert there.trials.equals(found.trials)
+    assert there.flows.equals(found.flows)
+    assert there.seconds == found.seconds
 
 
 def test_a_cancelled_call_returns_the_finished_trials() -> None:

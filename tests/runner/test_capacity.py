@@ -17,7 +17,8 @@ from longfat import _native
 from longfat.runner import capacity
 from longfat.runner.capacity import MachineCapacity, machine_capacity
 from longfat.runner.netns import ACKNOWLEDGED, SHARE, Netns
-from longfat.runner.planning import KeySet, plan
+from longfat.runner.planning import plan
+from longfat.runner.present import Present
 from longfat.runner.trial import Trial
 from longfat.study import cells, load_study
 
@@ -51,7 +52,7 @@ def trials(data: Data) -> list[Trial]:
     study = load_study(data, name="kernels")
     planned = cells(study)
     counts = [study.trials_in(cell.world) for cell in planned]
-    return list(plan(planned, counts, study.seed, _native.version(), KeySet()).missing)
+    return list(plan(planned, counts, study.seed, _native.version(), Present()).missing)
 
 
 def refusals(data: Data) -> list[str]:

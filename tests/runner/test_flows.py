@@ -19,7 +19,7 @@ from longfat.results import Cell
 from longfat.runner import load_run, parts, run_study, store
 from longfat.runner.executor import record_from_json
 from longfat.runner.store import open_store
-from longfat.runner.trial import Record, Records, Trial, trial_key
+from longfat.runner.trial import Record, Records, Trial, cell_key
 from longfat.study import Study
 
 
@@ -76,7 +76,7 @@ def test_flows_are_written_before_their_records(
     cell = Cell("sim", "sr", {}, {"path": {}, "protocol": {}, "workload": {}})
     with open_store(folder, study.name, "1", fresh=False) as opened:
         trial = Trial("00" * 16, cell, 0, 1)
-        opened.add([trial], Records.of(two_flows(trial)))
+        opened.add(trial, Records.of(0, two_flows(trial)))
         opened.flush()
     assert written == [f"flows-00001-{opened.writer}.parquet", f"part-00001-{opened.writer}.parquet"]
 
@@ -166,6 +166,6 @@ def test_trial_keys_depend_on_the_content_of_link_traces(tmp_path: Path) -> None
     def key(content: str) -> str:
         recorded.write_text(content)
         spec: dict[str, Any] = {"topology": {"links": [{"from": "a", "to": "b", "trace": str(recorded)}]}}
-        return trial_key(Cell("sim", "a", {}, spec), 1, 0, "1")
+        return cell_key(Cell("sim", "a", {}, spec), 1, "1")
 
     assert key("1\n") != key("1\n2\n")

@@ -15,7 +15,8 @@ from longfat.remote_path import Location, RemotePath, location
 from longfat.results import Cell
 from longfat.runner import compaction, parts
 from longfat.runner.lock import FolderBusyError
-from longfat.runner.planning import KeySet, plan
+from longfat.runner.planning import plan
+from longfat.runner.present import Present
 from longfat.runner.shard import Shard
 from longfat.runner.store import Store, open_store
 from longfat.runner.trial import Record, Records, Trial
@@ -36,7 +37,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Location]:
 
 
 def add(opened: Store, number: int) -> None:
-    opened.add([Trial(f"{number:032x}", CELL, number, 1)], Records.of(Record({"goodput_bps": float(number)})))
+    opened.add(Trial(16 * "0f", CELL, number, 1), Records.of(number, Record({"goodput_bps": float(number)})))
     opened.flush()
 
 
@@ -156,7 +157,7 @@ def test_shards_share_a_folder_and_exclude_whole_runs(folder: Path, study: Study
 def test_shards_are_balanced_and_cover_all_trials() -> None:
     cells = [Cell("sim", "sr", {"n": n}, {"path": {"n": n}}) for n in range(7)]
     counts = [5] * 7
-    shares = [plan(cells, counts, 1, "1", KeySet(), Shard(n, 4)).missing for n in range(1, 5)]
+    shares = [plan(cells, counts, 1, "1", Present(), Shard(n, 4)).missing for n in range(1, 5)]
     assert sorted(len(share) for share in shares) == [8, 9, 9, 9]
     assert len({trial.key for share in shares for trial in share}) == 35
     for share in shares:

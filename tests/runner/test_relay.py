@@ -94,8 +94,8 @@ def test_a_killed_process_fails_its_trial() -> None:
         records = future.result(PATIENCE_S)
     finally:
         executor.close()
-    assert not records.metrics
-    assert records.errors == ["the send process ended (signal 9)"]
+    assert records.trials.columns == ["trial", "error"]
+    assert records.trials["error"].to_list() == ["the send process ended (signal 9)"]
     assert descendants() == []
 
 

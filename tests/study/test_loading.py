@@ -250,7 +250,7 @@ def test_built_in_studies_load_and_have_claims(name: str) -> None:
 def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(
     data: Data, write: Write, tmp_path: Path
 ) -> None:
-    from longfat.runner.trial import trial_key
+    from longfat.runner.trial import cell_key
     from longfat.study import cells
 
     (tmp_path / "rate.trace").write_text("1\n2\n5\n")
@@ -260,6 +260,6 @@ def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(
     assert study.network["path"]["trace"] == str(tmp_path / "rate.trace")
     assert load_study(study).path == study.path
     cell = cells(study)[0]
-    before = trial_key(cell, 1, 0, "1")
+    before = cell_key(cell, 1, "1")
     (tmp_path / "rate.trace").write_text("1\n2\n6\n7\n")
-    assert trial_key(cell, 1, 0, "1") != before
+    assert cell_key(cell, 1, "1") != before

@@ -22,12 +22,10 @@ from __future__ import annotations
 
 import functools
 import math
-from collections import Counter
 from collections.abc import Mapping, MutableMapping
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
-import polars as pl
 
 from longfat.analysis import looks
 from longfat.results import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
@@ -50,61 +48,79 @@ RESAMPLES = 9999
 
 T = TypeVar("T")
 
-_NOT_METRICS = {"cell", "world", "protocol", "trial", "seed", "error", "key"}
+
+class Measured(Protocol):
+    """The records of trials, by cells and metrics."""
+
+    def trials(self, cell: int) -> Sequence[int]:
+        """Returns the numbers of a cell's successful trials."""
+
+    def failures(self, cell: int) -> dict[str, int]:
+        """Returns the number of a cell's failed trials by error."""
+
+    def varying(self, cell: int) -> Mapping[str, bool]:
+        """Returns the metrics with a value in a cell, and whether its trials have different ones."""
+
+    def values(self, cell: int, metric: str) -> NDArray[np.float64]:
+        """Returns the values of a cell's successful trials; NaN for a trial without one."""
 
 
 def summarise(
-    records: pl.DataFrame, cells: Sequence[Cell], first_look: Callable[[str], int | None] = lambda _: None
+    records: Measured, cells: Sequence[Cell], first_look: Callable[[str], int | None] = lambda _: None
 ) -> list[CellResult]:
     """Summarises the records of each cell: successes, failures by error, and each metric's samples.
 
-    `records` has one row per trial; its column `cell` is an index into `cells`. Cells without records are
-    left out. Samples are read and intervals computed on first use. `first_look` returns the trials at the
-    first look in a world of an adaptive run; None for a fixed number of trials.
+    Cells without records are left out. Samples are read when they are used, and intervals computed on first
+    use. `first_look` returns the trials at the first look in a world of an adaptive run; None for a fixed
+    number of trials.
     """
-    columns = [name for name, of in records.schema.items() if name not in _NOT_METRICS and of.is_numeric()]
-    ordered = records.sort("cell", "trial")
-    measured = ordered.filter(pl.col("error").is_null())
-    finite = [
-        (pl.col(name).is_not_null() & pl.col(name).cast(pl.Float64).is_finite()).any().alias(name)
-        for name in columns
-    ]
-    spread = [(pl.col(name).n_unique() > 1).alias(f"varies {name}") for name in columns]
-    found = {row["cell"]: row for row in measured.group_by("cell").agg(*finite, *spread).to_dicts()}
-    of_cell = measured.partition_by("cell", as_dict=True)
-    failures = _failures(ordered)
     results = []
-    for index in ordered["cell"].unique(maintain_order=True):
-        cell, about = cells[index], found.get(index, {})
-        rows = of_cell.get((index,), measured.clear())
+    for index, cell in enumerate(cells):
+        trials, failures = records.trials(index), records.failures(index)
+        tried = len(trials) + sum(failures.values())
+        if not tried:
+            continue
         # A swept key can have the name of a metric.
-        names = [name for name in columns if name not in cell.params and about.get(name)]
-        samples = _OnUse(names, functools.partial(_values, rows))
-        tried = rows.height + sum(failures.get(index, {}).values())
+        varying = {name: some for name, some in records.varying(index).items() if name not in cell.params}
+        values = functools.partial(records.values, index)
         first = first_look(cell.world)
         level = CONFIDENCE if first is None else looks.confidence(tried, first)
         results.append(
             CellResult(
                 cell=cell,
-                n=rows.height,
-                failures=failures.get(index, {}),
-                metrics=_OnUse(names, functools.partial(_PendingInterval, samples, level)),
-                samples=samples,
-                trials=rows["trial"].to_list(),
-                deterministic=rows.height > 1 and not any(about[f"varies {name}"] for name in names),
+                n=len(trials),
+                failures=failures,
+                metrics=_OnUse(varying, functools.partial(_PendingInterval, values, level)),
+                samples=_Samples(list(varying), values),
+                trials=trials,
+                deterministic=len(trials) > 1 and not any(varying.values()),
                 confidence=level,
             )
         )
     return results
 
 
-def _failures(records: pl.DataFrame) -> dict[int, dict[str, int]]:
-    """The number of failed trials of each cell by error, sorted by the error's text."""
-    failed = records.filter(pl.col("error").is_not_null()).select("cell", pl.col("error").cast(pl.String))
-    counted: dict[int, Counter[str]] = {}
-    for index, error in failed.iter_rows():
-        counted.setdefault(index, Counter())[error] += 1
-    return {index: dict(sorted(errors.items())) for index, errors in counted.items()}
+class _Samples(Mapping[str, list[float]]):
+    """The samples of a cell, read whenever they are used: all of them may not fit into memory."""
+
+    def __init__(self, names: Sequence[str], values: Callable[[str], NDArray[np.float64]]) -> None:
+        self._names = names
+        self._values = values
+
+    def __getitem__(self, name: str) -> list[float]:
+        if name not in self._names:
+            raise KeyError(name)
+        found: list[float] = self._values(name).tolist()
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class _OnUse(MutableMapping[str, T], Generic[T]):
@@ -139,20 +155,14 @@ class _OnUse(MutableMapping[str, T], Generic[T]):
         return repr(dict(self))
 
 
-def _values(rows: pl.DataFrame, name: str) -> list[float]:
-    """A metric's values in trial order; NaN for a trial without one."""
-    found: list[float] = rows[name].cast(pl.Float64).fill_null(math.nan).to_list()
-    return found
-
-
 class _PendingInterval(Interval):
     """An interval that is computed on first use: the mean separately, or all of it for a bound."""
 
-    _samples: Mapping[str, Sequence[float]]
+    _samples: Callable[[str], NDArray[np.float64]]
     _confidence: float
     _metric: str
 
-    def __init__(self, samples: Mapping[str, Sequence[float]], confidence: float, metric: str) -> None:
+    def __init__(self, samples: Callable[[str], NDArray[np.float64]], confidence: float, metric: str) -> None:
         object.__setattr__(self, "_samples", samples)
         object.__setattr__(self, "_confidence", confidence)
         object.__setattr__(self, "_metric", metric)
@@ -160,9 +170,9 @@ class _PendingInterval(Interval):
     def __getattr__(self, name: str) -> float:
         # Python calls this for attributes that are not set yet.
         if name == "value":
-            found = {"value": _mean(_finite(self._samples[self._metric]))}
+            found = {"value": _mean(_finite(self._samples(self._metric)))}
         elif name in ("low", "high"):
-            computed = interval(self._samples[self._metric], self._confidence)
+            computed = interval(self._samples(self._metric), self._confidence)
             found = {"low": computed.low, "high": computed.high}
         else:
             raise AttributeError(name)
@@ -184,7 +194,7 @@ class _PendingInterval(Interval):
         return f"Interval(value={self.value!r}, low={self.low!r}, high={self.high!r})"
 
 
-def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
+def interval(samples: Sequence[float] | NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
     """Returns the mean of `samples` and its confidence interval by the rules above. Ignores NaN.
 
     >>> interval([4.0])
@@ -200,7 +210,7 @@ def interval(samples: Sequence[float], confidence: float = CONFIDENCE) -> Interv
     return result
 
 
-def _finite(samples: Sequence[float]) -> NDArray[np.float64]:
+def _finite(samples: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     values: NDArray[np.float64] = np.asarray(samples, dtype=float)
     return values[np.isfinite(values)]
 

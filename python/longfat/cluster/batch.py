@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import polars as pl
+
 from longfat.cluster.attachments import Attachment, Contents, attachments_of, localised
 from longfat.results import Cell
 from longfat.runner.executor import executor_of
+from longfat.runner.planning import CellTrials, Numbers
 from longfat.runner.trial import Records, Trial
 
 
@@ -21,15 +24,13 @@ class Batch:
 
     cell: Cell
     seed: int
-    numbers: tuple[int, ...]
+    numbers: Numbers
     attachments: tuple[Attachment, ...]
 
     @classmethod
-    def of(cls, trials: Sequence[Trial]) -> Self:
+    def of(cls, trials: CellTrials) -> Self:
         """Returns the batch of some trials of one cell. Raises OSError for an unreadable file."""
-        cell = trials[0].cell
-        numbers = tuple(trial.number for trial in trials)
-        return cls(cell, trials[0].seed, numbers, attachments_of(cell.spec))
+        return cls(trials.cell, trials.seed, trials.numbers, attachments_of(trials.cell.spec))
 
     def after(self, count: int) -> Batch:
         """Returns the batch without its first trials."""
@@ -47,7 +48,7 @@ class LocalBatch:
 
     cell: Cell
     seed: int
-    numbers: tuple[int, ...]
+    numbers: Numbers
     names: Mapping[str, str]
 
     def run(self) -> Records:
@@ -58,17 +59,12 @@ class LocalBatch:
         """Returns the record of the trial at a place."""
         return self._run(self.numbers[place : place + 1])
 
-    def _run(self, numbers: Sequence[int]) -> Records:
-        trials = [Trial("", self.cell, number, self.seed) for number in numbers]
-        found = _EXECUTORS.run_all(trials)
-        if not self.names:
-            return found
-        return dataclasses.replace(found, errors=[self._original(error) for error in found.errors])
-
-    def _original(self, error: str | None) -> str | None:
+    def _run(self, numbers: Numbers) -> Records:
+        found = _EXECUTORS.run_all(CellTrials(self.cell, self.seed, "", numbers))
+        error = pl.col("error")
         for here, there in self.names.items():
-            error = error and error.replace(here, there)
-        return error
+            error = error.str.replace_all(here, there, literal=True)
+        return dataclasses.replace(found, trials=found.trials.with_columns(error))
 
 
 class _Executors:

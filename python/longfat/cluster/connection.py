@@ -27,6 +27,19 @@ RECOUNT = 1.0
 WORKERS = 60.0
 """Time in s to wait for the first worker."""
 
+LOCAL = {
+    # A batch that killed one worker runs trial by trial.
+    "distributed.scheduler.allowed-failures": 0,
+    # By default, timers of client and worker take 7 % of a core.
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.tick.cycle": "10s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.scheduler.work-stealing-interval": "1s",
+    "distributed.worker.memory.monitor-interval": "200ms",
+    "distributed.worker.profile.enabled": False,
+}
+"""Dask's settings for a local cluster."""
+
 
 class ClusterError(OSError):
     """The cluster cannot run the trials. The text is one line."""
@@ -147,11 +160,7 @@ class Connection:
 
         # Dask has no complete types.
         make: Any = LocalCluster
-        settings = {
-            # A batch that killed one worker runs trial by trial.
-            "distributed.scheduler.allowed-failures": 0,
-        }
-        with dask.config.set(settings), _without_interrupts():
+        with dask.config.set(LOCAL), _without_interrupts():
             self._cluster = make(
                 n_workers=self._jobs,
                 threads_per_worker=1,

@@ -28,6 +28,7 @@ from longfat.cluster.connection import ClusterError, Connection
 from longfat.cluster.single import ChildError, killed
 from longfat.cluster.worker import NeedsContents, VersionError, run_batch
 from longfat.runner.executor import DEATHS, CancelledTrialError, DividedCallError
+from longfat.runner.planning import CellTrials
 from longfat.runner.trial import Records, Trial
 
 SECONDS_PER_CALL = 0.5
@@ -40,7 +41,7 @@ TASKS_PER_SECOND = 200
 class _Call:
     """Trials of one cell in one task."""
 
-    trials: Sequence[Trial]
+    trials: CellTrials
     result: Future[Records]
     singly: bool = False
     with_contents: bool = False
@@ -77,7 +78,7 @@ class ClusterExecutor:
         """The duration of a task in s."""
         return max(SECONDS_PER_CALL, self.jobs / TASKS_PER_SECOND)
 
-    def submit(self, trials: Sequence[Trial]) -> Future[Records]:
+    def submit(self, trials: CellTrials) -> Future[Records]:
         """Queues trials of one cell."""
         call = _Call(trials, Future())
         self._enqueue(call)
@@ -179,24 +180,13 @@ class ClusterExecutor:
             call.with_contents = True
             self._enqueue(call)
         elif answer is not None:
-            self._complete(call, answer)
+            call.result.set_result(Records.from_arrow(answer))
         elif isinstance(error, KilledWorker):
             self._suspect(call, error.allowed_failures + 1)
         elif error is not None:
             _fail(call, error if isinstance(error, ValueError) else ClusterError(_in_one_line(error)))
         else:
             self._enqueue(call)
-
-    def _complete(self, call: _Call, records: Sequence[Records]) -> None:
-        if len(records) == 1:
-            call.result.set_result(records[0])
-            return
-        parts = []
-        for trial, record in zip(call.trials, records, strict=True):
-            part: Future[Records] = Future()
-            part.set_result(record)
-            parts.append(([trial], part))
-        _fail(call, DividedCallError(parts))
 
     def _suspect(self, call: _Call, deaths: int) -> None:
         """Runs the trials of a call one by one, divides it, or sets its only trial aside."""
@@ -216,7 +206,7 @@ class ClusterExecutor:
             # The first death was possibly that of a worker with another trial.
             call.deaths += deaths if call.deaths else 1
             if call.deaths > DEATHS:
-                call.result.set_result(killed())
+                call.result.set_result(killed(call.trials[0].number))
             else:
                 self._enqueue(call)
 

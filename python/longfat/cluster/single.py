@@ -14,13 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
-
 from longfat.cluster.attachments import Contents
 from longfat.cluster.batch import Batch
 from longfat.interpreter import python_command
 from longfat.runner.executor import DEATHS, KILLED
-from longfat.runner.trial import Records
+from longfat.runner.trial import Record, Records, together
 
 READY = "ready"
 MEMORY_PART = 0.95
@@ -33,10 +31,8 @@ class ChildError(RuntimeError):
     """The child did not start."""
 
 
-def run_singly(
-    batch: Batch, contents: Contents, folder: Path, memory_limit: float | None = None
-) -> list[Records]:
-    """Returns the record of each trial; a trial that kills its process three times gets an error as record.
+def run_singly(batch: Batch, contents: Contents, folder: Path, memory_limit: float | None = None) -> Records:
+    """Returns the records of all trials; a trial that kills its process three times gets an error as record.
 
     `memory_limit` is in bytes. Raises ChildError if the child process does not start.
     """
@@ -50,14 +46,14 @@ def run_singly(
             break
         deaths += 1
         if deaths == DEATHS:
-            found.append(killed())
+            found.append(killed(int(batch.numbers[len(found)])))
             deaths = 0
-    return found
+    return together(found)
 
 
-def killed() -> Records:
+def killed(number: int) -> Records:
     """Returns the record of a trial that killed its workers."""
-    return Records([KILLED], {}, np.zeros(1, np.uint32), [])
+    return Records.of(number, Record(None, KILLED))
 
 
 def _answers(batch: Batch, contents: Contents, folder: Path, memory_limit: float | None) -> Iterator[Records]:

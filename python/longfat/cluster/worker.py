@@ -11,7 +11,7 @@ from longfat import _native
 from longfat.cluster.attachments import Contents, missing
 from longfat.cluster.batch import Batch
 from longfat.cluster.single import run_singly
-from longfat.runner.trial import Records
+from longfat.runner.trial import ArrowRecords
 
 FOLDER = "longfat"
 """The folder of traces and sources in a worker's own folder."""
@@ -36,10 +36,8 @@ def about() -> dict[str, object]:
     }
 
 
-def run_batch(
-    version: str, pickled: bytes, contents: Contents, singly: bool
-) -> list[Records] | NeedsContents:
-    """Runs a pickled batch and returns its records: of all trials, or with `singly` of each.
+def run_batch(version: str, pickled: bytes, contents: Contents, singly: bool) -> ArrowRecords | NeedsContents:
+    """Runs a pickled batch and returns its records; with `singly` each trial runs in a child process.
 
     Raises VersionError in a worker of another version, AttachmentError if a module differs.
     """
@@ -55,5 +53,7 @@ def run_batch(
     if missing(batch.attachments, contents, folder):
         return NeedsContents()
     if singly:
-        return run_singly(batch, contents, folder, worker.memory_manager.memory_limit)
-    return [batch.localised(contents, folder).run()]
+        found = run_singly(batch, contents, folder, worker.memory_manager.memory_limit)
+    else:
+        found = batch.localised(contents, folder).run()
+    return found.to_arrow()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections import deque
 from collections.abc import Sequence
 
-from longfat.runner.planning import PlannedTrials
+from longfat.runner.planning import CellTrials, PlannedTrials
 from longfat.runner.trial import Trial
+
+_Place = tuple[float, int, int]
+"""The place of a cell in the queue: its rank, its turn among equal ranks, and the cell."""
+SPARE = 64
+"""Outdated places that a queue may contain."""
 
 
 class Batches:
@@ -20,35 +25,60 @@ class Batches:
     def __init__(self, trials: PlannedTrials, most: int, *, longest_first: bool = False) -> None:
         self._groups = {id(group.cell): group for group in trials.groups}
         self._next = dict.fromkeys(self._groups, 0)
-        self._turns = deque(self._groups)
         self._most = most
         self._seconds: dict[int, float] = {}
         self._longest_first = longest_first
+        self._turn = 0
+        self._places: dict[int, _Place] = {}
+        self._waiting: list[_Place] = []
+        for cell in self._groups:
+            self._enqueue(cell)
 
-    def next(self, span: float) -> list[Trial]:
+    def next(self, span: float) -> CellTrials | None:
         """Returns the next trials of one cell, which take `span` s in all: one until their duration is known.
 
-        The list is empty at the end.
+        Returns None at the end.
         """
-        if not self._turns:
-            return []
         cell = self._next_cell()
+        if cell is None:
+            return None
         group, first = self._groups[cell], self._next[cell]
         seconds = self._seconds.get(cell)
         count = 1 if seconds is None else int(span / max(seconds, 1e-6))
-        last = min(first + min(max(count, 1), self._most), len(group.numbers))
+        last = min(first + min(max(count, 1), self._most), len(group))
         self._next[cell] = last
-        if last < len(group.numbers):
-            self._turns.append(cell)
-        return group.trials(first, last)
+        if last < len(group):
+            self._enqueue(cell)
+        return group[first:last]
 
-    def _next_cell(self) -> int:
-        if not self._longest_first:
-            return self._turns.popleft()
-        cell = max(self._turns, key=lambda one: self._seconds.get(one, math.inf))
-        self._turns.remove(cell)
-        return cell
+    def _enqueue(self, cell: int) -> None:
+        """Places a cell behind those with its rank."""
+        self._turn += 1
+        self._place(self._rank(cell), self._turn, cell)
+
+    def _place(self, rank: float, turn: int, cell: int) -> None:
+        place = (rank, turn, cell)
+        self._places[cell] = place
+        heapq.heappush(self._waiting, place)
+        if len(self._waiting) > 2 * len(self._places) + SPARE:
+            # Most places are outdated.
+            self._waiting = sorted(self._places.values())
+
+    def _next_cell(self) -> int | None:
+        while self._waiting:
+            place = heapq.heappop(self._waiting)
+            cell = place[2]
+            if self._places.get(cell) is place:
+                del self._places[cell]
+                return cell
+        return None
+
+    def _rank(self, cell: int) -> float:
+        return -self._seconds.get(cell, math.inf) if self._longest_first else 0.0
 
     def measured(self, trials: Sequence[Trial], seconds: float) -> None:
         """Notes the duration of a call with these trials."""
-        self._seconds[id(trials[0].cell)] = seconds / len(trials)
+        cell = id(trials[0].cell)
+        self._seconds[cell] = seconds / len(trials)
+        if self._longest_first and (place := self._places.get(cell)) is not None:
+            self._place(self._rank(cell), place[1], cell)

@@ -7,7 +7,7 @@ newest part that contains it, which only the writer of a newer one removes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 
@@ -17,10 +17,10 @@ from longfat.runner import parts
 
 MANY = 24
 """Number of small parts above which they are compacted."""
-LARGE = 32 << 20
+LARGE = 1 << 20
 """Size in B from which a part stays as it is."""
-MOST = 2 * LARGE
-"""Size in B of the parts that become one."""
+MOST = 4 << 20
+"""Size in B of the parts that become one, in memory."""
 
 
 def compact(folder: Location, name: Callable[[str], str], writer: str = "") -> None:
@@ -35,25 +35,28 @@ def compact(folder: Location, name: Callable[[str], str], writer: str = "") -> N
         small = [(part, bytes_) for part in listed if (bytes_ := size(part)) < LARGE]
         if len(small) <= MANY:
             continue
-        for group in _groups(small):
-            frames = [parts.frame_of(part, found) for part, found in contents(group) if found is not None]
+        for group, frames in _groups(part for part, _ in small):
             if frames:
                 write_whole(folder / parts.RECORDS / name(kind), parts.encoded(_merged(kind, frames)))
             for part in group:
                 part.unlink(missing_ok=True)
 
 
-def _groups(sized: Sequence[tuple[Location, int]]) -> Iterator[list[Location]]:
-    """Yields groups of up to `MOST` bytes."""
+def _groups(small: Iterable[Location]) -> Iterator[tuple[list[Location], list[pl.DataFrame]]]:
+    """Yields parts and their frames, up to `MOST` bytes and one part in memory."""
     group: list[Location] = []
+    frames: list[pl.DataFrame] = []
     total = 0
-    for part, bytes_ in sized:
-        if total + bytes_ > MOST:
-            yield group
-            group, total = [], 0
+    for part, content in contents(list(small)):
         group.append(part)
-        total += bytes_
-    yield group
+        if content is None:
+            continue
+        frames.append(parts.frame_of(part, content))
+        total += int(frames[-1].estimated_size())
+        if total >= MOST:
+            yield group, frames
+            group, frames, total = [], [], 0
+    yield group, frames
 
 
 def _merged(kind: str, found: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import queue
-from collections.abc import Sequence
 from concurrent.futures import Future
+
+import polars as pl
 
 from longfat.runner.batches import Batches
 from longfat.runner.executor import KILLED, DividedCallError, Executor
-from longfat.runner.planning import PlannedTrials
+from longfat.runner.planning import CellTrials, PlannedTrials
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget
 from longfat.runner.store import Store
-from longfat.runner.trial import Records, Trial
+from longfat.runner.trial import Records
 
 QUEUE_PER_JOB = 4
 """Calls submitted ahead for each job, so that no job waits."""
@@ -26,16 +28,16 @@ def run_trials(
     What has finished is stored also if a KeyboardInterrupt or a ValueError (a mistake in a trial) ends it.
     """
     waiting = Batches(todo, executor.most_trials, longest_first=executor.longest_first)
-    running: dict[Future[Records], Sequence[Trial]] = {}
+    running: dict[Future[Records], CellTrials] = {}
     finished: queue.SimpleQueue[Future[Records]] = queue.SimpleQueue()
 
     def hand_over() -> None:
         # After the budget's end, running trials complete: to drop slow ones would bias the result.
         most = 0 if budget.is_over else executor.jobs * QUEUE_PER_JOB
-        while len(running) < most and (trials := waiting.next(executor.seconds_per_call)):
+        while len(running) < most and (trials := waiting.next(executor.seconds_per_call)) is not None:
             await_call(trials, executor.submit(trials))
 
-    def await_call(trials: Sequence[Trial], future: Future[Records]) -> None:
+    def await_call(trials: CellTrials, future: Future[Records]) -> None:
         running[future] = trials
         future.add_done_callback(finished.put)
 
@@ -56,7 +58,7 @@ def run_trials(
                 continue
             waiting.measured(trials, records.seconds)
             _add(trials, records, store)
-            reporter.advance(len(trials), sum(error is not None for error in records.errors))
+            reporter.advance(len(trials), records.failed)
             hand_over()
             store.flush_if_due()
     except BaseException:
@@ -70,7 +72,7 @@ def run_trials(
             store.flush()
 
 
-def _outcome(trials: Sequence[Trial], future: Future[Records]) -> Records:
+def _outcome(trials: CellTrials, future: Future[Records]) -> Records:
     try:
         return future.result()
     except ValueError as error:
@@ -78,16 +80,16 @@ def _outcome(trials: Sequence[Trial], future: Future[Records]) -> Records:
         raise ValueError(f"{trials[0].place}: {error}") from None
 
 
-def _add(trials: Sequence[Trial], records: Records, store: Store) -> None:
+def _add(trials: CellTrials, records: Records, store: Store) -> None:
     """Stores the records of the trials that finished, all of them unless the run was cancelled."""
-    store.add(trials[: len(records.errors)], records)
-    for trial, error in zip(trials, records.errors, strict=False):
-        if error == KILLED:
-            store.set_aside(trial)
+    store.add(trials[0], records)
+    killed = records.trials.filter(pl.col("error") == KILLED)["trial"].to_list() if records.failed else ()
+    for number in killed:
+        store.set_aside(dataclasses.replace(trials[0], number=number))
 
 
 def _keep_finished(
-    running: dict[Future[Records], Sequence[Trial]],
+    running: dict[Future[Records], CellTrials],
     finished: queue.SimpleQueue[Future[Records]],
     store: Store,
 ) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
+from longfat.runner.planning import CellTrials
 from longfat.runner.trial import Record, Records, Trial
 from longfat.worlds import WORLDS
 
@@ -31,7 +32,7 @@ KILLED = f"killed its worker {DEATHS} times"
 class DividedCallError(Exception):
     """A call was divided; each of `parts` has trials of the call and the future of their records."""
 
-    def __init__(self, parts: Sequence[tuple[Sequence[Trial], Future[Records]]]) -> None:
+    def __init__(self, parts: Sequence[tuple[CellTrials, Future[Records]]]) -> None:
         super().__init__(f"divided into {len(parts)} calls")
         self.parts = parts
 
@@ -52,7 +53,7 @@ class Executor(Protocol):
     def seconds_per_call(self) -> float:
         """The duration in s for which a call gets trials."""
 
-    def submit(self, trials: Sequence[Trial]) -> Future[Records]:
+    def submit(self, trials: CellTrials) -> Future[Records]:
         """Queues trials of one cell.
 
         After `cancel` the future has the records of the finished ones, or raises CancelledTrialError. It

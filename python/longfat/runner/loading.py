@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from longfat.frames import stored
@@ -16,83 +15,74 @@ from longfat.presentation.displayed_run import Run
 from longfat.remote_path import Location, RemotePath, location
 from longfat.results import Cell, CellResult
 from longfat.runner import parts, store
-from longfat.runner.trial import trial_keys
+from longfat.runner.copies import Copies
+from longfat.runner.table import Table
+from longfat.runner.trial import cell_key
 from longfat.study import Study, cells, load_study
-
-
-@dataclass(frozen=True)
-class Records:
-    """The records of a study's trials in a folder.
-
-    `index` has one row for each planned trial: its cell, the values of the swept keys, and the key of its
-    record. `measured` has the records, as in `RunResult.records`.
-    """
-
-    index: pl.DataFrame
-    measured: pl.DataFrame
 
 
 def read_records(
     study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Location, version: str
-) -> Records:
-    """Returns the records of the first `counts` trials of each cell; reads each part once."""
-    found = parts.read(folder)
-    # A study with a precision may plan many more trials than it ran.
-    most = 1 + max(found["trial"].unique().to_list(), default=-1)
-    index = _index(study, planned, [min(count, most) for count in counts], version)
-    found = found.drop("version", "world", "protocol", "params", "trial", "seed")
-    # Sorted by name: their order in the parts depends on which trial finished first.
-    metrics = sorted(set(found.columns) - {"key", "error"})
-    measured = index.join(found, on="key", how="inner", maintain_order="left").select(
-        *(name for name in index.columns if name != "key"), "error", *metrics
-    )
-    return Records(index, measured)
+) -> Table:
+    """Returns the records of the first `counts` trials of each cell."""
+    keys = [cell_key(cell, study.seed, version) for cell in planned]
+    return Table(Copies(folder).frames, keys, counts)
 
 
-@dataclass(frozen=True)
-class Flows:
-    """The flows of a run's trials, read from its folder on request: there may be millions."""
-
-    folder: Location
-    index: pl.DataFrame
-
-    def read(self, columns: Sequence[str] | None = None, cells: Sequence[int] | None = None) -> pl.DataFrame:
-        """Returns one row for each flow: columns that identify its trial, then those of the flow.
-
-        `columns` selects some of the latter, `cells` some cells by their numbers.
-        """
-        index = self.index if cells is None else self.index.filter(pl.col("cell").is_in(list(cells)))
-        found = parts.read_flows(self.folder, index["key"] if cells is not None else None, columns)
-        taken = {name: f"flow_{name}" for name in found.columns if name in index.columns and name != "key"}
-        return index.join(found.rename(taken), on="key", how="inner", maintain_order="left_right").drop(
-            "key", "seed"
-        )
-
-
-def _index(study: Study, planned: Sequence[Cell], counts: Sequence[int], version: str) -> pl.DataFrame:
-    """Returns one row for each trial, cell by cell: its cell, swept values and the key of its record."""
-    cell = np.repeat(np.arange(len(planned)), counts)
+def _with_places(found: pl.DataFrame, study: Study, planned: Sequence[Cell]) -> pl.DataFrame:
+    """Returns rows with what identifies their trial in front: cell, world, protocol, swept keys, trial."""
     swept = list(dict.fromkeys(key for one in planned for key in one.params))
     by_cell: dict[str, list[str | None]] = {
         "world": [one.world for one in planned],
         "protocol": [one.protocol for one in planned],
         **{key: [stored(one.params.get(key)) for one in planned] for key in swept},
     }
-    keys = trial_keys(planned, counts, study.seed, version)
-    return pl.DataFrame(
-        [
-            pl.Series("cell", cell, dtype=pl.Int64),
-            *(pl.Series(name, values, dtype=pl.String).gather(cell) for name, values in by_cell.items()),
-            pl.Series("trial", [n for count in counts for n in range(count)], dtype=pl.Int64),
-            pl.Series("seed", np.full(len(cell), study.seed), dtype=pl.Int64),
-            pl.Series("key", [key for of_cell in keys for key in of_cell], dtype=pl.String),
-        ]
+    places = (
+        pl.Series(name, values, dtype=pl.String).gather(found["cell"]) for name, values in by_cell.items()
     )
+    return found.select(
+        "cell", *places, "trial", pl.lit(study.seed, pl.Int64).alias("seed"), pl.exclude("cell", "trial")
+    )
+
+
+@dataclass(frozen=True)
+class Flows:
+    """The flows of a run's trials, read from its folder on request: there may be millions."""
+
+    study: Study
+    planned: Sequence[Cell]
+    folder: Location
+    table: Table
+
+    def read(self, columns: Sequence[str] | None = None, cells: Sequence[int] | None = None) -> pl.DataFrame:
+        """Returns one row for each flow: columns that identify its trial, then those of the flow.
+
+        `columns` selects some of the latter, `cells` some cells by their numbers.
+        """
+        index = self.table.index(cells)
+        wanted = index.select("cell_key").unique()
+
+        def is_wanted(name: str) -> bool:
+            return columns is None or name in parts.IDENTITY or name in columns
+
+        frames = parts.flows_once(parts.frames(self.folder, parts.FLOWS, is_wanted))
+        found = [frame.join(wanted, on="cell_key", how="semi", maintain_order="left") for frame in frames]
+        empty = pl.DataFrame(schema={name: parts.COLUMNS[name] for name in parts.IDENTITY})
+        flows = pl.concat([empty, *found], how="diagonal_relaxed")
+        placed = _with_places(index, self.study, self.planned).drop("seed")
+        taken = {
+            name: f"flow_{name}"
+            for name in flows.columns
+            if name in placed.columns and name not in parts.IDENTITY
+        }
+        return placed.join(
+            flows.rename(taken), on=parts.IDENTITY, how="inner", maintain_order="left_right"
+        ).drop("cell_key")
 
 
 def evaluate(
     study: Study,
-    records: Records,
+    records: Table,
     results: list[CellResult],
     folder: Location,
     environment: dict[str, Any],
@@ -104,6 +94,7 @@ def evaluate(
     from longfat.analysis.claims import judge
     from longfat.presentation.verdicts import verdict
 
+    planned = cells(study)
     return Run(
         study=study,
         folder=folder,
@@ -111,8 +102,8 @@ def evaluate(
         claims=[verdict(one) for one in judge(study, results)],
         environment=environment,
         quick=quick,
-        records=records.measured,
-        flows=Flows(folder, records.index) if parts.listed(folder, parts.FLOWS) else None,
+        read_records=lambda: _with_places(records.measured(), study, planned),
+        flows=Flows(study, planned, folder, records) if parts.listed(folder, parts.FLOWS) else None,
         interrupted=interrupted,
     )
 
@@ -138,11 +129,11 @@ def load_run(folder: str | Path | RemotePath) -> Run:
     version = str(about.get("longfat"))
     counts = [study.most_trials_in(cell.world) for cell in planned]
     records = read_records(study, planned, counts, folder, version)
-    results = summarise(records.measured, planned, study.first_look)
+    results = summarise(records, planned, study.first_look)
     environment = about.get("environment", {})
     quick = bool(about.get("quick"))
     # With a precision, the number of trials depends on the results.
-    complete = study.precision is not None or records.measured.height >= sum(counts)
+    complete = study.precision is not None or records.height >= sum(counts)
     return evaluate(study, records, results, folder, environment, quick=quick, interrupted=not complete)
 
 

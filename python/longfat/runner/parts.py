@@ -2,13 +2,13 @@
 
 A part never changes, and its name has a random ID of its writer, so that several processes write into one
 place. Parts may hold a trial twice, with equal records, and compaction may replace parts while they are read.
-Readers therefore list the parts until none is unread, and keep one record of each key.
+Readers therefore list the parts until none is unread, and keep one record of each trial.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import polars as pl
 
@@ -17,8 +17,10 @@ from longfat.remote_path import Location, contents
 RECORDS = "records"
 PART, FLOWS = "part", "flows"
 """The kinds of parts: records of trials, and their flows."""
+IDENTITY = ("cell_key", "trial")
+"""The columns that identify a trial."""
 COLUMNS = {
-    "key": pl.String,
+    "cell_key": pl.String,
     "version": pl.String,
     "world": pl.String,
     "protocol": pl.String,
@@ -54,67 +56,62 @@ def listed(folder: Location, kind: str = PART) -> list[Location]:
     return sorted(found, key=lambda part: (number_of(part), part.name))
 
 
-def frames(folder: Location, kind: str = PART, columns: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """Yields all parts of a run, or some of their columns."""
+Read = Callable[[Sequence[Location]], Iterator[tuple[Location, bytes | None]]]
+"""Yields parts with their contents, None for a part that vanished."""
+
+
+Wanted = Callable[[str], bool]
+"""Whether a column is needed."""
+
+
+def _all(_: str) -> bool:
+    return True
+
+
+def frames(
+    folder: Location, kind: str = PART, wanted: Wanted = _all, read: Read = contents
+) -> Iterator[pl.DataFrame]:
+    """Yields all parts of a run with the wanted columns."""
     seen: set[str] = set()
     while unread := [part for part in listed(folder, kind) if part.name not in seen]:
         seen.update(part.name for part in unread)
         # The records of a part that vanished are in a new one.
-        yield from (frame_of(part, found, columns) for part, found in contents(unread) if found is not None)
+        yield from (frame_of(part, found, wanted) for part, found in read(unread) if found is not None)
 
 
 def read(folder: Location) -> pl.DataFrame:
-    """Returns all records of a folder, one row for each key: the store's columns, then the metrics."""
+    """Returns all records of a folder, one row for each trial: the store's columns, then the metrics."""
     found = list(frames(folder))
     return once(pl.concat(found, how="diagonal_relaxed")) if found else pl.DataFrame(schema=COLUMNS)
 
 
 def once(records: pl.DataFrame) -> pl.DataFrame:
-    """Returns one row for each key."""
-    twice = records["key"].n_unique() < records.height
-    return records.unique("key", keep="first", maintain_order=True) if twice else records
-
-
-def read_flows(
-    folder: Location, keys: Iterable[str] | None = None, columns: Sequence[str] | None = None
-) -> pl.DataFrame:
-    """Returns the flows of a folder's trials: `key`, then the columns of the flows.
-
-    A run may have tens of millions of flows: `keys` and `columns` select some of them.
-    """
-    wanted = None if keys is None else pl.Series(list(keys), dtype=pl.String)
-
-    def chosen(frame: pl.DataFrame) -> pl.DataFrame:
-        if wanted is not None:
-            frame = frame.filter(pl.col("key").is_in(wanted.implode()))
-        return frame if columns is None else frame.select("key", *(c for c in columns if c in frame.columns))
-
-    found = [chosen(frame) for frame in flows_once(frames(folder, FLOWS))]
-    return pl.concat(found, how="diagonal_relaxed") if found else pl.DataFrame(schema={"key": pl.String})
+    """Returns one row for each trial."""
+    twice = records.select(pl.struct(IDENTITY).n_unique()).item() < records.height
+    return records.unique(IDENTITY, keep="first", maintain_order=True) if twice else records
 
 
 def flows_once(found: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Yields the flows without those of trials in an earlier frame."""
-    seen = pl.Series([], dtype=pl.String)
+    seen = pl.DataFrame(schema={name: COLUMNS[name] for name in IDENTITY})
     for frame in found:
-        yield frame.filter(~pl.col("key").is_in(seen.implode()))
-        seen = seen.append(frame["key"].unique())
+        yield frame.join(seen, on=IDENTITY, how="anti", maintain_order="left")
+        seen = pl.concat([seen, frame.select(IDENTITY).unique()])
 
 
-def frame_of(part: Location, content: bytes, columns: list[str] | None = None) -> pl.DataFrame:
-    """Returns a part, or some of its columns. Raises FolderError if the file is not a part."""
+def frame_of(part: Location, content: bytes, wanted: Wanted = _all) -> pl.DataFrame:
+    """Returns the wanted columns of a part. Raises FolderError if the file is not a part."""
     try:
         # From memory: a mapped file that vanishes or shrinks would kill the process.
-        frame = pl.read_parquet(io.BytesIO(content), columns=columns)
-    except pl.exceptions.ColumnNotFoundError:
-        frame = pl.DataFrame()
+        known = pl.read_parquet_schema(io.BytesIO(content))
+        if not set(IDENTITY) <= set(known):
+            raise FolderError(f"{part}: was not written by longfat: remove it to run its trials again")
+        chosen = [name for name in known if wanted(name)]
+        return pl.read_parquet(io.BytesIO(content), columns=chosen)
     except pl.exceptions.PolarsError:
         raise FolderError(
             f"{part}: is not a complete Parquet file: remove it to run its trials again"
         ) from None
-    if "key" not in frame.columns:
-        raise FolderError(f"{part}: was not written by longfat: remove it to run its trials again")
-    return frame
 
 
 def encoded(frame: pl.DataFrame) -> bytes:

@@ -1,4 +1,4 @@
-"""The trials of a run that have no record yet, in memory that grows with the cells and 16 bytes per trial."""
+"""The trials of a run that have no record yet, in memory that grows with the cells, not with the trials."""
 
 from __future__ import annotations
 
@@ -9,68 +9,50 @@ from typing import overload
 import numpy as np
 
 from longfat.results import Cell
+from longfat.runner.present import Present
 from longfat.runner.shard import Shard
-from longfat.runner.trial import CellKeys, Trial
+from longfat.runner.trial import Trial, cell_key
 
-_Bytes = np.ndarray[tuple[int], np.dtype[np.bytes_]]
-_Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-
-class KeySet:
-    """The keys of trials with a record, 16 bytes each."""
-
-    def __init__(self) -> None:
-        self._sorted: _Bytes = np.empty(0, "S16")
-        self._added: list[bytes] = []
-
-    def add(self, keys: Iterable[str]) -> None:
-        """Adds keys in hexadecimal."""
-        self._added.append(bytes.fromhex("".join(keys)))
-
-    def has(self, digests: _Bytes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Returns for each key whether it is in the set."""
-        if self._added:
-            added = np.frombuffer(b"".join(self._added), "S16")
-            self._sorted = np.unique(np.concatenate([self._sorted, added]))
-            self._added.clear()
-        places = np.searchsorted(self._sorted, digests)
-        found = np.zeros(len(digests), bool)
-        inside = places < len(self._sorted)
-        found[inside] = self._sorted[places[inside]] == digests[inside]
-        return found
+Numbers = range | np.ndarray[tuple[int], np.dtype[np.uint32]]
+"""Numbers of trials: a range, or single numbers in a run that is resumed."""
 
 
-@dataclass(frozen=True)
-class CellTrials:
-    """Trials of one cell by their numbers."""
+@dataclass(frozen=True, eq=False)
+class CellTrials(Sequence[Trial]):
+    """Trials of one cell by their numbers, which exist only while they are used."""
 
     cell: Cell
     seed: int
-    keys: CellKeys
-    numbers: _Numbers
+    cell_key: str
+    numbers: Numbers
 
-    def trials(self, first: int, last: int) -> list[Trial]:
-        """Returns some of the trials, made for this call."""
-        return [
-            Trial(self.keys.key(number), self.cell, number, self.seed)
-            for number in self.numbers[first:last].tolist()
-        ]
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> CellTrials: ...
+    def __getitem__(self, place: int | slice) -> Trial | CellTrials:
+        """Returns one trial, or some of them."""
+        if isinstance(place, slice):
+            return CellTrials(self.cell, self.seed, self.cell_key, self.numbers[place])
+        return Trial(self.cell_key, self.cell, int(self.numbers[place]), self.seed)
 
 
 class PlannedTrials(Sequence[Trial]):
-    """Trials of several cells, which exist only while they are used."""
+    """Trials of several cells."""
 
     def __init__(self, groups: Iterable[CellTrials]) -> None:
-        self.groups = [group for group in groups if len(group.numbers)]
-        self._ends = np.cumsum([len(group.numbers) for group in self.groups])
+        self.groups = [group for group in groups if len(group)]
+        self._ends = np.cumsum([len(group) for group in self.groups])
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if self.groups else 0
 
     def __iter__(self) -> Iterator[Trial]:
         for group in self.groups:
-            for place in range(len(group.numbers)):
-                yield from group.trials(place, place + 1)
+            yield from group
 
     @overload
     def __getitem__(self, place: int) -> Trial: ...
@@ -83,7 +65,7 @@ class PlannedTrials(Sequence[Trial]):
         place = range(len(self))[place]
         group = int(np.searchsorted(self._ends, place, side="right"))
         start = int(self._ends[group - 1]) if group else 0
-        return self.groups[group].trials(place - start, place - start + 1)[0]
+        return self.groups[group][place - start]
 
     def of_world(self, world: str) -> PlannedTrials:
         """Returns the trials of one world."""
@@ -92,7 +74,7 @@ class PlannedTrials(Sequence[Trial]):
     def firsts(self) -> Iterator[Trial]:
         """Yields the first trial of each cell."""
         for group in self.groups:
-            yield from group.trials(0, 1)
+            yield group[0]
 
 
 @dataclass(frozen=True)
@@ -108,28 +90,24 @@ def plan(
     counts: Sequence[int],
     seed: int,
     version: str,
-    present: KeySet,
+    present: Present,
     shard: Shard | None = None,
 ) -> Plan:
     """Returns the first `counts` trials of each cell, with a shard only its share of them.
 
     Cells with equal specifications share their trials.
     """
-    shared: dict[str, tuple[Cell, CellKeys, int]] = {}
+    shared: dict[str, tuple[Cell, int]] = {}
     for cell, count in zip(cells, counts, strict=True):
-        keys = CellKeys.of(cell, seed, version)
-        identity = keys.key(0)
-        known = shared.get(identity)
-        if known is None or known[2] < count:
-            first = cell if known is None else known[0]
-            shared[identity] = (first, keys, count)
+        key = cell_key(cell, seed, version)
+        first, known = shared.get(key, (cell, 0))
+        shared[key] = (first, max(count, known))
     groups, found = [], dict.fromkeys((cell.world for cell in cells), 0)
     before = 0
-    for cell, keys, count in shared.values():
-        numbers = np.arange(count, dtype=np.int64)
-        share = numbers if shard is None else shard.share(numbers, before)
+    for key, (cell, count) in shared.items():
+        share = range(count) if shard is None else shard.share(count, before)
         before += count
-        numbers = share[~present.has(keys.digests(count))[share]]
+        numbers = present.missing(key, share)
         found[cell.world] += len(share) - len(numbers)
-        groups.append(CellTrials(cell, seed, keys, numbers))
+        groups.append(CellTrials(cell, seed, key, numbers))
     return Plan(PlannedTrials(groups), found)

@@ -153,7 +153,7 @@ class ProcessExecutor(ThreadedExecutor):
     def run_all(self, trials: Sequence[Trial]) -> Records:
         """Runs one trial."""
         (trial,) = trials
-        return Records.of(self.run(trial))
+        return Records.of(trial.number, self.run(trial))
 
     def run(self, trial: Trial) -> Record:
         """Runs one trial in wall time. The failure of a process is the record's error."""

@@ -21,6 +21,7 @@ from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, first_counts, next_counts, widths
 from longfat.runner.shard import Shard
 from longfat.runner.store import Store, open_store
+from longfat.runner.table import Table
 from longfat.study import Study, cells
 from longfat.study.claims import MIN_TRIALS
 
@@ -149,11 +150,11 @@ def run_study(
             reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more trials")
             counts = more
             records, results = running.measure(counts)
-        complete = records.measured.height >= sum(counts)
+        complete = records.height >= sum(counts)
         if shard is not None and complete:
             store.compact()
         elif shard is not None:
-            have = f"{records.measured.height:,} of {sum(counts):,}"
+            have = f"{records.height:,} of {sum(counts):,}"
             reporter.note(f"shard {shard}: the run has {have} trials; the other shards add the rest")
         if budget.is_limited and (not complete or sum(counts) >= budget.trials):
             reporter.note("the budget is spent; the same command with a larger one continues")
@@ -194,12 +195,12 @@ class _Running:
     force: bool
     shard: Shard | None = None
 
-    def measure(self, counts: Sequence[int]) -> tuple[loading.Records, list[CellResult]]:
+    def measure(self, counts: Sequence[int]) -> tuple[Table, list[CellResult]]:
         """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
         from longfat.analysis.statistics import summarise
 
         study, store = self.study, self.store
-        wanted = plan(self.planned, counts, study.seed, store.version, store.keys, self.shard)
+        wanted = plan(self.planned, counts, study.seed, store.version, store.present(), self.shard)
         _check(wanted.missing)
         with contextlib.ExitStack() as stack:
             executors = self._executors(wanted.missing, stack)
@@ -209,7 +210,7 @@ class _Running:
         if sum(counts) >= LARGE_RUN:
             self.reporter.note(f"reading the records of {sum(counts):,} trials")
         records = loading.read_records(study, self.planned, counts, store.folder, store.version)
-        return records, summarise(records.measured, self.planned, study.first_look)
+        return records, summarise(records, self.planned, study.first_look)
 
     def _executors(self, missing: PlannedTrials, stack: contextlib.ExitStack) -> dict[str, Executor]:
         """Returns the executors of worlds with trials to run. Raises UnsupportedTrialsError unless forced."""

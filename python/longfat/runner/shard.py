@@ -5,10 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
-
-_Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
-
 
 @dataclass(frozen=True)
 class Shard:
@@ -34,13 +30,12 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
-    def share(self, numbers: _Numbers, before: int) -> _Numbers:
-        """Returns this shard's part of a cell's trials; `before` trials are in the cells before it.
+    def share(self, count: int, before: int) -> range:
+        """Returns this shard's part of a cell's `count` trials; `before` trials are in the cells before it.
 
         Shards take the trials in turns, so each has about as many of every cell.
 
-        >>> Shard(2, 3).share(np.arange(5), 0).tolist(), Shard(2, 3).share(np.arange(5), 5).tolist()
+        >>> list(Shard(2, 3).share(5, 0)), list(Shard(2, 3).share(5, 5))
         ([1, 4], [2])
         """
-        chosen: _Numbers = numbers[(numbers + before) % self.count == self.number - 1]
-        return chosen
+        return range((self.number - 1 - before) % self.count, count, self.count)

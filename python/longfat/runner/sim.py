@@ -6,11 +6,13 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+import polars as pl
 
 from longfat import _native
+from longfat.flow_table import flow_table
 from longfat.runner.environment import available_cores
 from longfat.runner.executor import CancelledTrialError, ThreadedExecutor
-from longfat.runner.trial import Records, Trial
+from longfat.runner.trial import Records, Trial, trials_frame
 
 
 class Simulation(ThreadedExecutor):
@@ -25,16 +27,18 @@ class Simulation(ThreadedExecutor):
     def run_all(self, trials: Sequence[Trial]) -> Records:
         """Returns the records of the trials in one call."""
         started = time.perf_counter()
-        found = _native.simulate_trials(trials[0].spec_json, [trial.number for trial in trials], self._cancel)
-        if not found["errors"]:
+        numbers = [trial.number for trial in trials]
+        found = _native.simulate_trials(trials[0].spec_json, numbers, self._cancel)
+        errors = found["errors"]
+        if not errors:
             raise CancelledTrialError
-        return Records(
-            found["errors"],
-            {name: np.frombuffer(values, "<f8") for name, values in found["metrics"].items()},
-            np.frombuffer(found["heights"], "<u4"),
-            found["flows"],
-            time.perf_counter() - started,
-        )
+        metrics = {name: np.frombuffer(values, "<f8") for name, values in found["metrics"].items()}
+        table = trials_frame(numbers[: len(errors)], errors, metrics)
+        flows = flow_table(found["flows"]) if found["flows"] else pl.DataFrame()
+        if flows.height:
+            heights = np.frombuffer(found["heights"], "<u4")
+            flows.insert_column(0, pl.Series("trial", np.repeat(table["trial"].to_numpy(), heights)))
+        return Records(table, flows, time.perf_counter() - started)
 
     def cancel(self) -> None:
         """Stops running simulations, which check a flag regularly."""

@@ -5,12 +5,12 @@
         study.toml           the study as run
         records/part-00001-3f9a2c.parquet ...
         records/flows-00001-3f9a2c.parquet ...   a row for each flow of the trials in that part
-        aside/KEY.json       the specification of a trial that killed its workers
+        aside/CELL_KEY-TRIAL.json   the specification of a trial that killed its workers
         report.html
 
-Trials have unique keys, so a part never changes after it is written: a run that is killed leaves complete
-parts and at most one temporary file, which the next run removes. The flows of a part are written before it,
-so that no record lacks them.
+A cell's key and a trial's number identify a record, so a part never changes after it is written: a run that
+is killed leaves complete parts and at most one temporary file, which the next run removes. The flows of a
+part are written before it, so that no record lacks them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import json
 import secrets
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,11 @@ import numpy as np
 import polars as pl
 
 from longfat.files import TEMPORARY, create_whole, remove_temporaries, write_whole
-from longfat.flow_table import flow_table
 from longfat.remote_path import Location
 from longfat.runner import lock, parts
 from longfat.runner.compaction import compact
 from longfat.runner.parts import RECORDS, FolderError
-from longfat.runner.planning import KeySet
+from longfat.runner.present import Present
 from longfat.runner.trial import Records, Trial
 from longfat.study import Study
 
@@ -42,6 +41,8 @@ STUDY_FILE = "study.toml"
 ASIDE = "aside"
 """The folder of specifications of trials that killed their workers."""
 REPORT_FILE = "report.html"
+BUFFER = 3 << 20
+"""Size in B of records in memory at which they become a part."""
 INDEX_FILE = "index.html"
 """The index of the runs in the folders below."""
 
@@ -55,12 +56,14 @@ class Store:
         self.writer = secrets.token_hex(3)
         self._shared = shared
         self._records = folder / RECORDS
-        self._buffer: list[tuple[Sequence[Trial], Records]] = []
+        self._buffer: list[tuple[Trial, Records]] = []
+        self._buffered = 0
         self._started = self._flushed = time.monotonic()
         self._next = 1 + max((parts.number_of(part) for part in parts.listed(folder)), default=0)
-        self.keys = KeySet()
-        for frame in parts.frames(folder, columns=["key"]):
-            self.keys.add(frame["key"])
+
+    def present(self) -> Present:
+        """Returns the trials with a record."""
+        return Present(parts.frames(self.folder, wanted=parts.IDENTITY.__contains__))
 
     def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
         """Writes the description of the run, before its first record.
@@ -98,10 +101,10 @@ class Store:
                 "give all shards the same ones, or choose another --out"
             )
 
-    def add(self, trials: Sequence[Trial], records: Records) -> None:
-        """Adds the records of trials of one cell, which the next `flush` writes."""
-        self.keys.add(trial.key for trial in trials)
-        self._buffer.append((trials, records))
+    def add(self, first: Trial, records: Records) -> None:
+        """Adds the records of trials of one cell, of which `first` is one; the next `flush` writes them."""
+        self._buffer.append((first, records))
+        self._buffered += int(records.trials.estimated_size() + records.flows.estimated_size())
 
     def set_aside(self, trial: Trial) -> None:
         """Keeps the specification of a trial that killed its workers, as JSON."""
@@ -111,21 +114,22 @@ class Store:
         write_whole(folder / f"{trial.key}.json", (json.dumps(about, indent=2) + "\n").encode())
 
     def flush_if_due(self) -> None:
-        """Flushes every 0.25 s, or every 2 % of a long run, which keeps the number of parts small."""
+        """Flushes every 0.25 s, or every 2 % of a long run, but at most `BUFFER` bytes."""
         now = time.monotonic()
-        if self._buffer and now - self._flushed >= max(0.25, (now - self._started) / 50):
+        is_due = now - self._flushed >= max(0.25, (now - self._started) / 50)
+        if self._buffer and (is_due or self._buffered >= BUFFER):
             self.flush()
 
     def flush(self) -> None:
         """Writes the added records as one part. Raises OSError; earlier parts stay intact."""
         if not self._buffer:
             return
-        with_flows = [(trials, records) for trials, records in self._buffer if records.flows]
         flows = self._place(parts.FLOWS)
+        with_flows = [(first, records.flows) for first, records in self._buffer if records.flows.height]
         if with_flows:
-            write_whole(flows, parts.encoded(_flows(with_flows)))
+            write_whole(flows, parts.encoded(_frame(with_flows, {})))
         try:
-            write_whole(self._place(parts.PART), parts.encoded(_frame(self._buffer, self.version)))
+            write_whole(self._place(parts.PART), parts.encoded(self._records_frame()))
         except OSError:
             # On a full disk, remove flows without records.
             with contextlib.suppress(OSError):
@@ -133,6 +137,7 @@ class Store:
             raise
         self._next += 1
         self._buffer.clear()
+        self._buffered = 0
         self._flushed = time.monotonic()
 
     def compact(self, *, own: bool = False) -> None:
@@ -146,6 +151,19 @@ class Store:
         numbers = map(parts.number_of, parts.listed(self.folder))
         self._next = max(self._next, 1 + max(numbers, default=0))
         compact(self.folder, name, self.writer if own else "")
+
+    def _records_frame(self) -> pl.DataFrame:
+        version = self.version
+        return _frame(
+            [(first, records.trials) for first, records in self._buffer],
+            {
+                "version": lambda _: version,
+                "world": lambda trial: trial.cell.world,
+                "protocol": lambda trial: trial.cell.protocol,
+                "params": lambda trial: json.dumps(trial.cell.params, ensure_ascii=False),
+                "seed": lambda trial: trial.seed,
+            },
+        )
 
     def _place(self, kind: str) -> Location:
         return self._records / parts.name_of(kind, self._next, self.writer)
@@ -236,40 +254,17 @@ def set_aside_in(folder: Location) -> list[Location]:
     return sorted(found, key=str)
 
 
-def _flows(added: Sequence[tuple[Sequence[Trial], Records]]) -> pl.DataFrame:
-    """Returns the flows of trials with their keys."""
-    heights = np.concatenate([records.heights for _, records in added])
-    rows = np.repeat(np.arange(len(heights), dtype=np.uint32), heights)
-    keys = pl.Series("key", _keys(added), dtype=pl.String).gather(pl.Series(rows))
-    flows = flow_table(*(records.flows for _, records in added))
-    return flows.select(keys, pl.all())
+def _frame(
+    added: Sequence[tuple[Trial, pl.DataFrame]], about: Mapping[str, Callable[[Trial], Any]]
+) -> pl.DataFrame:
+    """Returns rows of several cells with the key of their cell, their trial, and columns `about` the cell."""
+    heights = [frame.height for _, frame in added]
 
-
-def _keys(added: Sequence[tuple[Sequence[Trial], Records]]) -> list[str]:
-    return [trial.key for trials, _ in added for trial in trials]
-
-
-def _frame(added: Sequence[tuple[Sequence[Trial], Records]], version: str) -> pl.DataFrame:
-    heights = [len(trials) for trials, _ in added]
-    cells = [trials[0].cell for trials, _ in added]
-
-    def repeated(name: str, values: Sequence[str]) -> pl.Series:
+    def repeated(name: str, values: Sequence[Any]) -> pl.Series:
         rows = np.repeat(np.arange(len(values), dtype=np.uint32), heights)
-        return pl.Series(name, values, dtype=pl.String).gather(pl.Series(rows))
+        return pl.Series(name, values, dtype=parts.COLUMNS[name]).gather(pl.Series(rows))
 
-    def measured(name: str) -> pl.Series:
-        values = [records.metrics.get(name, np.full(len(trials), np.nan)) for trials, records in added]
-        return pl.Series(name, np.concatenate(values), dtype=pl.Float64).fill_nan(None)
-
-    about = {
-        "key": _keys(added),
-        "version": [version] * sum(heights),
-        "world": repeated("world", [cell.world for cell in cells]),
-        "protocol": repeated("protocol", [cell.protocol for cell in cells]),
-        "params": repeated("params", [json.dumps(cell.params, ensure_ascii=False) for cell in cells]),
-        "trial": [trial.number for trials, _ in added for trial in trials],
-        "seed": [trial.seed for trials, _ in added for trial in trials],
-        "error": [error for _, records in added for error in records.errors],
-    }
-    names = dict.fromkeys(name for _, records in added for name in records.metrics)
-    return pl.DataFrame(about, schema=parts.COLUMNS).with_columns(measured(name) for name in names)
+    columns = [repeated(name, [value(first) for first, _ in added]) for name, value in about.items()]
+    keys = repeated("cell_key", [first.cell_key for first, _ in added])
+    frame = pl.concat([frame for _, frame in added], how="diagonal_relaxed")
+    return frame.select(keys, "trial", *columns, pl.exclude("trial"))

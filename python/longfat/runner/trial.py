@@ -1,15 +1,16 @@
-"""A trial: a cell and a number. Its key is a hash of everything that determines its record."""
+"""A trial: a cell and a number, and its record. A cell's key is a hash of what determines its records."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
-import numpy as np
+import polars as pl
 
-from longfat.flow_table import Column, Numbers, height
+from longfat.flow_table import Column, flow_table
 from longfat.named_classes import content_hash, file_hash, split
 from longfat.results import Cell
 from longfat.study.relative_files import with_names
@@ -18,12 +19,17 @@ from longfat.study.vocabulary import canonical
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a cell. Cells with equal specifications share keys; `cell` is one of them."""
+    """One run of a cell. Cells with equal specifications share their key; `cell` is one of them."""
 
-    key: str
+    cell_key: str
     cell: Cell
     number: int
     seed: int
+
+    @property
+    def key(self) -> str:
+        """What identifies the trial: the key of its cell and its number."""
+        return f"{self.cell_key}-{self.number}"
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -51,79 +57,95 @@ class Record:
     flows: Sequence[Column] = ()
 
 
+ArrowRecords = tuple[bytes, bytes, float]
+"""The tables of trials and flows as Arrow IPC streams, and the duration of the call."""
+
+
 @dataclass(frozen=True)
 class Records:
     """The results of trials of one cell, by columns."""
 
-    errors: Sequence[str | None]
-    """The reason of a failure, for each trial."""
-    metrics: Mapping[str, Numbers]
-    """A value for each trial, NaN for none."""
-    heights: Numbers
-    """The number of flows of each trial."""
-    flows: Sequence[Column]
-    """The columns of all flows, trial by trial."""
+    trials: pl.DataFrame
+    """`trial` and `error`, then a column for each metric, null where a trial has no value."""
+    flows: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """`trial`, then the columns of its flows."""
     seconds: float = 0.0
     """Duration of the call."""
 
     @classmethod
-    def of(cls, record: Record) -> Records:
-        """Returns a single record by columns."""
-        metrics = {name: np.array([value]) for name, value in (record.metrics or {}).items()}
-        return cls([record.error], metrics, np.array([height(record.flows)], np.uint32), record.flows)
+    def of(cls, number: int, record: Record) -> Self:
+        """Returns the record of a single trial by columns."""
+        metrics = {name: [value] for name, value in (record.metrics or {}).items()}
+        flows = flow_table(record.flows) if record.flows else pl.DataFrame()
+        return cls(trials_frame([number], [record.error], metrics), of_trial(number, flows))
 
+    def __len__(self) -> int:
+        return self.trials.height
 
-def trial_key(cell: Cell, seed: int, number: int, version: str) -> str:
-    """Returns the hash (BLAKE2b, 128 bit) of specification, world, seed, number and version.
+    @property
+    def failed(self) -> int:
+        """The number of failed trials."""
+        return self.trials.height - self.trials["error"].null_count()
 
-    >>> cell = Cell("sim", "sr", {}, {"path": {"delay": "5ms"}, "protocol": {}, "workload": {}})
-    >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 0, "0.1.0")
-    True
-    >>> trial_key(cell, 1, 0, "0.1.0") == trial_key(cell, 1, 1, "0.1.0")
-    False
-    """
-    return CellKeys.of(cell, seed, version).key(number)
-
-
-@dataclass(frozen=True)
-class CellKeys:
-    """Makes the keys of a cell's trials. The text before a trial's number is hashed once."""
-
-    before: Any
-    after: str
+    def to_arrow(self) -> ArrowRecords:
+        """Returns the records for another process."""
+        return _stream(self.trials), _stream(self.flows), self.seconds
 
     @classmethod
-    def of(cls, cell: Cell, seed: int, version: str) -> CellKeys:
-        """Returns the keys of the trials that derive their seeds from `seed`."""
-        # The canonical JSON of {seed, spec, trial, version, world}, split at the trial's number.
-        before = canonical({"seed": seed, "spec": _by_content(cell.spec)}).removesuffix("}")
-        after = canonical({"version": version, "world": cell.world}).removeprefix("{")
-        return cls(hashlib.blake2b(f'{before},"trial":'.encode(), digest_size=16), f",{after}")
+    def from_arrow(cls, content: ArrowRecords) -> Self:
+        """Returns the records of another process."""
+        trials, flows, seconds = content
+        return cls(pl.read_ipc_stream(trials), pl.read_ipc_stream(flows), seconds)
 
-    def key(self, number: int) -> str:
-        """Returns the key of a trial in hexadecimal."""
-        return self._digest(number).hex()
 
-    def digests(self, count: int) -> np.ndarray[tuple[int], np.dtype[np.bytes_]]:
-        """Returns the first `count` keys, 16 bytes each."""
-        return np.frombuffer(b"".join(map(self._digest, range(count))), "S16")
+def together(some: Sequence[Records]) -> Records:
+    """Returns the records of several calls as those of one."""
+    return Records(
+        pl.concat([one.trials for one in some], how="diagonal_relaxed"),
+        pl.concat([one.flows for one in some], how="diagonal_relaxed"),
+        sum(one.seconds for one in some),
+    )
 
-    def _digest(self, number: int) -> bytes:
-        made = self.before.copy()
-        made.update(f"{number}{self.after}".encode())
-        found: bytes = made.digest()
-        return found
+
+def trials_frame(
+    numbers: Sequence[int], errors: Sequence[str | None], metrics: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Returns the table of trials; NaN in a metric is no value."""
+    measured = [pl.Series(name, values, dtype=pl.Float64) for name, values in metrics.items()]
+    found = pl.DataFrame(
+        [
+            pl.Series("trial", numbers, dtype=pl.Int64),
+            pl.Series("error", errors, dtype=pl.String),
+            *measured,
+        ]
+    )
+    return found.with_columns(pl.col(pl.Float64).fill_nan(None)) if measured else found
+
+
+def of_trial(number: int, flows: pl.DataFrame) -> pl.DataFrame:
+    """Returns the flows of one trial with its number."""
+    return flows.select(pl.lit(number, pl.Int64).alias("trial"), pl.all()) if flows.height else flows
+
+
+def _stream(frame: pl.DataFrame) -> bytes:
+    content = io.BytesIO()
+    frame.write_ipc_stream(content, compression="lz4")
+    return content.getvalue()
+
+
+def cell_key(cell: Cell, seed: int, version: str) -> str:
+    """Returns the hash (BLAKE2b, 128 bit) of specification, world, seed and version.
+
+    >>> cell = Cell("sim", "sr", {}, {"path": {"delay": "5ms"}, "protocol": {}, "workload": {}})
+    >>> cell_key(cell, 1, "0.1.0") == cell_key(cell, 1, "0.1.0")
+    True
+    >>> cell_key(cell, 1, "0.1.0") == cell_key(cell, 2, "0.1.0")
+    False
+    """
+    content = {"seed": seed, "spec": _by_content(cell.spec), "version": version, "world": cell.world}
+    return hashlib.blake2b(canonical(content).encode(), digest_size=16).hexdigest()
 
 
 def _by_content(spec: dict[str, Any]) -> Any:
     """Returns a specification with files (traces, sources of controllers) replaced by their hashes."""
     return with_names(spec, file_hash, lambda name: {"class": split(name)[1], "source": content_hash(name)})
-
-
-def trial_keys(cells: Sequence[Cell], counts: Sequence[int], seed: int, version: str) -> list[list[str]]:
-    """Returns the keys of each cell's trials, in the order of their numbers."""
-    found = []
-    for cell, count in zip(cells, counts, strict=True):
-        of_cell = CellKeys.of(cell, seed, version)
-        found.append([of_cell.key(number) for number in range(count)])
-    return found

@@ -1,0 +1,42 @@
+"""Local copies of the parts of a remote run, which is read several times by columns."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from longfat.remote_path import Location, RemotePath, contents
+from longfat.runner import parts
+
+
+class Copies:
+    """Reads the parts of a folder. The copies of remote ones exist as long as this object."""
+
+    def __init__(self, folder: Location) -> None:
+        self._folder = folder
+        self._local: Path | None = None
+
+    def frames(self, wanted: parts.Wanted) -> Iterator[pl.DataFrame]:
+        """Yields all parts with records and the wanted columns."""
+        return parts.frames(self._folder, wanted=wanted, read=self._contents)
+
+    def _contents(self, paths: Sequence[Location]) -> Iterator[tuple[Location, bytes | None]]:
+        if not isinstance(self._folder, RemotePath):
+            yield from contents(paths)
+            return
+        if self._local is None:
+            self._local = Path(tempfile.mkdtemp(prefix="longfat-"))
+            weakref.finalize(self, shutil.rmtree, self._local, ignore_errors=True)
+        # A part never changes, so its name identifies its content.
+        for path, content in contents([path for path in paths if not (self._local / path.name).exists()]):
+            if content is not None:
+                (self._local / path.name).write_bytes(content)
+            yield path, content
+            paths = [one for one in paths if one != path]
+        for path in paths:
+            yield path, (self._local / path.name).read_bytes()
