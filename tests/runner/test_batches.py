@@ -72,6 +72,21 @@ def test_the_order_follows_the_latest_durations() -> None:
         assert names(waiting.next(1.0))[0][0] == "ba"[turn % 2]
 
 
+def test_the_last_calls_are_shorter() -> None:
+    waiting = Batches(planned(a=2001), most=1000, longest_first=True)
+    first = waiting.next(1.0, 2)
+    assert first is not None
+    waiting.measured(first, 0.01)
+    sizes = []
+    while batch := waiting.next(1.0, 2):
+        sizes.append(len(batch))
+    assert sum(sizes) == 2000
+    assert sizes[:16] == [100] * 16
+    assert sizes[16:] == sorted(sizes[16:], reverse=True)
+    assert sizes[-1] <= 5
+    assert len(sizes) < 40
+
+
 def test_many_cells_cost_no_more_than_few() -> None:
     def seconds(cells: int) -> float:
         waiting = Batches(planned(**{f"p{number}": 3 for number in range(cells)}), 1, longest_first=True)

@@ -95,8 +95,10 @@ def test_a_reader_follows_a_compaction(
     listed = parts.listed
     compacted: list[bool] = []
 
-    def then_compacted(folder: Location, kind: str = parts.PART) -> list[Location]:
-        found = listed(folder, kind)
+    def then_compacted(
+        folder: Location, kind: str = parts.PART, shard: Shard | None = None
+    ) -> list[Location]:
+        found = listed(folder, kind, shard)
         if not compacted:
             compacted.append(True)
             with open_store(place, study.name, "1", fresh=False) as opened:

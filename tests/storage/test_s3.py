@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 
 import longfat as lf
-from longfat.remote_path import location
+from longfat.remote_path import Location, location
 from longfat.runner import parts
 from tests.conftest import Cli, command
 from tests.storage.conftest import STUDY
@@ -61,6 +61,27 @@ def test_shards_in_any_order_give_the_whole_table(bucket: str, here: lf.Run, tmp
             assert found.interrupted == (number != 2)
             assert found.report.exists() == (number == 2)
         equal(found, here)
+
+
+def test_a_shard_reads_only_its_own_records(
+    here: lf.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    whole = parts.frame_of
+
+    def noted(part: Location, content: bytes, wanted: parts.Wanted) -> pl.DataFrame:
+        read.append(parts.tag_of(part))
+        return whole(part, content, wanted)
+
+    monkeypatch.setattr(parts, "frame_of", noted)
+    for number in (3, 1, 3, 2):
+        read.clear()
+        found = lf.run(STUDY, out=tmp_path / "run", shard=f"{number}/3", progress=False, report=False)
+        if number != 2:
+            assert set(read) == {f"{number}of3"}
+            assert found.to_polars().height == len(range(number - 1, TRIALS, 3))
+    assert set(read) == {"1of3", "2of3", "3of3"}
+    equal(found, here)
 
 
 def test_eight_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None:

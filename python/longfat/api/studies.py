@@ -61,7 +61,8 @@ def run(
         scheduler: Address of a Dask scheduler ("tcp://HOST:8786"); by default a cluster on this machine.
         scheduler_file: The file that the scheduler wrote, instead of its address.
         shard: One share of the trials ("3/100"), for job arrays. Any number of shards may run into one folder
-            or URL at once. The result has what the folder has; the last shard writes the report.
+            or URL at once. The result has the trials of this shard. The last shard has all trials and
+            writes the report.
 
     Returns:
         Cells with intervals and claims with verdicts. `to_polars()` has one row for each trial,

@@ -11,6 +11,8 @@ from longfat.runner.trial import Trial
 
 _Place = tuple[float, int, int]
 """The place of a cell in the queue: its rank, its turn among equal ranks, and the cell."""
+SHORTEST = 0.05
+"""Duration in s of the last calls: far above the cost of a call."""
 SPARE = 64
 """Outdated places that a queue may contain."""
 
@@ -19,7 +21,8 @@ class Batches:
     """The waiting trials of all cells.
 
     Cells take turns, so that an interrupted run has about as many trials of each. With `longest_first`, the
-    cells with the longest trials come first once their duration is known, so that none is left for the end.
+    cells with the longest trials come first once their duration is known, so that none is left for the end,
+    and the last calls are shorter, so that all jobs end at about the same time.
     """
 
     def __init__(self, trials: PlannedTrials, most: int, *, longest_first: bool = False) -> None:
@@ -28,14 +31,18 @@ class Batches:
         self._most = most
         self._seconds: dict[int, float] = {}
         self._longest_first = longest_first
+        self._unknown = len(self._groups)
+        self._seconds_left = 0.0
         self._turn = 0
         self._places: dict[int, _Place] = {}
         self._waiting: list[_Place] = []
         for cell in self._groups:
             self._enqueue(cell)
 
-    def next(self, span: float) -> CellTrials | None:
+    def next(self, span: float, jobs: int = 1) -> CellTrials | None:
         """Returns the next trials of one cell, which take `span` s in all: one until their duration is known.
+
+        At the end, they take half of a job's share of the rest.
 
         Returns None at the end.
         """
@@ -44,9 +51,12 @@ class Batches:
             return None
         group, first = self._groups[cell], self._next[cell]
         seconds = self._seconds.get(cell)
+        if self._longest_first and not self._unknown:
+            span = min(span, max(self._seconds_left / (2 * jobs), SHORTEST))
         count = 1 if seconds is None else int(span / max(seconds, 1e-6))
         last = min(first + min(max(count, 1), self._most), len(group))
         self._next[cell] = last
+        self._seconds_left -= (last - first) * (seconds or 0.0)
         if last < len(group):
             self._enqueue(cell)
         return group[first:last]
@@ -79,6 +89,9 @@ class Batches:
     def measured(self, trials: Sequence[Trial], seconds: float) -> None:
         """Notes the duration of a call with these trials."""
         cell = id(trials[0].cell)
-        self._seconds[cell] = seconds / len(trials)
+        known, found = self._seconds.get(cell), seconds / len(trials)
+        self._unknown -= known is None
+        self._seconds_left += (found - (known or 0.0)) * (len(self._groups[cell]) - self._next[cell])
+        self._seconds[cell] = found
         if self._longest_first and (place := self._places.get(cell)) is not None:
             self._place(self._rank(cell), place[1], cell)

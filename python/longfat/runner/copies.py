@@ -12,18 +12,20 @@ import polars as pl
 
 from longfat.remote_path import Location, RemotePath, contents
 from longfat.runner import parts
+from longfat.runner.shard import Shard
 
 
 class Copies:
-    """Reads the parts of a folder. The copies of remote ones exist as long as this object."""
+    """Reads the parts of a folder, or of a shard. The copies of remote ones exist as long as this object."""
 
-    def __init__(self, folder: Location) -> None:
+    def __init__(self, folder: Location, shard: Shard | None = None) -> None:
         self._folder = folder
+        self._shard = shard
         self._local: Path | None = None
 
     def frames(self, wanted: parts.Wanted) -> Iterator[pl.DataFrame]:
         """Yields all parts with records and the wanted columns."""
-        return parts.frames(self._folder, wanted=wanted, read=self._contents)
+        return parts.frames(self._folder, wanted=wanted, read=self._contents, shard=self._shard)
 
     def _contents(self, paths: Sequence[Location]) -> Iterator[tuple[Location, bytes | None]]:
         if not isinstance(self._folder, RemotePath):

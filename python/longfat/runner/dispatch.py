@@ -34,7 +34,10 @@ def run_trials(
     def hand_over() -> None:
         # After the budget's end, running trials complete: to drop slow ones would bias the result.
         most = 0 if budget.is_over else executor.jobs * QUEUE_PER_JOB
-        while len(running) < most and (trials := waiting.next(executor.seconds_per_call)) is not None:
+        while (
+            len(running) < most
+            and (trials := waiting.next(executor.seconds_per_call, executor.jobs)) is not None
+        ):
             await_call(trials, executor.submit(trials))
 
     def await_call(trials: CellTrials, future: Future[Records]) -> None:

@@ -16,17 +16,23 @@ from longfat.remote_path import Location, RemotePath, location
 from longfat.results import Cell, CellResult
 from longfat.runner import parts, store
 from longfat.runner.copies import Copies
+from longfat.runner.shard import Shard
 from longfat.runner.table import Table
 from longfat.runner.trial import cell_key
 from longfat.study import Study, cells, load_study
 
 
 def read_records(
-    study: Study, planned: Sequence[Cell], counts: Sequence[int], folder: Location, version: str
+    study: Study,
+    planned: Sequence[Cell],
+    counts: Sequence[int],
+    folder: Location,
+    version: str,
+    shard: Shard | None = None,
 ) -> Table:
-    """Returns the records of the first `counts` trials of each cell."""
+    """Returns the records of the first `counts` trials of each cell, or those that a shard reads."""
     keys = [cell_key(cell, study.seed, version) for cell in planned]
-    return Table(Copies(folder).frames, keys, counts)
+    return Table(Copies(folder, shard).frames, keys, counts)
 
 
 def _with_places(found: pl.DataFrame, study: Study, planned: Sequence[Cell]) -> pl.DataFrame:

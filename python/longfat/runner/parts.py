@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import polars as pl
 
 from longfat.remote_path import Location, contents
+from longfat.runner.shard import Shard
 
 RECORDS = "records"
 PART, FLOWS = "part", "flows"
@@ -50,9 +51,19 @@ def number_of(part: Location) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def listed(folder: Location, kind: str = PART) -> list[Location]:
-    """Returns the parts of a run in order; `kind` is "part" for records or "flows"."""
+def tag_of(part: Location) -> str:
+    """Returns the shard in the name of a part that has trials of one shard only; empty for others."""
+    return part.stem.rpartition("-")[2].rpartition(".")[0]
+
+
+def listed(folder: Location, kind: str = PART, shard: Shard | None = None) -> list[Location]:
+    """Returns the parts of a run in order; `kind` is "part" for records or "flows".
+
+    With a shard, those that have only trials of other shards are left out.
+    """
     found: list[Location] = list((folder / RECORDS).glob(f"{kind}-*.parquet"))
+    if shard is not None:
+        found = [part for part in found if not shard.excludes(tag_of(part))]
     return sorted(found, key=lambda part: (number_of(part), part.name))
 
 
@@ -69,11 +80,15 @@ def _all(_: str) -> bool:
 
 
 def frames(
-    folder: Location, kind: str = PART, wanted: Wanted = _all, read: Read = contents
+    folder: Location,
+    kind: str = PART,
+    wanted: Wanted = _all,
+    read: Read = contents,
+    shard: Shard | None = None,
 ) -> Iterator[pl.DataFrame]:
-    """Yields all parts of a run with the wanted columns."""
+    """Yields all parts of a run, or of one shard, with the wanted columns."""
     seen: set[str] = set()
-    while unread := [part for part in listed(folder, kind) if part.name not in seen]:
+    while unread := [part for part in listed(folder, kind, shard) if part.name not in seen]:
         seen.update(part.name for part in unread)
         # The records of a part that vanished are in a new one.
         yield from (frame_of(part, found, wanted) for part, found in read(unread) if found is not None)

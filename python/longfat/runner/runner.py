@@ -129,8 +129,7 @@ def run_study(
     planned = cells(study)
     if shard is not None:
         _refuse_shard(study, fresh=fresh)
-    shared = shard is not None
-    with open_store(folder, study.name, _native.version(), fresh=fresh, shared=shared) as store:
+    with open_store(folder, study.name, _native.version(), fresh=fresh, shard=shard) as store:
         about = environment() | machines.description()
         store.describe(study, about, quick=quick)
         if study.dropped_sweeps:
@@ -154,8 +153,8 @@ def run_study(
         if shard is not None and complete:
             store.compact()
         elif shard is not None:
-            have = f"{records.height:,} of {sum(counts):,}"
-            reporter.note(f"shard {shard}: the run has {have} trials; the other shards add the rest")
+            have = f"{store.finished(shard.count)} of {shard.count} shards are complete"
+            reporter.note(f"shard {shard}: {have}; the last one writes the report")
         if budget.is_limited and (not complete or sum(counts) >= budget.trials):
             reporter.note("the budget is spent; the same command with a larger one continues")
         # With a precision, the number of trials depends on the results.
@@ -199,18 +198,27 @@ class _Running:
         """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
         from longfat.analysis.statistics import summarise
 
-        study, store = self.study, self.store
-        wanted = plan(self.planned, counts, study.seed, store.version, store.present(), self.shard)
+        study, store, shard = self.study, self.store, self.shard
+        wanted = self._plan(counts)
         _check(wanted.missing)
         with contextlib.ExitStack() as stack:
             executors = self._executors(wanted.missing, stack)
             for world in study.worlds:
                 self._run_world(world, wanted, executors)
-        store.compact(own=self.shard is not None)
+        store.compact(own=shard is not None)
+        if shard is not None and not self._plan(counts).missing:
+            store.finish(shard)
+        # A shard reads the records of the others only if it completes the run.
+        is_whole = shard is None or store.finished(shard.count) == shard.count
         if sum(counts) >= LARGE_RUN:
             self.reporter.note(f"reading the records of {sum(counts):,} trials")
-        records = loading.read_records(study, self.planned, counts, store.folder, store.version)
+        share = None if is_whole else shard
+        records = loading.read_records(study, self.planned, counts, store.folder, store.version, share)
         return records, summarise(records, self.planned, study.first_look)
+
+    def _plan(self, counts: Sequence[int]) -> Plan:
+        store = self.store
+        return plan(self.planned, counts, self.study.seed, store.version, store.present(), self.shard)
 
     def _executors(self, missing: PlannedTrials, stack: contextlib.ExitStack) -> dict[str, Executor]:
         """Returns the executors of worlds with trials to run. Raises UnsupportedTrialsError unless forced."""

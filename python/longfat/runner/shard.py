@@ -30,6 +30,19 @@ class Shard:
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"
 
+    @property
+    def tag(self) -> str:
+        """The shard in names of files, e.g. "3of100"."""
+        return f"{self.number}of{self.count}"
+
+    def excludes(self, tag: str) -> bool:
+        """Returns whether a file with this tag, if any, has only trials of other shards.
+
+        >>> [Shard(3, 100).excludes(tag) for tag in ("4of100", "3of100", "4of8", "")]
+        [True, False, False, False]
+        """
+        return tag.endswith(f"of{self.count}") and tag != self.tag
+
     def share(self, count: int, before: int) -> range:
         """Returns this shard's part of a cell's `count` trials; `before` trials are in the cells before it.
 

@@ -6,6 +6,7 @@
         records/part-00001-3f9a2c.parquet ...
         records/flows-00001-3f9a2c.parquet ...   a row for each flow of the trials in that part
         aside/CELL_KEY-TRIAL.json   the specification of a trial that killed its workers
+        shards/3of100        a shard whose trials all have a record
         report.html
 
 A cell's key and a trial's number identify a record, so a part never changes after it is written: a run that
@@ -33,6 +34,7 @@ from longfat.runner import lock, parts
 from longfat.runner.compaction import compact
 from longfat.runner.parts import RECORDS, FolderError
 from longfat.runner.present import Present
+from longfat.runner.shard import Shard
 from longfat.runner.trial import Records, Trial
 from longfat.study import Study
 
@@ -40,6 +42,8 @@ RUN_FILE = "run.json"
 STUDY_FILE = "study.toml"
 ASIDE = "aside"
 """The folder of specifications of trials that killed their workers."""
+SHARDS = "shards"
+"""The folder of the names of shards whose trials all have a record."""
 REPORT_FILE = "report.html"
 BUFFER = 3 << 20
 """Size in B of records in memory at which they become a part."""
@@ -50,10 +54,14 @@ INDEX_FILE = "index.html"
 class Store:
     """One run's folder, locked while it is open unless it is remote. Use `open_store`."""
 
-    def __init__(self, folder: Location, version: str, *, shared: bool = False) -> None:
+    def __init__(
+        self, folder: Location, version: str, *, shard: Shard | None = None, shared: bool = False
+    ) -> None:
         self.folder = folder
         self.version = version
-        self.writer = secrets.token_hex(3)
+        self._shard = shard
+        self._token = secrets.token_hex(3)
+        self.writer = self._token if shard is None else f"{shard.tag}.{self._token}"
         self._shared = shared
         self._records = folder / RECORDS
         self._buffer: list[tuple[Trial, Records]] = []
@@ -62,8 +70,17 @@ class Store:
         self._next = 1 + max((parts.number_of(part) for part in parts.listed(folder)), default=0)
 
     def present(self) -> Present:
-        """Returns the trials with a record."""
-        return Present(parts.frames(self.folder, wanted=parts.IDENTITY.__contains__))
+        """Returns the trials with a record; of other shards, it leaves out parts of their own."""
+        return Present(parts.frames(self.folder, wanted=parts.IDENTITY.__contains__, shard=self._shard))
+
+    def finish(self, shard: Shard) -> None:
+        """Notes that all trials of a shard have a record."""
+        (self.folder / SHARDS).mkdir(exist_ok=True)
+        create_whole(self.folder / SHARDS / shard.tag, b"complete\n")
+
+    def finished(self, count: int) -> int:
+        """Returns how many of `count` shards have noted that."""
+        return len(list((self.folder / SHARDS).glob(f"*of{count}")))
 
     def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
         """Writes the description of the run, before its first record.
@@ -142,10 +159,11 @@ class Store:
 
     def compact(self, *, own: bool = False) -> None:
         """Replaces many small parts by few large ones, with `own` only those of this writer."""
+        writer = self.writer if own else self._token
 
         def name(kind: str) -> str:
             self._next += 1
-            return parts.name_of(kind, self._next - 1, self.writer)
+            return parts.name_of(kind, self._next - 1, writer)
 
         # The numbers of other writers may be higher: readers list new parts behind those that they replace.
         numbers = map(parts.number_of, parts.listed(self.folder))
@@ -171,14 +189,22 @@ class Store:
 
 @contextlib.contextmanager
 def open_store(
-    folder: Location, study: str, version: str, *, fresh: bool, shared: bool = False
+    folder: Location,
+    study: str,
+    version: str,
+    *,
+    fresh: bool,
+    shard: Shard | None = None,
+    shared: bool = False,
 ) -> Iterator[Store]:
     """Opens a run's folder, or creates it, and locks it.
 
     Raises FolderError if the folder has other contents than this study's records, FolderBusyError if another
     run uses it, OSError if it is not writable. After an error, a new folder without records is removed.
-    `fresh` removes the study's records. A shared folder has several writers; a remote one always may.
+    `fresh` removes the study's records. A folder that is shared, or run in shards, has several writers; a
+    remote one always may.
     """
+    shared = shared or shard is not None
     _refuse_foreign(folder, study)
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -192,9 +218,10 @@ def open_store(
             if fresh:
                 kinds = (parts.PART, parts.FLOWS)
                 records = [part for kind in kinds for part in parts.listed(folder, kind)]
-                for stale in [*records, *set_aside_in(folder), folder / REPORT_FILE]:
+                finished: list[Location] = list((folder / SHARDS).glob("*of*"))
+                for stale in [*records, *set_aside_in(folder), *finished, folder / REPORT_FILE]:
                     stale.unlink(missing_ok=True)
-            yield Store(folder, version, shared=shared)
+            yield Store(folder, version, shard=shard, shared=shared)
     except (OSError, ValueError):
         if is_new and isinstance(folder, Path) and not shared and not parts.listed(folder):
             shutil.rmtree(folder, ignore_errors=True)
