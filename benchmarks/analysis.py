@@ -19,8 +19,10 @@ import numpy as np
 
 from longfat import _native
 from longfat.runner.executor import record_from_json
+from longfat.runner.planning import plan
+from longfat.runner.present import Present
 from longfat.runner.store import open_store
-from longfat.runner.trial import Record, plan
+from longfat.runner.trial import Records, trials_frame
 from longfat.study import Study, cells, load_study
 
 PARTS = 120
@@ -68,25 +70,27 @@ def fill(folder: Path, study: Study) -> int:
     """Writes the run's records; returns their number."""
     planned = cells(study)
     noise = np.random.default_rng(1)
-    trials = list(plan(planned, [study.repeats] * len(planned), study.seed, _native.version()))
-    once: dict[int, dict[str, float]] = {}
-    with open_store(folder, study.name, _native.version(), fresh=True) as store:
+    version = _native.version()
+    trials = plan(planned, [study.repeats] * len(planned), study.seed, version, Present()).missing
+    count = max(len(trials) // PARTS, 1)
+    with open_store(folder, study.name, version, fresh=True) as store:
         store.describe(study, {}, quick=False)
-        for number, (index, trial) in enumerate(trials):
-            if index not in once:
-                once[index] = record_from_json(_native.simulate(trial.spec_json)).metrics or {}
-            factor = float(noise.lognormal(0, 0.1))
-            store.add(trial, Record({name: value * factor for name, value in once[index].items()}))
-            if number % (len(trials) // PARTS + 1) == 0:
+        for group in trials.groups:
+            once = record_from_json(_native.simulate(group[0].spec_json)).metrics or {}
+            for first in range(0, len(group), count):
+                some = group[first : first + count]
+                factors = noise.lognormal(0, 0.1, len(some))
+                metrics = {name: value * factors for name, value in once.items()}
+                numbers = [trial.number for trial in some]
+                store.add(some[0], Records(trials_frame(numbers, [None] * len(some), metrics)))
                 store.flush()
-        store.flush()
     return len(trials)
 
 
 def cpu(command: str) -> float:
     """CPU seconds, user and system, of a Python process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", command], check=False, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", command], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

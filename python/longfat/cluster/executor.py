@@ -151,7 +151,7 @@ class ClusterExecutor:
         contents: Contents = {}
         if call.with_contents or call.singly:
             contents = {one.digest: one.content() for one in batch.attachments if one.is_sent}
-        # Only the first copy of longfat may differ, so the batch stays closed until versions are compared.
+        # The batch stays pickled until the worker has compared versions: another version may not unpickle it.
         arguments = (_native.version(), pickle.dumps(batch), contents, call.singly)
         return self._connection.submit(self._stop, run_batch, *arguments)
 
