@@ -14,6 +14,8 @@ import { World } from "./world";
 const MOST_EVENTS_PER_S = 30_000;
 /** Longest computation of one step. */
 const FRAME_MS = 40;
+/** Real time that a slow frame may catch up with. */
+const LATE_S = 0.1;
 const JUMP_S = 60;
 
 /** Keys of the path and of the second path that change while it runs. */
@@ -80,7 +82,7 @@ export class Player {
     const start = performance.now();
     await this.advance(step, this.detail);
     const spent = performance.now() - start;
-    this.stepLimit = Math.max(1e-5, Math.min(2, spent > FRAME_MS ? this.stepLimit * 0.8 : this.stepLimit * 1.25));
+    this.stepLimit = Math.max(1e-5, Math.min(Math.max(2, LATE_S * this.scene.speed), spent > FRAME_MS ? this.stepLimit * 0.8 : this.stepLimit * 1.25));
   }
 
   /** Advances all worlds. */
