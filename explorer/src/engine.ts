@@ -1,5 +1,7 @@
 // The interface of the simulator: one request in JSON, one reply. Two transports implement it.
 
+import type { TheorySource } from "./predictions";
+
 export interface TraceEvent {
   time: number;
   flow: number;
@@ -100,6 +102,8 @@ export type Reply = { ok: unknown } | { error: string };
 export interface Transport {
   readonly name: string;
   send(request: Request): Promise<Reply>;
+  /** Returns closed forms for a specification, where the page has theory. */
+  theory?: TheorySource;
 }
 
 /** A running trial. */

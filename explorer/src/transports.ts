@@ -1,5 +1,6 @@
 // The transports: a worker with the simulator as WebAssembly, and `longfat explore` with the native one.
-import type { Reply, Request, Transport } from "./engine";
+import type { Reply, Request, Spec, Transport } from "./engine";
+import type { Theory } from "./predictions";
 
 declare const WORKER_SOURCE: string;
 declare global {
@@ -36,6 +37,13 @@ class WasmTransport implements Transport {
 
 class HttpTransport implements Transport {
   readonly name = "native";
+
+  /** Requests closed forms from the project's theory in Python. */
+  async theory(spec: Spec): Promise<Theory | null> {
+    const response = await fetch("theory", { method: "POST", body: JSON.stringify(spec) });
+    const reply = (await response.json()) as { ok?: Theory };
+    return reply.ok ?? null;
+  }
 
   async send(request: Request): Promise<Reply> {
     try {

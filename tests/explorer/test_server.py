@@ -67,6 +67,32 @@ def test_simulates(server: ExplorerServer) -> None:
     assert opened["bottlenecks"] == [0]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "goodput", "note"),
+    [
+        ({"kind": "tcp", "congestion": "reno"}, 3.68e6, "Mathis"),
+        ({"kind": "tcp", "congestion": "cubic"}, 3.68e6, "CUBIC"),
+        ({"kind": "stop-and-wait", "rto": "500ms"}, 0.16e6, "stop-and-wait"),
+    ],
+)
+def test_replies_with_closed_forms(
+    server: ExplorerServer, protocol: dict[str, str], goodput: float, note: str
+) -> None:
+    spec = {
+        "path": {"rate": "10Mbit/s", "delay": "20ms", "queue": "50pkt", "loss": "1%"},
+        "protocol": protocol,
+        "workload": {"kind": "bulk", "duration": "600s"},
+        "seed": 1,
+        "trial": 0,
+    }
+    status, reply = request(server, f"/{server.token}/theory", json.dumps(spec))
+    found = json.loads(reply)["ok"]["goodput"]
+    assert status == 200
+    assert found["value"] == pytest.approx(goodput, rel=0.02)
+    assert note in found["note"]
+    assert "error" in json.loads(request(server, f"/{server.token}/theory", "{}")[1])
+
+
 def test_a_page_that_is_not_built_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(longfat, "__file__", str(tmp_path / "__init__.py"))
     with pytest.raises(ValueError, match="make explorer"):

@@ -35,6 +35,14 @@ def folder(*, wasm: bool) -> Path:
     return found
 
 
+def theory(request: bytes) -> str:
+    """Replies to a request for closed forms."""
+    # The closed forms load packages that the server needs for nothing else.
+    from longfat.cli.explorer_theory import reply
+
+    return reply(request)
+
+
 class ExplorerServer(ThreadingHTTPServer):
     """Serves on 127.0.0.1, only below a random path."""
 
@@ -72,11 +80,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
-        if self._name() != "call" or not 0 < length <= _LARGEST_REQUEST:
+        name = self._name()
+        if name not in ("call", "theory") or not 0 < length <= _LARGEST_REQUEST:
             self.close_connection = True
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
             return
-        reply = self.server.engine.reply(self.rfile.read(length))
+        request = self.rfile.read(length)
+        reply = self.server.engine.reply(request) if name == "call" else theory(request)
         self._answer(HTTPStatus.OK, "application/json", reply.encode())
 
     def _name(self) -> str | None:
