@@ -10,6 +10,7 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { WORLDS } from "./palette";
 import { LIVE, Player } from "./player";
+import { Predictions } from "./predictions";
 import { familyOf, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { share } from "./share";
@@ -20,6 +21,8 @@ import { WorldPanel } from "./world-panel";
 const CHARTS_MS = 50;
 const TEXT_MS = 200;
 const STEP_S = 1e-3;
+/** Width in pixels up to which the page starts with closed settings. */
+const NARROW = 700;
 const COUNTS = ["flows", "window", "seed", "burst", "hops", "initialWindow"] as const;
 
 const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
@@ -46,6 +49,7 @@ class Page {
   private readonly announcer = new Announcer(by("announcer"));
   private readonly charts = new Charts(by("charts"));
   private readonly player: Player;
+  private readonly predictions: Predictions;
   private panels: WorldPanel[] = [];
   private readonly flowCharts = new FlowCharts(by("flow-charts"));
   private readonly packet: PacketPanel;
@@ -60,6 +64,7 @@ class Page {
   constructor(scene: Scene) {
     const engine = transport();
     by("engine").textContent = `${engine.name} engine`;
+    this.predictions = new Predictions(engine.theory);
     this.player = new Player(engine, scene, (text) => this.fail(text));
     this.packet = new PacketPanel(by("hint"), by("history"), by("drop"), ({ world, event }) => this.drop(world, event));
     this.flows = new FlowControls(
@@ -69,6 +74,7 @@ class Page {
     );
     this.listen();
     this.fill();
+    if (window.innerWidth < NARROW) by<HTMLDetailsElement>("setup").open = false;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     void this.restart().then(() => this.play(!still));
     requestAnimationFrame((time) => this.frame(time));
@@ -94,7 +100,8 @@ class Page {
     await this.player.restart();
     this.packet.choose(undefined);
     this.panels = this.player.worlds.map(
-      (world, place) => new WorldPanel(world, WORLDS[place]!, (owner, event, byKey) => this.choose(owner, event, byKey)),
+      (world, place) =>
+        new WorldPanel(world, WORLDS[place]!, this.predictions, (owner, event, byKey) => this.choose(owner, event, byKey)),
     );
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
     this.charts.reset(this.player.worlds);

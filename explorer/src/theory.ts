@@ -8,6 +8,8 @@ const MSS = 1448;
 const TCP_PACKET = 1500;
 const ARQ_PAYLOAD = 1024;
 const ARQ_PACKET = 1084;
+/** Constant of the Mathis formula for independent losses (Ott, Kemperman and Mathis). */
+const RANDOM_LOSS = 1.31;
 
 export interface Theory {
   bdpPackets: number;
@@ -38,7 +40,7 @@ export function theoryOf(scene: Scene, world: string): Theory {
     const goodput = Math.min(most, (window * payload * 8) / baseRtt);
     theory.form = { name: "window / RTT, without loss", goodput };
   } else if (world === "reno" && loss > 0 && scene.burst === 1) {
-    const mathis = ((MSS * 8) / baseRtt) * Math.sqrt(1.5 / loss);
+    const mathis = ((MSS * 8) / baseRtt) * (RANDOM_LOSS / Math.sqrt(loss));
     theory.form = { name: "Mathis", goodput: Math.min(mathis, theory.share) };
   }
   return theory;

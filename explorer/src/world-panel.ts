@@ -4,11 +4,12 @@ import { drawLadder, nearestLine } from "./ladder-canvas";
 import { heightOf } from "./layout";
 import { choosePacketsByKeys } from "./packet-keys";
 import { drawPath } from "./path-canvas";
+import { comparison, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
 import { pairsOf } from "./network-keys";
 import { quantity } from "./quantities";
-import type { Scene } from "./scene";
+import { specOf, type Scene } from "./scene";
 import { theoryOf } from "./theory";
 import { last, type World } from "./world";
 
@@ -22,12 +23,14 @@ export class WorldPanel {
   private readonly details: HTMLDetailsElement;
   private readonly body: HTMLTableSectionElement;
   private readonly title: HTMLElement;
+  private readonly sentence: HTMLElement;
   private spots: ReturnType<typeof drawPath> = [];
   private lines: ReturnType<typeof drawLadder> = [];
 
   constructor(
     readonly world: World,
     private readonly colour: string,
+    private readonly predictions: Predictions,
     choose: (world: World, event: TraceEvent, byKey?: boolean) => void,
   ) {
     this.element = document.createElement("article");
@@ -35,12 +38,14 @@ export class WorldPanel {
     this.element.style.setProperty("--colour", colour);
     this.element.innerHTML = `<h2></h2><canvas class="path" role="application"></canvas>
       <details><summary>Ladder diagram</summary><canvas class="ladder" role="application"></canvas></details>
-      <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>`;
+      <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
+      <p class="theory"></p>`;
     this.title = this.element.querySelector("h2")!;
     this.path = this.element.querySelector("canvas.path")!;
     this.ladder = this.element.querySelector("canvas.ladder")!;
     this.details = this.element.querySelector("details")!;
     this.body = this.element.querySelector("tbody")!;
+    this.sentence = this.element.querySelector("p.theory")!;
     this.path.style.height = `${heightOf(world.network) + STREAM_HEIGHT + 10}px`;
     this.path.onclick = ({ offsetX, offsetY }) => {
       const distance = (spot: { x: number; y: number }): number => Math.hypot(spot.x - offsetX, spot.y - offsetY);
@@ -81,9 +86,12 @@ export class WorldPanel {
     this.ladder.setAttribute("aria-label", `${label}: ladder diagram. The left and right arrow keys choose a packet.`);
     const theory = theoryOf(scene, world.name);
     const goodput = world.recent("goodput", MEASURED_S);
-    const form = theory.form ? `; ${theory.form.name} ${mega(theory.form.goodput)}` : "";
+    const found = this.predictions.of(specOf(scene, world.name));
+    this.sentence.textContent = found ? comparison(goodput, found.goodput) : "";
+    const form = theory.form && !this.predictions.available ? `; ${theory.form.name} ${mega(theory.form.goodput)}` : "";
+    const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";
     const rows: [string, string, string][] = [
-      ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} at most${form}`],
+      ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} ${limit}${form}`],
       ["cwnd (packets)", number(last(world.columns.cwnd), 0), `BDP ${theory.bdpPackets.toFixed(1)}`],
       ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} without queue`],
       ["Drops, timeouts", `${world.drops}, ${world.timeouts}`, ""],

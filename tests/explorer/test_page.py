@@ -171,3 +171,23 @@ def test_controls_have_names(explorer: Explorer) -> None:
         " + [...document.querySelectorAll('canvas[role=img]')].filter(c => !c.ariaLabel).length"
     )
     assert nameless == 0
+
+
+def test_the_native_page_compares_with_closed_forms(page: Browser, folder: Path) -> None:
+    with ExplorerServer(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            page.resize(1280)
+            scene = {"worlds": ["reno", "stop-and-wait"], "loss": "1%", "speed": 10}
+            page.open(server.address(quote(json.dumps(scene))))
+            page.wait(f"{CLOCK} > 5")
+            sentences = page.evaluate("[...document.querySelectorAll('.theory')].map(one => one.textContent)")
+            assert "theory" in sentences[0]
+            assert "3.68 Mbit/s (Mathis" in sentences[0]
+            assert "stop-and-wait: R + T q" in sentences[1]
+            assert page.evaluate(MESSAGE) == ""
+        finally:
+            page.open("about:blank")
+            server.shutdown()
+            thread.join()

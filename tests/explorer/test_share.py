@@ -48,7 +48,7 @@ def test_the_export_runs(explorer: Explorer, tmp_path: Path) -> None:
     file = tmp_path / "study.toml"
     file.write_text(exported(page))
     command = [sys.executable, "-P", "-m", "longfat", "run", str(file), "--set", "repeats=2"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "Selective repeat" in done.stdout
 
@@ -203,7 +203,10 @@ def test_each_built_in_study_opens_or_has_a_message(explorer: Explorer) -> None:
         ('[path]\nrate = "1Mbit/s"', "workload: the key is missing"),
         ("speed = 3", "speed: the explorer cannot show this key"),
         ('extends = "arq/loss"', "extends: the page reads one file"),
-        ('topology = { kind = "star" }\nworkload = { kind = "bulk" }\nprotocols = ["reno"]', "topology.kind: "),
+        (
+            'topology = { kind = "star" }\nworkload = { kind = "bulk" }\nprotocols = ["reno"]',
+            "topology.kind: ",
+        ),
         ("path = 3", "path: expected a table"),
         (STUDY.replace("cubic", "quic"), "protocols[1].kind"),
         (STUDY.replace("window = 4", 'window = 4, give_up = "1s"'), "protocols[2].give_up: "),
