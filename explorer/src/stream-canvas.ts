@@ -39,5 +39,5 @@ export function drawStream(context: CanvasRenderingContext2D, world: World, colo
     }
   }
   context.fillStyle = faint;
-  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd} packets`, LEFT, height - 6);
+  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd}`, LEFT, height - 6);
 }

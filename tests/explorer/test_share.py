@@ -26,6 +26,9 @@ SCENES: list[dict[str, Any]] = [
     {"worlds": ["reno", "go-back-n"], "rate": "1Mbit/s", "loss": "1%", "flows": 2, "discipline": "codel"},
     {"worlds": ["bbr", "vegas", "cubic"], "delay": "5ms", "jitter": "1ms", "seed": 7, "queue": "64KiB"},
     {"worlds": ["selective-repeat", "stop-and-wait"], "window": 8, "size": "100kB"},
+    {"worlds": ["reno"], "topology": "dumbbell", "senders": "1ms, 9ms", "minRto": "300ms"},
+    {"worlds": ["mptcp-ecf", "cubic"], "topology": "two-paths", "rate2": "2Mbit/s", "coupling": "olia"},
+    {"worlds": ["cubic"], "topology": "parking-lot", "hops": 3, "loss": "2%", "burst": 4},
 ]
 
 
