@@ -10,7 +10,7 @@ import pytest
 
 from longfat import _native
 
-SPEC = {
+SPEC: dict[str, Any] = {
     "path": {"rate": "10Mbit/s", "delay": "20ms", "queue": "20pkt"},
     "protocol": {"kind": "tcp", "congestion": "reno"},
     "workload": {"kind": "bulk", "duration": "60s"},

@@ -96,19 +96,8 @@ def test_captures_decode(explorer: Explorer, tmp_path: Path) -> None:
         return
     file = tmp_path / "reno.pcapng"
     file.write_bytes(files["reno.pcapng"])
-    command = [
-        "tshark",
-        "-r",
-        file,
-        "-T",
-        "fields",
-        "-e",
-        "tcp.flags.syn",
-        "-e",
-        "tcp.len",
-        "-e",
-        "_ws.malformed",
-    ]
+    fields = [part for name in ("tcp.flags.syn", "tcp.len", "_ws.malformed") for part in ("-e", name)]
+    command = ["tshark", "-r", str(file), "-T", "fields", *fields]
     rows = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.splitlines()
     assert rows[0].split("\t")[0] in ("1", "True")
     assert len(rows) == len(packets[0])

@@ -25,7 +25,7 @@ VALID = {
     "size": "100kB",
     "worlds": ["reno", "go-back-n"],
 }
-STRANGE = (
+STRANGE: tuple[object, ...] = (
     None, True, -1, 0.5, 1e300, "", "x", "-1ms", "1e999Mbit/s", "NaN", "∞", "1Mbit/s\n", [], ["reno"] * 99,
     [[]], {}, {"a": 1}, "constructor", ["toString"], "__proto__", "<img src=x onerror=alert(1)>",
 )  # fmt: skip
