@@ -31,7 +31,7 @@ export const LESSONS: readonly Lesson[] = [
   {
     title: "Slow start and Reno",
     question: "How many round trips do 100 kB take?",
-    scene: { worlds: ["reno"], rate: "50Mbit/s", queue: "170pkt" },
+    scene: { worlds: ["reno"], rate: "50Mbit/s", queue: "170pkt", size: "100kB" },
   },
   {
     title: "CUBIC",

@@ -2,6 +2,7 @@
 import type { TraceEvent } from "./engine";
 import { drawLadder, nearestLine } from "./ladder-canvas";
 import { heightOf } from "./layout";
+import { milliseconds } from "./narrative";
 import { choosePacketsByKeys } from "./packet-keys";
 import { drawPath } from "./path-canvas";
 import { comparison, type Predictions } from "./predictions";
@@ -80,7 +81,8 @@ export class WorldPanel {
   describe(scene: Scene): void {
     const { world } = this;
     const label = PROTOCOLS[world.name]!.label;
-    this.title.textContent = world.over ? `${label}: complete` : label;
+    const time = world.lastDelivery === undefined ? "" : ` at ${milliseconds(world.lastDelivery)}`;
+    this.title.textContent = world.over ? `${label}: complete${time}` : label;
     const inside = world.packets.inside.size;
     this.path.setAttribute("aria-label", `${label}: ${inside} packets on the path. The left and right arrow keys choose one.`);
     this.ladder.setAttribute("aria-label", `${label}: ladder diagram. The left and right arrow keys choose a packet.`);

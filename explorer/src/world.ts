@@ -34,6 +34,8 @@ export class World {
   readonly segments = new Map<number, Segment>();
   now = 0;
   over = false;
+  /** Time at which a receiver last read data, if packets are simulated in detail. */
+  lastDelivery: number | undefined;
   /** Cumulative acknowledgement of flow 0, at the sender and at the receiver. */
   acknowledged = 0;
   delivered = 0;
@@ -125,7 +127,10 @@ export class World {
     this.events.push(event);
     if (event.what === "drop") this.drops += 1;
     if (event.what === "timeout") this.timeouts += 1;
-    if (event.what === "deliver" && event.flow === 0) this.delivered = event.delivered ?? this.delivered;
+    if (event.what === "deliver") {
+      this.lastDelivery = event.time;
+      if (event.flow === 0) this.delivered = event.delivered ?? this.delivered;
+    }
     const { id, direction } = event;
     if (event.what === "send" && event.retransmission) this.retransmissions += 1;
     if (id === undefined || direction === undefined || this.detail !== "all") return;
