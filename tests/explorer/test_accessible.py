@@ -86,3 +86,14 @@ def test_lines_differ_without_colours(explorer: Explorer) -> None:
         ".map(one => getComputedStyle(one).borderTopStyle).slice(-3)"
     )
     assert borders == ["solid", "dashed", "dotted"]
+
+
+@pytest.mark.parametrize("width", [400, 1920])
+def test_larger_text_fits(explorer: Explorer, width: int) -> None:
+    explorer.browser.resize(width)
+    page = explorer.start(worlds=["reno", "cubic", "bbr"], topology="dumbbell")
+    page.evaluate(
+        "(document.documentElement.style.fontSize = '150%', document.querySelector('#setup').open = true)"
+    )
+    assert page.evaluate("getComputedStyle(document.querySelector('#play')).fontSize") == "22.5px"
+    assert page.overflow() == 0

@@ -157,7 +157,7 @@ def test_lesson_5_shows_the_time_of_its_transfer(explorer: Explorer) -> None:
     page = explorer.open("#lesson=5")
     title = "document.querySelector('.world h2').textContent"
     page.wait(f"{title}.includes('complete at')")
-    # The lesson has 130 ms from the first data, after a handshake of 40 ms, to the ACK of the last, which takes 20 ms.
+    # The lesson has 130 ms from the first data, after a handshake of 40 ms, to the last ACK (20 ms).
     assert float(page.evaluate(title).split()[-2]) == pytest.approx(130 + 40 - 20, abs=1)
 
 
