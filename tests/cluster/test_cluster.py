@@ -11,6 +11,7 @@ import longfat as lf
 from longfat import _native
 from longfat.cluster import ClusterError, Connection, Target, open_machines
 from longfat.runner import store
+from tests.conftest import Cli
 
 pytest.importorskip("distributed")
 
@@ -54,6 +55,13 @@ def test_options_that_contradict_each_other(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}"), open_machines(executor, Target(scheduler), jobs):
         pass
+
+
+def test_the_command_names_its_options(cli: Cli) -> None:
+    refused = cli("run", "arq/loss", "--scheduler", "tcp://127.0.0.1:9", "--jobs", 2, ok=False)
+    assert refused.stderr == "longfat: --jobs: cannot be set for a scheduler, whose workers decide\n"
+    refused = cli("run", "arq/loss", "--executor", "slurm", ok=False)
+    assert refused.stderr == 'longfat: --executor: "slurm" is unknown; allowed: local, dask\n'
 
 
 def test_local_clusters_share_no_port() -> None:

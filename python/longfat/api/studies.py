@@ -76,15 +76,13 @@ def run(
             true.
     """
     from longfat.analysis.expectation import theory_problems
-    from longfat.cluster import Target, open_machines
+    from longfat.api.running import Running
     from longfat.interactive import is_interactive
     from longfat.presentation.report import write_report
     from longfat.progress import display
-    from longfat.remote_path import location
-    from longfat.runner import Interrupted, run_study
+    from longfat.runner import Interrupted
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
-    from longfat.runner.shard import Shard
 
     overrides = Overrides(
         tuple(plain(settings or {}).items()),
@@ -97,27 +95,25 @@ def run(
     )
     shown = is_interactive() if progress is None else progress
     reporter = Reporter(display() if shown else None)
-    target = Target(scheduler, None if scheduler_file is None else str(scheduler_file))
-    share = Shard.of(shard, "shard")
-    limits = Budget.of(budget, plain(max_trials), "budget")
+    running = Running(
+        out,
+        jobs,
+        fresh,
+        quick,
+        force,
+        Budget.of(budget, plain(max_trials), "budget"),
+        executor,
+        scheduler,
+        scheduler_file,
+        shard,
+    )
     checked = load_study(study, overrides, also=theory_problems)
     try:
-        with open_machines(executor, target, jobs, reporter.note) as machines:
-            result = run_study(
-                checked,
-                folder=None if out is None else location(out),
-                machines=machines,
-                fresh=fresh,
-                quick=quick,
-                reporter=reporter,
-                force=force,
-                budget=limits,
-                shard=share,
-            )
+        (result,) = running.run([checked], reporter)
     except Interrupted as stop:
         if not is_interactive():
             raise
         result = stop.partial()
-    if report and not (share is not None and result.interrupted):
+    if report and not running.awaits_others(result):
         write_report(result)
     return result

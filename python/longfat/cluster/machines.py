@@ -32,21 +32,26 @@ class Cluster:
 
 @contextlib.contextmanager
 def open_machines(
-    executor: str | None, target: Target, jobs: int | None, note: Callable[[str], None] = lambda _: None
+    executor: str | None,
+    target: Target,
+    jobs: int | None,
+    note: Callable[[str], None] = lambda _: None,
+    prefix: str = "",
 ) -> Iterator[Machines]:
     """Yields this machine, or a cluster for as long as the block lasts.
 
     `executor` None means "dask" if `target` names a scheduler. `jobs` limits this machine or the workers of a
-    local cluster. Raises ValueError for an unknown executor, ClusterError without scheduler or workers.
+    local cluster. `prefix` precedes the names of both in messages. Raises ValueError for an unknown executor,
+    ClusterError without scheduler or workers.
     """
     if executor not in (None, *EXECUTORS):
-        raise ValueError(f'executor: "{executor}" is unknown; allowed: {", ".join(EXECUTORS)}')
+        raise ValueError(f'{prefix}executor: "{executor}" is unknown; allowed: {", ".join(EXECUTORS)}')
     if executor == "local" and not target.is_local:
-        raise ValueError("executor: local trials need no scheduler")
+        raise ValueError(f"{prefix}executor: local trials need no scheduler")
     if (executor or ("local" if target.is_local else "dask")) == "local":
         yield ThisMachine(jobs)
         return
     if jobs is not None and not target.is_local:
-        raise ValueError("jobs: cannot be set for a scheduler, whose workers decide")
+        raise ValueError(f"{prefix}jobs: cannot be set for a scheduler, whose workers decide")
     with Connection(target, jobs, note) as connection:
         yield Cluster(connection)

@@ -105,22 +105,31 @@ def run(
       longfat run arq/loss --precision claims --budget 10min
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
+    from longfat.api.running import Running
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.cluster import Target, open_machines
     from longfat.progress import display
-    from longfat.remote_path import location
-    from longfat.runner import Interrupted, run_study
+    from longfat.runner import Interrupted
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
-    from longfat.runner.shard import Shard
     from longfat.study import Overrides, load_study, read_setting
 
     overrides = Overrides(
         tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, precision, quick
     )
-    limits = Budget.of(budget, max_trials, "--budget")
-    share = Shard.of(shard, "--shard")
+    running = Running(
+        out,
+        jobs,
+        fresh,
+        quick,
+        force,
+        Budget.of(budget, max_trials, "--budget"),
+        executor,
+        scheduler,
+        scheduler_file,
+        shard,
+        prefix="--",
+    )
     if out is not None and len(study) > 1:
         raise ValueError("--out is the folder of one run: run the studies one by one")
     if csv is not None and len(study) > 1:
@@ -130,29 +139,12 @@ def run(
     loaded = [load_study(one, overrides, also=theory_problems) for one in study]
     interrupt_on_sigterm()
     results = []
-    reporter = Reporter(display())
-    target = Target(scheduler, scheduler_file)
     try:
-        with open_machines(executor, target, jobs, reporter.note) as machines:
-            for number, one in enumerate(loaded):
-                if number and not as_json:
-                    typer.echo()
-                results.append(
-                    run_study(
-                        one,
-                        folder=None if out is None else location(out),
-                        machines=machines,
-                        fresh=fresh,
-                        quick=quick,
-                        reporter=reporter,
-                        force=force,
-                        budget=limits,
-                        shard=share,
-                    )
-                )
-                _show(
-                    results[-1], csv, as_json=as_json, partial=share is not None and results[-1].interrupted
-                )
+        for result in running.run(loaded, Reporter(display())):
+            results.append(result)
+            _show(result, csv, as_json=as_json, partial=running.awaits_others(result))
+            if len(results) < len(loaded) and not as_json:
+                typer.echo()
     except Interrupted as stop:
         typer.echo(f"longfat: {stop}", err=True)
         raise typer.Exit(130) from None
