@@ -39,7 +39,11 @@ export class Predictions {
     const key = JSON.stringify(spec);
     if (!this.found.has(key) && this.source) {
       this.found.set(key, null);
-      void this.source(spec).then((theory) => this.found.set(key, theory));
+      // A server that has ended shows as the error of the next step.
+      this.source(spec).then(
+        (theory) => this.found.set(key, theory),
+        () => undefined,
+      );
     }
     return this.found.get(key) ?? null;
   }

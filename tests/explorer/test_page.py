@@ -187,10 +187,11 @@ def test_the_native_page_compares_with_closed_forms(page: Browser, folder: Path)
         thread.start()
         try:
             page.resize(1280)
-            scene = {"worlds": ["reno", "stop-and-wait"], "loss": "1%", "speed": 10}
+            scene = {"worlds": ["reno", "stop-and-wait"], "loss": "1%", "rto": "500ms", "speed": 1}
             page.open(server.address(quote(json.dumps(scene))))
-            page.wait(f"{CLOCK} > 5")
-            sentences = page.evaluate("[...document.querySelectorAll('.theory')].map(one => one.textContent)")
+            sentences = "[...document.querySelectorAll('.theory')].map(one => one.textContent)"
+            page.wait(f"{sentences}.filter(one => one.includes('Mbit/s')).length === 2")
+            sentences = page.evaluate(sentences)
             assert "theory" in sentences[0]
             assert "3.68 Mbit/s (Mathis" in sentences[0]
             assert "stop-and-wait: R + T q" in sentences[1]
