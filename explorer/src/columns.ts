@@ -1,5 +1,5 @@
 // Columns of the charts: one value for each sampling interval, for each flow and for the whole world.
-import type { FlowSeries, Step } from "./engine";
+import type { FlowDetails, FlowSeries, Step } from "./engine";
 
 /** Seconds from sample to sample. */
 export const INTERVAL_S = 0.01;
@@ -19,11 +19,21 @@ export interface Columns {
 
 const empty = (): Columns => ({ cwnd: [], ssthresh: [], inFlight: [], rtt: [], queue: [], goodput: [] });
 
+export interface SubflowColumns {
+  path: number;
+  cwnd: Column;
+  rtt: Column;
+  inFlight: Column;
+}
+
 export class Samples {
   /** Windows and RTT of the first flow, the first queue, and the goodput of all flows. */
   readonly columns = empty();
   readonly flows: Columns[] = [];
   readonly queues: Column[];
+  /** Subflows of the first flow, and the packets that wait at its receiver. */
+  readonly subflows: SubflowColumns[] = [];
+  readonly early: Column = [];
   private readonly raw: Column = [];
   private readonly rawOfFlows: Column[] = [];
 
@@ -34,17 +44,18 @@ export class Samples {
     this.queues = Array.from({ length: bottlenecks }, () => []);
   }
 
-  /** Adds the samples of a step; passes each state of the first flow to `state`. */
-  add(series: Step["series"], state: (time: number, state: string) => void): void {
+  /** Adds the samples of a step. */
+  add(series: Step["series"]): void {
     series.queues.forEach((queue, place) => {
       queue.time.forEach((time, sample) => put(this.queues[place]!, time, queue.packets[sample] ?? null));
     });
     this.columns.queue = this.queues[0] ?? [];
-    for (const flow of series.flows) this.addFlow(flow, state);
+    for (const flow of series.flows) this.addFlow(flow);
+    for (const details of series.details ?? []) if (details.flow === 0) this.addDetails(details);
     smooth(this.raw, this.columns.goodput);
   }
 
-  private addFlow(flow: FlowSeries, state: (time: number, state: string) => void): void {
+  private addFlow(flow: FlowSeries): void {
     while (this.flows.length <= flow.flow) {
       this.flows.push(this.flows.length === 0 ? { ...this.columns, goodput: [] } : empty());
       this.rawOfFlows.push([]);
@@ -62,9 +73,20 @@ export class Samples {
       put(columns.inFlight, time, packets(flow.in_flight_bytes[place]));
       const rtt = flow.rtt_s?.[place] ?? flow.srtt_s[place] ?? null;
       put(columns.rtt, time, rtt === null ? null : rtt * 1e3);
-      if (flow.flow === 0) state(time, flow.state[place]!);
     });
     smooth(raw, columns.goodput);
+  }
+
+  private addDetails({ time: times, early_bytes, subflows }: FlowDetails): void {
+    times.forEach((time, place) => put(this.early, time, early_bytes[place]! / this.payload));
+    subflows.forEach((subflow, number) => {
+      const columns = (this.subflows[number] ??= { path: subflow.path, cwnd: [], rtt: [], inFlight: [] });
+      subflow.time.forEach((time, place) => {
+        put(columns.cwnd, time, subflow.cwnd_bytes[place]! / this.payload);
+        put(columns.rtt, time, subflow.srtt_s[place]! > 0 ? subflow.srtt_s[place]! * 1e3 : null);
+        put(columns.inFlight, time, subflow.in_flight_bytes[place]! / this.payload);
+      });
+    });
   }
 }
 

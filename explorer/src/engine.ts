@@ -47,8 +47,49 @@ export interface Step {
   now_s: number;
   over: boolean;
   events: TraceEvent[];
-  series: { flows: FlowSeries[]; queues: QueueSeries[] };
+  series: { flows: FlowSeries[]; queues: QueueSeries[]; details?: FlowDetails[] };
   crossings?: Crossings;
+  decisions: Decision[];
+}
+
+/** The state of a sender after a change; counts are totals so far. */
+export interface Decision {
+  time: number;
+  flow: number;
+  subflow?: number;
+  state: string;
+  /** Phase of the congestion controller. */
+  phase: string;
+  /** Loss detection of TCP: "rack", "sack" or "newreno". */
+  detection?: string;
+  cwnd_bytes: number;
+  ssthresh_bytes?: number;
+  rto_s?: number;
+  /** Packets acknowledged selectively, or duplicate ACKs. */
+  sacked: number;
+  timeouts: number;
+  /** Tail loss probes, losses by the reordering timer, and spurious retransmissions. */
+  probes: number;
+  late: number;
+  undone: number;
+}
+
+/** Samples of the parts of a flow. */
+export interface FlowDetails {
+  flow: number;
+  time: number[];
+  /** Bytes at the receiver that wait for earlier ones. */
+  early_bytes: number[];
+  subflows: SubflowSeries[];
+}
+
+export interface SubflowSeries {
+  path: number;
+  time: number[];
+  cwnd_bytes: number[];
+  srtt_s: number[];
+  in_flight_bytes: number[];
+  sent_bytes: number[];
 }
 
 /** The way of packets over the links; times in seconds. */
@@ -88,7 +129,7 @@ export type Request =
   | { do: "open"; spec: Spec; interval: number }
   | { do: "advance"; session: number; step: number; detail: Detail; links: boolean; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
-  | { do: "controller"; session: number; flow: number; congestion: unknown }
+  | { do: "controller"; session: number; flow?: number; congestion: unknown }
   | { do: "capture"; session: number }
   | { do: "lose"; session: number; id: number }
   | { do: "lose-next"; session: number; flow: number }
@@ -128,8 +169,10 @@ export class Session {
     await ask(this.transport, { do: "link", session: this.number, link, key, value });
   }
 
-  async setController(flow: number, congestion: unknown): Promise<void> {
-    await ask(this.transport, { do: "controller", session: this.number, flow, congestion });
+  /** Replaces the controller of a flow; without a flow, of those that start later. */
+  async setController(flow: number | undefined, congestion: unknown): Promise<void> {
+    const request = { do: "controller", session: this.number, congestion } as const;
+    await ask(this.transport, flow === undefined ? request : { ...request, flow });
   }
 
   async capture(): Promise<Uint8Array<ArrayBuffer>> {

@@ -1,6 +1,6 @@
-// Charts of single flows, for each world with several.
+// Charts of single flows and queues, for each world with several, and of the subflows of flow 1.
 import uPlot from "uplot";
-import { INTERVAL_S, type Columns } from "./columns";
+import { INTERVAL_S, type Column } from "./columns";
 import { flowColour, theme } from "./palette";
 import { PROTOCOLS } from "./protocols";
 import type { World } from "./world";
@@ -9,16 +9,50 @@ const HEIGHT = 150;
 /** Further flows have no line. */
 const MOST_FLOWS = 12;
 
-const PANELS: readonly { key: keyof Columns; title: string }[] = [
-  { key: "goodput", title: "goodput of each flow (Mbit/s)" },
-  { key: "cwnd", title: "cwnd of each flow (packets)" },
-];
+interface Line {
+  label: string;
+  column: Column;
+}
+
+interface Panel {
+  title: string;
+  lines: readonly Line[];
+}
 
 interface Plot {
-  world: World;
-  key: keyof Columns;
-  flows: number;
+  /** World, title and labels: what requires another chart when it changes. */
+  key: string;
   chart: uPlot;
+}
+
+/** Returns the charts of a world at present. */
+function panelsOf(world: World): Panel[] {
+  const name = PROTOCOLS[world.name]!.label;
+  const found: Panel[] = [];
+  if (world.flows.length > 1) {
+    const { pairs } = world.network;
+    const flows = world.flows.slice(0, MOST_FLOWS);
+    const label = (flow: number): string => `flow ${flow + 1}${pairs.length > 1 ? ` (${pairs[flow % pairs.length]![0].name})` : ""}`;
+    const lines = (key: "goodput" | "cwnd"): Line[] => flows.map((flow, number) => ({ label: label(number), column: flow[key] }));
+    found.push({ title: `${name}: goodput of each flow (Mbit/s)`, lines: lines("goodput") });
+    found.push({ title: `${name}: cwnd of each flow (packets)`, lines: lines("cwnd") });
+  }
+  const { bottlenecks, links } = world.network;
+  if (bottlenecks.length > 1) {
+    const lines = bottlenecks.map((link, place) => ({ label: links[link]!, column: world.queues[place]! }));
+    found.push({ title: `${name}: queue of each bottleneck (packets)`, lines });
+  }
+  if (world.subflows.length > 0) {
+    const lines = (key: "cwnd" | "rtt"): Line[] =>
+      world.subflows.slice(0, MOST_FLOWS).map((subflow, number) => ({
+        label: `subflow ${number + 1} (path ${subflow.path + 1})`,
+        column: subflow[key],
+      }));
+    found.push({ title: `${name}: cwnd of each subflow (packets)`, lines: lines("cwnd") });
+    found.push({ title: `${name}: RTT of each subflow (ms)`, lines: lines("rtt") });
+    found.push({ title: `${name}: data that waits for earlier data (packets)`, lines: [{ label: "receiver", column: world.early }] });
+  }
+  return found;
 }
 
 export class FlowCharts {
@@ -37,43 +71,41 @@ export class FlowCharts {
 
   /** Draws the last `span` seconds, or all with 0. */
   draw(span: number): void {
-    const flows = (world: World): number => Math.min(MOST_FLOWS, world.flows.length);
-    const expected = this.worlds.filter((world) => flows(world) > 1);
-    const same = expected.length * PANELS.length === this.plots.length && this.plots.every((plot) => plot.flows === flows(plot.world));
-    if (!same) {
+    const panels = this.worlds.flatMap((world, place) =>
+      panelsOf(world).map((panel) => ({ ...panel, key: `${place} ${panel.title} ${panel.lines.map(({ label }) => label).join()}` })),
+    );
+    if (panels.map(({ key }) => key).join("\n") !== this.plots.map(({ key }) => key).join("\n")) {
       this.reset(this.worlds);
-      for (const world of expected) for (const panel of PANELS) this.plots.push(this.add(world, panel, flows(world)));
+      this.plots = panels.map((panel) => ({ key: panel.key, chart: this.add(panel) }));
     }
     const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
     const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
     const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
-    for (const { world, key, chart, flows: count } of this.plots) {
-      const rows = world.flows.slice(0, count).map((flow) => {
-        const part = flow[key].slice(start, end);
+    panels.forEach(({ lines }, place) => {
+      const rows = lines.map(({ column }) => {
+        const part = column.slice(start, end);
         while (part.length < time.length) part.push(null);
         return part;
       });
-      chart.setData([time, ...rows] as uPlot.AlignedData);
-    }
+      this.plots[place]!.chart.setData([time, ...rows] as uPlot.AlignedData);
+    });
   }
 
-  private add(world: World, { key, title }: (typeof PANELS)[number], flows: number): Plot {
+  private add({ title, lines }: Panel): uPlot {
     const colours = theme();
     const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
-    const { pairs } = world.network;
     const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
-    for (let flow = 0; flow < flows; flow += 1) {
-      const host = pairs.length > 1 ? ` (${pairs[flow % pairs.length]![0].name})` : "";
+    lines.forEach(({ label }, number) =>
       series.push({
-        label: `flow ${flow + 1}${host}`,
-        stroke: flowColour(flow),
+        label,
+        stroke: flowColour(number),
         width: 1.5,
         points: { show: false },
         value: (_, value) => (value === null || value === undefined ? "–" : value.toFixed(1)),
-      });
-    }
+      }),
+    );
     const options: uPlot.Options = {
-      title: `${PROTOCOLS[world.name]!.label}: ${title}`,
+      title,
       width: this.width(),
       height: HEIGHT,
       series,
@@ -81,8 +113,7 @@ export class FlowCharts {
       scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
       axes: [{ ...axis }, { ...axis, size: 46 }],
     };
-    const chart = new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
-    return { world, key, flows, chart };
+    return new uPlot(options, [[], ...lines.map(() => [])] as uPlot.AlignedData, this.parent);
   }
 
   private width(): number {

@@ -31,7 +31,7 @@ export interface Layout {
 const TOP = 26;
 const LANE = 78;
 const ROW = 40;
-const [HOST, SMALL_HOST, ROUTER] = [64, 36, 14];
+const [HOST, SMALL_HOST, ROUTER] = [64, 44, 14];
 const QUEUE = 56;
 
 /** Returns the nodes of the shortest route between two nodes. */
@@ -76,22 +76,28 @@ export function heightOf(network: NetworkShape): number {
   return TOP + Math.max(2, most) * ROW;
 }
 
+/** Returns the names of the hosts at a node. */
+function hostsAt(network: NetworkShape, node: number): string[] {
+  const names = network.pairs.flat().filter((host) => host.node === node).map(({ name }) => name);
+  return [...new Set(names)].sort();
+}
+
 /** Returns the places for a canvas of this width. */
 export function layoutOf(network: NetworkShape, width: number): Layout {
   const columns = columnsOf(network);
   const height = heightOf(network) - TOP;
   const last = Math.max(...columns, 1);
   const wide = isPath(network);
-  const hosts = new Map(network.pairs.flat().map(({ node, name }) => [node, name]));
-  const nodes = network.nodes.map((name, node): NodePlace => {
+  const nodes = network.nodes.map((_, node): NodePlace => {
+    const names = hostsAt(network, node);
     const column = columns[node]!;
     const same = columns.flatMap((other, place) => (other === column ? [place] : []));
-    const isHost = hosts.has(node);
+    const isHost = names.length > 0;
     const own = wide ? HOST : isHost ? SMALL_HOST : ROUTER;
     const high = wide ? height : isHost ? 24 : 30;
     const middle = TOP + (height * (same.indexOf(node) + 0.5)) / same.length;
     const x = column === 0 ? 2 : column === last ? width - own - 2 : 2 + ((width - 4 - own) * column) / last;
-    const label = wide ? (column === 0 ? "Sender" : "Receiver") : isHost ? name : "";
+    const label = wide ? (column === 0 ? "Sender" : "Receiver") : names.length > 2 ? `${names[0]}–${names.at(-1)}` : names.join(" ");
     return { x, y: middle - high / 2, width: own, height: high, label };
   });
   const seen = new Map<string, number>();

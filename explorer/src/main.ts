@@ -84,6 +84,11 @@ class Page {
     return this.player.scene;
   }
 
+  /** Returns the seconds that charts show; 0 for all. */
+  private get span(): number {
+    return Number(by<HTMLSelectElement>("span").value);
+  }
+
   private fail(text: string): void {
     this.play(false);
     show(text);
@@ -374,12 +379,11 @@ class Page {
     }
     if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
       this.lastCharts = time;
-      const span = Number(by<HTMLSelectElement>("span").value);
-      this.charts.draw(span);
-      this.flowCharts.draw(span);
+      this.charts.draw(this.span);
     }
     if (active && (this.stale || time - this.lastText > TEXT_MS)) {
       this.lastText = time;
+      this.flowCharts.draw(this.span);
       this.describe();
     }
     this.stale = false;

@@ -4,9 +4,14 @@ import type { Scene } from "./scene";
 
 type Keys = Record<string, unknown>;
 
+/** Returns whether a queue discipline can mark packets. */
+export const marks = (discipline: string): boolean => !discipline.startsWith("drop-");
+
 /** Returns the key of the queue. */
 export function queueKey(scene: Scene, limit = scene.queue): unknown {
-  return scene.discipline === "drop-tail" ? limit : { kind: scene.discipline, limit };
+  const { discipline, ecn } = scene;
+  if (discipline === "drop-tail") return limit;
+  return ecn === "on" && marks(discipline) ? { kind: discipline, limit, ecn: true } : { kind: discipline, limit };
 }
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(9))}%`;

@@ -1,6 +1,6 @@
 // The chosen packet: its history, and the button that drops it.
 import type { TraceEvent } from "./engine";
-import { historyOf } from "./narrative";
+import { historyOf } from "./history";
 import type { World } from "./world";
 
 export interface Choice {

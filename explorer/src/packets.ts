@@ -57,6 +57,11 @@ export class Packets {
     if (this.finished.length > MOST_FINISHED) this.finished.splice(0, MOST_FINISHED / 2);
   }
 
+  /** Returns a packet that is inside the network or left recently. */
+  find(id: number): Packet | undefined {
+    return this.inside.get(id) ?? this.finished.find(({ event }) => event.id === id);
+  }
+
   /** Returns the number of links on the way of a packet, once one like it has arrived. */
   hops(event: TraceEvent): number {
     return this.lengths.get(wayKey(event)) ?? 1;

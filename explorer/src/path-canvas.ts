@@ -3,7 +3,7 @@ import type { TraceEvent } from "./engine";
 import { layoutOf, type Box, type Layout, type LinkPlace } from "./layout";
 import { hopAt, progress, waits, type Hop, type Packet } from "./packets";
 import { ACK, flowColour, LOSS, prepared, RETRANSMISSION, theme } from "./palette";
-import { drawStream } from "./stream-canvas";
+import { drawStream, drawSubflows } from "./stream-canvas";
 import type { World } from "./world";
 
 const FALL_S = 0.6;
@@ -52,7 +52,8 @@ export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView
   for (const spot of spots) drawPacket(context, spot, world, view);
   drawDrops(context, world, view, layout, spots);
   if (!view.packets) note(context, width / 2, 14, "Slow down to see packets", theme().faint);
-  if (view.packets) drawStream(context, world, view.colour, width, height);
+  if (world.subflows.length > 0) drawSubflows(context, world, view.colour, width, height);
+  else if (view.packets) drawStream(context, world, view.colour, width, height);
   return spots;
 }
 

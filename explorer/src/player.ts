@@ -68,7 +68,8 @@ export class Player {
   /** Returns whether single packets are simulated at this speed. */
   get detail(): Detail {
     const packets = quantity("rate", this.scene.rate) / 12_000;
-    const events = packets * 5 * this.scene.worlds.length * this.scene.speed;
+    const links = Math.max(1, ...this.worlds.map(({ network }) => network.bottlenecks.length));
+    const events = packets * 5 * links * this.scene.worlds.length * this.scene.speed;
     return events <= MOST_EVENTS_PER_S ? "all" : "losses";
   }
 
@@ -113,9 +114,12 @@ export class Player {
         if (generation !== this.generation) return found;
         world.apply(step, detail);
         found ||= stop !== undefined && step.events.some((event) => isStop(stop, event));
-        // A step stops early at an event, or with too many events.
         if (found) return true;
-        if (world.now < end - 1e-9) return found;
+        // A step with too many events stops early: a jump continues, the page draws first.
+        if (world.now < end - 1e-9 && !world.over) {
+          if (stop === undefined) return false;
+          continue;
+        }
       }
       if (!next || next.at > world.now + 1e-9) return found;
       this.done[place]! += 1;
@@ -224,6 +228,7 @@ export class Player {
     for (let flow = 0; flow < flows; flow += 1) {
       if (!world.stopped.has(flow)) await session.setController(flow, congestion);
     }
+    await session.setController(undefined, congestion);
     world.name = name;
     return false;
   }

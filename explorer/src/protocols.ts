@@ -50,14 +50,14 @@ export const familyOf = (name: string): Family => PROTOCOLS[name]!.family;
 
 export const isTcp = (name: string): boolean => PROTOCOLS[name]?.family === "tcp";
 
-export type Settings = Pick<Scene, "window" | "rto" | "minRto" | "ackDelay" | "initialWindow" | "delayedAck" | "policy" | "coupling">;
+export type Settings = Pick<Scene, "window" | "rto" | "minRto" | "ackDelay" | "initialWindow" | "delayedAck" | "ecn" | "policy" | "coupling">;
 
 /** The keys of the settings in a study file, for each family of protocols. */
 const KEYS: Readonly<Record<Family, Readonly<Record<string, keyof Settings>>>> = {
   arq: { window: "window", rto: "rto", min_rto: "minRto", acknowledge_delay: "ackDelay" },
-  tcp: { min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck" },
+  tcp: { min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck", ecn: "ecn" },
   mptcp: {
-    ...{ min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck" },
+    ...{ min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck", ecn: "ecn" },
     ...{ policy: "policy", congestion: "coupling" },
   },
 };
@@ -67,8 +67,8 @@ export function protocolKey(name: string, scene: Settings): Record<string, unkno
   const { key, family } = PROTOCOLS[name]!;
   const settings = Object.entries(KEYS[family]).flatMap(([written, setting]) => {
     const value = scene[setting];
-    const isDefault = !value || (setting === "policy" && value === "all");
-    return isDefault || (written === "window" && name === "stop-and-wait") ? [] : [[written, value]];
+    const isDefault = !value || (setting === "policy" && value === "all") || value === "off";
+    return isDefault || (written === "window" && name === "stop-and-wait") ? [] : [[written, setting === "ecn" ? true : value]];
   });
   return { ...key, ...(Object.fromEntries(settings) as Record<string, unknown>) };
 }
@@ -76,5 +76,5 @@ export function protocolKey(name: string, scene: Settings): Record<string, unkno
 /** Returns the settings that a protocol of a study file has. */
 export function settingsOf(name: string, entry: Readonly<Record<string, unknown>>): Partial<Settings> {
   const keys = Object.entries(KEYS[PROTOCOLS[name]!.family]);
-  return Object.fromEntries(keys.flatMap(([key, setting]) => (key in entry ? [[setting, entry[key]]] : [])));
+  return Object.fromEntries(keys.flatMap(([key, setting]) => (key in entry ? [[setting, key === "ecn" ? (entry[key] ? "on" : "off") : entry[key]]] : [])));
 }

@@ -14,6 +14,8 @@ export interface Scene {
   burst: number;
   queue: string;
   discipline: string;
+  /** Whether hosts and queues use ECN: "on" or "off". */
+  ecn: string;
   jitter: string;
   topology: string;
   /** Access delays of the senders of a dumbbell, separated by commas. */
@@ -54,6 +56,7 @@ export const DEFAULT: Scene = {
   burst: 1,
   queue: "50pkt",
   discipline: "drop-tail",
+  ecn: "off",
   jitter: "0ms",
   topology: "path",
   senders: "5ms, 40ms",
@@ -121,6 +124,7 @@ export function checked(scene: Scene): Scene {
   if (!DISCIPLINES.includes(scene.discipline)) {
     throw new Error(`discipline: unknown queue discipline "${scene.discipline}" (${DISCIPLINES.join(", ")})`);
   }
+  checkName("ecn", scene.ecn, ["off", "on"]);
   checkName("topology", scene.topology, TOPOLOGIES);
   const senders = scene.senders.split(",");
   checkRange("senders", senders.length, 1, 8);

@@ -7,6 +7,34 @@ const LEFT = 68;
 /** Height of the drawing in pixels. */
 export const STREAM_HEIGHT = 66;
 
+/** Draws the window of each subflow and the data that waits at the receiver, in packets. */
+export function drawSubflows(context: CanvasRenderingContext2D, world: World, colour: string, width: number, height: number): void {
+  const { text, faint } = theme();
+  const top = height - 62;
+  const room = width - LEFT - 4;
+  const early = last(world.early) ?? 0;
+  const shown = world.subflows.slice(0, 3);
+  const most = Math.max(10, early, ...shown.map(({ cwnd, inFlight }) => Math.max(last(cwnd) ?? 0, last(inFlight) ?? 0)));
+  const pitch = Math.min(15, 48 / (shown.length + 1));
+  context.textAlign = "left";
+  const row = (number: number, label: string, filled: number, outline: number, fill: string): void => {
+    const y = top + number * pitch;
+    context.fillStyle = text;
+    context.fillText(label, 2, y + 10);
+    context.fillStyle = faint;
+    context.globalAlpha = 0.25;
+    context.fillRect(LEFT, y + 2, (room * outline) / most, pitch - 4);
+    context.globalAlpha = 1;
+    context.fillStyle = fill;
+    context.fillRect(LEFT, y + 2, (room * filled) / most, pitch - 4);
+  };
+  shown.forEach(({ path, cwnd, inFlight }, number) => row(number, `path ${path + 1}`, last(inFlight) ?? 0, last(cwnd) ?? 0, colour));
+  row(shown.length, "waiting", early, 0, RECEIVED);
+  context.fillStyle = faint;
+  const legend = `in flight of cwnd; ${early.toFixed(0)} packets wait for earlier data`;
+  context.fillText(legend, LEFT, height - 6, room);
+}
+
 /** Draws the stream at the bottom of a canvas. */
 export function drawStream(context: CanvasRenderingContext2D, world: World, colour: string, width: number, height: number): void {
   const { text, faint } = theme();
@@ -39,5 +67,5 @@ export function drawStream(context: CanvasRenderingContext2D, world: World, colo
     }
   }
   context.fillStyle = faint;
-  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd}`, LEFT, height - 6);
+  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd}`, LEFT, height - 6, room);
 }

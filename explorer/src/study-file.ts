@@ -1,5 +1,6 @@
 // A study file as a scene: the reverse of the export. A key that the page cannot show is an error that names it.
 import { parse } from "smol-toml";
+import { marks } from "./network-keys";
 import { networkOf } from "./study-network";
 import { PROTOCOLS, protocolKey, settingsOf, type Settings } from "./protocols";
 import { integer, refuse, string, table, type Table } from "./study-tables";
@@ -35,6 +36,8 @@ export function sceneOf(text: string, present: Scene): Opened {
     ...workloadOf(study_.workload, notes),
     ...protocolsOf(study_.protocols, notes),
   };
+  const marked = networkOf(study_.path, topology === undefined ? undefined : study_.topology).ecn ?? "off";
+  if (marks(scene.discipline) && marked !== scene.ecn) refuse("path.queue.ecn", "the explorer shows ECN of hosts and queues together");
   return { scene: checked(scene), notes };
 }
 

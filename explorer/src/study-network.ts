@@ -76,7 +76,7 @@ function lossOf(where: string, loss: unknown): Partial<Scene> {
 
 function queueOf(where: string, queue: unknown): Partial<Scene> {
   if (typeof queue === "string") return /^\s*\d/.test(queue) ? { queue } : { discipline: queue, queue: QUEUE };
-  const { kind = "drop-tail", limit = QUEUE, ...others } = table(where, queue);
+  const { kind = "drop-tail", limit = QUEUE, ecn = false, ...others } = table(where, queue);
   for (const key of Object.keys(others)) refuse(`${where}.${key}`);
-  return { discipline: string(`${where}.kind`, kind), queue: string(`${where}.limit`, limit) };
+  return { discipline: string(`${where}.kind`, kind), queue: string(`${where}.limit`, limit), ...(ecn ? { ecn: "on" } : {}) };
 }

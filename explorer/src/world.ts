@@ -1,16 +1,11 @@
 // The state of one world: what the page draws, built from the events and samples of its session.
-import type { Detail, NetworkShape, Step, TraceEvent } from "./engine";
-import { INTERVAL_S, mean, Samples, type Columns } from "./columns";
+import { decisionSentences, prefix, retransmissionRule } from "./decisions";
+import type { Decision, Detail, NetworkShape, Step, TraceEvent } from "./engine";
+import { INTERVAL_S, mean, Samples, type Column, type Columns, type SubflowColumns } from "./columns";
 import type { Intervention } from "./interventions";
 import { nameOf, sentences, type Sentence } from "./narrative";
 import { Packets } from "./packets";
 
-const STATES: Readonly<Record<string, string>> = {
-  open: "Normal operation",
-  disorder: "ACKs show disorder",
-  recovery: "Fast recovery",
-  loss: "Loss recovery after a timeout",
-};
 const MOST_EVENTS = 20_000;
 const MOST_SENTENCES = 300;
 const MOST_SEGMENTS = 4_000;
@@ -42,15 +37,15 @@ export class World {
   retransmissions = 0;
   drops = 0;
   timeouts = 0;
-  state = "open";
-  /** Duplicate ACKs of flow 0 in sequence. */
-  duplicates = 0;
-  lastAcknowledgement = -1;
+  /** The rule behind each retransmission. */
+  readonly rules = new WeakMap<TraceEvent, string>();
+  /** The last state of each sender. */
+  private readonly senders = new Map<string, Decision>();
   private detail: Detail = "all";
 
   constructor(
     public name: string,
-    payload: number,
+    readonly payload: number,
     readonly network: NetworkShape,
     /** Number of started flows. */
     public started: number,
@@ -68,6 +63,21 @@ export class World {
     return this.samples.flows;
   }
 
+  /** Columns of each subflow of flow 1. */
+  get subflows(): readonly SubflowColumns[] {
+    return this.samples.subflows;
+  }
+
+  /** Packets at the receiver of flow 1 that wait for earlier ones. */
+  get early(): Column {
+    return this.samples.early;
+  }
+
+  /** The queue of each bottleneck. */
+  get queues(): readonly Column[] {
+    return this.samples.queues;
+  }
+
   /** Returns the latest length of a link's queue, or 0 if it is no bottleneck. */
   queueOf(link: number): number {
     const place = this.network.bottlenecks.indexOf(link);
@@ -82,12 +92,18 @@ export class World {
     }
     this.now = step.now_s;
     this.over = step.over;
-    this.samples.add(step.series, (time, state) => this.changeState(time, state));
+    this.samples.add(step.series);
     if (detail === "all") this.packets.add(step.events, step.crossings);
+    let decided = 0;
+    const decideUntil = (time: number): void => {
+      for (; decided < step.decisions.length && step.decisions[decided]!.time <= time; decided += 1) this.decide(step.decisions[decided]!);
+    };
     for (const event of step.events) {
+      decideUntil(event.time);
       this.keep(event);
       for (const sentence of sentences(this, event)) this.say(sentence);
     }
+    decideUntil(Infinity);
     this.prune();
   }
 
@@ -132,7 +148,10 @@ export class World {
       if (event.flow === 0) this.delivered = event.delivered ?? this.delivered;
     }
     const { id, direction } = event;
-    if (event.what === "send" && event.retransmission) this.retransmissions += 1;
+    if (event.what === "send" && event.retransmission) {
+      this.retransmissions += 1;
+      this.rules.set(event, retransmissionRule(this.senderOf(event), event.time));
+    }
     if (id === undefined || direction === undefined || this.detail !== "all") return;
     this.packets.handle(event);
     this.follow(event);
@@ -140,7 +159,7 @@ export class World {
 
   /** Follows the byte stream of flow 0. */
   private follow(event: TraceEvent): void {
-    if (event.flow !== 0 || event.sequence === undefined) return;
+    if (event.flow !== 0 || event.sequence === undefined || event.subflow !== undefined) return;
     if (event.direction === "forward" && (event.length ?? 0) > 0) {
       const known = this.segments.get(event.sequence);
       if (event.what === "send") {
@@ -164,14 +183,19 @@ export class World {
     }
   }
 
-  private changeState(time: number, state: string): void {
-    if (state === this.state) return;
-    this.state = state;
-    const [cwnd, ssthresh] = [last(this.columns.cwnd), last(this.columns.ssthresh)];
-    const threshold = typeof ssthresh === "number" ? `, ssthresh = ${ssthresh.toFixed(0)}` : "";
-    const values = `cwnd = ${cwnd?.toFixed(0) ?? "–"}${threshold} (packets)`;
-    const text = `${STATES[state] ?? `State ${state}`}: ${values}.`;
-    this.say({ time, text, kind: "state" });
+  /** Handles a change of a sender's state. */
+  private decide(decision: Decision): void {
+    const key = decision.subflow === undefined ? `${decision.flow}` : `${decision.flow} ${decision.subflow}`;
+    const name = prefix(decision.flow, decision.subflow);
+    for (const text of decisionSentences(this.senders.get(key), decision, this.payload)) {
+      this.say({ time: decision.time, text: `${name}${text}`, kind: "state" });
+    }
+    this.senders.set(key, decision);
+  }
+
+  /** Returns the last state of a flow's sender, or of a subflow's. */
+  senderOf({ flow, subflow }: TraceEvent): Decision | undefined {
+    return this.senders.get(subflow === undefined ? `${flow}` : `${flow} ${subflow}`);
   }
 
   /** Returns the mean of a column over the last `seconds`. */

@@ -53,7 +53,7 @@ def test_a_click_drops_a_packet_and_the_address_repeats_it(explorer: Explorer) -
     assert page.evaluate(CLEAR + ".textContent") == "Clear 1 intervention"
     page.evaluate(CLEAR + ".click()")
     page.wait("!location.hash.includes('interventions')")
-    assert page.evaluate(f"{CLEAR}.checkVisibility()") is False
+    page.wait(f"!{CLEAR}.checkVisibility()")
 
 
 def test_the_button_and_the_key_drop_the_next_packet(explorer: Explorer) -> None:

@@ -52,7 +52,7 @@ SCENES: list[dict[str, Any]] = [
     {"topology": "dumbbell", "senders": "1ms, 20ms, 50ms", "worlds": ["reno"], "flows": 2},
     {"topology": "parking-lot", "hops": 3, "worlds": ["cubic", "bbr"]},
     {"worlds": ["selective-repeat", "vegas"], "rto": "300ms", "minRto": "50ms", "initialWindow": 3,
-     "delayedAck": "10ms", "ackDelay": "2ms", "burst": 3, "loss": "1%"},
+     "delayedAck": "10ms", "ackDelay": "2ms", "burst": 3, "loss": "1%", "discipline": "codel", "ecn": "on"},
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 use base64::prelude::{BASE64_STANDARD, Engine};
 use experiment::Side;
 use experiment::spec::TrialSpec;
-use experiment::trace::{Series, TraceDetail, TraceEvent, TraceEventKind};
+use experiment::trace::{Decision, Series, TraceDetail, TraceEvent, TraceEventKind};
 use foundation::{Duration, Size, reading};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,10 +75,11 @@ enum Request {
         key: String,
         value: Value,
     },
-    /// Replaces the congestion controller of a flow.
+    /// Replaces the congestion controller of a flow; without a flow, of those that start later.
     Controller {
         session: usize,
-        flow: u32,
+        #[serde(default)]
+        flow: Option<u32>,
         congestion: Value,
     },
     /// Replies with the latest packets as a capture file in base64.
@@ -125,6 +126,7 @@ struct Step {
     series: Series,
     #[serde(skip_serializing_if = "Option::is_none")]
     crossings: Option<Crossings>,
+    decisions: Vec<Decision>,
 }
 
 /// Open sessions by number.
@@ -169,6 +171,7 @@ impl Sessions {
                     events,
                     series,
                     crossings: session.take_crossings(),
+                    decisions: session.take_decisions(),
                 })
             }
             Request::Link {
@@ -187,9 +190,12 @@ impl Sessions {
                 congestion,
             } => {
                 let config: CongestionConfig = reading::read(&congestion.to_string()).map_err(text)?;
-                self.session(session)?
-                    .set_controller(flow, &config)
-                    .map_err(text)?;
+                let session = self.session(session)?;
+                match flow {
+                    Some(flow) => session.set_controller(flow, &config),
+                    None => session.set_later_controllers(&config),
+                }
+                .map_err(text)?;
                 Ok(Value::Null)
             }
             Request::Capture { session } => {
@@ -231,8 +237,9 @@ impl Sessions {
 
     fn open(&mut self, spec: &Value, interval: f64) -> Result<Value, String> {
         let spec = TrialSpec::from_json(&spec.to_string()).map_err(text)?;
-        let session =
+        let mut session =
             Session::new(&spec, seconds("interval", interval, SHORTEST_INTERVAL_S)?).map_err(text)?;
+        session.record_decisions();
         let network = NetworkShape::of(&session);
         let number = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
         if number == self.0.len() {

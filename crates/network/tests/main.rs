@@ -9,6 +9,7 @@ mod goodput;
 mod impairments;
 mod observation;
 mod properties;
+mod requested_losses;
 mod timing;
 mod topology;
 mod traces;

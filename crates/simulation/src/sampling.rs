@@ -20,6 +20,8 @@ pub(crate) struct Sampler {
     window: Option<Duration>,
     windows: Vec<GoodputWindow>,
     last: Vec<u64>,
+    /// Whether the series contain details of each flow.
+    details: bool,
     /// The bottlenecks at the start of the measured time.
     pub(crate) before: Vec<Observation>,
 }
@@ -32,8 +34,14 @@ impl Sampler {
             window: matches!(kind, WorkloadKind::Bulk | WorkloadKind::OnOff).then(|| spec.workload.sample()),
             windows: Vec::new(),
             last: Vec::new(),
+            details: false,
             before: vec![Observation::default(); topology.bottlenecks().len()],
         }
+    }
+
+    /// Adds details of each flow to later samples.
+    pub(crate) const fn sample_details(&mut self) {
+        self.details = true;
     }
 
     /// Returns the interval of goodput samples, if any.
@@ -106,6 +114,11 @@ impl Sampler {
             let probe = flow.ends[to.other() as usize].probe(now);
             let delivered = flow.ends[to as usize].port.delivered;
             sampling.take_flow(now, flow.number, name, &probe, delivered);
+            if self.details {
+                let early = flow.ends[to as usize].early_bytes();
+                let subflows = flow.ends[to.other() as usize].subflows();
+                sampling.take_details(now, flow.number, early, &subflows);
+            }
         }
         let bottlenecks = topology.bottlenecks().iter();
         let queues = bottlenecks.map(|&link| network.queue(link, now));

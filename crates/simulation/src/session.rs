@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use experiment::TrialRecord;
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::capture::CaptureOptions;
-use experiment::trace::{Series, TraceDetail, TraceEvent};
+use experiment::trace::{Decision, Series, TraceDetail, TraceEvent};
 use foundation::{Duration, Instant, Problem};
 use network::topology::Topology;
 use serde_json::Value;
@@ -95,6 +95,20 @@ impl Session {
         *crossings = on.then(|| crossings.take().unwrap_or_default());
     }
 
+    /// Records the decisions of senders, and details of each flow in the samples.
+    pub fn record_decisions(&mut self) {
+        self.world.sample_details();
+        let decisions = &mut self.world.network_mut().observer_mut().decisions;
+        decisions.get_or_insert_default();
+    }
+
+    /// Takes the decisions of senders since the last call; none if they are not recorded.
+    pub fn take_decisions(&mut self) -> Vec<Decision> {
+        let decisions = &mut self.world.network_mut().observer_mut().decisions;
+        let changes = decisions.as_mut().map(|decisions| &mut decisions.changes);
+        changes.map(std::mem::take).unwrap_or_default()
+    }
+
     /// Takes the ways of packets since the last call, if recorded.
     pub fn take_crossings(&mut self) -> Option<Crossings> {
         let crossings = &mut self.world.network_mut().observer_mut().crossings;
@@ -128,6 +142,14 @@ impl Session {
             connection.set_controller(config.build_for(&context));
         });
         replaced.ok_or_else(|| Problem::new("flow", format!("{flow} has no established TCP connection")))
+    }
+
+    /// Replaces the congestion controller of the measured flows that start later.
+    ///
+    /// # Errors
+    /// If they do not use TCP.
+    pub fn set_later_controllers(&mut self, config: &CongestionConfig) -> Result<(), Problem> {
+        self.world.set_later_controllers(config)
     }
 
     /// Returns the latest packets at both ends as a capture file, with `snap` bytes of each.

@@ -1,5 +1,6 @@
 //! Observation of a simulation.
 
+use experiment::trace::Decision;
 use foundation::Instant;
 use network::Observer;
 
@@ -17,6 +18,18 @@ pub trait WorldObserver: Observer<Parcel> {
     #[inline]
     fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {
         let _ = (at, flow, side);
+    }
+
+    /// Returns whether it receives the decisions of senders.
+    #[inline]
+    fn watches_decisions(&self) -> bool {
+        false
+    }
+
+    /// The state of a flow's sender after an event; `decision` has no time and flow.
+    #[inline]
+    fn decided(&mut self, at: Instant, flow: u32, decision: Decision) {
+        let _ = (at, flow, decision);
     }
 
     /// An application read from the stream; `total` counts all bytes it has read.

@@ -355,6 +355,10 @@ impl<W: WorldObserver> World<W> {
             peer,
         };
         act(end, self.now, &mut self.network, &mut host);
+        if W::ENABLED && side == Side::Sender && self.network.observer().watches_decisions() {
+            let (at, number, observer) = (self.now, flow.number, self.network.observer_mut());
+            end.decisions(&mut |decision| observer.decided(at, number, decision));
+        }
         if end.port.timeout != Instant::MAX {
             self.timers.set(place * 2 + side as u32, end.port.timeout);
         }
@@ -537,6 +541,11 @@ impl<W: WorldObserver> World<W> {
     /// Returns the groups of flows, the measured one first.
     pub(crate) fn groups(&self) -> &[Group] {
         &self.groups
+    }
+
+    /// Adds details of each flow to later samples.
+    pub(crate) const fn sample_details(&mut self) {
+        self.sampler.sample_details();
     }
 
     pub(crate) const fn sampler(&self) -> &Sampler {

@@ -3,12 +3,15 @@
 
 pub mod capture;
 pub mod content;
+pub mod decision;
+pub mod details;
 pub mod events;
 pub mod probe;
 pub mod series;
 pub mod table;
 
 pub use content::Content;
+pub use decision::Decision;
 pub use events::{TraceDetail, TraceEvent, TraceEventKind};
 pub use probe::Probe;
 pub use series::{Sampling, Series};

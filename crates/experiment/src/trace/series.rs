@@ -3,7 +3,9 @@
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use serde::Serialize;
+use transport::mptcp::SubflowInfo;
 
+use super::details::FlowDetails;
 use super::probe::Probe;
 
 /// Limit of flows with a series.
@@ -108,6 +110,9 @@ pub struct Series {
     pub flows: Vec<FlowSeries>,
     /// The queues of the bottlenecks.
     pub queues: Vec<QueueSeries>,
+    /// Details of the flows, if sampled.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<FlowDetails>,
 }
 
 /// Collects samples.
@@ -131,6 +136,7 @@ impl Sampling {
                 interval_s: interval.as_secs_f64(),
                 flows: Vec::new(),
                 queues: queues.collect(),
+                details: Vec::new(),
             },
         }
     }
@@ -153,6 +159,7 @@ impl Sampling {
             interval_s: self.series.interval_s,
             flows: self.series.flows.iter().map(FlowSeries::continuation).collect(),
             queues: self.series.queues.iter().map(QueueSeries::continuation).collect(),
+            details: Vec::new(),
         };
         std::mem::replace(&mut self.series, rest)
     }
@@ -202,6 +209,24 @@ impl Sampling {
         line.state.push(probe.state);
         line.delivered = delivered;
         line.last = Some(now.as_secs_f64());
+    }
+
+    /// Adds a sample of the parts of flow `number`, whose receiver holds `early` bytes that wait for earlier ones.
+    pub fn take_details(&mut self, now: Instant, number: u32, early: u64, subflows: &[SubflowInfo]) {
+        let details = &mut self.series.details;
+        let found = details.iter().position(|known| known.flow == number);
+        let place = match found {
+            Some(place) => place,
+            None if details.len() >= MAX_FLOWS => return,
+            None => {
+                details.push(FlowDetails {
+                    flow: number,
+                    ..FlowDetails::default()
+                });
+                details.len() - 1
+            }
+        };
+        details[place].add(now.as_secs_f64(), early, subflows);
     }
 
     /// Adds a sample of all bottlenecks' queues, each as packets and bytes, in the topology's order.

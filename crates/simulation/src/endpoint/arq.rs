@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use experiment::application::Notice;
-use experiment::trace::Probe;
+use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
 use transport::{Machine as _, Statistics};
@@ -145,5 +145,9 @@ impl Family for Arq {
 
     fn probe(connection: &Self::Connection) -> Probe {
         Probe::of_arq(connection)
+    }
+
+    fn decisions(connection: &Self::Connection, add: &mut dyn FnMut(Decision)) {
+        add(Decision::of_arq(connection));
     }
 }

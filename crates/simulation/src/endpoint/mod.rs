@@ -12,10 +12,11 @@ mod tcp;
 
 use experiment::application::{Notice, Stream};
 use experiment::outcome::{PathBytes, RttHistogram};
-use experiment::trace::Probe;
+use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use network::{Arrival, Network};
 use transport::Statistics;
+use transport::mptcp::SubflowInfo;
 use transport::tcp::{Connection, State};
 
 use crate::body::{Content, Parcel};
@@ -75,6 +76,12 @@ pub(crate) trait End: Stream {
         0
     }
     fn probe(&self, now: Instant) -> Probe;
+    /// Passes the states of its senders to `add`, of each subflow if there are several.
+    fn decisions(&self, _add: &mut dyn FnMut(Decision)) {}
+    /// Returns the subflows of a multipath connection.
+    fn subflows(&self) -> Vec<SubflowInfo> {
+        Vec::new()
+    }
     /// Handles a packet that arrived on a path. Returns the answer to a packet of no connection.
     fn receive(&mut self, now: Instant, way: u8, content: &Content, host: &mut Host<'_>) -> Option<Content>;
     /// Handles expired timers. Returns whether a retransmission timer expired.
@@ -164,13 +171,28 @@ impl Endpoint {
         }
     }
 
+    /// Passes the states of its senders to `add`.
+    pub(crate) fn decisions(&self, add: &mut dyn FnMut(Decision)) {
+        each_machine!(&self.machine, end => end.decisions(add));
+    }
+
+    /// Returns the subflows of a multipath connection.
+    pub(crate) fn subflows(&self) -> Vec<SubflowInfo> {
+        each_machine!(&self.machine, end => end.subflows())
+    }
+
+    /// Returns the payload bytes that wait for earlier ones.
+    pub(crate) fn early_bytes(&self) -> u64 {
+        each_machine!(&self.machine, end => end.early_bytes())
+    }
+
     pub(crate) fn statistics(&self) -> Option<&Statistics> {
         each_machine!(&self.machine, end => end.statistics())
     }
 
     /// Returns the payload bytes that arrived, each counted once. The application reads them when no earlier one is missing.
     pub(crate) fn received(&self) -> u64 {
-        self.port.delivered + each_machine!(&self.machine, end => end.early_bytes())
+        self.port.delivered + self.early_bytes()
     }
 
     pub(crate) fn take_round_trips(&mut self) -> RttHistogram {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use experiment::outcome::PathBytes;
-use experiment::trace::Probe;
+use experiment::trace::{Decision, Probe};
 use foundation::{Duration, Generator, Instant};
-use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup};
+use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup, SubflowInfo};
 use transport::tcp::{Event, Flags};
 use transport::{Machine as _, Statistics};
 
@@ -178,6 +178,19 @@ impl Family for Mptcp {
             state: "open",
             ..Probe::default()
         }
+    }
+
+    fn decisions(connection: &Connection, add: &mut dyn FnMut(Decision)) {
+        for (number, (_, snapshot)) in (0..).zip(connection.sender_snapshots()) {
+            add(Decision {
+                subflow: Some(number),
+                ..Decision::of_tcp(&snapshot)
+            });
+        }
+    }
+
+    fn subflows(connection: &Connection) -> Vec<SubflowInfo> {
+        connection.subflows().collect()
     }
 
     #[inline]

@@ -1,8 +1,9 @@
 //! Ends of connection-oriented protocols: the application side, which all share.
 
 use experiment::application::{Notice, Stream};
-use experiment::trace::Probe;
+use experiment::trace::{Decision, Probe};
 use foundation::Instant;
+use transport::mptcp::SubflowInfo;
 use transport::{Machine, Statistics};
 
 use super::{End, Host, RttHistogram};
@@ -60,6 +61,12 @@ pub(crate) trait Family {
     /// Returns the next packet to send; sets `way` if its path changes.
     fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Content>;
     fn probe(connection: &Self::Connection) -> Probe;
+    /// See [`End::decisions`].
+    fn decisions(connection: &Self::Connection, add: &mut dyn FnMut(Decision));
+    /// See [`End::subflows`].
+    fn subflows(_: &Self::Connection) -> Vec<SubflowInfo> {
+        Vec::new()
+    }
     /// See [`End::update_host`].
     fn update_host(
         &mut self,
@@ -165,6 +172,16 @@ impl<F: Family> End for StreamEnd<F> {
 
     fn probe(&self, _: Instant) -> Probe {
         self.connection.as_ref().map_or_else(Probe::default, F::probe)
+    }
+
+    fn decisions(&self, add: &mut dyn FnMut(Decision)) {
+        if let Some(connection) = &self.connection {
+            F::decisions(connection, add);
+        }
+    }
+
+    fn subflows(&self) -> Vec<SubflowInfo> {
+        self.connection.as_ref().map(F::subflows).unwrap_or_default()
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use experiment::application::Notice;
-use experiment::trace::Probe;
+use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use transport::mptcp::PathIndex;
 use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
@@ -154,6 +154,10 @@ impl Family for Tcp {
 
     fn probe(connection: &Connection) -> Probe {
         Probe::of_tcp(connection)
+    }
+
+    fn decisions(connection: &Connection, add: &mut dyn FnMut(Decision)) {
+        add(Decision::of_tcp(&connection.sender_snapshot()));
     }
 
     /// Updates the path estimates, which other connections use, if the host has several paths.

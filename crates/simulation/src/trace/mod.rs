@@ -2,9 +2,11 @@
 
 pub mod addresses;
 pub mod crossings;
+pub mod decisions;
 pub mod packets;
 pub mod pcapng;
 pub mod recorder;
 
 pub use crossings::Crossings;
+pub use decisions::Decisions;
 pub use recorder::Recorder;

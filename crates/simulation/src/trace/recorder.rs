@@ -1,11 +1,11 @@
 //! An observer that records the events of a trial.
 
-use experiment::trace::{EventTable, TraceDetail, TraceEventKind, TracedPacket};
+use experiment::trace::{Decision, EventTable, TraceDetail, TraceEventKind, TracedPacket};
 use foundation::Instant;
 use network::{DropReason, LinkId, Observer, PacketRef, Transmission};
 
 use crate::body::{Parcel, Side};
-use crate::trace::Crossings;
+use crate::trace::{Crossings, Decisions};
 use crate::watch::WorldObserver;
 
 /// A packet as it left or reached one end, for a capture.
@@ -36,6 +36,8 @@ pub struct Recorder {
     pub captured: Vec<CapturedPacket>,
     /// The way of each packet over the links, if recorded.
     pub crossings: Option<Crossings>,
+    /// The decisions of senders, if recorded.
+    pub decisions: Option<Decisions>,
     /// Links of each route.
     hops: Vec<u8>,
 }
@@ -118,6 +120,16 @@ impl WorldObserver for Recorder {
 
     fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {
         self.table.timed_out(at, flow, side);
+    }
+
+    fn watches_decisions(&self) -> bool {
+        self.decisions.is_some()
+    }
+
+    fn decided(&mut self, at: Instant, flow: u32, decision: Decision) {
+        if let Some(decisions) = &mut self.decisions {
+            decisions.add(at, flow, decision);
+        }
     }
 
     fn delivered(&mut self, at: Instant, flow: u32, side: Side, total: u64) {

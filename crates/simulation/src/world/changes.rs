@@ -1,7 +1,11 @@
 //! Changes of a running world: links, controllers, losses on request, and flows that start and stop.
 
+use std::sync::Arc;
+
+use experiment::plan::Protocol;
 use foundation::Problem;
 use network::topology::changed_link;
+use transport::congestion::CongestionConfig;
 use transport::tcp::Connection;
 
 use super::{GONE, World};
@@ -42,6 +46,18 @@ impl<W: WorldObserver> World<W> {
         // A route without links delivers immediately.
         self.deliver();
         result
+    }
+
+    /// Replaces the congestion controller of the measured flows that start later.
+    ///
+    /// # Errors
+    /// If they do not use TCP.
+    pub fn set_later_controllers(&mut self, config: &CongestionConfig) -> Result<(), Problem> {
+        match &mut self.groups[0].protocol {
+            Protocol::Tcp(tcp) => Arc::make_mut(tcp).congestion = Some(config.clone()),
+            _ => return Err(Problem::new("protocol", "the flows do not use TCP")),
+        }
+        Ok(())
     }
 
     /// Requests the loss of a packet by its id; see [`Network::lose`](network::Network::lose).

@@ -227,6 +227,13 @@ impl Sender {
             .and_then(|congestion| congestion.controller.ssthresh())
     }
 
+    /// Returns the phase of the congestion controller; "fixed" without one.
+    #[must_use]
+    pub fn phase(&self) -> &'static str {
+        let controller = self.congestion.as_ref().map(|congestion| &congestion.controller);
+        controller.map_or("fixed", |controller| controller.phase())
+    }
+
     /// Initializes the timer with the round trip of the setup.
     pub fn sample_rtt(&mut self, now: Instant, rtt: Duration) {
         self.timer.sample(now, rtt);

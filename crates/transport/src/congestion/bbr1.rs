@@ -440,6 +440,15 @@ impl Controller for Bbr1 {
         Rate::from_bits_per_second(self.pacing_rate)
     }
 
+    fn phase(&self) -> &'static str {
+        match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBw => "probe-bw",
+            State::ProbeRtt => "probe-rtt",
+        }
+    }
+
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("window_bytes", self.window as f64);
         report("pacing_rate_bps", self.pacing_rate as f64);

@@ -166,6 +166,14 @@ pub trait Controller: std::fmt::Debug + Send {
             in_slow_start: self.in_slow_start(),
         }
     }
+    /// Returns the name of the current phase, for traces.
+    fn phase(&self) -> &'static str {
+        if self.in_slow_start() {
+            "slow-start"
+        } else {
+            "congestion-avoidance"
+        }
+    }
     /// Reports names and values of the internal state, for traces ("ssthresh_bytes", …).
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
 }

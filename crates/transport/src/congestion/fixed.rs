@@ -68,6 +68,10 @@ impl Controller for Fixed {
         self.rate
     }
 
+    fn phase(&self) -> &'static str {
+        "fixed"
+    }
+
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("window_bytes", self.window as f64);
     }

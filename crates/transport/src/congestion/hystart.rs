@@ -109,6 +109,11 @@ struct Css {
 }
 
 impl HyStart {
+    /// Returns whether it is in conservative slow start.
+    pub(super) const fn is_conservative(&self) -> bool {
+        self.css.is_some()
+    }
+
     /// Handles a transmission; the first one starts the first round.
     pub(super) fn on_sent(&mut self, now: Instant) {
         self.round_started.get_or_insert(now);

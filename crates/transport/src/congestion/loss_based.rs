@@ -434,6 +434,14 @@ impl<A: Avoidance> Controller for LossBased<A> {
         Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
+    fn phase(&self) -> &'static str {
+        match &self.slow_start_exit {
+            _ if !self.in_slow_start() => "congestion-avoidance",
+            SlowStartExit::PlusPlus(hystart) if hystart.is_conservative() => "conservative-slow-start",
+            _ => "slow-start",
+        }
+    }
+
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("window_bytes", self.window as f64);
         if self.ssthresh != u64::MAX {

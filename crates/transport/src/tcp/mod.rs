@@ -29,5 +29,6 @@ pub use options::{Options, SackBlocks, Timestamps};
 pub use parameters::{Parameters, ReservedOptions};
 pub(crate) use receiver::Autotuning;
 pub use segment::{Ecn, Flags, Outgoing, Segment, reset_for};
+pub use sender::SenderSnapshot;
 pub use sequence::SequenceNumber;
 pub use state::{CongestionState, State};

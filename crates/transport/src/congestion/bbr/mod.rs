@@ -68,6 +68,19 @@ enum State {
 }
 
 impl State {
+    /// Returns the name in traces.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Drain => "drain",
+            Self::Down => "probe-bw-down",
+            Self::Cruise => "probe-bw-cruise",
+            Self::Refill => "probe-bw-refill",
+            Self::Up => "probe-bw-up",
+            Self::ProbeRtt => "probe-rtt",
+        }
+    }
+
     /// Returns the pacing gain in percent (draft-ietf-ccwg-bbr, section 5.6.1).
     const fn pacing_gain(self) -> u64 {
         match self {
@@ -407,6 +420,10 @@ impl Controller for Bbr {
 
     fn pacing_rate(&self) -> Option<Rate> {
         Rate::from_bits_per_second(self.train_rate().unwrap_or(self.pacing_rate))
+    }
+
+    fn phase(&self) -> &'static str {
+        self.state.name()
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {

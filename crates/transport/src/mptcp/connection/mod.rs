@@ -216,6 +216,13 @@ impl Connection {
         self.statistics.rtt = Statistics::with_rtt_histogram().rtt;
     }
 
+    /// Returns the path of each subflow and the state in which its sender decides, for traces.
+    pub fn sender_snapshots(&self) -> impl Iterator<Item = (PathIndex, tcp::SenderSnapshot)> {
+        self.subflows
+            .iter()
+            .map(|subflow| (subflow.path, subflow.tcp.sender_snapshot()))
+    }
+
     /// Returns the subflows in the order of their opening, closed ones included.
     pub fn subflows(&self) -> impl ExactSizeIterator<Item = SubflowInfo> {
         self.subflows.iter().map(|subflow| {

@@ -23,7 +23,7 @@ use super::info::Info;
 use super::parameters::Parameters;
 use super::receiver::Receiver;
 use super::segment::{Flags, Outgoing, Segment};
-use super::sender::Sender;
+use super::sender::{Sender, SenderSnapshot};
 use super::sequence::SequenceNumber;
 use super::state::State;
 use crate::congestion::Controller;
@@ -235,6 +235,12 @@ impl Connection {
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    /// Returns the state in which the sender decides, for traces.
+    #[must_use]
+    pub fn sender_snapshot(&self) -> SenderSnapshot {
+        self.sender.snapshot(&self.statistics)
     }
 
     /// Returns a snapshot of the connection.

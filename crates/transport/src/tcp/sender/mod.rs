@@ -10,6 +10,7 @@ mod rack;
 mod recovery;
 mod scoreboard;
 mod sent_segment;
+mod snapshot;
 mod syn_data;
 mod timers;
 mod tlp;
@@ -17,6 +18,7 @@ mod transmit;
 mod undo;
 
 pub use ack::{AckInfo, AckValidity};
+pub use snapshot::SenderSnapshot;
 pub use transmit::DataSegment;
 
 use std::sync::Arc;
@@ -124,6 +126,9 @@ pub struct Sender {
     delivered_marked: u64,
     lost_total: u64,
     retransmitted_total: u64,
+    /// Tail loss probes sent, and losses detected by the reordering timer.
+    probes_total: u64,
+    late_total: u64,
 }
 
 /// Parameters negotiated by the handshake.
@@ -223,6 +228,8 @@ impl Sender {
             delivered_marked: 0,
             lost_total: 0,
             retransmitted_total: 0,
+            probes_total: 0,
+            late_total: 0,
             parameters,
         }
     }

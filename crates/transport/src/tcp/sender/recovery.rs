@@ -183,6 +183,7 @@ impl Sender {
         self.detect_by_time(now, &mut losses, &mut summary);
         summary.losses = losses;
         if losses.packets > 0 {
+            self.late_total += losses.packets;
             if self.state == CongestionState::Recovery {
                 self.report_losses_of(now, &summary, true);
             } else {

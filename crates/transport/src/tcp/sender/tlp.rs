@@ -86,6 +86,7 @@ impl Sender {
             losses
         });
         self.send_tail_probe = false;
+        self.probes_total += 1;
         self.tail_probe = Some(Box::new(TailLossProbe {
             end: self.next,
             retransmission,
