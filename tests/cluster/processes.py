@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,10 @@ ENVIRONMENT = {
 class Machines:
     """A scheduler at a fixed port of the loopback interface, and workers of one thread."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, protocol: str, variables: Mapping[str, str]) -> None:
         self.folder = folder
+        self.protocol = protocol
+        self.environment = {**ENVIRONMENT, **variables}
         with socket.socket() as unused:
             unused.bind(("127.0.0.1", 0))
             self.port: int = unused.getsockname()[1]
@@ -35,11 +37,11 @@ class Machines:
     @property
     def address(self) -> str:
         """The scheduler's address."""
-        return f"tcp://127.0.0.1:{self.port}"
+        return f"{self.protocol}://127.0.0.1:{self.port}"
 
     def start_scheduler(self) -> subprocess.Popen[bytes]:
         """Starts the scheduler."""
-        where = ("--host", "127.0.0.1", "--port", str(self.port))
+        where = ("--host", "127.0.0.1", "--port", str(self.port), "--protocol", self.protocol)
         self.scheduler = self._start("distributed.cli.dask_scheduler", *where, "--no-dashboard")
         return self.scheduler
 
@@ -64,7 +66,7 @@ class Machines:
         # Its own process group, so that all of it can be killed.
         return subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
-            env=ENVIRONMENT,
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -85,9 +87,11 @@ def kill(process: subprocess.Popen[Any]) -> None:
 
 
 @contextlib.contextmanager
-def machines(folder: Path, workers: int = 2) -> Iterator[Machines]:
-    """Yields a cluster that ends with the block."""
-    made = Machines(folder)
+def machines(
+    folder: Path, workers: int = 2, protocol: str = "tcp", variables: Mapping[str, str] | None = None
+) -> Iterator[Machines]:
+    """Yields a cluster that ends with the block; `variables` are for the environment of its processes."""
+    made = Machines(folder, protocol, variables or {})
     try:
         for _ in range(workers):
             made.start_worker()

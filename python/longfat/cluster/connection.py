@@ -171,9 +171,15 @@ class Connection:
             )
 
     def _connect(self, patience: float) -> Any:
+        import dask
         from distributed import Client
 
         where = self._cluster or self._target.scheduler
+        if str(where).startswith("tls://") and not dask.config.get("distributed.comm.tls.ca-file", None):
+            raise ClusterError(
+                f"{where}: needs certificates: set distributed.comm.tls in Dask's configuration, "
+                "or DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY"
+            )
         try:
             make: Any = Client
             file = self._target.scheduler_file
