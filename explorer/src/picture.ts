@@ -12,6 +12,7 @@ const LADDER = 420;
 const HEADING = 26;
 const LEFT = 56;
 const LEGEND = 40;
+const LEGEND_ROW = 16;
 /** Pixels of a PNG per unit of the picture. */
 const SHARPNESS = 2;
 
@@ -29,7 +30,10 @@ export function pictureOf(charts: readonly Chart[], worlds: readonly World[], sp
     groups.push(context.group(0, y));
     y += height;
   };
-  for (const chart of charts) add(chartOf(chart), CHART);
+  for (const chart of charts) {
+    const { context, height } = chartOf(chart);
+    add(context, height);
+  }
   for (const [place, world] of worlds.entries()) {
     add(heading(`${PROTOCOLS[world.name]!.label}: ladder diagram`), HEADING);
     const { canvas, context } = svgCanvas(WIDTH, LADDER);
@@ -61,7 +65,7 @@ function heading(text: string): SvgContext {
   return context;
 }
 
-function chartOf({ title, plot }: Chart): SvgContext {
+function chartOf({ title, plot }: Chart): { context: SvgContext; height: number } {
   const context = heading(title);
   const colours = theme();
   const [time = [], ...rows] = plot.data;
@@ -90,19 +94,21 @@ function chartOf({ title, plot }: Chart): SvgContext {
     context.fillText(`${value} s`, x(value), bottom + 14);
   }
   context.textAlign = "left";
-  let legend = LEFT;
+  let [legend, baseline] = [LEFT, CHART - 12];
   for (const [place, row] of rows.entries()) {
     const series = plot.series[place + 1]!;
     context.strokeStyle = String(typeof series.stroke === "function" ? series.stroke(plot, place + 1) : series.stroke);
-    context.lineWidth = 1.5;
+    context.lineWidth = series.width ?? 1.5;
     context.setLineDash(series.dash ?? []);
     trace(context, time, row, x, y);
-    line(legend, CHART - 12, legend + 22, CHART - 12);
     const label = String(series.label);
-    context.fillText(label, legend + 28, CHART - 8);
-    legend += 44 + context.measureText(label).width;
+    const room = 44 + context.measureText(label).width;
+    if (legend + room > WIDTH) [legend, baseline] = [LEFT, baseline + LEGEND_ROW];
+    line(legend, baseline, legend + 22, baseline);
+    context.fillText(label, legend + 28, baseline + 4);
+    legend += room;
   }
-  return context;
+  return { context, height: baseline + 12 };
 }
 
 /** Draws a line with the extremes of each half pixel. */

@@ -65,7 +65,7 @@ def test_the_python_program_runs(explorer: Explorer, capsys: pytest.CaptureFixtu
 
 
 def test_pictures_have_charts_legends_and_ladders(explorer: Explorer) -> None:
-    page = explorer.start(worlds=["reno", "bbr"], speed=1)
+    page = explorer.start(worlds=["reno", "cubic", "bbr"], speed=1)
     page.evaluate("document.querySelector('#play').click()")
     page.wait(f"{CLOCK} > 0.5")
     click(page, "play")
@@ -73,6 +73,11 @@ def test_pictures_have_charts_legends_and_ladders(explorer: Explorer) -> None:
     root = ElementTree.fromstring(svg)
     texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
     assert {"RTT (ms)", "TCP Reno cwnd", "TCP BBR cwnd", "TCP BBR: ladder diagram", "Sender"} <= texts
+    labels = [
+        element for element in root.iter("{http://www.w3.org/2000/svg}text") if "TCP" in (element.text or "")
+    ]
+    assert len(labels) == 9 + 3 * 3 + 3
+    assert all(float(one.get("x", "")) + 6 * len(one.text or "") < 1000 for one in labels)
     lines = [element.get("d", "") for element in root.iter("{http://www.w3.org/2000/svg}path")]
     assert len(lines) > 100
     assert not any("NaN" in line for line in lines)
