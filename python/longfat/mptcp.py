@@ -34,7 +34,7 @@ _PROTOCOL: Final = 262
 _SOL_MPTCP: Final = 284
 _INFO: Final = 1
 _TOKEN: Final = struct.Struct("12xI")
-_PATIENCE_S: Final = 5.0
+_TIMEOUT_S: Final = 5.0
 
 
 class MptcpWarning(UserWarning):
@@ -167,7 +167,7 @@ def _open(
 
 def _request(name: str, request: dict[str, Any]) -> dict[str, Any]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as manager:
-        manager.settimeout(_PATIENCE_S)
+        manager.settimeout(_TIMEOUT_S)
         try:
             manager.connect(f"\0{name}")
             _verify(name, manager)
@@ -213,7 +213,7 @@ class _Own:
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="longfat-mptcp", daemon=True)
         self._thread.start()
-        self._ready.wait(_PATIENCE_S)
+        self._ready.wait(_TIMEOUT_S)
         if self._error is not None:
             raise self._error
         atexit.register(self.close)
@@ -234,7 +234,7 @@ class _Own:
     def close(self) -> None:
         """Stops the thread."""
         self._stop = True
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_TIMEOUT_S)
 
 
 _own: dict[str, _Own] = {}

@@ -109,7 +109,7 @@ def test_receive_reports_a_port_in_use(refused: Refused, place: Path, silent: st
 
 def test_send_reports_an_unreachable_receiver(refused: Refused, make: Make, silent: str) -> None:
     path = str(make("a.bin", 10))
-    refused(["send", path, NOWHERE], 1, [f"nothing listens at {NOWHERE}"])
+    refused(["send", path, NOWHERE], 1, [f"nothing listens at {NOWHERE}: start longfat recv there"])
     refused(["send", path, silent, "--keep-alive", "400ms", "--give-up", "1s"], 1, [silent])
     refused(["send", path, "host.invalid:9000"], 2, ['"host.invalid:9000" is not an address'])
 

@@ -147,7 +147,7 @@ def test_the_default_files_of_keys(cli: Cli, home: Path, refused: Refused, make:
     (home / "trusted").write_text("# nobody\n")
     refused(["send", path, NOWHERE, "--keys"], 2, [f"{home}/trusted: no trusted key"])
     cli("key", "--trust", created.stdout)
-    refused(["send", path, NOWHERE, "--keys"], 1, [f"nothing listens at {NOWHERE}"])
+    refused(["send", path, NOWHERE, "--keys"], 1, [f"nothing listens at {NOWHERE}: start longfat recv there"])
     with (home / "trusted").open("a") as trusted:
         trusted.write(f"{created.stdout.strip()[:-1]}! me\n")
     refused(["send", path, NOWHERE, "--keys"], 2, [f"{home}/trusted:3: the key contains the character '!'"])
@@ -185,7 +185,7 @@ def test_a_missing_code(
     with os.fdopen(follower) as terminal:
         monkeypatch.setattr("sys.stdin", terminal)
         os.write(leader, f"{CODE}\n".encode())
-        refused(["send", path, NOWHERE], 1, [f"nothing listens at {NOWHERE}"])
+        refused(["send", path, NOWHERE], 1, [f"nothing listens at {NOWHERE}: start longfat recv there"])
     os.close(leader)
 
 
@@ -197,7 +197,7 @@ def test_folders(start: Start, receive: Receive, place: Path, make: Make) -> Non
     (folder / "link").symlink_to("/etc/passwd")
     sender = start("send", "-r", folder, address)
     assert sender.finish() == 0, sender.err
-    assert "1 links and special files skipped" in sender.err
+    assert "links and special files skipped: 1" in sender.err
     assert (place / "source" / "sub" / "b.bin").read_bytes() == b"b"
     assert names(place / "source") == ["a.bin", "sub"]
 

@@ -32,7 +32,7 @@ mod linux {
     /// Interval of the sender's timer, at which it sends all packets due.
     const TICK: Duration = Duration::from_millis(1);
     /// How long to wait for packets in flight.
-    const PATIENCE: Duration = Duration::from_millis(300);
+    const TIMEOUT: Duration = Duration::from_millis(300);
 
     struct Options {
         rates: Vec<f64>,
@@ -119,7 +119,7 @@ mod linux {
                 }
                 std::thread::sleep(TICK);
             }
-            std::thread::sleep(PATIENCE);
+            std::thread::sleep(TIMEOUT);
             over.store(true, Ordering::Relaxed);
             sent
         });

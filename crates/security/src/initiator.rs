@@ -49,7 +49,7 @@ const fn refusal(reason: Reason) -> &'static str {
         Reason::NeedsKey => "the receiver requires a trusted key instead of a code",
         Reason::Unprotected => "the receiver does not encrypt: it accepts insecure senders only",
         Reason::Unknown => "the receiver does not know this connection",
-        Reason::Closed => "a relay reports that nothing listens at its target",
+        Reason::Closed => "a relay reports that nothing listens at its target: start the receiver there",
     }
 }
 

@@ -37,10 +37,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The peer's host reports that the port is closed.
-    #[error("nothing listens at {0}")]
+    #[error("nothing listens at {0}: start longfat recv there")]
     Refused(SocketAddr),
     /// The peer's port was closed during the connection.
-    #[error("the receiver at {address} is gone: its port has been closed for {silence}")]
+    #[error("the receiver at {address} is gone: its port has been closed for {:.1} s", silence.as_secs_f64())]
     Gone {
         /// The peer.
         address: SocketAddr,

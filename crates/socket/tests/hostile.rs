@@ -392,7 +392,10 @@ fn errors_of_the_sender_are_one_line() {
     // A port that was free just before.
     let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = send_to(closed, vec![file]).unwrap_err();
-    assert_eq!(error.to_string(), format!("nothing listens at {closed}"));
+    assert_eq!(
+        error.to_string(),
+        format!("nothing listens at {closed}: start longfat recv there")
+    );
     let directory = place.path().to_owned();
     let error = send_to(closed, vec![directory]).unwrap_err().to_string();
     assert!(

@@ -170,7 +170,7 @@ fn a_sender_to_a_closed_port_behind_a_relay_fails_at_once() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{}: a relay reports that nothing listens at its target",
+            "{}: a relay reports that nothing listens at its target: start the receiver there",
             relay.address
         )
     );

@@ -36,7 +36,7 @@ def emulate(
         TransferError: if the transfer failed, or this machine lacks something (`longfat doctor`).
     """
     from longfat.runner.netns import Netns
-    from longfat.runner.processes import PATIENCE_FACTOR, PATIENCE_S, EndpointError
+    from longfat.runner.processes import TIMEOUT_FACTOR, TIMEOUT_MARGIN_S, EndpointError
     from longfat.runner.tracing import length
 
     spec = specification(
@@ -52,7 +52,7 @@ def emulate(
     )
     executor = Netns(1)
     try:
-        record = executor.measure(spec, length(spec) * PATIENCE_FACTOR + PATIENCE_S)
+        record = executor.measure(spec, length(spec) * TIMEOUT_FACTOR + TIMEOUT_MARGIN_S)
     except EndpointError as error:
         raise TransferError(str(error)) from None
     finally:

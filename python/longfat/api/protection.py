@@ -49,7 +49,7 @@ def chosen(
     try:
         _native.check_code(code)
     except ValueError as error:
-        raise ParameterError("code", str(error)) from None
+        raise ParameterError("code", f"{error}; use the one that longfat recv prints") from None
     return by_code(code)
 
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-_PATIENCE_S = 60
+_TIMEOUT_S = 60
 
 
 class Server:
@@ -24,7 +24,7 @@ class Server:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(serve,), daemon=True)
         self._thread.start()
-        first = self._first.get(timeout=_PATIENCE_S)
+        first = self._first.get(timeout=_TIMEOUT_S)
         if isinstance(first, BaseException):
             raise first
         self.address = first
@@ -48,7 +48,7 @@ class Server:
     def stop(self) -> None:
         """Ends the loop and waits for the thread."""
         self._stopped.set()
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_TIMEOUT_S)
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits for the end of the loop. Raises the loop's error, and TimeoutError after `timeout` s."""

@@ -25,9 +25,9 @@ from longfat.study.vocabulary import canonical
 START_TIMEOUT_S = 20.0
 STOP_TIMEOUT_S = 2.0
 # Longest duration of a trial: this multiple of the simulated one, plus this many seconds.
-PATIENCE_FACTOR = 4.0
-PATIENCE_S = 60.0
-UNKNOWN_PATIENCE_S = 600.0
+TIMEOUT_FACTOR = 4.0
+TIMEOUT_MARGIN_S = 60.0
+UNKNOWN_TIMEOUT_S = 600.0
 
 
 class EndpointError(Exception):
@@ -158,7 +158,7 @@ class ProcessExecutor(ThreadedExecutor):
     def run(self, trial: Trial) -> Record:
         """Runs one trial in wall time. The failure of a process is the record's error."""
         seconds, packets_per_second = self._expect(trial)
-        timeout = seconds * PATIENCE_FACTOR + PATIENCE_S if seconds else UNKNOWN_PATIENCE_S
+        timeout = seconds * TIMEOUT_FACTOR + TIMEOUT_MARGIN_S if seconds else UNKNOWN_TIMEOUT_S
         with self._budget.share(packets_per_second):
             if self._cancelled.is_set():
                 raise CancelledTrialError

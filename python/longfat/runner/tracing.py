@@ -109,11 +109,11 @@ def _tracer(world: str, spec: Mapping[str, Any], whole: float) -> Tracer:
 
 def _on_kernels(spec: dict[str, Any], options: dict[str, Any], whole: float) -> dict[str, Any]:
     from longfat.runner.netns import Netns
-    from longfat.runner.processes import PATIENCE_FACTOR, PATIENCE_S, EndpointError
+    from longfat.runner.processes import TIMEOUT_FACTOR, TIMEOUT_MARGIN_S, EndpointError
 
     executor = Netns(1)
     try:
-        return executor.trace(spec, options, whole * PATIENCE_FACTOR + PATIENCE_S)
+        return executor.trace(spec, options, whole * TIMEOUT_FACTOR + TIMEOUT_MARGIN_S)
     except EndpointError as error:
         raise OSError(str(error)) from None
     finally:

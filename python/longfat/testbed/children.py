@@ -10,7 +10,7 @@ import time
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
-_PATIENCE_S = 2.0
+_TIMEOUT_S = 2.0
 
 
 def code_of(error: OSError) -> int:
@@ -51,12 +51,12 @@ def end(pid: int) -> int:
     """Stops a command, after 2 s by SIGKILL, and returns its exit code."""
     signal_group(pid, signal.SIGHUP)
     signal_group(pid, signal.SIGTERM)
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + _TIMEOUT_S
     handle = os.pidfd_open(pid)
     try:
         while not select.select([handle], [], [], max(0.0, deadline - time.monotonic()))[0]:
             signal_group(pid, signal.SIGKILL)
-            deadline = time.monotonic() + _PATIENCE_S
+            deadline = time.monotonic() + _TIMEOUT_S
     finally:
         os.close(handle)
     return code_from(os.waitpid(pid, 0)[1])

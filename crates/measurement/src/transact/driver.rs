@@ -16,7 +16,7 @@ use crate::rights;
 use kernel::Error;
 
 /// How long to wait for the last frames of a transaction, in addition to its own duration.
-const PATIENCE: Duration = Duration::from_millis(50);
+const TIMEOUT: Duration = Duration::from_millis(50);
 
 /// The captures of one measurement, if permitted.
 struct Captures {
@@ -58,7 +58,7 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
         for &size in &options.sizes {
             for &protocol in &options.protocols {
                 while !progress.is_stopped() && clock.now() < due {
-                    std::thread::sleep((due - clock.now()).min(PATIENCE).into());
+                    std::thread::sleep((due - clock.now()).min(TIMEOUT).into());
                 }
                 if progress.is_stopped() {
                     break 'rounds;
@@ -190,7 +190,7 @@ impl Captures {
                 made.application = Some(done.took);
                 made.syn_data = done.syn_data;
                 made.retransmissions = done.info.map_or(0, |info| info.retransmissions());
-                let until = clock.now() + done.took + PATIENCE;
+                let until = clock.now() + done.took + TIMEOUT;
                 self.collect(protocol, &done, clock, until)?;
                 made.wire = wire::read(&self.frames);
             }

@@ -14,7 +14,7 @@ use super::{CLIENT, PORT, SERVER, carriage, config};
 use crate::datagram::{Header, MessageKind};
 
 /// After this long without a datagram the client sends padding, so that the server can retransmit.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 /// Length of that padding.
 const ROOM: usize = 1400;
 
@@ -124,13 +124,13 @@ impl UserClient {
                 self.stack.abort(now, stream);
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }
-            if now - last_arrival >= PATIENCE {
+            if now - last_arrival >= TIMEOUT {
                 last_arrival = now;
                 carriage::write(MessageKind::Up, self.number, &[], ROOM, &mut self.datagram);
                 self.send()?;
             }
             let timer = self.stack.poll_timeout().unwrap_or(until);
-            let due = timer.min(until).min(last_arrival + PATIENCE);
+            let due = timer.min(until).min(last_arrival + TIMEOUT);
             if self.receive()? {
                 last_arrival = self.clock.now();
             } else {

@@ -16,7 +16,7 @@ use crate::interpreter::{Failure, Interpreter};
 use crate::language::{Action, Call, Direction, Event, Icmp, PacketSpec, Payload, TcpSpec, Time, parse};
 
 /// How long to look for an expected packet after its time, so that a mismatch can report when it was sent.
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Parses and runs a script. `interpreter` evaluates its code snippets.
 #[must_use]
@@ -241,7 +241,7 @@ impl<'a> Runner<'a> {
             };
             format!("{}{time}", describe_spec(spec, packet.ecn))
         };
-        let deadline = when.to.min(self.world.now + PATIENCE) + when.tolerance + PATIENCE;
+        let deadline = when.to.min(self.world.now + TIMEOUT) + when.tolerance + TIMEOUT;
         let found = loop {
             match self.head(spec) {
                 Some(found) => break found,
@@ -377,7 +377,7 @@ impl<'a> Runner<'a> {
                 return self.returned(&pending, answer);
             };
             let next = self.world.timeout().into_iter().chain(until).min();
-            let Some(next) = next.filter(|next| *next <= pending.attempt.started + PATIENCE * 20) else {
+            let Some(next) = next.filter(|next| *next <= pending.attempt.started + TIMEOUT * 20) else {
                 self.line = pending.line;
                 let expected = format!("{}() to return {}", pending.call.name, pending.call.result);
                 return mismatch(expected, "no return");

@@ -11,7 +11,7 @@ use crate::datagrams::{Datagrams, Peer};
 /// Idle time after which a client is forgotten.
 const IDLE: Duration = Duration::from_secs(120);
 /// How long a refused server may take to come back after its last datagram, for example while it restarts.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 /// With all slots taken, a client that has been idle for this long is replaced by a new one.
 const YIELDING: Duration = Duration::from_secs(10);
 
@@ -40,7 +40,7 @@ pub struct Client {
 impl Client {
     /// Whether the server has been silent towards this client for longer than a restart takes, or from the start.
     fn is_ignored(&self, now: Instant) -> bool {
-        self.last_arrival.is_none_or(|at| now - at >= PATIENCE)
+        self.last_arrival.is_none_or(|at| now - at >= TIMEOUT)
     }
 }
 

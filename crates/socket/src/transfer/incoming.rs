@@ -9,6 +9,7 @@ use foundation::{Duration, Instant};
 use transport::arq::StreamRange;
 
 use super::claims::Claim;
+use super::file_event::FileEvent;
 use super::message::{GREETING, MAX_OFFERS, Message, Offer, Parsed, Parser, printable};
 use super::name;
 use super::pace::Observation;
@@ -27,47 +28,6 @@ const MAX_HOLD: Duration = Duration::from_millis(200);
 const ANSWER: Duration = Duration::from_secs(600);
 /// Pieces that may wait for the thread in addition to those in its queue.
 const MAX_WAITING: usize = 4;
-
-/// Progress of a file. `file` is the number of the sender's offer: names change, and several files of one connection
-/// may have the same name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FileEvent {
-    /// The contents of a file start to arrive.
-    Started {
-        /// Its number.
-        file: u32,
-        /// Its name.
-        name: String,
-        /// Its size.
-        size: u64,
-        /// Bytes already present from an earlier transfer.
-        resumed: u64,
-    },
-    /// A file is complete and has its final name.
-    Stored {
-        /// Its number.
-        file: u32,
-        /// The name under which it was offered.
-        offered: String,
-        /// Its final name.
-        name: String,
-        /// Its size.
-        size: u64,
-        /// Whether an identical file existed already.
-        already: bool,
-        /// Time since its offer.
-        took: Duration,
-    },
-    /// A file was not received.
-    Failed {
-        /// Its number.
-        file: u32,
-        /// Its name, made printable.
-        name: String,
-        /// Why, in one line.
-        reason: String,
-    },
-}
 
 /// Rules of a receiver about offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

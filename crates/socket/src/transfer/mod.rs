@@ -7,6 +7,7 @@ mod checksum;
 mod claims;
 mod connections;
 mod directory;
+mod file_event;
 mod folder;
 mod incoming;
 mod message;
@@ -23,7 +24,7 @@ mod stream_buffer;
 mod writer;
 
 pub use approvals::Approvals;
-pub use incoming::FileEvent;
+pub use file_event::FileEvent;
 pub use outgoing::Outcome;
 pub use receive::{ReceiveEvent, ReceiveOptions, ReceiveReport, receive};
 pub use send::{SendOptions, SendProgress, SendReport, SentFile, resolve, send_files};

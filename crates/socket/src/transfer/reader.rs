@@ -147,7 +147,8 @@ struct Disk {
     cancelled: Arc<AtomicBool>,
 }
 
-const CHANGED: &str = "it changed while it was sent";
+const CHANGED: &str = "it changed while it was sent: send it again";
+const CHANGED_BEFORE: &str = "it changed after it was offered: send it again";
 
 impl Disk {
     /// Executes a command; `None` if nobody receives replies any more.
@@ -155,14 +156,18 @@ impl Disk {
         let reply = match command {
             Command::Check(number, length, hash) => match self.check(number, length, hash) {
                 Ok(same) => Reply::Checked(number, length, same),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    Reply::Unreadable(number, CHANGED_BEFORE.to_owned())
+                }
                 Err(error) => Reply::Unreadable(number, plain(&error)),
             },
             Command::Stream(number) => match self.stream(number)? {
                 Ok(Some(checksum)) => Reply::Ended(number, checksum),
                 Ok(None) => Reply::Changed(number, CHANGED.to_owned()),
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    Reply::Broken(number, "it became shorter while it was sent".to_owned())
-                }
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Reply::Broken(
+                    number,
+                    "it became shorter while it was sent: send it again".to_owned(),
+                ),
                 Err(error) => Reply::Broken(number, plain(&error)),
             },
         };
@@ -176,7 +181,7 @@ impl Disk {
             None => File::open(&source.path)?,
         };
         if !source.is_unchanged(&file)? {
-            return Err(io::Error::other("it changed after it was offered"));
+            return Err(io::Error::other(CHANGED_BEFORE));
         }
         if length > source.size {
             return Ok(false);

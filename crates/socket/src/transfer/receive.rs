@@ -9,13 +9,14 @@ use std::thread::JoinHandle;
 
 use foundation::{Duration, Instant};
 use security::{Code, Credentials};
-use transport::arq::ArqConfig;
+use transport::arq::{self, ArqConfig};
 
 use super::approvals::Approvals;
 use super::budget::Budget;
 use super::claims::Claims;
 use super::directory::{Directory, plain};
-use super::incoming::{ContendedOffer, FileEvent, Incoming, OfferRules};
+use super::file_event::FileEvent;
+use super::incoming::{ContendedOffer, Incoming, OfferRules};
 use super::one_time::OneTimeCodes;
 use super::pace::Pace;
 use super::writer::{Store, Writer};
@@ -414,6 +415,9 @@ impl Service for FileReceiver<'_> {
         let peer = session.peer().address;
         let reason = match session.end() {
             None | Some(End::Finished) => None,
+            Some(End::Failed(arq::Error::Aborted)) => {
+                Some("the sender was stopped: send again to resume".to_owned())
+            }
             Some(End::Failed(error)) => Some(error.to_string()),
             Some(End::Abandoned(reason)) => Some(reason.clone()),
         };

@@ -1,5 +1,8 @@
 //! One connection of any ARQ protocol: setup, both directions, keep-alive and close.
 
+mod closing;
+mod opening;
+
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 
@@ -12,7 +15,6 @@ use super::path_mtu::PathMtuSearch;
 use super::receiver::Receiver;
 use super::sender::{AckInfo, Sender, wire_clock};
 use super::sequence::truncate;
-use super::timer::BACK_OFF_SHARE;
 use crate::machine::Machine;
 use crate::rtt::INITIAL_TIMEOUT;
 use crate::statistics::Statistics;
@@ -62,7 +64,7 @@ pub enum Error {
     #[error("the peer is busy: it accepts no more connections now")]
     Busy,
     /// A relay on the path reports that the peer's port is closed.
-    #[error("a relay reports that nothing listens at its target")]
+    #[error("a relay reports that nothing listens at its target: start the receiver there")]
     Refused,
     /// The peer accepts protected connections only.
     #[error("the peer requires encryption")]
@@ -346,62 +348,6 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    fn handle_challenge(&mut self, now: Instant, frame: &Frame<P>) {
-        let Some(handshake) = frame.handshake.as_deref() else {
-            return;
-        };
-        match self.phase {
-            Phase::Opening => {}
-            // The `Open` was delayed until its token had expired; this token is fresh.
-            Phase::Open { confirmed: None } => {
-                self.token = handshake.token;
-                return;
-            }
-            _ => return,
-        }
-        self.token = handshake.token;
-        let rtt = wire_clock(now).wrapping_sub(frame.echo);
-        if rtt < 1 << 31 {
-            self.sender.sample_rtt(now, Duration::from_micros(u64::from(rtt)));
-        }
-        self.sender.set_room(frame.window);
-        self.phase = Phase::Open { confirmed: None };
-        self.events.connected = true;
-        self.open_at = Some(now);
-        self.opens = 0;
-    }
-
-    fn handle_reset(&mut self, reason: ResetReason, echo: u32) {
-        let all_but_the_end = self.receiver.is_finished() && self.sender.awaits_only_fin();
-        // Data that overtook the `Open` reached a peer without this connection. Only a frame sent after the peer's
-        // confirmation can show that the peer has lost it.
-        let is_stale = match self.phase {
-            Phase::Open { confirmed: Some(at) } => (echo.wrapping_sub(wire_clock(at)) as i32) <= 0,
-            Phase::Open { confirmed: None } | Phase::Opening => true,
-            Phase::Lingering { .. } | Phase::Closed => false,
-        };
-        match (self.phase, reason) {
-            (Phase::Closed, _) => {}
-            (_, ResetReason::Unknown) if is_stale => {}
-            // Everything has arrived; a late reset from before the confirmation changes nothing.
-            (Phase::Lingering { .. }, _) => {}
-            (Phase::Open { .. }, _) if all_but_the_end => {
-                self.events.finished = true;
-                self.close();
-            }
-            (_, ResetReason::Unknown) => self.fail(Error::Forgotten),
-            (_, ResetReason::Aborted) => self.fail(Error::Aborted),
-            (_, ResetReason::Busy) => self.fail(Error::Busy),
-            (_, ResetReason::Refused) => self.fail(Error::Refused),
-            (_, ResetReason::Protected) => self.fail(Error::Protected),
-        }
-    }
-
-    fn close(&mut self) {
-        self.phase = Phase::Closed;
-        self.events.closed = true;
-    }
-
     fn handle_stream_frame(&mut self, now: Instant, frame: Frame<P>) {
         let kind = frame.kind;
         let info = AckInfo {
@@ -439,52 +385,11 @@ impl<P: Payload> Connection<P> {
         self.check_finished(now);
     }
 
-    fn check_finished(&mut self, now: Instant) {
-        if matches!(self.phase, Phase::Lingering { .. }) {
-            self.linger(now);
-            return;
-        }
-        if self.receiver.is_finished() && self.sender.is_finished() {
-            self.events.finished = true;
-            if self.closed_first {
-                self.linger(now);
-            } else {
-                // This end's FIN also acknowledged the peer's FIN and has been acknowledged.
-                self.close();
-            }
-        }
-    }
-
-    /// The end that closes first lingers until the peer has been silent for a while, to answer a repeated FIN, as TCP
-    /// does in TIME-WAIT (RFC 9293, section 3.6.1). The time covers eight retransmissions of a peer whose timer is
-    /// fully backed off (see [`super::timer::BACK_OFF_SHARE`]).
-    fn linger(&mut self, now: Instant) {
-        self.phase = Phase::Lingering {
-            until: now + self.give_up / BACK_OFF_SHARE * 8,
-        };
-    }
-
     fn frame(&mut self, now: Instant, kind: FrameType) -> Frame<StreamRange> {
         let mut frame = Frame::new(kind, self.id);
         frame.timestamp = wire_clock(now);
         self.receiver.describe(&mut frame);
         frame
-    }
-
-    fn poll_open(&mut self, now: Instant) -> Option<Frame<StreamRange>> {
-        self.open_at.filter(|&at| at <= now)?;
-        self.opens += 1;
-        self.probed_at = now;
-        let timeout = self.sender.timer().timeout();
-        // Before the first sample, RFC 6298's initial timeout applies, unless the timer is fixed.
-        self.open_at = Some(now + timeout.doubled(self.opens - 1).min(INITIAL_TIMEOUT * 2));
-        let mut frame = self.frame(now, FrameType::Open);
-        frame.sequence = self.first;
-        frame.handshake = Some(Box::new(Handshake {
-            token: self.token,
-            parameters: self.parameters,
-        }));
-        Some(frame)
     }
 
     fn poll_control(&mut self, now: Instant) -> Option<Frame<StreamRange>> {

@@ -104,7 +104,7 @@ class SectionOptions:
     def _help(self, key: str, about: Mapping[str, Any]) -> str:
         text = " ".join(str(about.get("description", "")).split())
         if key in self._defaults:
-            text = f"{_DEFAULT_IN_HELP.sub('', text)}; default {_written(self._defaults[key])}."
+            text = f"{_DEFAULT_IN_HELP.sub('', text).rstrip('.')}; default {_written(self._defaults[key])}."
         return text
 
     def read(

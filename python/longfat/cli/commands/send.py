@@ -90,9 +90,9 @@ def send(
     for file in failed:
         typer.echo(f"longfat: {printable(file['path'])}: failed: {file['detail']}", err=True)
     if report["reconnections"]:
-        typer.echo(f"longfat: the receiver was gone {report['reconnections']} times", err=True)
+        typer.echo(f"longfat: connections lost and resumed: {report['reconnections']}", err=True)
     if report["skipped"]:
-        typer.echo(f"longfat: {report['skipped']} links and special files skipped", err=True)
+        typer.echo(f"longfat: links and special files skipped: {report['skipped']}", err=True)
     if not as_json:
         typer.echo(summary(report))
     if failed:

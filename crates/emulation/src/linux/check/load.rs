@@ -17,7 +17,7 @@ pub(super) const LEAST: u64 = HEADERS + 8;
 /// Datagrams per system call at high rates.
 const TRAIN: usize = 16;
 /// How long to wait for packets after the last one was sent.
-const PATIENCE: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval between calls of `stopped`.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -70,7 +70,7 @@ pub(super) fn send(
     let peer = Peer::new(SocketAddr::from((emulation.host_address(to), port)));
     let (done, given_up) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let receiving = scope.spawn(|| receive(&receiver, &done, stream.way + PATIENCE));
+        let receiving = scope.spawn(|| receive(&receiver, &done, stream.way + TIMEOUT));
         let sending = scope.spawn(|| feed(&sender, peer, stream, &given_up));
         while !sending.is_finished() {
             std::thread::sleep(STOP_INTERVAL);

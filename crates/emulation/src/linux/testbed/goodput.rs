@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::linux::emulation::Emulation;
 
 /// Timeout of the handshake.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which a blocked end checks for the end of the measurement.
 const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -42,7 +42,7 @@ pub(super) fn measure(
 ) -> io::Result<Goodput> {
     let listener = emulation.in_host(to, || TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
     let address = SocketAddr::from((emulation.host_address(to), listener.local_addr()?.port()));
-    let mut client = emulation.in_host(from, || TcpStream::connect_timeout(&address, PATIENCE))?;
+    let mut client = emulation.in_host(from, || TcpStream::connect_timeout(&address, TIMEOUT))?;
     let (mut server, _) = listener.accept()?;
     client.set_write_timeout(Some(STOP_INTERVAL))?;
     server.set_read_timeout(Some(STOP_INTERVAL))?;

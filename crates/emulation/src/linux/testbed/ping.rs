@@ -22,7 +22,7 @@ const GAP: Duration = Duration::from_micros(500);
 /// Limit on the time for all requests; it reduces their number if necessary.
 const LONGEST: Duration = Duration::from_secs(60);
 /// Timeout of a reply: twice the expected RTT plus this.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Expected values from the links' configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -97,7 +97,7 @@ pub(super) fn all(
     }
     let longest = pairs.iter().filter_map(|pair| pair.expected);
     let longest = longest.map(|expected| expected.rtt_s).fold(0.0, f64::max);
-    let deadline = Instant::now() + Duration::from_secs_f64(2.0 * longest) + PATIENCE;
+    let deadline = Instant::now() + Duration::from_secs_f64(2.0 * longest) + TIMEOUT;
     receive_until(&pingers, &mut pairs, deadline, true, stopped)?;
     Ok(pairs.into_iter().map(|pair| pair.into_report(topology)).collect())
 }
