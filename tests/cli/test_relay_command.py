@@ -75,7 +75,8 @@ def test_a_closed_port_behind_the_relay_is_one_line_at_both(start: Start, make: 
     through = relay.address()
     sender = start("send", make("a.bin", 1000), through)
     assert sender.finish() == 1
-    assert sender.err == f"longfat: {through}: a relay reports that nothing listens at its target: start the receiver there\n"
+    reported = "a relay reports that nothing listens at its target: start the receiver there"
+    assert sender.err == f"longfat: {through}: {reported}\n"
     relay.wait_for(f"longfat: nothing listens at {closed}: datagrams are lost there")
     assert relay.finish(signal.SIGINT) == 0
     assert relay.err.count("nothing listens") == 1

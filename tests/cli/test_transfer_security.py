@@ -158,7 +158,10 @@ def test_the_default_files_of_keys(cli: Cli, home: Path, refused: Refused, make:
 @pytest.mark.parametrize(
     ("options", "reported"),
     [
-        (["--code", "123"], "--code: the code has 3 characters instead of 24"),
+        (
+            ["--code", "123"],
+            "--code: the code has 3 characters instead of 24; use the one that longfat recv prints",
+        ),
         (["--code", CODE[:-1] + ("1" if CODE.endswith("0") else "0")], "typing error: its checksum differs"),
         (["--code", CODE + "u"], "--code: the code contains the character 'u'"),
         (["--insecure", "--keys"], "choose one of --code, --keys and --insecure"),

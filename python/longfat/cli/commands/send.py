@@ -176,7 +176,7 @@ def summary(report: dict[str, Any]) -> str:
     took = quantity(report["seconds"], "s")
     sent, again = report["packets_sent"], report["retransmissions"]
     if not report["bytes"]:
-        return f"nothing to send; {took}"
+        return f"nothing sent; {took}"
     share = f" ({again / max(1, sent - again) * 100:.1f} %)" if again else ""
     return (
         f"{size(report['bytes'])} in {took}: {quantity(report['goodput_bps'], 'bit/s')}; "
