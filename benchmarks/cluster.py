@@ -1,12 +1,14 @@
 """Measures runs on a Dask cluster of this machine: overhead, scaling, tasks per second and memory.
 
-    python benchmarks/cluster.py [overhead] [scaling] [tasks] [memory]
+    python benchmarks/cluster.py [overhead] [scaling] [tasks] [kinds] [memory]
 
 Overhead and scaling compare processor times, because other programs may use the machine.
 """
 
 from __future__ import annotations
 
+import resource
+import subprocess
 import sys
 import tempfile
 import threading
@@ -19,19 +21,16 @@ import numpy as np
 import psutil
 
 from longfat import _native
-from longfat.cluster import batch, open_machines
+from longfat.cluster import open_machines
 from longfat.cluster.connection import Connection, Target
-from longfat.runner import run_study
-from longfat.runner.dispatch import run_trials
+from longfat.runner import parts, run_study
 from longfat.runner.environment import available_cores
 from longfat.runner.executor import executor_of
 from longfat.runner.planning import plan
 from longfat.runner.present import Present
-from longfat.runner.progress import Reporter
 from longfat.runner.runner import Machines
-from longfat.runner.sampling import Budget
-from longfat.runner.trial import Records
-from longfat.study import Study, cells, load_study
+from longfat.runner.trial import Records, trials_frame
+from longfat.study import Overrides, Study, cells, load_study
 
 SIZES = {"7200kB": (500, 4000), "180MB": (20, 120)}
 """Sizes of files whose simulated transfer takes about 2 ms and 50 ms, and numbers of trials."""
@@ -138,48 +137,81 @@ def tasks() -> None:
     print(f"tasks: {count / seconds:.0f} per second, {spent * 1e3:.2f} ms of processor time each", flush=True)
 
 
-class _NoStore:
-    """A store that drops all records."""
+KINDS = ("arq/loss", "congestion/mathis", "fsfs/policies")
+"""Studies whose trials have different costs."""
 
-    def add(self, trials: object, records: object) -> None:
-        """Drops the records."""
 
-    def flush_if_due(self) -> None:
-        """Writes nothing."""
+def kinds() -> None:
+    """Prints trials per second of one core and bytes per trial of some studies with `--quick`."""
+    for name in KINDS:
+        one = load_study(name, Overrides(worlds=("sim",), quick=True))
+        with tempfile.TemporaryDirectory() as folder:
+            busy = time.process_time()
+            run = run_study(one, folder=Path(folder, "run"), jobs=1)
+            spent = time.process_time() - busy
+            trials = sum(cell.n for cell in run.cells)
+            size = {
+                kind: sum(part.stat().st_size for part in parts.listed(Path(folder, "run"), kind)) / trials
+                for kind in (parts.PART, parts.FLOWS)
+            }
+        print(
+            f"{name}: {trials} trials, {spent / trials * 1e3:.1f} ms each, {trials / spent:.1f} per second "
+            f"of a core; {size[parts.PART]:.0f} B of metrics and {size[parts.FLOWS]:.0f} B of flows each",
+            flush=True,
+        )
 
-    flush = flush_if_due
+
+def nothing(trials: Any) -> Records:
+    """Returns records of 30 metrics without a simulation."""
+    numbers = [trial.number for trial in trials]
+    metrics = {f"metric_{number}": np.zeros(len(numbers)) for number in range(30)}
+    table = trials_frame(numbers, [None] * len(numbers), metrics)
+    return Records(table, seconds=len(numbers) * 2e-5)
+
+
+def replace_simulation() -> None:
+    """Runs in each worker."""
+    from longfat.cluster import batch
+
+    vars(batch._EXECUTORS)["run_all"] = nothing
+
+
+def run_nothing(count: int) -> None:
+    """Prints time and memory of a run of trials that do nothing: client and scheduler, then a worker."""
+    with open_machines("dask", Target(), 2) as machines:
+        connection: Any = vars(machines)["_connection"]
+        vars(connection)["_client"].run(replace_simulation)
+        busy = time.process_time()
+        duration = on_cluster(machines, study("1kB", count))[1]
+        spent = time.process_time() - busy
+        worker = max(memory_of(one) for one in psutil.Process().children(recursive=True))
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{count:,} trials that do nothing: {own:.0f} MiB of client and scheduler, "
+        f"{worker:.0f} MiB of a worker, {duration:.1f} s, {spent / count * 1e6:.1f} µs of the client each",
+        flush=True,
+    )
+
+
+def memory_of(process: psutil.Process) -> float:
+    """Returns the memory of a process in MiB."""
+    return float(process.memory_info().rss / 2**20)
 
 
 def memory() -> None:
-    """Prints the memory of this process, with client, scheduler and workers, after runs of empty trials."""
-    from distributed import LocalCluster
-
-    def nothing(trials: Any) -> Records:
-        count = len(trials)
-        metrics = {f"metric_{number}": np.zeros(count) for number in range(30)}
-        return Records([None] * count, metrics, np.zeros(count, np.uint32), [], count * 2e-5)
-
-    batch._EXECUTORS.run_all = nothing  # type: ignore[method-assign]
-    make: Any = LocalCluster
-    with make(processes=False, n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster:
-        target = Target(cluster.scheduler_address)
-        for count in (10_000, 100_000, 1_000_000):
-            one = study("1kB", count)
-            wanted = plan(cells(one), [count], one.seed, _native.version(), Present()).missing
-            with open_machines("dask", target, None) as machines:
-                store: Any = _NoStore()
-                started = time.process_time()
-                reporter = Reporter()
-                reporter.start("sim", count, 0)
-                run_trials(wanted, machines.executor_of("sim"), store, reporter, Budget())
-                spent = time.process_time() - started
-            used = psutil.Process().memory_info().rss / 1e6
-            print(
-                f"memory after {count:,} trials: {used:.0f} MB, {spent / count * 1e6:.1f} µs each", flush=True
-            )
+    """Prints the memory of runs of trials that do nothing, each in its own process, with a store."""
+    for count in (10_000, 100_000, 1_000_000):
+        code = f"import runpy; runpy.run_path({__file__!r})['run_nothing']({count})"
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
-PARTS = {"overhead": overhead, "scaling": scaling, "tasks": tasks, "memory": memory}
+PARTS = {
+    "overhead": overhead,
+    "scaling": scaling,
+    "tasks": tasks,
+    "kinds": kinds,
+    "memory": memory,
+}
 
 if __name__ == "__main__":
     print(f"{available_cores()} cores, load {psutil.getloadavg()[0]:.1f}")

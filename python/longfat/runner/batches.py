@@ -11,8 +11,8 @@ from longfat.runner.trial import Trial
 
 _Place = tuple[float, int, int]
 """The place of a cell in the queue: its rank, its turn among equal ranks, and the cell."""
-SHORTEST = 0.05
-"""Duration in s of the last calls: far above the cost of a call."""
+SHORTEST = 0.25
+"""Duration of the last calls, as a part of the others: many short ones would occupy a scheduler."""
 SPARE = 64
 """Outdated places that a queue may contain."""
 
@@ -44,7 +44,7 @@ class Batches:
 
         At the end, they take half of a job's share of the rest.
 
-        Returns None at the end.
+        Returns None at the end, and if more trials have to wait for the duration of those that run.
         """
         cell = self._next_cell()
         if cell is None:
@@ -52,12 +52,13 @@ class Batches:
         group, first = self._groups[cell], self._next[cell]
         seconds = self._seconds.get(cell)
         if self._longest_first and not self._unknown:
-            span = min(span, max(self._seconds_left / (2 * jobs), SHORTEST))
+            span = min(span, max(self._seconds_left / (2 * jobs), SHORTEST * span))
         count = 1 if seconds is None else int(span / max(seconds, 1e-6))
         last = min(first + min(max(count, 1), self._most), len(group))
         self._next[cell] = last
         self._seconds_left -= (last - first) * (seconds or 0.0)
-        if last < len(group):
+        # Single trials of unknown duration occupy each job once; then `measured` enqueues their cell.
+        if last < len(group) and (seconds is not None or last < jobs):
             self._enqueue(cell)
         return group[first:last]
 
@@ -93,5 +94,7 @@ class Batches:
         self._unknown -= known is None
         self._seconds_left += (found - (known or 0.0)) * (len(self._groups[cell]) - self._next[cell])
         self._seconds[cell] = found
+        if known is None and cell not in self._places and self._next[cell] < len(self._groups[cell]):
+            self._enqueue(cell)
         if self._longest_first and (place := self._places.get(cell)) is not None:
             self._place(self._rank(cell), place[1], cell)
