@@ -31,10 +31,10 @@ export function prefix(flow: number, subflow?: number): string {
 }
 
 /** Returns the windows in packets. */
-function windows({ cwnd_bytes, ssthresh_bytes }: Decision, payload: number): string {
+function windows({ cwnd_bytes, ssthresh_bytes, detection }: Decision, payload: number): string {
   const packets = (bytes: number): string => (bytes / payload).toFixed(0);
   const threshold = ssthresh_bytes === undefined ? "" : `, ssthresh = ${packets(ssthresh_bytes)}`;
-  return `cwnd = ${packets(cwnd_bytes)}${threshold}`;
+  return `${detection === undefined ? "window" : "cwnd"} = ${packets(cwnd_bytes)}${threshold}`;
 }
 
 /** Returns the sentences about the change from one state of a sender to the next; `before` is missing at the start. */
@@ -44,11 +44,14 @@ export function decisionSentences(before: Decision | undefined, after: Decision,
   const was = before ?? { ...after, state: "open", timeouts: 0, probes: 0, undone: 0, late: 0, phase: "" };
   if (after.timeouts > was.timeouts) {
     const rto = after.rto_s === undefined ? "" : `; the next RTO is ${(after.rto_s * 1e3).toFixed(0)} ms`;
-    found.push(`The retransmission timer expires: ${size}${rto} (RFC 6298, section 5).`);
+    // ARQ protocols have their own timer, and no loss detection of TCP.
+    const source = after.detection === undefined ? "" : " (RFC 6298, section 5)";
+    found.push(`The retransmission timer expires: ${size}${rto}${source}.`);
   }
   if (after.probes > was.probes) found.push("No ACK arrives: a tail loss probe leaves (RFC 8985, section 7.3).");
   if (after.undone > was.undone) {
-    found.push(`A retransmission was unnecessary: the sender undoes the reduction, ${size} (Eifel, RFC 4015; DSACK, RFC 3708; F-RTO, RFC 5682).`);
+    const undo = `the sender undoes the reduction, ${size} (Eifel, RFC 4015; DSACK, RFC 3708; F-RTO, RFC 5682)`;
+    found.push(`A retransmission was unnecessary: ${after.detection === undefined ? "the original arrived" : undo}.`);
   }
   if (after.state !== was.state) {
     const cause = after.late > was.late ? "The reordering timer expires (RFC 8985, section 6.3)" : DETECTION[after.detection ?? ""]?.(after.sacked);
@@ -71,5 +74,5 @@ export function retransmissionRule(state: Decision | undefined, time: number): s
   }
   if (state.probes > 0 && state.time === time) return "a tail loss probe (RFC 8985, section 7.3)";
   // ARQ protocols with a fixed window retransmit by timer only.
-  return state.detection === undefined ? "a retransmission timer expired (RFC 6298, section 5)" : "the sender declares it lost";
+  return state.detection === undefined ? "the timer of this packet or of an earlier one expired" : "the sender declares it lost";
 }

@@ -128,6 +128,13 @@ def test_events_have_sentences_with_windows_and_sources(explorer: Explorer) -> N
     assert page.evaluate(MESSAGE) == ""
 
 
+def test_timeouts_of_arq_have_sentences(explorer: Explorer) -> None:
+    page = explorer.open(worlds=["go-back-n"], loss="2%", speed=2)
+    page.wait(f"{LOSSES}.includes('The retransmission timer expires: window = 32.')")
+    page.wait(f"{LOSSES}.includes(': the timer of this packet or of an earlier one expired')")
+    page.wait(f"{LOSSES}.includes('A retransmission was unnecessary: the original arrived.')")
+
+
 def test_phases_of_bbr_have_sentences(explorer: Explorer) -> None:
     page = explorer.open(worlds=["bbr"], speed=5)
     page.wait(f"{LOSSES}.includes('BBR Drain: ') && {LOSSES}.includes('BBR ProbeBW_CRUISE: ')")

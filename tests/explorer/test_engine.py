@@ -98,6 +98,15 @@ def test_a_controller_changes_while_it_runs(engine: Engine) -> None:
     assert step["series"]["flows"][0]["cwnd_bytes"][-1] == 4 * 1448
 
 
+def test_flows_that_start_later_have_the_new_controller(engine: Engine) -> None:
+    session = engine.open()
+    engine.ask(do="controller", session=session, congestion={"kind": "fixed", "window": 4})
+    assert engine.ask(do="start-flow", session=session) == 1
+    step = engine.ask(do="advance", session=session, step=1)
+    first, second = (flow["cwnd_bytes"][-1] for flow in step["series"]["flows"])
+    assert second == 4 * 1448 < first
+
+
 @pytest.mark.parametrize("discipline", ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"])
 def test_crossings_are_those_of_the_queue(engine: Engine, discipline: str) -> None:
     queue = {"kind": discipline, "limit": "30pkt"}

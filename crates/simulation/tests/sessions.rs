@@ -196,3 +196,25 @@ fn losses_on_request_do_not_depend_on_the_steps() {
     };
     assert_eq!(run(&[500, 500]), run(&[100, 150, 250, 1, 499]));
 }
+
+#[test]
+fn flows_started_at_once_follow_those_that_are_due() {
+    let mut session = session();
+    let fixed = serde_json::from_str(r#"{"kind": "fixed", "window": 4}"#).unwrap();
+    session.set_later_controllers(&fixed).unwrap();
+    session.lose_next(0, Side::Receiver).unwrap();
+    assert_eq!(session.start_flow(0, None).unwrap(), 1, "flow 0 starts first");
+    let (events, series) = session.advance(Duration::from_millis(500));
+    let windows: Vec<_> = series
+        .flows
+        .iter()
+        .map(|flow| flow.cwnd_bytes.last().copied().flatten())
+        .collect();
+    assert_eq!(windows[1], Some(4 * 1448));
+    assert_ne!(windows[0], windows[1]);
+    assert!(
+        events
+            .iter()
+            .any(|event| event.reason == Some("request") && event.flow == 0)
+    );
+}

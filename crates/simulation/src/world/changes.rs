@@ -1,4 +1,5 @@
-//! Changes of a running world: links, controllers, losses on request, and flows that start and stop.
+//! Changes of a running world: links, controllers, losses on request, and flows that start and stop. Flows that are due start
+//! before a change.
 
 use std::sync::Arc;
 
@@ -53,6 +54,7 @@ impl<W: WorldObserver> World<W> {
     /// # Errors
     /// If they do not use TCP.
     pub fn set_later_controllers(&mut self, config: &CongestionConfig) -> Result<(), Problem> {
+        self.run_until(self.now);
         match &mut self.groups[0].protocol {
             Protocol::Tcp(tcp) => Arc::make_mut(tcp).congestion = Some(config.clone()),
             _ => return Err(Problem::new("protocol", "the flows do not use TCP")),
@@ -82,6 +84,7 @@ impl<W: WorldObserver> World<W> {
     /// # Panics
     /// For a world without an observer, whose links are fixed.
     pub fn lose_next(&mut self, flow: u32, to: Side) -> Result<(), Problem> {
+        self.run_until(self.now);
         self.place(flow)?;
         self.network.lose_next(move |packet| {
             let body = &packet.body;
@@ -108,6 +111,7 @@ impl<W: WorldObserver> World<W> {
             let message = format!("the trial has started {MAX_STARTED} flows, the limit");
             return Err(Problem::new("flow", message));
         }
+        self.run_until(self.now);
         let number = self.places.len() as u32;
         let size = size.or_else(|| self.groups[0].next_size());
         self.outstanding += 1;
@@ -120,6 +124,7 @@ impl<W: WorldObserver> World<W> {
     /// # Errors
     /// If the flow has ended or has not started.
     pub fn stop_flow(&mut self, flow: u32) -> Result<(), Problem> {
+        self.run_until(self.now);
         let place = self.place(flow)?;
         self.with_end(place, Side::Sender, Endpoint::stop);
         // A route without links delivers immediately.
