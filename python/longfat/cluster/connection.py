@@ -161,14 +161,17 @@ class Connection:
         # Dask has no complete types.
         make: Any = LocalCluster
         with dask.config.set(LOCAL), _without_interrupts():
-            self._cluster = make(
-                n_workers=self._jobs,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL,
-                preload=["longfat.cluster.preload"],
-            )
+            try:
+                self._cluster = make(
+                    n_workers=self._jobs,
+                    threads_per_worker=1,
+                    processes=True,
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.CRITICAL,
+                    preload=["longfat.cluster.preload"],
+                )
+            except RuntimeError as error:
+                raise ClusterError(f"the local cluster does not start: {_first_line(error)}") from None
 
     def _connect(self, patience: float) -> Any:
         import dask
