@@ -87,10 +87,13 @@ test-rust: $(VENV)/.packages
 	  exit $$status
 
 # The tests of the explorer's page need node and a WebAssembly toolchain, and are skipped without.
+# Tests that wait for wall time leave processors idle, so there are two processes per processor.
+PROCESSES := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+
 test-python: $(VENV)/.native-dev $(VENV)/.site
 	@status=0; \
 	  explorer/build --test || status=1; \
-	  $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadgroup || status=1; \
+	  $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 8 --dist loadgroup || status=1; \
 	  exit $$status
 
 lint: $(VENV)/.packages $(VENV)/.site

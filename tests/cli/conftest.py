@@ -90,7 +90,9 @@ class Running:
         Lines of progress, which appear every few seconds, may precede it.
         """
         assert self.finish() == code, self.err
-        lines = [line for line in self.err.splitlines() if not line.endswith(" left")]
+        lines = self.err.splitlines()
+        progress = [line for line in lines if line.endswith("s left") and not line.startswith("longfat: ")]
+        lines = [line for line in lines if line not in progress]
         assert len(lines) == 1, self.err
         assert lines[0].startswith("longfat: ")
         for word in words:

@@ -31,13 +31,21 @@ class Explorer:
         page = self.open(**scene)
         page.wait(STARTED)
         page.wait("document.querySelector('#play').textContent === 'Pause'")
-        click(page, "play")
-        page.evaluate("new Promise(done => setTimeout(done, 100))")
+        pause(page)
         return page
 
 
 def click(page: Browser, id_: str) -> None:
     page.evaluate(f"document.querySelector('#{id_}').click()")
+
+
+def pause(page: Browser) -> None:
+    """Stops a scene that plays, and waits for the end of its last step."""
+    click(page, "play")
+    before = -1.0
+    while (now := page.evaluate(CLOCK)) != before:
+        before = now
+        page.evaluate("new Promise(done => setTimeout(done, 200))")
 
 
 def press(page: Browser, key: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests import requirements
-from tests.explorer.driver import CLOCK, STARTED, Explorer, click, press
+from tests.explorer.driver import CLOCK, STARTED, Explorer, click, pause, press
 
 pytestmark = pytest.mark.xdist_group("site")
 
@@ -38,7 +38,7 @@ def test_arrow_keys_choose_packets(explorer: Explorer) -> None:
     page = explorer.start(worlds=["reno"], speed=1)
     page.evaluate("document.querySelector('#play').click()")
     page.wait(f"{CLOCK} > 0.4")
-    click(page, "play")
+    pause(page)
     page.evaluate("document.querySelector('details').open = true")
     for canvas in ("path", "ladder"):
         page.evaluate(f"document.querySelector('canvas.{canvas}').focus()")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.browser import Browser
-from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, measured, press, scene
+from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, measured, pause, press, scene
 
 CLICK_PACKETS = """(() => {
     const canvas = document.querySelector('canvas.path')
@@ -23,8 +23,7 @@ CLEAR = "document.querySelector('#clear')"
 def play_to(page: Browser, seconds: float) -> None:
     click(page, "play")
     page.wait(f"{CLOCK} > {seconds}")
-    click(page, "play")
-    page.evaluate("new Promise(done => setTimeout(done, 100))")
+    pause(page)
 
 
 def dropped(page: Browser) -> str:

@@ -155,6 +155,7 @@ def test_each_lesson_has_its_question(explorer: Explorer, lesson: int) -> None:
 
 def test_lesson_5_shows_the_time_of_its_transfer(explorer: Explorer) -> None:
     page = explorer.open("#lesson=5")
+    page.wait(STARTED)
     title = "document.querySelector('.world h2').textContent"
     page.wait(f"{title}.includes('complete at')")
     # The lesson has 130 ms from the first data, after a handshake of 40 ms, to the last ACK (20 ms).

@@ -100,8 +100,8 @@ def test_a_killed_process_fails_its_trial() -> None:
 
 
 def test_a_hanging_process_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "PATIENCE_FACTOR", 0.0)
-    monkeypatch.setattr(processes, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(processes, "TIMEOUT_FACTOR", 0.0)
+    monkeypatch.setattr(processes, "TIMEOUT_MARGIN_S", 0.5)
     executor = relay.Relay(1)
     try:
         record = executor.run(trial(delay="2s"))

@@ -500,7 +500,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     most 64; 0 for the draft (default 0)."""
     startup_queue: str
     """Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms;
-    0% for the draft (default "0%")."""
+    below half of it, losses count as random; 0% for the draft (default "0%")."""
     c: float
     """Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4)."""
     fast_convergence: bool
