@@ -180,7 +180,9 @@ impl Bbr {
         let least = self.min_rtt.value?;
         if self.state == State::Startup {
             let packets = Rate::from_bits_per_second(self.bw)?.time_for(EMPTY_PACKETS * self.segment);
-            let half = self.startup_queue_delay().map_or(Duration::ZERO, |queue| queue / 2);
+            let half = self
+                .startup_queue_delay()
+                .map_or(Duration::ZERO, |queue| queue / 2);
             return Some(least + (least / EMPTY_DIVISOR).max(packets).max(half));
         }
         let seen = Duration::from_nanos(self.ambient.largest_rtt.max()) - least;
