@@ -256,7 +256,9 @@ class Page {
   private fill(): void {
     const { scene } = this;
     for (const input of by("settings").querySelectorAll<HTMLInputElement>("[name]")) {
-      input.value = String(scene[input.name as keyof Scene]);
+      const value = scene[input.name as keyof Scene];
+      // The default of an optional number is 0.
+      input.value = value === 0 && input.placeholder === "default" ? "" : String(value);
     }
     this.showSettings();
     by<HTMLInputElement>("speed").value = String(Math.log10(scene.speed));

@@ -108,6 +108,13 @@ def test_settings_that_do_not_apply_are_hidden(explorer: Explorer) -> None:
     page.wait(visible.format("rate2"))
 
 
+def test_default_timers_and_windows_are_empty(explorer: Explorer) -> None:
+    page = explorer.start(worlds=["cubic"])
+    for name in ("minRto", "initialWindow", "delayedAck"):
+        assert page.evaluate(f"document.querySelector('[name={name}]').value") == ""
+        assert page.evaluate(f"document.querySelector('[name={name}]').placeholder") == "default"
+
+
 def test_timers_and_windows_apply(explorer: Explorer) -> None:
     page = explorer.start(worlds=["cubic"], initialWindow=2, minRto="700ms")
     click(page, "step")
