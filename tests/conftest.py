@@ -100,7 +100,7 @@ def refuse_without(probes: list[Data], *names: str) -> None:
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    """A page of a headless browser. Its tests share a browser by the mark `xdist_group("site")`."""
+    """A page of a headless browser. Tests with the same mark `xdist_group` share it."""
     if browser.program() is None:
         requirements.skip("programs", "no Chromium")
     with browser.browser(tmp_path_factory.mktemp("chromium")) as found:

@@ -13,7 +13,7 @@ from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, STARTED, Explorer, cli
 
 from longfat.cli.explorer_server import ExplorerServer
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("explorer")
 
 
 def test_plays_from_disk_without_other_requests(explorer: Explorer) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from tests.explorer.driver import MESSAGE, STARTED, Explorer
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.xdist_group("explorer")
 
 VALID = {
     "rate": "20Mbit/s",
