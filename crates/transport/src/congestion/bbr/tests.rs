@@ -270,9 +270,9 @@ fn starting(settings: &BbrTolerantSettings) -> Box<dyn Controller> {
     controller
 }
 
-/// Acknowledges a packet after `rtt`; `delivered` packets were before it.
-fn acknowledge(controller: &mut dyn Controller, delivered: u64, now: Instant, rtt: Duration) {
-    controller.on_acknowledged(&Acknowledgement {
+/// Returns the acknowledgement of a packet after `rtt`; `delivered` packets were before it.
+fn acknowledgement(delivered: u64, now: Instant, rtt: Duration) -> Acknowledgement {
+    Acknowledgement {
         now,
         bytes: SEGMENT,
         rtt: Some(rtt),
@@ -290,7 +290,11 @@ fn acknowledge(controller: &mut dyn Controller, delivered: u64, now: Instant, rt
         }),
         window_limited: true,
         in_recovery: false,
-    });
+    }
+}
+
+fn acknowledge(controller: &mut dyn Controller, delivered: u64, now: Instant, rtt: Duration) {
+    controller.on_acknowledged(&acknowledgement(delivered, now, rtt));
 }
 
 #[test]
@@ -333,7 +337,7 @@ fn startup_survives_loss(settings: &BbrTolerantSettings, noise: Duration) -> boo
     let mut controller = starting(settings);
     let mut now = Instant::ZERO + RTT;
     acknowledge(&mut *controller, 0, now, RTT);
-    for packet in 1..1000 {
+    for packet in 1_u64..1000 {
         now += Duration::from_millis(1);
         if packet % 12 == 0 {
             controller.on_lost(&Loss {
@@ -342,15 +346,7 @@ fn startup_survives_loss(settings: &BbrTolerantSettings, noise: Duration) -> boo
                 ..loss(now)
             });
         }
-        let rtt = RTT + noise;
         controller.on_acknowledged(&Acknowledgement {
-            now,
-            bytes: SEGMENT,
-            rtt: Some(rtt),
-            newest_sent_at: now - rtt,
-            smoothed_rtt: rtt,
-            bytes_in_flight: 90 * SEGMENT,
-            delivered: (packet + 1) * SEGMENT,
             rate_sample: Some(RateSample {
                 // The rate grows by half in each round.
                 delivered: 100 * SEGMENT * 3_u64.pow((packet / 90) as u32),
@@ -360,8 +356,7 @@ fn startup_survives_loss(settings: &BbrTolerantSettings, noise: Duration) -> boo
                 in_flight_at_send: 100 * SEGMENT,
                 lost: 8 * SEGMENT,
             }),
-            window_limited: true,
-            in_recovery: false,
+            ..acknowledgement(packet, now, RTT + noise)
         });
     }
     controller.in_slow_start()
