@@ -35,10 +35,11 @@ class Copies:
             self._local = Path(tempfile.mkdtemp(prefix="longfat-"))
             weakref.finalize(self, shutil.rmtree, self._local, ignore_errors=True)
         # A part never changes, so its name identifies its content.
-        for path, content in contents([path for path in paths if not (self._local / path.name).exists()]):
+        known = {path.name for path in self._local.iterdir()}
+        for path in paths:
+            if path.name in known:
+                yield path, (self._local / path.name).read_bytes()
+        for path, content in contents([path for path in paths if path.name not in known]):
             if content is not None:
                 (self._local / path.name).write_bytes(content)
             yield path, content
-            paths = [one for one in paths if one != path]
-        for path in paths:
-            yield path, (self._local / path.name).read_bytes()

@@ -48,8 +48,8 @@ class Table:
         self._varying: list[dict[str, bool]] = [{} for _ in slots]
         self._columns: OrderedDict[str, Values] = OrderedDict()
         self._metrics: dict[str, None] = {}
+        self._starts = np.zeros(1, int)
         self._scan()
-        self._starts = np.concatenate([[0], np.cumsum([len(states) for states in self._states])]).astype(int)
 
     @property
     def metrics(self) -> list[str]:
@@ -133,9 +133,8 @@ class Table:
             size += rows.height * len(metrics) * 8
             kept = None if kept is None or size > CACHE else [*kept, rows.select(*_PLACE, *metrics)]
         self._vary(found)
+        self._starts = np.concatenate([[0], np.cumsum([len(states) for states in self._states])]).astype(int)
         if kept:
-            starts = np.concatenate([[0], np.cumsum([len(states) for states in self._states])]).astype(int)
-            self._starts = starts
             whole = pl.concat(kept, how="diagonal_relaxed")
             for name in self.metrics:
                 self._columns[name] = self._filled(name, [whole])
