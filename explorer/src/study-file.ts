@@ -28,15 +28,16 @@ export function sceneOf(text: string, present: Scene): Opened {
   const study_ = { path: table("path", path ?? {}), topology: table("topology", topology ?? {}), workload: table("workload", workload), protocols: entries(protocols) };
   const first = Object.entries(swept).map(([key, values]) => choose(study_, key, values));
   if (first.length > 0) notes.push(`The page shows one cell of the sweep: ${first.join(", ")}.`);
+  const network = networkOf(study_.path, topology === undefined ? undefined : study_.topology);
   const scene: Scene = {
     ...DEFAULT,
     speed: present.speed,
     seed: integer("seed", seed ?? 1),
-    ...networkOf(study_.path, topology === undefined ? undefined : study_.topology),
+    ...network,
     ...workloadOf(study_.workload, notes),
     ...protocolsOf(study_.protocols, notes),
   };
-  const marked = networkOf(study_.path, topology === undefined ? undefined : study_.topology).ecn ?? "off";
+  const marked = network.ecn ?? "off";
   if (marks(scene.discipline) && marked !== scene.ecn) refuse("path.queue.ecn", "the explorer shows ECN of hosts and queues together");
   return { scene: checked(scene), notes };
 }
