@@ -13,7 +13,6 @@ export class FlowControls {
   constructor(
     private readonly scene: () => Scene,
     act: (intervention: Intervention) => void,
-    clear: () => void,
   ) {
     const flow = (): number => Number(this.flow.value);
     by("drop-next").onclick = () => act({ at: 0, do: "lose-next", flow: flow() });
@@ -22,7 +21,6 @@ export class FlowControls {
       const pair = flow() % pairsOf(this.scene());
       act({ at: 0, do: "start-flow", pair, size: by<HTMLInputElement>("flow-size").value.trim() });
     };
-    by("clear").onclick = clear;
   }
 
   /** Returns the chosen flow. */
@@ -31,10 +29,6 @@ export class FlowControls {
   }
 
   describe(world: World | undefined): void {
-    const { interventions } = this.scene();
-    const clear = by("clear");
-    clear.hidden = interventions.length === 0;
-    clear.textContent = `Clear ${interventions.length} ${interventions.length === 1 ? "intervention" : "interventions"}`;
     const { pairs } = world?.network ?? { pairs: [] };
     const names = Array.from({ length: world?.started ?? 1 }, (_, flow) => {
       const host = pairs.length > 1 ? ` from ${pairs[flow % pairs.length]![0].name}` : "";

@@ -1,7 +1,8 @@
-// Interventions: lost packets, and flows that start and stop, each at its time. A scene contains them, and a restart repeats
-// them at the same virtual times.
+// Interventions: lost packets, flows that start and stop, and changes of settings, each at its time. A scene contains them,
+// and a restart repeats them at the same virtual times.
+import { isLive, LIVE, type LiveKey } from "./live-settings";
+import { PROTOCOLS } from "./protocols";
 import { quantity } from "./quantities";
-import type { Session } from "./engine";
 
 export type Intervention =
   /** The loss of a packet of one configuration. */
@@ -9,7 +10,11 @@ export type Intervention =
   /** The loss of the next data packet of a flow, in each configuration. */
   | { at: number; do: "lose-next"; flow: number }
   | { at: number; do: "start-flow"; pair: number; size: string }
-  | { at: number; do: "stop-flow"; flow: number };
+  | { at: number; do: "stop-flow"; flow: number }
+  /** Another value of a setting, in each configuration. */
+  | { at: number; do: "change"; key: LiveKey; value: string | number }
+  /** Another TCP controller of one configuration. */
+  | { at: number; do: "change-controller"; world: number; name: string };
 
 export const MOST_INTERVENTIONS = 200;
 
@@ -18,6 +23,8 @@ const NUMBERS: Readonly<Record<string, readonly string[]>> = {
   "lose-next": ["flow"],
   "start-flow": ["pair"],
   "stop-flow": ["flow"],
+  change: [],
+  "change-controller": ["world"],
 };
 
 /** Returns the interventions of an address, or throws. */
@@ -36,21 +43,37 @@ export function checkedInterventions(content: readonly unknown[]): Intervention[
       if (!Number.isInteger(one[key]) || (one[key] as number) < 0) throw new Error(`interventions: ${key}: expected a number`);
     }
     if (one["do"] === "start-flow" && one["size"]) quantity("size", String(one["size"]));
+    if (one["do"] === "change") checkChange(one);
   }
   return content as Intervention[];
 }
 
-/** Applies an intervention to the session of a configuration. */
-export async function apply(intervention: Intervention, place: number, session: Session): Promise<void> {
+function checkChange({ key, value }: Record<string, unknown>): void {
+  if (typeof key !== "string" || !isLive(key)) {
+    throw new Error(`interventions: the setting "${key}" does not change while a scene runs (${Object.keys(LIVE).join(", ")})`);
+  }
+  const expected = key === "burst" ? "number" : "string";
+  if (typeof value !== expected) throw new Error(`interventions: ${key}: expected a ${expected}`);
+}
+
+/** Returns the text of an intervention without its time. `several` configurations have numbers. */
+export function textOf(intervention: Intervention, several: boolean): string {
+  const where = several && "world" in intervention ? `, configuration ${intervention.world + 1}` : "";
   switch (intervention.do) {
     case "lose":
-      if (intervention.world === place) await session.lose(intervention.id);
-      return;
+      return `one packet dropped${where}`;
     case "lose-next":
-      return session.loseNext(intervention.flow);
+      return `next packet of flow ${intervention.flow + 1} dropped`;
     case "start-flow":
-      return void (await session.startFlow(intervention.pair, intervention.size));
+      return intervention.size ? `a flow of ${intervention.size} starts` : "a flow starts";
     case "stop-flow":
-      return session.stopFlow(intervention.flow);
+      return `flow ${intervention.flow + 1} stops`;
+    case "change":
+      return `${LIVE[intervention.key]} ${intervention.value}`;
+    case "change-controller":
+      return `${PROTOCOLS[intervention.name]!.label}${where}`;
   }
 }
+
+/** Returns the time of an intervention as text. */
+export const timeOf = ({ at }: Intervention): string => `${Number(at.toFixed(3))} s`;

@@ -4,15 +4,18 @@ import { Charts } from "./charts";
 import type { Stop, TraceEvent } from "./engine";
 import { FlowCharts } from "./flow-charts";
 import { FlowControls } from "./flow-controls";
+import { InterventionList } from "./intervention-list";
 import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
+import { fromStart, isLive } from "./live-settings";
 import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { WORLDS } from "./palette";
-import { LIVE, Player } from "./player";
+import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { familyOf, PROTOCOLS } from "./protocols";
+import { isTcp, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
+import { SettingsForm } from "./settings-form";
 import { share } from "./share";
 import { transport } from "./transports";
 import type { World } from "./world";
@@ -23,7 +26,6 @@ const TEXT_MS = 200;
 const STEP_S = 1e-3;
 /** Width in pixels up to which the page starts with closed settings. */
 const NARROW = 700;
-const COUNTS = ["flows", "window", "seed", "burst", "hops", "initialWindow"] as const;
 
 const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const message = by<HTMLParagraphElement>("message");
@@ -54,12 +56,19 @@ class Page {
   private readonly flowCharts = new FlowCharts(by("flow-charts"));
   private readonly packet: PacketPanel;
   private readonly flows: FlowControls;
+  private readonly interventions = new InterventionList((one) => this.act(() => this.remove(one)));
+  private readonly settings = new SettingsForm({
+    set: (key, value) => this.act(() => this.set(key, value)),
+    setWorlds: (worlds, place) => this.act(() => this.changeWorlds(worlds, place)),
+  });
   private lastFrame = performance.now();
   private lastCharts = 0;
   private lastText = 0;
   private eventsShown = "";
   private stale = true;
   private drawn = 0;
+  /** Protocols in the charts. */
+  private names = "";
 
   constructor(scene: Scene) {
     const engine = transport();
@@ -69,8 +78,7 @@ class Page {
     this.packet = new PacketPanel(by("hint"), by("history"), by("drop"), ({ world, event }) => this.drop(world, event));
     this.flows = new FlowControls(
       () => this.scene,
-      (intervention) => this.intervene(intervention),
-      () => this.act(() => this.change({ interventions: [] })),
+      (intervention) => this.act(() => this.intervene(intervention)),
     );
     this.listen();
     this.fill();
@@ -111,6 +119,7 @@ class Page {
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
     this.charts.reset(this.player.worlds);
     this.flowCharts.reset(this.player.worlds);
+    this.names = this.player.worlds.map(({ name }) => name).join();
     this.stale = true;
   }
 
@@ -120,37 +129,56 @@ class Page {
     by("play").textContent = on ? "Pause" : "Play";
   }
 
-  /** Takes another scene over: changes of the path apply at once, others restart. */
+  /** Sets a setting: those of the path at once, others with a restart. */
+  private async set(key: keyof Scene, value: string | number): Promise<void> {
+    show("");
+    if (this.player.present[key] === value) return;
+    if (isLive(key) && this.player.running) await this.intervene({ at: 0, do: "change", key, value });
+    else await this.change({ [key]: value });
+  }
+
+  /** Takes another scene over, with a restart if it simulates something else. */
   private async change(changes: Partial<Scene>): Promise<void> {
     const next = checked({ ...this.scene, ...changes });
     show("");
-    this.player.scene = next;
-    history.replaceState(null, "", toHash(next));
-    let restart = false;
-    for (const key of Object.keys(changes) as (keyof Scene)[]) {
-      const live = LIVE.find((name) => name === key);
-      if (live) await this.player.changePath(live);
-      else restart ||= key !== "speed";
-    }
-    this.showSettings();
-    if (restart) await this.restart();
+    this.take(next);
+    if (Object.keys(changes).some((key) => key !== "speed")) await this.restart();
     this.stale = true;
   }
 
-  private async changeWorlds(worlds: string[], place?: number): Promise<void> {
-    const old = this.scene.worlds;
-    const next = checked({ ...this.scene, worlds });
-    show("");
-    this.player.scene = next;
-    history.replaceState(null, "", toHash(next));
-    if (place !== undefined && worlds.length === old.length) {
-      const restarted = await this.player.changeProtocol(place, old[place]!, worlds[place]!);
-      if (!restarted) {
-        this.charts.reset(this.player.worlds);
-        return this.flowCharts.reset(this.player.worlds);
-      }
+  /** Takes other protocols over: TCP by TCP at once, others with a restart. */
+  private async changeWorlds(shown: string[], place: number): Promise<void> {
+    const { scene, player } = this;
+    if (place < 0) {
+      // Their places change, and with them those of their interventions.
+      const interventions = scene.interventions.filter((one) => !("world" in one));
+      return this.change({ worlds: shown, interventions });
     }
-    await this.restart();
+    const name = shown[place]!;
+    const world = player.worlds[place];
+    if (isTcp(name) && isTcp(player.present.worlds[place]!) && player.running && world && !world.over) {
+      const intervention = { at: 0, do: "change-controller", world: place, name } as const;
+      if (await this.intervene(intervention)) return;
+      // Before the connection is established nothing has happened that a restart changes.
+      player.remove(this.scene.interventions.find((one) => one.do === "change-controller" && one.world === place && one.name === name)!);
+    }
+    const worlds = this.scene.worlds.map((old, other) => (other === place ? name : old));
+    await this.change({ worlds, interventions: this.scene.interventions.filter((one) => !("world" in one && one.world === place)) });
+  }
+
+  /** Removes an intervention: with a restart if it has applied. */
+  private async remove(intervention: Intervention): Promise<void> {
+    const next = checked({ ...this.scene, interventions: this.scene.interventions.filter((one) => one !== intervention) });
+    show("");
+    const applied = this.player.remove(intervention);
+    this.take(next);
+    if (applied) await this.restart();
+    this.stale = true;
+  }
+
+  private take(scene: Scene): void {
+    this.player.scene = scene;
+    history.replaceState(null, "", toHash(scene));
   }
 
   private listen(): void {
@@ -165,14 +193,8 @@ class Page {
       this.act(() => this.change({ speed }));
       this.describeSpeed();
     };
-    const settings = by<HTMLFormElement>("settings");
-    settings.onsubmit = (event) => event.preventDefault();
-    settings.onchange = ({ target }) => {
-      const { name, value } = target as HTMLInputElement;
-      if (!(name in this.scene)) return;
-      const counted = COUNTS.some((count) => count === name);
-      this.act(() => this.change({ [name]: counted ? Number(value) : value.trim() }));
-    };
+    by("from-start").onclick = () => this.act(() => this.change(fromStart(this.scene)));
+    by("clear").onclick = () => this.act(() => this.change({ interventions: [] }));
     const lesson = by<HTMLSelectElement>("lesson");
     for (const [place, { title }] of LESSONS.entries()) lesson.add(new Option(`${place + 1}. ${title}`, String(place + 1)));
     lesson.onchange = () => this.act(() => this.load(lesson.value === "0" ? { ...DEFAULT } : fromHash(`#lesson=${lesson.value}`)));
@@ -182,6 +204,9 @@ class Page {
     share({
       get scene() {
         return player.scene;
+      },
+      get present() {
+        return player.present;
       },
       get worlds() {
         return player.worlds;
@@ -203,8 +228,7 @@ class Page {
 
   private async load(scene: Scene): Promise<void> {
     show("");
-    this.player.scene = scene;
-    history.replaceState(null, "", toHash(scene));
+    this.take(scene);
     this.fill();
     await this.restart();
   }
@@ -255,60 +279,13 @@ class Page {
   /** Writes the scene into the controls. */
   private fill(): void {
     const { scene } = this;
-    for (const input of by("settings").querySelectorAll<HTMLInputElement>("[name]")) {
-      const value = scene[input.name as keyof Scene];
-      // The default of an optional number is 0.
-      input.value = value === 0 && input.placeholder === "default" ? "" : String(value);
-    }
-    this.showSettings();
+    this.settings.fill(this.player.present);
     by<HTMLInputElement>("speed").value = String(Math.log10(scene.speed));
     by<HTMLSelectElement>("lesson").value = String(scene.lesson);
     const question = by("question");
     question.hidden = scene.lesson === 0;
     question.textContent = LESSONS[scene.lesson - 1]?.question ?? "";
     this.describeSpeed();
-    this.fillProtocols();
-  }
-
-  /** Hides the settings that the topology and the protocols do not use. */
-  private showSettings(): void {
-    const { topology, worlds } = this.scene;
-    const families = new Set(worlds.map(familyOf));
-    const tcp = families.has("tcp") || families.has("mptcp");
-    const uses: Record<string, boolean> = {
-      "two-paths": topology === "two-paths",
-      dumbbell: topology === "dumbbell",
-      "parking-lot": topology === "parking-lot",
-      tcp,
-      arq: families.has("arq"),
-      mptcp: families.has("mptcp"),
-    };
-    for (const part of document.querySelectorAll<HTMLElement>("[data-for]")) part.hidden = !uses[part.dataset["for"]!];
-  }
-
-  private fillProtocols(): void {
-    const fieldset = by("protocols");
-    for (const old of fieldset.querySelectorAll("label")) old.remove();
-    for (let place = 0; place < 3; place += 1) {
-      const label = document.createElement("label");
-      const select = document.createElement("select");
-      select.setAttribute("aria-label", `Protocol ${place + 1}`);
-      if (place > 0) select.add(new Option("none", ""));
-      for (const [name, { label: text }] of Object.entries(PROTOCOLS)) select.add(new Option(text, name));
-      select.value = this.scene.worlds[place] ?? "";
-      select.onchange = () => {
-        const chosen = [...fieldset.querySelectorAll("select")].map((one) => one.value);
-        const worlds = chosen.filter((value) => value !== "");
-        const kept = chosen[place] !== "" && worlds.length === this.scene.worlds.length;
-        this.act(async () => {
-          await this.changeWorlds(worlds, kept ? place : undefined);
-          this.fillProtocols();
-          this.showSettings();
-        });
-      };
-      label.append(select);
-      fieldset.append(label);
-    }
   }
 
   private describeSpeed(): void {
@@ -325,29 +302,30 @@ class Page {
   }
 
   private drop(world: World, event: TraceEvent): void {
-    this.intervene({ at: 0, do: "lose", world: this.player.worlds.indexOf(world), id: event.id! });
+    const place = this.player.worlds.indexOf(world);
+    this.act(() => this.intervene({ at: 0, do: "lose", world: place, id: event.id! }));
   }
 
-  private intervene(intervention: Intervention): void {
-    this.act(async () => {
-      show("");
-      checkedInterventions([intervention]);
-      await this.player.intervene(intervention);
-      history.replaceState(null, "", toHash(this.scene));
-      this.packet.describe();
-      this.stale = true;
-    });
+  /** Applies an intervention now. Returns whether it has an effect. */
+  private async intervene(intervention: Intervention): Promise<boolean> {
+    show("");
+    checkedInterventions([intervention]);
+    const effective = await this.player.intervene(intervention);
+    history.replaceState(null, "", toHash(this.scene));
+    this.packet.describe();
+    this.stale = true;
+    return effective;
   }
 
   private describeEvents(): void {
     const all = this.player.worlds.flatMap((world, place) =>
-      world.sentences.slice(-40).map((sentence) => ({ sentence, world, place })),
+      world.sentences.slice(-40).reverse().map((sentence) => ({ sentence, world, place })),
     );
     all.sort((a, b) => b.sentence.time - a.sentence.time);
     const shown = all.slice(0, 60);
     const latest = shown.map(({ sentence, world }) => ({ sentence, label: PROTOCOLS[world.name]!.label }));
     this.announcer.update(latest, this.player.playing);
-    const key = `${shown.length} ${shown[0]?.sentence.time} ${this.player.now === 0}`;
+    const key = `${this.player.worlds.map(({ said }) => said).join()} ${this.player.now === 0}`;
     if (key === this.eventsShown) return;
     this.eventsShown = key;
     by("events").replaceChildren(
@@ -377,7 +355,16 @@ class Page {
     this.drawn = this.player.now;
     if (active) {
       const packets = this.player.detail === "all";
-      for (const panel of this.panels) panel.draw(this.scene, packets, this.packet.chosen);
+      const { present } = this.player;
+      for (const panel of this.panels) panel.draw(present, packets, this.packet.chosen);
+    }
+    const names = this.player.worlds.map(({ name }) => name).join();
+    if (names !== this.names) {
+      // An intervention replaced a controller.
+      this.names = names;
+      this.charts.reset(this.player.worlds);
+      this.flowCharts.reset(this.player.worlds);
+      this.stale = true;
     }
     if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
       this.lastCharts = time;
@@ -395,7 +382,10 @@ class Page {
   private describe(): void {
     const { player } = this;
     by("clock").textContent = `${player.now.toFixed(3)} s`;
-    for (const panel of this.panels) panel.describe(this.scene);
+    const { present } = player;
+    this.settings.update(present);
+    this.interventions.describe(this.scene, player.now);
+    for (const panel of this.panels) panel.describe(present);
     this.describeEvents();
     this.packet.describe();
     this.flows.describe(player.worlds[0]);

@@ -1,12 +1,12 @@
 // The player: opens the worlds of a scene, advances them together, and applies changes and interventions.
+import { apply } from "./applying";
 import { INTERVAL_S } from "./columns";
 import { isStop, Session, type Detail, type Stop, type Transport } from "./engine";
-import { apply, MOST_INTERVENTIONS, type Intervention } from "./interventions";
-import { cablesOf } from "./layout";
-import { flowsOf, lossKey, queueKey } from "./network-keys";
-import { familyOf, protocolKey } from "./protocols";
+import { MOST_INTERVENTIONS, type Intervention } from "./interventions";
+import { changesSettings, SAME_TIME_S, settingsAt } from "./live-settings";
+import { flowsOf } from "./network-keys";
 import { quantity } from "./quantities";
-import { LONGEST_S, specOf, type Scene } from "./scene";
+import { checked, LONGEST_S, specOf, type Scene } from "./scene";
 import { payloadOf } from "./theory";
 import { World } from "./world";
 
@@ -18,17 +18,13 @@ const FRAME_MS = 40;
 const LATE_S = 0.1;
 const JUMP_S = 60;
 
-/** Keys of the path and of the second path that change while it runs. */
-export const LIVE = ["rate", "delay", "jitter", "loss", "burst", "queue", "rate2", "delay2", "loss2", "queue2"] as const;
-export type LiveKey = (typeof LIVE)[number];
-
 export class Player {
   worlds: World[] = [];
   playing = false;
 
   private sessions: Session[] = [];
-  /** Number of interventions that each world has had. */
-  private done: number[] = [];
+  /** The interventions that each world has had. */
+  private done: Set<Intervention>[] = [];
   private busy = false;
   private owed = 0;
   private stepLimit = 0.05;
@@ -53,7 +49,7 @@ export class Player {
     await Promise.all(old.map((session) => session.close()));
     if (generation !== this.generation) return void (await Promise.all(opened.map((session) => session.close())));
     this.sessions = opened;
-    this.done = opened.map(() => 0);
+    this.done = opened.map(() => new Set());
     this.worlds = scene.worlds.map((name, place) => new World(name, payloadOf(name), opened[place]!.network, flowsOf(scene)));
   }
 
@@ -65,9 +61,19 @@ export class Player {
     return this.worlds.every((world) => world.over || world.now >= LONGEST_S);
   }
 
+  /** Returns whether changes apply while the scene runs; before its start and after its end they apply from the start. */
+  get running(): boolean {
+    return this.now > 0 && !this.over;
+  }
+
+  /** Returns the scene with its settings now. */
+  get present(): Scene {
+    return settingsAt(this.scene, this.now);
+  }
+
   /** Returns whether single packets are simulated at this speed. */
   get detail(): Detail {
-    const packets = quantity("rate", this.scene.rate) / 12_000;
+    const packets = quantity("rate", this.present.rate) / 12_000;
     const links = Math.max(1, ...this.worlds.map(({ network }) => network.bottlenecks.length));
     const events = packets * 5 * links * this.scene.worlds.length * this.scene.speed;
     return events <= MOST_EVENTS_PER_S ? "all" : "losses";
@@ -107,7 +113,7 @@ export class Player {
     const [world, session] = [this.worlds[place]!, this.sessions[place]!];
     let found = false;
     for (;;) {
-      const next = this.scene.interventions[this.done[place]!];
+      const next = this.scene.interventions.find((one) => !this.done[place]!.has(one));
       const end = next && next.at < until ? next.at : until;
       if (world.now < end && !world.over) {
         const step = await session.advance(Math.max(1e-9, end - world.now), detail, stop);
@@ -121,49 +127,65 @@ export class Player {
           continue;
         }
       }
-      if (!next || next.at > world.now + 1e-9) return found;
-      this.done[place]! += 1;
+      if (!next || next.at > world.now + SAME_TIME_S) return found;
       await this.applyTo(place, next);
     }
   }
 
-  private async applyTo(place: number, intervention: Intervention): Promise<void> {
+  /** Applies an intervention to a world. Returns whether it has an effect. */
+  private async applyTo(place: number, intervention: Intervention): Promise<boolean> {
     const world = this.worlds[place]!;
+    this.done[place]!.add(intervention);
     try {
-      await apply(intervention, place, this.sessions[place]!);
+      await apply(intervention, this.scene, { place, world, session: this.sessions[place]! });
       world.intervene(intervention, place);
+      return true;
     } catch (error) {
       world.note(`The intervention has no effect: ${error instanceof Error ? error.message : error}.`);
+      return false;
     }
   }
 
-  /** Applies an intervention now, and adds it to the scene. */
-  async intervene(intervention: Intervention): Promise<void> {
-    const { interventions } = this.scene;
-    if (interventions.length >= MOST_INTERVENTIONS) {
-      throw new Error(`The scene has ${MOST_INTERVENTIONS} interventions, the limit. Clear them first.`);
-    }
-    while (this.busy) await new Promise((done) => setTimeout(done, 2));
+  /** Applies an intervention now, and adds it to the scene. Returns whether it has an effect in each configuration. */
+  async intervene(given: Intervention): Promise<boolean> {
+    await this.idle();
     this.busy = true;
     try {
-      const at = intervention.do === "lose" ? this.worlds[intervention.world]!.now : this.now;
-      // Later interventions of a repeated scene do not apply to a different past.
-      const kept = interventions.filter((one) => one.at <= at);
-      this.scene = { ...this.scene, interventions: [...kept, { ...intervention, at }] };
-      const place = kept.length;
-      for (const world of this.worlds.keys()) {
-        if (this.done[world]! > place || this.worlds[world]!.now < at - 1e-9) continue;
-        this.done[world] = place + 1;
-        await this.applyTo(world, this.scene.interventions[place]!);
+      const at = given.do === "lose" ? this.worlds[given.world]!.now : this.now;
+      const intervention = { ...given, at };
+      const before = this.scene.interventions.filter((one) => one.at <= at + SAME_TIME_S);
+      if (before.length >= MOST_INTERVENTIONS) {
+        throw new Error(`The scene has ${MOST_INTERVENTIONS} interventions, the limit. Remove some first.`);
       }
+      // Later packets and flows of a repeated scene do not exist after a different past; later settings do.
+      const later = this.scene.interventions.filter((one) => one.at > at + SAME_TIME_S && changesSettings(one));
+      this.scene = checked({ ...this.scene, interventions: [...before, intervention, ...later] });
+      let effective = true;
+      for (const [place, world] of this.worlds.entries()) {
+        // A world that is ahead has its past, and one that is behind gets the intervention when it is there.
+        if (world.now > at + SAME_TIME_S) this.done[place]!.add(intervention);
+        else if (world.now >= at - SAME_TIME_S) effective = (await this.applyTo(place, intervention)) && effective;
+      }
+      return effective;
     } finally {
       this.busy = false;
     }
   }
 
+  private async idle(): Promise<void> {
+    while (this.busy) await new Promise((done) => setTimeout(done, 2));
+  }
+
+  /** Removes an intervention from the scene. Returns whether a world has already had it. */
+  remove(intervention: Intervention): boolean {
+    this.scene = { ...this.scene, interventions: this.scene.interventions.filter((one) => one !== intervention) };
+    return this.done.some((had) => had.has(intervention));
+  }
+
   /** Advances to 1 ms after the next event of a kind in the first world; the others follow to the same time. */
   async jump(until: Stop): Promise<boolean> {
-    if (this.sessions.length === 0 || this.busy) return false;
+    await this.idle();
+    if (this.sessions.length === 0) return false;
     this.busy = true;
     const { generation } = this;
     try {
@@ -184,52 +206,6 @@ export class Player {
   }
 
   private get jumpDetail(): Detail {
-    return quantity("rate", this.scene.rate) <= 20e6 ? "all" : "losses";
-  }
-
-  /** Changes a key of the path, or of each bottleneck, while it runs. */
-  async changePath(key: LiveKey): Promise<void> {
-    const link = key === "burst" ? "loss" : key.replace("2", "");
-    for (const second of key === "burst" ? [false, true] : [key.endsWith("2")]) await this.changeLinks(link, second);
-  }
-
-  private async changeLinks(link: string, second: boolean): Promise<void> {
-    const { scene } = this;
-    const value = this.valueOf(link, second);
-    for (const session of this.sessions) {
-      const cables = cablesOf(session.network);
-      const own = scene.topology === "two-paths" ? cables.slice(second ? 1 : 0, second ? 2 : 1) : second ? [] : cables;
-      for (const name of own.flat()) await session.changeLink(name, link, value);
-    }
-  }
-
-  private valueOf(link: string, second: boolean): unknown {
-    const { scene } = this;
-    const own = second
-      ? { rate: scene.rate2, delay: scene.delay2, loss: scene.loss2, queue: scene.queue2, jitter: "0ms" }
-      : scene;
-    if (link === "loss") return lossKey(scene, own.loss);
-    if (link === "queue") return queueKey(scene, own.queue);
-    if (link === "jitter") return quantity("jitter", own.jitter) === 0 ? null : own.jitter;
-    return link === "rate" ? own.rate : own.delay;
-  }
-
-  /** Replaces the protocol of a world: TCP by TCP while it runs, others by a restart. Returns whether it restarted. */
-  async changeProtocol(place: number, old: string, name: string): Promise<boolean> {
-    const world = this.worlds[place];
-    const session = this.sessions[place];
-    const live = familyOf(old) === "tcp" && familyOf(name) === "tcp";
-    if (!world || !session || !live || world.now === 0 || world.over) {
-      await this.restart();
-      return true;
-    }
-    const { congestion } = protocolKey(name, this.scene);
-    const flows = Math.max(flowsOf(this.scene), world.flows.length);
-    for (let flow = 0; flow < flows; flow += 1) {
-      if (!world.stopped.has(flow)) await session.setController(flow, congestion);
-    }
-    await session.setController(undefined, congestion);
-    world.name = name;
-    return false;
+    return quantity("rate", this.present.rate) <= 20e6 ? "all" : "losses";
   }
 }

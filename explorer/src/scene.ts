@@ -2,8 +2,9 @@
 import type { Spec } from "./engine";
 import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
+import { after, changesSettings } from "./live-settings";
 import { networkKeys } from "./network-keys";
-import { isProtocol, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
+import { isProtocol, isTcp, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
 import { quantity } from "./quantities";
 
 export interface Scene {
@@ -107,8 +108,24 @@ function checkCount(key: string, value: number, low: number, high: number): void
   if (!Number.isInteger(value)) throw new Error(`${key}: ${value}: not an integer`);
 }
 
-/** Returns the scene if it is valid, or throws with the first mistake. */
+/** Returns the scene if it is valid with all of its interventions, or throws with the first mistake. */
 export function checked(scene: Scene): Scene {
+  checkSettings(scene);
+  let settings = scene;
+  for (const intervention of checkedInterventions(scene.interventions)) {
+    if (intervention.do === "change-controller") {
+      const { world, name } = intervention;
+      if (!isTcp(settings.worlds[world] ?? "")) throw new Error(`interventions: configuration ${world + 1} does not use TCP`);
+      if (!isTcp(name)) throw new Error(`interventions: "${name}" is no TCP controller`);
+    }
+    if (!changesSettings(intervention)) continue;
+    settings = after(settings, intervention);
+    checkSettings(settings);
+  }
+  return scene;
+}
+
+function checkSettings(scene: Scene): void {
   const { rate, delay, loss, jitter, queue, rate2, delay2, loss2, queue2 } = scene;
   for (const path of [
     { rate, delay, loss, queue },
@@ -145,8 +162,6 @@ export function checked(scene: Scene): Scene {
   for (const name of scene.worlds) {
     if (!isProtocol(name)) throw new Error(`${name}: unknown protocol (${PROTOCOL_NAMES.join(", ")})`);
   }
-  checkedInterventions(scene.interventions);
-  return scene;
 }
 
 /** Returns the scene of a URL's fragment: empty, `#lesson=N`, or JSON with the keys that differ from the default. */

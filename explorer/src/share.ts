@@ -11,7 +11,10 @@ const LARGEST = 1e6;
 
 /** The parts of the page that exports need. */
 export interface Shared {
+  /** The scene of the address. */
   readonly scene: Scene;
+  /** The scene with its settings now. */
+  readonly present: Scene;
   readonly worlds: readonly World[];
   readonly charts: readonly Chart[];
   load(scene: Scene): Promise<void>;
@@ -69,8 +72,8 @@ async function open(page: Shared, file: File): Promise<void> {
   }
 }
 
-function picture({ charts, worlds, scene }: Shared): string {
-  const span = Math.max(...worlds.map((world) => 3 * theoryOf(scene, world.name).baseRtt), 0.01);
+function picture({ charts, worlds, present }: Shared): string {
+  const span = Math.max(...worlds.map((world) => 3 * theoryOf(present, world.name).baseRtt), 0.01);
   return pictureOf(charts, worlds, span);
 }
 

@@ -3,8 +3,10 @@ import { decisionSentences, prefix, retransmissionRule } from "./decisions";
 import type { Decision, Detail, NetworkShape, Step, TraceEvent } from "./engine";
 import { INTERVAL_S, mean, Samples, type Column, type Columns, type SubflowColumns } from "./columns";
 import type { Intervention } from "./interventions";
+import { LIVE } from "./live-settings";
 import { nameOf, sentences, type Sentence } from "./narrative";
 import { Packets } from "./packets";
+import { PROTOCOLS } from "./protocols";
 
 const MOST_EVENTS = 20_000;
 const MOST_SENTENCES = 300;
@@ -25,6 +27,8 @@ export class World {
   readonly stopped = new Set<number>();
   readonly events: TraceEvent[] = [];
   readonly sentences: Sentence[] = [];
+  /** Number of sentences so far, with those that are no longer kept. */
+  said = 0;
   /** Segments of flow 0 by sequence number. */
   readonly segments = new Map<number, Segment>();
   now = 0;
@@ -108,6 +112,7 @@ export class World {
   }
 
   private say(sentence: Sentence): void {
+    this.said += 1;
     const before = last(this.sentences);
     if (before && sentence.kind === "retransmission" && before.kind === sentence.kind && before.time === sentence.time) {
       before.more = (before.more ?? 0) + 1;
@@ -131,6 +136,11 @@ export class World {
     } else if (intervention.do === "stop-flow") {
       this.stopped.add(intervention.flow);
       this.note(`You stop flow ${intervention.flow + 1}: it sends the data in its send buffer, then it closes.`);
+    } else if (intervention.do === "change") {
+      this.note(`You change the ${LIVE[intervention.key]} to ${intervention.value}.`);
+    } else if (intervention.do === "change-controller" && intervention.world === place) {
+      this.note(`You replace ${PROTOCOLS[this.name]!.label} by ${PROTOCOLS[intervention.name]!.label}.`);
+      this.name = intervention.name;
     }
   }
 

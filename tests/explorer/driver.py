@@ -13,6 +13,8 @@ from tests.browser import Browser
 STARTED = "document.querySelectorAll('.world').length > 0"
 CLOCK = "parseFloat(document.querySelector('#clock').textContent)"
 MESSAGE = "document.querySelector('#message').textContent"
+MOST_LOOKS = 100
+"""Limit of the looks at a clock that should stop: 20 s."""
 LOSSES = "document.querySelector('#events').textContent"
 
 
@@ -43,9 +45,12 @@ def pause(page: Browser) -> None:
     """Stops a scene that plays, and waits for the end of its last step."""
     click(page, "play")
     before = -1.0
-    while (now := page.evaluate(CLOCK)) != before:
+    for _ in range(MOST_LOOKS):
+        if (now := page.evaluate(CLOCK)) == before:
+            return
         before = now
         page.evaluate("new Promise(done => setTimeout(done, 200))")
+    raise AssertionError(f"the clock runs on after a pause: {before} s")
 
 
 def press(page: Browser, key: str) -> None:

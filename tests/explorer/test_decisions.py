@@ -60,11 +60,13 @@ def test_the_last_packet_is_repaired_by_a_tail_loss_probe() -> None:
     workload = {"kind": "file", "size": "20kB"}
     spec = {"path": PATH, "workload": workload, "seed": 1, "protocol": {"kind": "tcp", "congestion": "reno"}}
     session = engine.ask(do="open", spec=spec, interval=0.01)["session"]
-    last = None
-    while last is None:
-        step = engine.ask(do="advance", session=session, step=0.001)
-        fins = (event for event in step["events"] if event["what"] == "send" and event.get("frame") == "fin")
-        last = next(fins, None)
+    steps = (engine.ask(do="advance", session=session, step=0.001) for _ in range(2000))
+    last = next(
+        event
+        for step in steps
+        for event in step["events"]
+        if event["what"] == "send" and event.get("frame") == "fin"
+    )
     engine.ask(do="lose", session=session, id=last["id"])
     step = engine.ask(do="advance", session=session, step=3)
     probe = next(one for one in step["decisions"] if one["probes"] == 1)

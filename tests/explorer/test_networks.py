@@ -40,6 +40,8 @@ def test_the_burst_length_changes_while_it_runs(explorer: Explorer, tmp_path: Pa
     start = page.evaluate(CLOCK)
     page.wait(f"{CLOCK} > {start + 5}")
     assert page.evaluate(MESSAGE) == ""
+    click(page, "from-start")
+    page.wait("!location.hash.includes('interventions')")
     study = saved(page, "toml")["study.toml"].decode()
     assert tomllib.loads(study)["path"]["loss"] == loss
     drop(page, "study.toml", study)

@@ -106,7 +106,9 @@ def test_the_native_engine_serves_the_same_page(page: Browser, folder: Path) -> 
 def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
     page = explorer.start()
     enter(page, "delay", "30ms")
-    page.wait("location.hash.includes('30ms')")
+    page.wait("location.hash.includes('interventions')")
+    click(page, "from-start")
+    page.wait("!location.hash.includes('interventions')")
     hash_ = page.evaluate("location.hash")
     page = explorer.open(hash_)
     assert page.evaluate("document.querySelector('[name=delay]').value") == "30ms"

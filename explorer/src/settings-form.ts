@@ -1,0 +1,100 @@
+// The controls of a scene's settings and protocols.
+import { isLive } from "./live-settings";
+import { familyOf, PROTOCOLS } from "./protocols";
+import { MOST_WORLDS, type Scene } from "./scene";
+
+const COUNTS = ["flows", "window", "seed", "burst", "hops", "initialWindow"] as const;
+
+const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
+
+/** The actions of the form. */
+export interface SettingActions {
+  set(key: keyof Scene, value: string | number): void;
+  /** Takes the protocols over; `place` is that of the only change, or -1 if their number changes. */
+  setWorlds(worlds: string[], place: number): void;
+}
+
+export class SettingsForm {
+  private readonly form = by<HTMLFormElement>("settings");
+  private live = "";
+  private worlds: readonly string[] = [];
+  private readonly protocols = this.addProtocols();
+
+  constructor(private readonly actions: SettingActions) {
+    this.form.onsubmit = (event) => event.preventDefault();
+    this.form.onchange = ({ target }) => {
+      const { name, value } = target as HTMLInputElement;
+      if (!name) return;
+      const counted = COUNTS.some((count) => count === name);
+      actions.set(name as keyof Scene, counted ? Number(value) : value.trim());
+    };
+  }
+
+  /** Writes a scene into the controls. */
+  fill(scene: Scene): void {
+    for (const input of this.inputs) write(input, scene);
+    this.live = liveOf(scene);
+    this.fillProtocols(scene);
+    this.showUsed(scene);
+  }
+
+  /** Writes the settings that changed while the scene runs. */
+  update(scene: Scene): void {
+    const live = liveOf(scene);
+    if (live !== this.live) {
+      this.live = live;
+      for (const input of this.inputs) if (isLive(input.name) && input !== document.activeElement) write(input, scene);
+    }
+    if (scene.worlds.join() !== this.worlds.join()) this.fillProtocols(scene);
+    this.showUsed(scene);
+  }
+
+  private get inputs(): NodeListOf<HTMLInputElement> {
+    return this.form.querySelectorAll<HTMLInputElement>("[name]");
+  }
+
+  /** Hides the settings that the topology and the protocols do not use. */
+  private showUsed({ topology, worlds }: Scene): void {
+    const families = new Set(worlds.map(familyOf));
+    const tcp = families.has("tcp") || families.has("mptcp");
+    const uses: Record<string, boolean> = {
+      "two-paths": topology === "two-paths",
+      dumbbell: topology === "dumbbell",
+      "parking-lot": topology === "parking-lot",
+      tcp,
+      arq: families.has("arq"),
+      mptcp: families.has("mptcp"),
+    };
+    for (const part of document.querySelectorAll<HTMLElement>("[data-for]")) part.hidden = !uses[part.dataset["for"]!];
+  }
+
+  private fillProtocols({ worlds }: Scene): void {
+    this.worlds = worlds;
+    for (const [place, select] of this.protocols.entries()) select.value = worlds[place] ?? "";
+  }
+
+  private addProtocols(): HTMLSelectElement[] {
+    return Array.from({ length: MOST_WORLDS }, (_, place) => {
+      const label = document.createElement("label");
+      const select = document.createElement("select");
+      select.setAttribute("aria-label", `Protocol ${place + 1}`);
+      if (place > 0) select.add(new Option("none", ""));
+      for (const [name, { label: text }] of Object.entries(PROTOCOLS)) select.add(new Option(text, name));
+      select.onchange = () => {
+        const chosen = this.protocols.map(({ value }) => value).filter((value) => value !== "");
+        this.actions.setWorlds(chosen, chosen.length === this.worlds.length && select.value !== "" ? place : -1);
+      };
+      label.append(select);
+      by("protocols").append(label);
+      return select;
+    });
+  }
+}
+
+function write(input: HTMLInputElement, scene: Scene): void {
+  const value = scene[input.name as keyof Scene];
+  // The default of an optional number is 0.
+  input.value = value === 0 && input.placeholder === "default" ? "" : String(value);
+}
+
+const liveOf = (scene: Scene): string => JSON.stringify(Object.entries(scene).filter(([key]) => isLive(key)));

@@ -1,0 +1,122 @@
+"""Settings that change while a scene runs: recorded with their times, repeated, listed and removed."""
+
+from __future__ import annotations
+
+from tests.browser import Browser
+from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, enter, scene
+from tests.explorer.test_interventions import play_to
+
+LIST = "[...document.querySelectorAll('#intervention-list li')].map(one => one.firstChild.textContent)"
+TITLES = "[...document.querySelectorAll('.world h2')].map(one => one.textContent)"
+
+
+def field(page: Browser, name: str) -> str:
+    text: str = page.evaluate(f"document.querySelector('[name={name}]').value")
+    return text
+
+
+def choose_protocol(page: Browser, place: int, name: str) -> None:
+    select = f"document.querySelectorAll('#protocols select')[{place}]"
+    page.evaluate(f"(s => {{ s.value = '{name}'; s.dispatchEvent(new Event('change')) }})({select})")
+
+
+def events_until(page: Browser, time: float) -> list[str]:
+    """The events before a time, with their times, from the oldest."""
+    lines = page.evaluate("[...document.querySelectorAll('#events li')].map(one => one.textContent)")
+    return [line for line in reversed(lines) if float(line.split(" ms")[0]) < time * 1000]
+
+
+def test_changes_are_listed_and_a_link_repeats_them_at_their_times(explorer: Explorer) -> None:
+    page = explorer.start(worlds=["reno", "cubic"], rate="2Mbit/s", queue="10pkt", speed=1)
+    play_to(page, 0.3)
+    enter(page, "loss", "5%")
+    enter(page, "loss", "2%")
+    choose_protocol(page, 1, "bbr")
+    page.wait(f"{TITLES}.includes('TCP BBR')")
+    page.wait(f"{LOSSES}.includes('You change the loss to 2%')")
+    page.wait(f"{LOSSES}.includes('You replace TCP CUBIC by TCP BBR')")
+    play_to(page, 0.5)
+    enter(page, "rate", "1Mbit/s")
+    page.wait(f"{LIST}.length === 4")
+    interventions = scene(page)["interventions"]
+    times = [one["at"] for one in interventions]
+    assert 0.3 <= times[0] == times[1] == times[2] <= times[3] - 0.1
+    listed = page.evaluate(LIST)
+    texts = ["loss 5%", "loss 2%", "TCP BBR, configuration 2", "rate 1Mbit/s"]
+    assert listed == [f"At {round(at, 3):g} s: {text}" for at, text in zip(times, texts, strict=True)]
+    play_to(page, 0.9)
+    seen = events_until(page, 0.75)
+
+    page = explorer.start(**scene(page))
+    assert (field(page, "loss"), field(page, "rate")) == ("0%", "2Mbit/s")
+    assert page.evaluate(TITLES) == ["TCP Reno", "TCP CUBIC"]
+    assert page.evaluate(LIST) == listed
+    play_to(page, 0.95)
+    assert (field(page, "loss"), field(page, "rate")) == ("2%", "1Mbit/s")
+    assert page.evaluate(TITLES) == ["TCP Reno", "TCP BBR"]
+    again = events_until(page, 0.75)
+    assert len(seen) > 10
+    assert again[-10:] == seen[-10:]
+    assert page.evaluate(MESSAGE) == ""
+
+    # A restart repeats them too.
+    click(page, "restart")
+    page.wait(f"{CLOCK} === 0 && document.querySelector('[name=loss]').value === '0%'")
+    assert page.evaluate("document.querySelectorAll('#intervention-list .later').length") == 4
+
+    # Removing a change that has not applied continues, and one that has applied restarts.
+    click(page, "step")
+    page.wait(f"{CLOCK} > 0")
+    remove = "document.querySelectorAll('#intervention-list button')"
+    page.evaluate(f"{remove}[3].click()")
+    page.wait(f"{LIST}.length === 3")
+    assert page.evaluate(CLOCK) == 0.001
+    play_to(page, 0.4)
+    page.evaluate(f"{remove}[0].click()")
+    page.wait(f"{LIST}.length === 2 && {CLOCK} === 0")
+    assert [one["do"] for one in scene(page)["interventions"]] == ["change", "change-controller"]
+
+
+def test_settings_apply_from_the_start_on_request(explorer: Explorer) -> None:
+    page = explorer.start(worlds=["reno"], speed=1)
+    play_to(page, 0.1)
+    enter(page, "rate", "5Mbit/s")
+    enter(page, "loss", "2%")
+    choose_protocol(page, 0, "cubic")
+    click(page, "drop-next")
+    page.wait(f"{LIST}.length === 4")
+    click(page, "from-start")
+    page.wait(f"{LIST}.length === 1 && {CLOCK} === 0")
+    page.wait("!document.querySelector('#from-start').checkVisibility()")
+    found = scene(page)
+    assert (found["rate"], found["loss"], found["worlds"]) == ("5Mbit/s", "2%", ["cubic"])
+    assert [one["do"] for one in found["interventions"]] == ["lose-next"]
+
+    # Before the start and after the end of a run, changes apply from the start.
+    enter(page, "rate", "8Mbit/s")
+    page.wait("location.hash.includes('8Mbit')")
+    enter(page, "size", "20kB")
+    page.wait("location.hash.includes('20kB')")
+    click(page, "play")
+    page.wait("document.querySelector('.world h2').textContent.includes('complete')")
+    enter(page, "delay", "5ms")
+    page.wait(f"location.hash.includes('5ms') && {CLOCK} === 0")
+    assert [one["do"] for one in scene(page)["interventions"]] == ["lose-next"]
+    assert scene(page)["rate"] == "8Mbit/s"
+
+
+def test_a_change_in_a_repeated_scene_keeps_later_settings(explorer: Explorer) -> None:
+    later = [
+        {"at": 0.2, "do": "change", "key": "loss", "value": "1%"},
+        {"at": 0.3, "do": "lose-next", "flow": 0},
+    ]
+    page = explorer.start(worlds=["reno"], interventions=later)
+    play_to(page, 0.05)
+    enter(page, "delay", "10ms")
+    page.wait("location.hash.includes('delay')")
+    # The lost packet belongs to another past.
+    assert [one.get("key") for one in scene(page)["interventions"]] == ["delay", "loss"]
+    enter(page, "jitter", "15ms")
+    page.wait(f"{MESSAGE}.includes('jitter: 0.015 is out of range')")
+    assert len(scene(page)["interventions"]) == 2
+    page.wait(f"!{LOSSES}.includes('no effect')")
