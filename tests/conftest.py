@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -52,8 +53,10 @@ ALONE = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
 
 
 def pytest_configure() -> None:
-    """Refuses unknown requirements."""
+    """Refuses unknown requirements, and restores Ctrl-C, which background processes ignore."""
     requirements.required()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -100,11 +100,8 @@ def _interrupted(base: dict[str, Any], out: Path) -> lf.Run:
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(1.5, signal.pthread_kill, (main, signal.SIGINT))
-    # A background process of a shell ignores SIGINT.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer.start()
     try:
         return lf.sweep(base, {"protocol": ["reno"]}, seeds=2000, out=out, progress=False)
     finally:
         timer.cancel()
-        signal.signal(signal.SIGINT, before)

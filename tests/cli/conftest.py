@@ -34,12 +34,6 @@ class Running:
         prepare: Callable[[], None] | None,
         stdin: TextIO | None,
     ) -> None:
-        def before() -> None:
-            # Background processes ignore SIGINT, and so would their children.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            if prepare is not None:
-                prepare()
-
         number = len(list(folder.glob("*.err")))
         self._out, self._err = folder / f"{number}.out", folder / f"{number}.err"
         with self._out.open("wb") as out, self._err.open("wb") as err:
@@ -48,7 +42,7 @@ class Running:
                 stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=out,
                 stderr=err,
-                preexec_fn=before,  # noqa: PLW1509 - there are no threads here
+                preexec_fn=prepare,  # noqa: PLW1509 - there are no threads here
             )
 
     @property

@@ -22,8 +22,6 @@ class Terminal:
         self._unread = ""
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            # Background processes ignore SIGINT, and so would their children.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
             if folder is not None:
                 os.chdir(folder)
             os.environ.update(SHELL="/bin/sh", PS1="> ", TERM="dumb")

@@ -115,8 +115,6 @@ def test_a_receiver_frees_the_space_of_a_failed_file(
             small_disk("1m", disk, *words),
             stdout=output,
             stderr=output,
-            # Background processes ignore SIGINT, and so would their children.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads here
         )
     try:
         from tests.waiting import wait_until

@@ -126,7 +126,6 @@ def test_the_end_of_a_client_ends_its_workers(tmp_path: Path, number: int) -> No
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     try:
         wait_until(lambda: list((tmp_path / "there").glob("records/part-*")))
@@ -171,7 +170,6 @@ def test_ctrl_c_ends_a_run_without_scheduler(tmp_path: Path) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
         )
         wait_until(lambda: list((tmp_path / "there").glob("records/part-*")))
         kill(cluster.scheduler)

@@ -37,8 +37,6 @@ def start(study: Path, *options: object) -> subprocess.Popen[bytes]:
         cwd=study.parent,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Background processes ignore SIGINT, and so would their children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads here
     )
 
 
