@@ -82,18 +82,18 @@ impl Channel {
         self.cipher
     }
 
-    /// Appends `frame` as a record to `out`; `fill` writes the payload into the given slice.
+    /// Appends `frame` as a record to `out`; `append` appends the payload. Bytes that it leaves out are 0.
     pub fn seal<P: Payload>(
         &mut self,
         frame: &Frame<P>,
         out: &mut Vec<u8>,
-        fill: impl FnOnce(&P, &mut [u8]),
+        append: impl FnOnce(&P, &mut Vec<u8>),
     ) {
         let number = self.sending.take_number();
         let start = out.len();
         let written: Result<usize, Infallible> =
             codec::write(Layout::PROTECTED, truncate(number), frame, out, |payload, out| {
-                fill(payload, out);
+                append(payload, out);
                 Ok(())
             });
         let Ok(payload_at) = written;
@@ -185,7 +185,9 @@ mod tests {
 
     fn seal(channel: &mut Channel, frame: &Frame<StreamRange>) -> Vec<u8> {
         let mut bytes = vec![9, 9];
-        channel.seal(frame, &mut bytes, |_, out| out.fill(0xab));
+        channel.seal(frame, &mut bytes, |range, out| {
+            out.extend(std::iter::repeat_n(0xab, range.length as usize));
+        });
         bytes.split_off(2)
     }
 

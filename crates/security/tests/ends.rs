@@ -139,7 +139,7 @@ pub fn passes(from: &mut Channel, to: &mut Channel) -> bool {
         length: 10,
     });
     let mut bytes = Vec::new();
-    from.seal(&frame, &mut bytes, |_, out| out.fill(0x55));
+    from.seal(&frame, &mut bytes, |_, out| out.extend([0x55; 10]));
     to.open(&mut bytes)
         .is_ok_and(|frame| bytes[frame.payload.unwrap()] == [0x55; 10])
 }

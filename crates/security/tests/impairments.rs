@@ -191,9 +191,7 @@ impl Session {
     fn seal(&mut self, frame: &Frame<StreamRange>) -> Vec<u8> {
         let mut datagram = Vec::new();
         self.channel.seal(frame, &mut datagram, |range, out| {
-            for (at, byte) in out.iter_mut().enumerate() {
-                *byte = contents(range.offset + at as u64);
-            }
+            out.extend((range.offset..).take(range.length as usize).map(contents));
         });
         datagram
     }

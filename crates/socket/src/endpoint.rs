@@ -24,8 +24,8 @@ struct PatternSender {
 }
 
 impl Application for PatternSender {
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
-        pattern::fill(range, out);
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>) {
+        pattern::append(range, out);
     }
 
     fn acknowledged(&mut self, offset: u64) {
@@ -97,7 +97,7 @@ struct PatternReceiver {
 }
 
 impl Application for PatternReceiver {
-    fn fill(&mut self, _: StreamRange, _: &mut [u8]) {}
+    fn append(&mut self, _: StreamRange, _: &mut Vec<u8>) {}
 
     fn acknowledged(&mut self, _: u64) {}
 

@@ -11,6 +11,13 @@ const fn eight_bytes(number: u64) -> [u8; 8] {
     (mixed ^ (mixed >> 32)).to_le_bytes()
 }
 
+/// Appends the pattern's bytes of `range` to `out`.
+pub fn append(range: StreamRange, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + range.length as usize, 0);
+    fill(range, &mut out[start..]);
+}
+
 /// Writes the pattern's bytes of `range` into `out`.
 pub fn fill(range: StreamRange, out: &mut [u8]) {
     let mut number = range.offset / 8;

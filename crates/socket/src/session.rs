@@ -28,9 +28,9 @@ pub struct Work {
 
 /// The two byte streams of a connection, as the application sees them.
 pub trait Application {
-    /// Copies `range` of the outgoing stream into `out`, also for retransmissions. A part that was acknowledged
-    /// meanwhile may be filled with any bytes: the peer drops them.
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]);
+    /// Appends `range` of the outgoing stream to `out`, also for retransmissions. A part that was acknowledged
+    /// meanwhile may be any bytes, or left out at the end: the peer drops them.
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>);
     /// Everything below `offset` of the outgoing stream has arrived and will not be read again.
     fn acknowledged(&mut self, offset: u64);
     /// Whether [`receive`](Self::receive) may be called. If not, flow control stops the peer.
@@ -361,7 +361,7 @@ impl<A: Application> Session<A> {
             self.outbox.push(|bytes| {
                 wire.encode(&frame, bytes, |range, out| {
                     if frame.kind == FrameType::Data {
-                        application.fill(*range, out);
+                        application.append(*range, out);
                     }
                 });
             });

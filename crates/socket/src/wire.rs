@@ -70,16 +70,16 @@ impl Wire {
         }
     }
 
-    /// Appends the datagram of `frame` to `out`; `fill` writes the payload.
+    /// Appends the datagram of `frame` to `out`; `append` appends the payload. Bytes that it leaves out are 0.
     pub fn encode(
         &mut self,
         frame: &Frame<StreamRange>,
         out: &mut Vec<u8>,
-        fill: impl FnOnce(&StreamRange, &mut [u8]),
+        append: impl FnOnce(&StreamRange, &mut Vec<u8>),
     ) {
         match self {
-            Self::Plain => plain(frame, out, fill),
-            Self::Protected(channel) => channel.seal(frame, out, fill),
+            Self::Plain => plain(frame, out, append),
+            Self::Protected(channel) => channel.seal(frame, out, append),
         }
     }
 
@@ -93,10 +93,10 @@ impl Wire {
     }
 }
 
-/// Appends `frame` with a checksum to `out`.
-pub fn plain<P: Payload>(frame: &Frame<P>, out: &mut Vec<u8>, fill: impl FnOnce(&P, &mut [u8])) {
-    let encoded: Result<(), Infallible> = codec::encode(frame, out, |payload, room| {
-        fill(payload, room);
+/// Appends `frame` with a checksum to `out`; `append` appends the payload. Bytes that it leaves out are 0.
+pub fn plain<P: Payload>(frame: &Frame<P>, out: &mut Vec<u8>, append: impl FnOnce(&P, &mut Vec<u8>)) {
+    let encoded: Result<(), Infallible> = codec::encode(frame, out, |payload, out| {
+        append(payload, out);
         Ok(())
     });
     let Ok(()) = encoded;

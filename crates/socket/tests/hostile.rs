@@ -26,9 +26,9 @@ struct Script {
 }
 
 impl Application for Script {
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>) {
         let start = range.offset as usize;
-        out.copy_from_slice(&self.script[start..start + out.len()]);
+        out.extend_from_slice(&self.script[start..start + range.length as usize]);
     }
     fn acknowledged(&mut self, _: u64) {}
     fn has_room(&self) -> bool {

@@ -21,8 +21,8 @@ struct OtherReceiver {
 }
 
 impl Application for OtherReceiver {
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
-        out.copy_from_slice(&OTHER[range.offset as usize..][..out.len()]);
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>) {
+        out.extend_from_slice(&OTHER[range.offset as usize..][..range.length as usize]);
     }
     fn acknowledged(&mut self, _: u64) {}
     fn receive(&mut self, _: &[u8]) {

@@ -51,12 +51,33 @@ prop_compose! {
 
 fn bytes_of(frame: &Frame<Bytes>) -> Vec<u8> {
     let mut out = Vec::new();
-    let fill = |payload: &Bytes, room: &mut [u8]| {
-        room.copy_from_slice(&payload.0);
+    let append = |payload: &Bytes, out: &mut Vec<u8>| {
+        out.extend_from_slice(&payload.0);
         Ok::<(), Infallible>(())
     };
-    encode(frame, &mut out, fill).unwrap();
+    encode(frame, &mut out, append).unwrap();
     out
+}
+
+#[test]
+fn the_payload_has_its_length_whatever_is_appended() {
+    let mut frame = Frame::new(FrameType::Data, 1);
+    frame.payload = Some(Bytes(vec![0; 5]));
+    for (appended, payload) in [(&b"abc"[..], b"abc\0\0"), (b"abcdefg", b"abcde")] {
+        let mut out = vec![9];
+        let result = encode(&frame, &mut out, |_, out| {
+            out.extend_from_slice(appended);
+            Ok::<(), Infallible>(())
+        });
+        assert_eq!(result, Ok(()));
+        let decoded = decode(&out[1..]).unwrap();
+        assert_eq!(&out[1..][decoded.payload.unwrap()], payload);
+        let failed = encode(&frame, &mut out, |_, out| {
+            out.extend_from_slice(appended);
+            Err("no payload")
+        });
+        assert_eq!((failed, out.len()), (Err("no payload"), 1 + frame.length()));
+    }
 }
 
 proptest! {

@@ -505,8 +505,8 @@ impl Incoming {
 }
 
 impl Application for Incoming {
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
-        self.out.fill(range, out);
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>) {
+        self.out.append(range, out);
     }
 
     fn acknowledged(&mut self, offset: u64) {

@@ -276,8 +276,8 @@ impl Outgoing {
 }
 
 impl Application for Outgoing {
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
-        self.out.fill(range, out);
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>) {
+        self.out.append(range, out);
     }
 
     fn acknowledged(&mut self, offset: u64) {

@@ -28,18 +28,18 @@ impl StreamBuffer {
         self.end
     }
 
-    /// Copies `range` into `out`. Released bytes are left unchanged.
-    pub fn fill(&self, range: StreamRange, out: &mut [u8]) {
+    /// Appends `range` to `out`, with zeros for released bytes.
+    pub fn append(&self, range: StreamRange, out: &mut Vec<u8>) {
         let (mut at, end) = (range.offset, range.offset + u64::from(range.length));
         let mut piece = self
             .pieces
             .partition_point(|(start, bytes)| start + bytes.len() as u64 <= at);
         while let Some((start, bytes)) = self.pieces.get(piece).filter(|(start, _)| *start < end) {
+            out.resize(out.len() + start.saturating_sub(at) as usize, 0);
             at = at.max(*start);
             let from = (at - start) as usize;
             let length = ((end - at) as usize).min(bytes.len() - from);
-            let to = (at - range.offset) as usize;
-            out[to..to + length].copy_from_slice(&bytes[from..from + length]);
+            out.extend_from_slice(&bytes[from..from + length]);
             at += length as u64;
             piece += 1;
         }
@@ -65,8 +65,8 @@ mod tests {
             buffer.push(piece.to_vec());
         }
         let read = |buffer: &StreamBuffer, offset, length: u32| {
-            let mut out = vec![b'.'; length as usize];
-            buffer.fill(StreamRange { offset, length }, &mut out);
+            let mut out = Vec::new();
+            buffer.append(StreamRange { offset, length }, &mut out);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(buffer.end(), 8);
@@ -82,6 +82,6 @@ mod tests {
         assert_eq!(buffer.release(4).as_deref(), Some(&b"abc"[..]));
         assert_eq!(buffer.release(4).as_deref(), Some(&b"d"[..]));
         assert_eq!(buffer.release(4), None);
-        assert_eq!(read(&buffer, 2, 4), "..ef");
+        assert_eq!(read(&buffer, 2, 4), "\0\0ef");
     }
 }

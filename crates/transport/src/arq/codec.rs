@@ -136,30 +136,30 @@ const fn carries_handshake(kind: FrameType) -> bool {
     matches!(kind, FrameType::Open | FrameType::Challenge | FrameType::Accept)
 }
 
-/// Appends `frame` to `out`; `fill` writes the payload into the given slice.
+/// Appends `frame` to `out`; `append` appends the payload. Bytes that it leaves out are 0.
 ///
 /// # Errors
-/// Errors of `fill`; `out` is unchanged then.
+/// Errors of `append`; `out` is unchanged then.
 ///
 /// # Panics
 /// If the payload is longer than [`super::frame::MAX_PAYLOAD`], which no connection generates.
 pub fn encode<P: Payload, E>(
     frame: &Frame<P>,
     out: &mut Vec<u8>,
-    fill: impl FnOnce(&P, &mut [u8]) -> Result<(), E>,
+    append: impl FnOnce(&P, &mut Vec<u8>) -> Result<(), E>,
 ) -> Result<(), E> {
     let start = out.len();
-    write(Layout::PLAIN, 0, frame, out, fill)?;
+    write(Layout::PLAIN, 0, frame, out, append)?;
     let checksum = crc32c::crc32c(&out[start..]);
     out[start + CHECKSUM.start..start + CHECKSUM.end].copy_from_slice(&checksum.to_be_bytes());
     Ok(())
 }
 
 /// Appends the header with `check` and the payload of `frame` to `out`, without a trailer. Returns where the payload
-/// starts.
+/// starts. `append` appends the payload; bytes that it leaves out are 0.
 ///
 /// # Errors
-/// Errors of `fill`; `out` is unchanged then.
+/// Errors of `append`; `out` is unchanged then.
 ///
 /// # Panics
 /// If the payload is longer than [`super::frame::MAX_PAYLOAD`], which no connection generates.
@@ -168,7 +168,7 @@ pub fn write<P: Payload, E>(
     check: u32,
     frame: &Frame<P>,
     out: &mut Vec<u8>,
-    fill: impl FnOnce(&P, &mut [u8]) -> Result<(), E>,
+    append: impl FnOnce(&P, &mut Vec<u8>) -> Result<(), E>,
 ) -> Result<usize, E> {
     let start = out.len();
     let payload_length = frame.payload.as_ref().map_or(0, Payload::length);
@@ -208,11 +208,11 @@ pub fn write<P: Payload, E>(
     }
     let payload_at = out.len();
     if let Some(payload) = &frame.payload {
-        out.resize(payload_at + payload_length as usize, 0);
-        if let Err(error) = fill(payload, &mut out[payload_at..]) {
+        if let Err(error) = append(payload, out) {
             out.truncate(start);
             return Err(error);
         }
+        out.resize(payload_at + payload_length as usize, 0);
     }
     Ok(payload_at)
 }

@@ -128,14 +128,14 @@ impl Pair {
         &mut self,
         to_listener: bool,
         frame: &Frame<P>,
-        fill: impl Fn(&P, &mut [u8]),
+        append: impl Fn(&P, &mut Vec<u8>),
     ) {
         let mut bytes = Vec::new();
-        let fill = |p: &P, out: &mut [u8]| {
-            fill(p, out);
+        let append = |p: &P, out: &mut Vec<u8>| {
+            append(p, out);
             Ok::<(), std::convert::Infallible>(())
         };
-        codec::encode(frame, &mut bytes, fill).unwrap();
+        codec::encode(frame, &mut bytes, append).unwrap();
         assert_eq!(bytes.len(), frame.length(), "length() is the encoded length");
         self.frames[usize::from(to_listener)] += 1;
         let cut = if to_listener { self.cut.0 } else { self.cut.1 };
@@ -196,9 +196,7 @@ impl Pair {
 
     fn send_later(&mut self, is_opener: bool, frame: Frame<transport::arq::StreamRange>) {
         self.put_on_the_wire(is_opener, &frame, |range, out| {
-            for (i, byte) in out.iter_mut().enumerate() {
-                *byte = pattern(range.offset + i as u64);
-            }
+            out.extend((range.offset..).take(range.length as usize).map(pattern));
         });
     }
 

@@ -45,8 +45,8 @@ impl<'a> End<'a> {
 }
 
 impl socket::session::Application for End<'_> {
-    fn fill(&mut self, range: StreamRange, out: &mut [u8]) {
-        pattern::fill(range, out);
+    fn append(&mut self, range: StreamRange, out: &mut Vec<u8>) {
+        pattern::append(range, out);
     }
 
     fn acknowledged(&mut self, offset: u64) {
