@@ -14,7 +14,10 @@ await build({
   ...shared,
   entryPoints: ["src/main.ts"],
   outfile: join(folder, "explorer.js"),
-  define: { WORKER_SOURCE: JSON.stringify(worker.outputFiles[0].text) },
+  define: {
+    WORKER_SOURCE: JSON.stringify(worker.outputFiles[0].text),
+    INTERFACE: readFileSync("../crates/explorer/src/interface.txt", "utf8").trim(),
+  },
 });
 const uplot = readFileSync("node_modules/uplot/dist/uPlot.min.css", "utf8");
 writeFileSync(join(folder, "explorer.css"), uplot + readFileSync("src/style.css", "utf8"));

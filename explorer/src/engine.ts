@@ -125,7 +125,14 @@ export function isStop(stop: Stop, event: TraceEvent): boolean {
   return stop === "retransmission" ? event.what === "send" && event.retransmission === true : event.what === stop;
 }
 
+/** The versions of longfat and of the format of requests and replies. */
+export interface EngineVersion {
+  longfat: string;
+  interface: number;
+}
+
 export type Request =
+  | { do: "version" }
   | { do: "open"; spec: Spec; interval: number }
   | { do: "advance"; session: number; step: number; detail: Detail; links: boolean; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
@@ -142,9 +149,24 @@ export type Reply = { ok: unknown } | { error: string };
 /** Carries requests to a simulator. */
 export interface Transport {
   readonly name: string;
+  /** What to do if page and simulator have different versions. */
+  readonly update: string;
   send(request: Request): Promise<Reply>;
   /** Returns closed forms for a specification, where the page has theory. */
   theory?: TheorySource;
+}
+
+declare const INTERFACE: number;
+
+/** Throws, with what to do, if the simulator has another version than this page. */
+export async function checkVersion(transport: Transport): Promise<void> {
+  const reply = await transport.send({ do: "version" });
+  // The first simulators do not know this request.
+  if ("error" in reply && !reply.error.includes("unknown variant")) throw new Error(reply.error);
+  const version = "ok" in reply ? (reply.ok as EngineVersion) : undefined;
+  if (version?.interface === INTERFACE) return;
+  const found = version ? `that of longfat ${version.longfat}, with interface ${version.interface}` : "older";
+  throw new Error(`This page needs a simulator with interface ${INTERFACE}, but the simulator is ${found}. ${transport.update}`);
 }
 
 /** A running trial. */

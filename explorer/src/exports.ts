@@ -1,9 +1,11 @@
-// Exports of a scene: a study file, a Python snippet, a picture.
+// The export of a scene as a study file.
 import { networkKeys } from "./network-keys";
 import { PROTOCOLS, protocolKey } from "./protocols";
 import { workloadKeys, type Scene } from "./scene";
+import { omissions, studyInterventions } from "./study-interventions";
 
-const STUDY_S = "30s";
+const SHORTEST_S = 30;
+const AFTER_S = 10;
 
 function inline(keys: Record<string, unknown>): string {
   return `{ ${Object.entries(keys)
@@ -16,41 +18,28 @@ function literal(value: unknown): string {
   return typeof value === "object" && value !== null ? inline(value as Record<string, unknown>) : JSON.stringify(value);
 }
 
-function bounded(keys: Record<string, unknown>): Record<string, unknown> {
-  return "duration" in keys ? { ...keys, duration: STUDY_S } : keys;
+/** Returns the workload with unlimited data for 30 s, or for 10 s after the last intervention. */
+export function bounded(keys: Record<string, unknown>, { interventions }: Scene): Record<string, unknown> {
+  const last = interventions[interventions.length - 1]?.at ?? 0;
+  return "duration" in keys ? { ...keys, duration: `${Math.max(SHORTEST_S, Math.ceil(last + AFTER_S))}s` } : keys;
 }
 
 /** Returns the scene as a study file. */
 export function studyFile(scene: Scene): string {
   const protocols = [...new Set(scene.worlds)].map((name) => `    ${inline({ name, ...protocolKey(name, scene) })},`);
   const title = [...new Set(scene.worlds)].map((name) => PROTOCOLS[name]!.label).join(" or ");
-  const interventions = scene.interventions.length > 0;
+  const { workload, traffic } = studyInterventions(scene);
+  const comment = omissions(scene);
   return [
-    ...(interventions ? ["# Without the packets dropped and the flows started and stopped in the page."] : []),
+    ...(comment ? [`# ${comment}`] : []),
     `title     = ${JSON.stringify(`${title}?`)}`,
     ...Object.entries(networkKeys(scene)).map(([key, value]) => `${key.padEnd(9)} = ${literal(value)}`),
-    `workload  = ${inline(bounded(workloadKeys(scene)))}`,
+    `workload  = ${inline({ ...bounded(workloadKeys(scene), scene), ...workload })}`,
+    ...(traffic.length > 0 ? [`traffic   = [\n${traffic.map((entry) => `    ${inline(entry)},`).join("\n")}\n]`] : []),
     `protocols = [\n${protocols.join("\n")}\n]`,
     `show      = ["goodput", "rtt_mean", "retransmissions"]`,
     `seed      = ${scene.seed}`,
     `repeats   = 10`,
-    "",
-  ].join("\n");
-}
-
-/** Returns a program with sessions of the scene. */
-export function pythonSnippet(scene: Scene): string {
-  const protocols = scene.worlds.map((name) => `    ${JSON.stringify(protocolKey(name, scene))},`);
-  return [
-    "import longfat as lf",
-    "",
-    `network = ${JSON.stringify(networkKeys(scene))}`,
-    `workload = ${JSON.stringify(bounded(workloadKeys(scene)))}`,
-    `protocols = [\n${protocols.join("\n")}\n]`,
-    "for protocol in protocols:",
-    `    session = lf.Session(protocol, **network, workload=workload, seed=${scene.seed})`,
-    '    step = session.advance("10s")',
-    '    print(protocol, step.samples["goodput_bps"].mean())',
     "",
   ].join("\n");
 }

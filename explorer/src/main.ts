@@ -1,7 +1,7 @@
 // The page: controls, keys, and the loop that draws.
 import { Announcer } from "./announcer";
 import { Charts } from "./charts";
-import type { Stop, TraceEvent } from "./engine";
+import { checkVersion, type Stop, type TraceEvent } from "./engine";
 import { FlowCharts } from "./flow-charts";
 import { FlowControls } from "./flow-controls";
 import { InterventionList } from "./intervention-list";
@@ -84,7 +84,11 @@ class Page {
     this.fill();
     if (window.innerWidth < NARROW) by<HTMLDetailsElement>("setup").open = false;
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    void this.restart().then(() => this.play(!still));
+    this.act(async () => {
+      await checkVersion(engine);
+      await this.restart();
+      this.play(!still);
+    });
     requestAnimationFrame((time) => this.frame(time));
   }
 

@@ -1,8 +1,11 @@
 // The exports of a scene, and the study files that become one.
-import { pythonSnippet, save, studyFile } from "./exports";
+import { save, studyFile } from "./exports";
+import { cablesOf } from "./layout";
 import { pictureOf, pngOf, type Chart } from "./picture";
+import { pythonProgram } from "./python-export";
 import { sceneOf } from "./study-file";
 import { toHash, type Scene } from "./scene";
+import { omissions } from "./study-interventions";
 import { theoryOf } from "./theory";
 import type { World } from "./world";
 
@@ -31,8 +34,15 @@ export function share(page: Shared): void {
   };
   on("svg", () => save("longfat.svg", new Blob([picture(page)], { type: "image/svg+xml" })));
   on("png", async () => save("longfat.png", await pngOf(picture(page))));
-  on("toml", () => save("study.toml", new Blob([studyFile(page.scene)], { type: "text/plain" })));
-  on("python", () => save("scene.py", new Blob([pythonSnippet(page.scene)], { type: "text/plain" })));
+  on("toml", () => {
+    save("study.toml", new Blob([studyFile(page.scene)], { type: "text/plain" }));
+    const missing = omissions(page.scene);
+    page.show(missing && `${missing} The Python program has them.`);
+  });
+  on("python", () => {
+    const cables = page.worlds[0] ? cablesOf(page.worlds[0].network) : [];
+    save("scene.py", new Blob([pythonProgram(page.scene, cables)], { type: "text/plain" }));
+  });
   on("pcapng", () => captures(page));
   on("link", () => copyLink(page));
   const chooser = document.getElementById("file") as HTMLInputElement;

@@ -1,8 +1,10 @@
 // A study file as a scene: the reverse of the export. A key that the page cannot show is an error that names it.
 import { parse } from "smol-toml";
-import { marks } from "./network-keys";
+import { MOST_INTERVENTIONS } from "./interventions";
+import { marks, pairsOf } from "./network-keys";
 import { networkOf } from "./study-network";
 import { PROTOCOLS, protocolKey, settingsOf, type Settings } from "./protocols";
+import { quantity } from "./quantities";
 import { integer, refuse, string, table, type Table } from "./study-tables";
 import { checked, DEFAULT, MOST_WORLDS, type Scene } from "./scene";
 
@@ -34,7 +36,7 @@ export function sceneOf(text: string, present: Scene): Opened {
     speed: present.speed,
     seed: integer("seed", seed ?? 1),
     ...network,
-    ...workloadOf(study_.workload, notes),
+    ...workloadOf(study_.workload, pairsOf({ ...DEFAULT, ...network }) === 1, notes),
     ...protocolsOf(study_.protocols, notes),
   };
   const marked = network.ecn ?? "off";
@@ -52,13 +54,19 @@ function tables(text: string): Table {
   }
 }
 
-function workloadOf(workload: Table, notes: string[]): Partial<Scene> {
-  const { kind, size, flows = 1, duration, warm_up, ...others } = workload;
+function workloadOf(workload: Table, single: boolean, notes: string[]): Partial<Scene> {
+  const { kind, size, flows = 1, duration, warm_up, stagger = "0s", ...others } = workload;
   for (const key of Object.keys(others)) refuse(`workload.${key}`);
   if (kind !== "bulk" && kind !== "file") refuse("workload.kind", `the explorer shows "bulk" and "file"`);
   if (warm_up !== undefined) notes.push("The page measures without workload.warm_up.");
   if (duration !== undefined) notes.push("The page runs longer than workload.duration.");
-  return { size: kind === "file" ? string("workload.size", size) : "", flows: integer("workload.flows", flows) };
+  const count = integer("workload.flows", flows);
+  const interval = quantity("delay", string("workload.stagger", stagger));
+  const size_ = kind === "file" ? string("workload.size", size) : "";
+  if (interval === 0) return { size: size_, flows: count };
+  if (!single) refuse("workload.stagger", "the explorer shows it on one path");
+  const starts = Array.from({ length: Math.min(count - 1, MOST_INTERVENTIONS + 1) }, (_, flow) => (flow + 1) * interval);
+  return { size: size_, flows: 1, interventions: starts.map((at) => ({ at, do: "start-flow", pair: 0, size: "" })) };
 }
 
 function entries(protocols: unknown): Table[] {

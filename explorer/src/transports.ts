@@ -9,6 +9,7 @@ declare global {
 
 class WasmTransport implements Transport {
   readonly name = "WebAssembly";
+  readonly update = "Reload the page without the browser's cache (Ctrl+Shift+R). From disk, build it again: make explorer.";
   private readonly worker: Worker;
   private readonly waiting = new Map<number, (reply: Reply) => void>();
   private count = 0;
@@ -37,6 +38,7 @@ class WasmTransport implements Transport {
 
 class HttpTransport implements Transport {
   readonly name = "native";
+  readonly update = "Install longfat again, or in a checkout run make setup and make explorer. Then start longfat explore again.";
 
   /** Requests closed forms from the project's theory in Python. */
   async theory(spec: Spec): Promise<Theory | null> {

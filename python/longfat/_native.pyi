@@ -142,8 +142,20 @@ class Session:
     def set_link(self, link: str, key: str, value_json: str) -> None:
         """Changes a key of a link now; null removes it."""
 
-    def set_controller(self, flow: int, congestion_json: str) -> None:
-        """Replaces the controller of a flow's established TCP sender by one that starts now."""
+    def set_controller(self, flow: int | None, congestion_json: str) -> None:
+        """Replaces the controller of a flow's established TCP sender now; None: of later flows."""
+
+    def start_flow(self, pair: int, size: int | None) -> int:
+        """Starts a flow between a pair of hosts, and returns its number."""
+
+    def stop_flow(self, flow: int) -> None:
+        """Ends the stream of a flow's sender after the data in its send buffer."""
+
+    def drop_packet(self, packet: int) -> None:
+        """Requests the loss of a packet on the path."""
+
+    def drop_next(self, flow: int) -> None:
+        """Requests the loss of the next packet of a flow with payload."""
 
     def links(self) -> list[str]:
         """The names of the links."""

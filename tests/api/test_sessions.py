@@ -62,3 +62,31 @@ def test_a_snapshot_restores_the_state() -> None:
     again.set_link("forward", delay="1ms")
     assert not again.advance("1s").events.equals(later)
     assert len(repr(again)) < 80
+
+
+def test_flows_start_and_stop_and_packets_drop() -> None:
+    one = lf.Session("cubic", {**PATH, "loss": "0%"}, duration="3s", seed=2)
+    step = one.advance("500ms")
+    inside = step.events.filter(pl.col("what") == "send", pl.col("length") > 0)["id"][-1]
+    one.drop(inside)
+    one.drop_next()
+    assert one.start_flow("20kB") == 1
+    one.set_controller("reno", flow=None)
+    assert one.start_flow(pair=0) == 2
+    saved = one.snapshot()
+    step = one.advance("1s")
+    dropped = step.events.filter(pl.col("what") == "drop", pl.col("reason") == "request")
+    assert dropped.height == 2
+    assert inside in dropped["id"]
+    assert set(step.events["flow"]) == {0, 1, 2}
+    one.stop_flow(0)
+    with pytest.raises(ValueError, match="1 has ended"):
+        one.stop_flow(1)
+    with pytest.raises(ValueError, match="size"):
+        one.start_flow("big")
+    with pytest.raises(ValueError, match="pair"):
+        one.start_flow(pair=3)
+    with pytest.raises(ValueError, match="not on the path"):
+        one.drop(inside)
+    assert 0 not in set(one.advance("1s").events.filter(pl.col("time") > 2.2)["flow"])
+    assert saved.restore().advance("1s").events.equals(step.events)

@@ -13,6 +13,9 @@ use transport::congestion::CongestionConfig;
 
 use crate::shape::NetworkShape;
 
+/// Number of the format of requests and replies. It increases with each change that a page of another version cannot read.
+const INTERFACE: &str = include_str!("interface.txt");
+
 /// Limit of the events of one step. A step with more stops early, and `now_s` shows it.
 const MOST_EVENTS: usize = 200_000;
 
@@ -54,6 +57,8 @@ impl Stop {
 #[derive(Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
 enum Request {
+    /// Replies with the versions of longfat and of this interface.
+    Version,
     /// Starts a trial with a sample of machines and queues every `interval`; replies with its number.
     Open { spec: Value, interval: f64 },
     /// Advances a trial by `step`, or until 1 ms after the first event of a kind.
@@ -147,6 +152,10 @@ impl Sessions {
 
     fn handle(&mut self, request: Request) -> Result<Value, String> {
         match request {
+            Request::Version => {
+                let interface: u32 = INTERFACE.trim().parse().map_err(text)?;
+                Ok(serde_json::json!({ "longfat": env!("CARGO_PKG_VERSION"), "interface": interface }))
+            }
             Request::Open { spec, interval } => self.open(&spec, interval),
             Request::Advance {
                 session,

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use experiment::TrialRecord;
 use experiment::trace::{Series, TraceEvent};
+use experiment::{Side, TrialRecord};
 use foundation::{Duration, reading};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -83,9 +83,33 @@ impl Session {
         })
     }
 
-    fn set_controller(&self, py: Python<'_>, flow: u32, congestion_json: &str) -> PyResult<()> {
+    fn set_controller(&self, py: Python<'_>, flow: Option<u32>, congestion_json: &str) -> PyResult<()> {
         let config: CongestionConfig = reading::read(congestion_json).map_err(wrong)?;
-        self.with(py, |session| session.set_controller(flow, &config).map_err(wrong))
+        self.with(py, |session| {
+            let done = match flow {
+                Some(flow) => session.set_controller(flow, &config),
+                None => session.set_later_controllers(&config),
+            };
+            done.map_err(wrong)
+        })
+    }
+
+    fn start_flow(&self, py: Python<'_>, pair: u32, size: Option<u64>) -> PyResult<u32> {
+        self.with(py, |session| session.start_flow(pair, size).map_err(wrong))
+    }
+
+    fn stop_flow(&self, py: Python<'_>, flow: u32) -> PyResult<()> {
+        self.with(py, |session| session.stop_flow(flow).map_err(wrong))
+    }
+
+    fn drop_packet(&self, py: Python<'_>, packet: u64) -> PyResult<()> {
+        self.with(py, |session| session.lose(packet).map_err(wrong))
+    }
+
+    fn drop_next(&self, py: Python<'_>, flow: u32) -> PyResult<()> {
+        self.with(py, |session| {
+            session.lose_next(flow, Side::Receiver).map_err(wrong)
+        })
     }
 
     fn links(&self, py: Python<'_>) -> PyResult<Vec<String>> {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat import _native
 from longfat.api.quantities import duration as seconds_of
+from longfat.api.quantities import whole_bytes
 from longfat.api.specification import specification
 from longfat.api.trials import Trial, trial_of
 from longfat.presentation import trace_frames
@@ -57,7 +58,7 @@ class Snapshot:
 
 
 class Session:
-    """A simulated trial in steps. Links and controllers can be changed between steps.
+    """A simulated trial in steps. Links, controllers and flows can change between steps, and packets drop.
 
     The sizes of the steps do not affect the results: the trial advances through the same events.
 
@@ -175,18 +176,62 @@ class Session:
     def _set_link(self, link: str, key: str, value: Any) -> None:
         self.set_link(link, **{key: value})
 
-    def set_controller(self, congestion: Any, flow: int = 0) -> None:
+    def set_controller(self, congestion: Any, flow: int | None = 0) -> None:
         """Replaces the congestion controller of an established TCP flow by one that starts now.
 
         Args:
             congestion: Name, class or table of a controller, as in `Tcp(congestion)`.
-            flow: Number of the flow.
+            flow: Number of the flow; None for the flows that start later.
 
         Raises:
             ValueError: for an unknown controller, and for a flow without an established connection.
         """
         self._native.set_controller(flow, json.dumps(plain(congestion, "congestion")))
         self._log.append(("set_controller", (congestion, flow)))
+
+    def start_flow(self, size: str | None = None, pair: int = 0) -> int:
+        """Starts a further flow of the workload now, and returns its number.
+
+        Args:
+            size: Size of its data ("50kB"); None for that of the workload.
+            pair: Number of the pair of hosts.
+
+        Raises:
+            ValueError: for a pair out of range, too many flows, and a trial that is over.
+        """
+        number = self._native.start_flow(pair, None if size is None else whole_bytes("size", size))
+        self._log.append(("start_flow", (size, pair)))
+        return number
+
+    def stop_flow(self, flow: int = 0) -> None:
+        """Stops a flow: it sends the data in its send buffer and closes.
+
+        Raises:
+            ValueError: for a flow that is complete or has not started.
+        """
+        self._native.stop_flow(flow)
+        self._log.append(("stop_flow", (flow,)))
+
+    def drop(self, packet: int) -> None:
+        """Drops a packet at the end of its link, like a packet that the medium corrupts.
+
+        Args:
+            packet: Number of the packet, the column `id` of the events.
+
+        Raises:
+            ValueError: for a packet that is not on the path.
+        """
+        self._native.drop_packet(packet)
+        self._log.append(("drop", (packet,)))
+
+    def drop_next(self, flow: int = 0) -> None:
+        """Drops the next data packet of a flow.
+
+        Raises:
+            ValueError: for a flow that is complete or has not started.
+        """
+        self._native.drop_next(flow)
+        self._log.append(("drop_next", (flow,)))
 
     def snapshot(self) -> Snapshot:
         """Returns the current state, to which `Snapshot.restore` returns."""
