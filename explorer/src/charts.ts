@@ -1,7 +1,7 @@
 // Charts of all worlds on one time axis, with a shared cursor.
 import uPlot from "uplot";
-import { PROTOCOLS } from "./protocols";
-import { theme, WORLDS } from "./palette";
+import { familyOf, PROTOCOLS } from "./protocols";
+import { theme, worldColour } from "./palette";
 import { INTERVAL_S, type Columns } from "./columns";
 import type { Chart } from "./picture";
 import type { World } from "./world";
@@ -30,6 +30,10 @@ const PANELS: readonly Panel[] = [
   { title: "Goodput (Mbit/s)", columns: [{ key: "goodput", label: "goodput" }] },
 ];
 
+/** Returns the columns of a world: the window of ARQ has no ssthresh. */
+const columnsOf = ({ columns }: Panel, { name }: World): Panel["columns"] =>
+  columns.filter(({ key }) => key !== "ssthresh" || familyOf(name) !== "arq");
+
 export class Charts {
   private plots: uPlot[] = [];
   private worlds: World[] = [];
@@ -47,10 +51,10 @@ export class Charts {
     this.plots = PANELS.map((panel) => {
       const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
       for (const [place, world] of worlds.entries()) {
-        for (const column of panel.columns) {
+        for (const column of columnsOf(panel, world)) {
           series.push({
             label: worlds.length > 1 ? `${PROTOCOLS[world.name]!.label} ${column.label}` : column.label,
-            stroke: WORLDS[place]!,
+            stroke: worldColour(place),
             width: panel.columns.length > 1 ? WIDTHS[place]! : WIDTHS[0]!,
             dash: panel.columns.length > 1 ? (column.dash ?? []) : DASHES[place]!,
             points: { show: false },
@@ -82,7 +86,7 @@ export class Charts {
     const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
     for (const [place, plot] of this.plots.entries()) {
       const rows = this.worlds.flatMap((world) =>
-        PANELS[place]!.columns.map(({ key }) => {
+        columnsOf(PANELS[place]!, world).map(({ key }) => {
           const part = world.columns[key].slice(start, end);
           while (part.length < time.length) part.push(null);
           return part;

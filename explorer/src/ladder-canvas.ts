@@ -14,8 +14,16 @@ interface Line {
   event: TraceEvent;
 }
 
-/** Draws the last `span` seconds, and returns the lines. */
-export function drawLadder(canvas: HTMLCanvasElement, world: World, span: number, colour: string): Line[] {
+interface LadderView {
+  /** The time that it shows, in seconds. */
+  span: number;
+  colour: string;
+  /** The flow that it shows. */
+  flow: number;
+}
+
+/** Draws the last seconds of a flow, and returns the lines. */
+export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colour, flow }: LadderView): Line[] {
   const { context, width, height } = prepared(canvas);
   const colours = theme();
   const from = Math.max(0, world.now - span);
@@ -41,12 +49,12 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, span: number
     context.fillText(`${(time * 1e3).toFixed(0)} ms`, 2, y(time) + 12);
   }
   const lines: Line[] = [];
-  const shown: Packet[] = [...world.packets.inside.values()];
+  const shown: Packet[] = [...world.packets.inside.values()].filter(({ event }) => event.flow === flow);
   const { finished } = world.packets;
   for (let index = finished.length - 1; index >= 0 && shown.length < 3000; index -= 1) {
     const packet = finished[index]!;
     if (packet.event.time < from - span) break;
-    shown.push(packet);
+    if (packet.event.flow === flow) shown.push(packet);
   }
   for (const packet of shown) {
     const { event } = packet;

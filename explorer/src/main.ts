@@ -10,7 +10,6 @@ import { LESSONS } from "./lessons";
 import { fromStart, isLive } from "./live-settings";
 import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
-import { WORLDS } from "./palette";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
 import { isTcp, PROTOCOLS } from "./protocols";
@@ -116,10 +115,12 @@ class Page {
   private async restart(): Promise<void> {
     await this.player.restart();
     this.packet.choose(undefined);
+    const open = this.panels.map((panel) => panel.open);
     this.panels = this.player.worlds.map(
       (world, place) =>
-        new WorldPanel(world, WORLDS[place]!, this.predictions, (owner, event, byKey) => this.choose(owner, event, byKey)),
+        new WorldPanel(world, place, this.predictions, (owner, event, byKey) => this.choose(owner, event, byKey)),
     );
+    for (const [place, panel] of this.panels.entries()) panel.open = open[place] ?? false;
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
     this.charts.reset(this.player.worlds);
     this.flowCharts.reset(this.player.worlds);
@@ -335,7 +336,7 @@ class Page {
     by("events").replaceChildren(
       ...shown.map(({ sentence, world, place }) => {
         const item = document.createElement("li");
-        item.style.setProperty("--colour", WORLDS[place]!);
+        item.style.setProperty("--colour", `var(--world-${place + 1})`);
         const { event } = sentence;
         const more = sentence.more ? ` And ${sentence.more} more.` : "";
         const text = `${milliseconds(sentence.time)}  ${sentence.text}${more}`;

@@ -8,7 +8,7 @@ export interface Sentence {
   text: string;
   kind: "loss" | "timeout" | "retransmission" | "state" | "mark" | "intervention";
   event?: TraceEvent;
-  /** Further retransmissions at the same time. */
+  /** Further retransmissions at the same time, and repetitions of a state. */
   more?: number;
 }
 

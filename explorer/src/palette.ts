@@ -1,6 +1,8 @@
 // Colours that differ for colour-blind readers (Okabe and Ito), and those of the page's theme.
 
-export const WORLDS = ["#0072b2", "#d55e00", "#009e73"] as const;
+/** Returns the colour of a configuration in the page's theme. */
+export const worldColour = (place: number): string => property(`--world-${place + 1}`);
+
 export const RETRANSMISSION = "#e69f00";
 export const LOSS = "#cc3311";
 export const ACK = "#7f7f7f";
@@ -19,10 +21,10 @@ export interface Theme {
 }
 
 export function theme(): Theme {
-  const style = getComputedStyle(document.documentElement);
-  const value = (name: string): string => style.getPropertyValue(name).trim();
-  return { panel: value("--panel"), text: value("--text"), faint: value("--faint"), line: value("--line") };
+  return { panel: property("--panel"), text: property("--text"), faint: property("--faint"), line: property("--line") };
 }
+
+const property = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** Fits a canvas to its box and the display's pixels, and returns its context in CSS pixels. */
 export function prepared(canvas: HTMLCanvasElement): { context: CanvasRenderingContext2D; width: number; height: number } {

@@ -1,7 +1,7 @@
 // The charts and the ladder diagrams as one picture: SVG, and PNG from it.
 import type uPlot from "uplot";
 import { drawLadder } from "./ladder-canvas";
-import { theme, WORLDS } from "./palette";
+import { theme, worldColour } from "./palette";
 import { PROTOCOLS } from "./protocols";
 import { SvgContext, svgCanvas, svgFile } from "./svg";
 import type { World } from "./world";
@@ -37,7 +37,7 @@ export function pictureOf(charts: readonly Chart[], worlds: readonly World[], sp
   for (const [place, world] of worlds.entries()) {
     add(heading(`${PROTOCOLS[world.name]!.label}: ladder diagram`), HEADING);
     const { canvas, context } = svgCanvas(WIDTH, LADDER);
-    drawLadder(canvas, world, span, WORLDS[place]!);
+    drawLadder(canvas, world, { span, colour: worldColour(place), flow: 0 });
     add(context, LADDER + 10);
   }
   return svgFile(WIDTH, y, getComputedStyle(document.body).backgroundColor, groups);

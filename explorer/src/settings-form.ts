@@ -63,6 +63,8 @@ export class SettingsForm {
       "parking-lot": topology === "parking-lot",
       tcp,
       arq: families.has("arq"),
+      // Stop-and-wait has a window of one packet.
+      window: worlds.some((name) => familyOf(name) === "arq" && name !== "stop-and-wait"),
       mptcp: families.has("mptcp"),
     };
     for (const part of document.querySelectorAll<HTMLElement>("[data-for]")) part.hidden = !uses[part.dataset["for"]!];

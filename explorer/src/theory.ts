@@ -38,7 +38,7 @@ export function theoryOf(scene: Scene, world: string): Theory {
   if (isArq) {
     const window = world === "stop-and-wait" ? 1 : scene.window;
     const goodput = Math.min(most, (window * payload * 8) / baseRtt);
-    theory.form = { name: "window / RTT, without loss", goodput };
+    theory.form = { name: "window / RTT without loss", goodput };
   } else if (world === "reno" && loss > 0 && scene.burst === 1) {
     const mathis = ((MSS * 8) / baseRtt) * (RANDOM_LOSS / Math.sqrt(loss));
     theory.form = { name: "Mathis", goodput: Math.min(mathis, theory.share) };

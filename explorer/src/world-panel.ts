@@ -4,6 +4,7 @@ import { drawLadder, nearestLine } from "./ladder-canvas";
 import { heightOf } from "./layout";
 import { milliseconds } from "./narrative";
 import { choosePacketsByKeys } from "./packet-keys";
+import { worldColour } from "./palette";
 import { drawPath } from "./path-canvas";
 import { comparison, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
@@ -22,6 +23,7 @@ export class WorldPanel {
   private readonly path: HTMLCanvasElement;
   private readonly ladder: HTMLCanvasElement;
   private readonly details: HTMLDetailsElement;
+  private readonly summary: HTMLElement;
   private readonly body: HTMLTableSectionElement;
   private readonly title: HTMLElement;
   private readonly sentence: HTMLElement;
@@ -30,13 +32,13 @@ export class WorldPanel {
 
   constructor(
     readonly world: World,
-    private readonly colour: string,
+    private readonly place: number,
     private readonly predictions: Predictions,
     choose: (world: World, event: TraceEvent, byKey?: boolean) => void,
   ) {
     this.element = document.createElement("article");
     this.element.className = "world";
-    this.element.style.setProperty("--colour", colour);
+    this.element.style.setProperty("--colour", `var(--world-${place + 1})`);
     this.element.innerHTML = `<h2></h2><canvas class="path" role="application"></canvas>
       <details><summary>Ladder diagram</summary><canvas class="ladder" role="application"></canvas></details>
       <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
@@ -45,6 +47,7 @@ export class WorldPanel {
     this.path = this.element.querySelector("canvas.path")!;
     this.ladder = this.element.querySelector("canvas.ladder")!;
     this.details = this.element.querySelector("details")!;
+    this.summary = this.element.querySelector("summary")!;
     this.body = this.element.querySelector("tbody")!;
     this.sentence = this.element.querySelector("p.theory")!;
     this.path.style.height = `${heightOf(world.network) + STREAM_HEIGHT + 10}px`;
@@ -65,15 +68,27 @@ export class WorldPanel {
     };
   }
 
+  /** Whether the ladder diagram is open. */
+  get open(): boolean {
+    return this.details.open;
+  }
+
+  set open(on: boolean) {
+    this.details.open = on;
+  }
+
   draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
     this.details.ontoggle = () => this.draw(scene, packets, chosen);
     const limit = scene.queue.trim().endsWith("pkt") ? quantity("queue", scene.queue) : 0;
     const byFlow = scene.discipline === "fq-codel";
-    const view = { colour: this.colour, limit, byFlow, packets, speed: scene.speed, chosen };
+    const colour = worldColour(this.place);
+    const view = { colour, limit, byFlow, packets, speed: scene.speed, chosen };
     this.spots = drawPath(this.path, this.world, view);
     if (this.details.open) {
       const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);
-      this.lines = drawLadder(this.ladder, this.world, span, this.colour);
+      const flow = chosen?.flow ?? 0;
+      this.summary.textContent = this.world.started > 1 ? `Ladder diagram of flow ${flow + 1}` : "Ladder diagram";
+      this.lines = drawLadder(this.ladder, this.world, { span, colour, flow });
     }
   }
 
@@ -90,7 +105,7 @@ export class WorldPanel {
     const goodput = world.recent("goodput", MEASURED_S);
     const found = this.predictions.of(specOf(scene, world.name));
     this.sentence.textContent = found ? comparison(goodput, found.goodput) : "";
-    const form = theory.form && !this.predictions.available ? `; ${theory.form.name} ${mega(theory.form.goodput)}` : "";
+    const form = theory.form && !this.predictions.available ? `; ${mega(theory.form.goodput)} by ${theory.form.name}` : "";
     const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";
     const rows: [string, string, string][] = [
       ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} ${limit}${form}`],

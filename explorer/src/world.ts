@@ -114,7 +114,8 @@ export class World {
   private say(sentence: Sentence): void {
     this.said += 1;
     const before = last(this.sentences);
-    if (before && sentence.kind === "retransmission" && before.kind === sentence.kind && before.time === sentence.time) {
+    const together = sentence.kind === "retransmission" && before?.kind === sentence.kind && before.time === sentence.time;
+    if (before && (together || (sentence.kind === "state" && before.text === sentence.text))) {
       before.more = (before.more ?? 0) + 1;
       return;
     }

@@ -129,3 +129,24 @@ def test_timers_and_windows_apply(explorer: Explorer) -> None:
     click(page, "next-timeout")
     page.wait(f"{LOSSES}.includes('expires')")
     assert page.evaluate(CLOCK) > 0.7
+
+
+def test_settings_charts_and_ladders_are_those_of_the_protocols_and_flows(explorer: Explorer) -> None:
+    page = explorer.start(worlds=["stop-and-wait"])
+    assert not page.evaluate("document.querySelector('[name=window]').checkVisibility()")
+    assert "ssthresh" not in page.evaluate("document.querySelector('#charts').textContent")
+    select = "document.querySelector('#protocols select')"
+    page.evaluate(f"(s => {{ s.value = 'go-back-n'; s.dispatchEvent(new Event('change')) }})({select})")
+    page.wait("document.querySelector('[name=window]').checkVisibility()")
+    page.evaluate("document.querySelector('.world details').open = true")
+    # The diagram remains open after a restart.
+    enter(page, "flows", "2")
+    page.wait("document.querySelector('.world summary').textContent === 'Ladder diagram of flow 1'")
+    enter(page, "flows", "1")
+    page.wait("document.querySelector('.world summary').textContent === 'Ladder diagram'")
+    # The originals after a timeout of Go-Back-N share a line.
+    enter(page, "loss", "2%")
+    for _ in range(3):
+        click(page, "next-timeout")
+        page.evaluate("new Promise(done => setTimeout(done, 100))")
+    page.wait(f"/the original arrived. And \\d+ more/.test({LOSSES})")
