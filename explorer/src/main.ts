@@ -7,7 +7,7 @@ import { FlowControls } from "./flow-controls";
 import { InterventionList } from "./intervention-list";
 import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
-import { fromStart, isLive } from "./live-settings";
+import { changesSettings, fromStart, isLive } from "./live-settings";
 import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
@@ -57,7 +57,11 @@ class Page {
   private readonly flows: FlowControls;
   private readonly interventions = new InterventionList((one) => this.act(() => this.remove(one)));
   private readonly settings = new SettingsForm({
-    set: (key, value) => this.act(() => this.set(key, value)),
+    set: (key, value) =>
+      this.set(key, value).then(
+        () => true,
+        (error: unknown) => (show(textOf(error)), false),
+      ),
     setWorlds: (worlds, place) => this.act(() => this.changeWorlds(worlds, place)),
   });
   private lastFrame = performance.now();
@@ -138,8 +142,16 @@ class Page {
   private async set(key: keyof Scene, value: string | number): Promise<void> {
     show("");
     if (this.player.present[key] === value) return;
-    if (isLive(key) && this.player.running) await this.intervene({ at: 0, do: "change", key, value });
-    else await this.change({ [key]: value });
+    if (isLive(key) && this.player.running) return void (await this.intervene({ at: 0, do: "change", key, value }));
+    await this.change({ [key]: value });
+    this.explainRestart();
+  }
+
+  /** Explains why a restart shows earlier settings. */
+  private explainRestart(): void {
+    if (this.scene.interventions.some(changesSettings)) {
+      show("The scene restarts with its first settings. The interventions change them at their times, or apply them from the start.");
+    }
   }
 
   /** Takes another scene over, with a restart if it simulates something else. */
@@ -157,7 +169,8 @@ class Page {
     if (place < 0) {
       // Their places change, and with them those of their interventions.
       const interventions = scene.interventions.filter((one) => !("world" in one));
-      return this.change({ worlds: shown, interventions });
+      await this.change({ worlds: shown, interventions });
+      return this.explainRestart();
     }
     const name = shown[place]!;
     const world = player.worlds[place];
@@ -195,8 +208,10 @@ class Page {
     }
     by<HTMLInputElement>("speed").oninput = ({ target }) => {
       const speed = Number((10 ** Number((target as HTMLInputElement).value)).toPrecision(2));
-      this.act(() => this.change({ speed }));
-      this.describeSpeed();
+      this.act(async () => {
+        await this.change({ speed });
+        this.describeSpeed();
+      });
     };
     by("from-start").onclick = () => this.act(() => this.change(fromStart(this.scene)));
     by("clear").onclick = () => this.act(() => this.change({ interventions: [] }));

@@ -51,7 +51,7 @@ export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView
   });
   for (const spot of spots) drawPacket(context, spot, world, view);
   drawDrops(context, world, view, layout, spots);
-  if (!view.packets) note(context, width / 2, 14, "Slow down to see packets", theme().faint);
+  if (!view.packets) note(context, width - 84, 11, "Slow down to see packets", theme().faint);
   if (world.subflows.length > 0) drawSubflows(context, world, view.colour, width, height);
   else if (view.packets) drawStream(context, world, view.colour, width, height);
   return spots;

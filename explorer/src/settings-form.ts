@@ -9,7 +9,8 @@ const by = <T extends HTMLElement>(id: string): T => document.getElementById(id)
 
 /** The actions of the form. */
 export interface SettingActions {
-  set(key: keyof Scene, value: string | number): void;
+  /** Sets a setting. Returns whether its value is valid. */
+  set(key: keyof Scene, value: string | number): Promise<boolean>;
   /** Takes the protocols over; `place` is that of the only change, or -1 if their number changes. */
   setWorlds(worlds: string[], place: number): void;
 }
@@ -23,10 +24,12 @@ export class SettingsForm {
   constructor(private readonly actions: SettingActions) {
     this.form.onsubmit = (event) => event.preventDefault();
     this.form.onchange = ({ target }) => {
-      const { name, value } = target as HTMLInputElement;
+      const input = target as HTMLInputElement;
+      const { name, value } = input;
       if (!name) return;
       const counted = COUNTS.some((count) => count === name);
-      actions.set(name as keyof Scene, counted ? Number(value) : value.trim());
+      const set = actions.set(name as keyof Scene, counted ? Number(value) : value.trim());
+      void set.then((valid) => input.setAttribute("aria-invalid", String(!valid)));
     };
   }
 
@@ -96,6 +99,7 @@ export class SettingsForm {
 function write(input: HTMLInputElement, scene: Scene): void {
   const value = scene[input.name as keyof Scene];
   // The default of an optional number is 0.
+  input.removeAttribute("aria-invalid");
   input.value = value === 0 && input.placeholder === "default" ? "" : String(value);
 }
 

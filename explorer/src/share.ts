@@ -94,11 +94,15 @@ async function captures(page: Shared): Promise<void> {
   }
 }
 
+/** Returns whether only this machine has this page. */
+const isLocal = (): boolean => location.protocol === "file:" || location.hostname === "127.0.0.1";
+
 async function copyLink(page: Shared): Promise<void> {
   const address = location.href.replace(/#.*/, "") + toHash(page.scene);
   try {
     await navigator.clipboard.writeText(address);
-    page.show("The link is copied.");
+    const elsewhere = isLocal() ? " It opens on this machine. Elsewhere, longfat explore opens its part after #." : "";
+    page.show(`The link is copied.${elsewhere}`);
   } catch {
     page.show(address);
   }

@@ -140,6 +140,14 @@ def test_a_wrong_setting_has_a_message_and_changes_nothing(explorer: Explorer) -
     enter(page, "rate", "fast")
     page.wait(f"{MESSAGE}.includes('rate')")
     assert "fast" not in page.evaluate("location.hash")
+    invalid = "document.querySelector('[name=rate]').getAttribute('aria-invalid')"
+    assert page.evaluate(invalid) == "true"
+    enter(page, "rate", "1Mbit/s")
+    page.wait(f"{invalid} !== 'true' && {MESSAGE} === ''")
+    page.evaluate(
+        "(s => { s.value = 1; s.dispatchEvent(new Event('input')) })(document.querySelector('#speed'))"
+    )
+    page.wait("document.querySelector('#speed-text').textContent === '10 times'")
 
 
 def test_a_run_stops_at_its_limit(explorer: Explorer) -> None:
