@@ -20,10 +20,12 @@ interface LadderView {
   colour: string;
   /** The flow that it shows. */
   flow: number;
+  /** Whether single packets are simulated. */
+  packets: boolean;
 }
 
 /** Draws the last seconds of a flow, and returns the lines. */
-export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colour, flow }: LadderView): Line[] {
+export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colour, flow, packets }: LadderView): Line[] {
   const { context, width, height } = prepared(canvas);
   const colours = theme();
   const from = Math.max(0, world.now - span);
@@ -47,6 +49,11 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
   for (let tick = 0; tick < 4; tick += 1) {
     const time = from + (span * tick) / 4;
     context.fillText(`${(time * 1e3).toFixed(0)} ms`, 2, y(time) + 12);
+  }
+  if (!packets) {
+    context.textAlign = "center";
+    context.fillText("Slow down to see packets", width / 2, height / 2);
+    return [];
   }
   const lines: Line[] = [];
   const shown: Packet[] = [...world.packets.inside.values()].filter(({ event }) => event.flow === flow);

@@ -33,6 +33,8 @@ const LANE = 78;
 const ROW = 40;
 const [HOST, SMALL_HOST, ROUTER] = [64, 44, 14];
 const QUEUE = 56;
+/** Least length of a link in pixels, without its queue. */
+const SHORTEST_LINK = 40;
 
 /** Returns the nodes of the shortest route between two nodes. */
 function route(network: NetworkShape, from: number, to: number): number[] {
@@ -74,6 +76,15 @@ export function heightOf(network: NetworkShape): number {
   const columns = columnsOf(network);
   const most = Math.max(...columns.map((column) => columns.filter((other) => other === column).length));
   return TOP + Math.max(2, most) * ROW;
+}
+
+/** Returns the least width of the network in pixels: links have room for their queue and some packets. */
+export function leastWidthOf(network: NetworkShape): number {
+  if (isPath(network)) return HOST;
+  const columns = columnsOf(network);
+  // Routers inside a dumbbell have no hosts.
+  const inner = network.nodes.some((_, node) => columns[node]! > 0 && columns[node]! < Math.max(...columns) && hostsAt(network, node).length > 0);
+  return SMALL_HOST + Math.max(...columns) * ((inner ? SMALL_HOST : ROUTER) + QUEUE + SHORTEST_LINK);
 }
 
 /** Returns the names of the hosts at a node. */

@@ -37,7 +37,7 @@ export function pictureOf(charts: readonly Chart[], worlds: readonly World[], sp
   for (const [place, world] of worlds.entries()) {
     add(heading(`${PROTOCOLS[world.name]!.label}: ladder diagram`), HEADING);
     const { canvas, context } = svgCanvas(WIDTH, LADDER);
-    drawLadder(canvas, world, { span, colour: worldColour(place), flow: 0 });
+    drawLadder(canvas, world, { span, colour: worldColour(place), flow: 0, packets: true });
     add(context, LADDER + 10);
   }
   return svgFile(WIDTH, y, getComputedStyle(document.body).backgroundColor, groups);

@@ -26,6 +26,8 @@ export class Player {
   /** The interventions that each world has had. */
   private done: Set<Intervention>[] = [];
   private busy = false;
+  /** The last work between steps. */
+  private last: Promise<unknown> = Promise.resolve();
   private owed = 0;
   private stepLimit = 0.05;
   private generation = 0;
@@ -147,10 +149,8 @@ export class Player {
   }
 
   /** Applies an intervention now, and adds it to the scene. Returns whether it has an effect in each configuration. */
-  async intervene(given: Intervention): Promise<boolean> {
-    await this.idle();
-    this.busy = true;
-    try {
+  intervene(given: Intervention): Promise<boolean> {
+    return this.alone(async () => {
       const at = given.do === "lose" ? this.worlds[given.world]!.now : this.now;
       const intervention = { ...given, at };
       const before = this.scene.interventions.filter((one) => one.at <= at + SAME_TIME_S);
@@ -167,13 +167,22 @@ export class Player {
         else if (world.now >= at - SAME_TIME_S) effective = (await this.applyTo(place, intervention)) && effective;
       }
       return effective;
-    } finally {
-      this.busy = false;
-    }
+    });
   }
 
-  private async idle(): Promise<void> {
-    while (this.busy) await new Promise((done) => setTimeout(done, 2));
+  /** Works between two steps, in the order of the calls. */
+  private alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.last.then(async () => {
+      while (this.busy) await new Promise((wait) => setTimeout(wait, 2));
+      this.busy = true;
+      try {
+        return await work();
+      } finally {
+        this.busy = false;
+      }
+    });
+    this.last = done.catch(() => undefined);
+    return done;
   }
 
   /** Removes an intervention from the scene. Returns whether a world has already had it. */
@@ -183,20 +192,16 @@ export class Player {
   }
 
   /** Advances to 1 ms after the next event of a kind in the first world; the others follow to the same time. */
-  async jump(until: Stop): Promise<boolean> {
-    await this.idle();
-    if (this.sessions.length === 0) return false;
-    this.busy = true;
-    const { generation } = this;
-    try {
+  jump(until: Stop): Promise<boolean> {
+    return this.alone(async () => {
+      if (this.sessions.length === 0) return false;
+      const { generation } = this;
       const limit = Math.min(this.worlds[0]!.now + JUMP_S, LONGEST_S);
       const found = await this.advanceTo(0, limit, this.jumpDetail, generation, until);
       const { now } = this.worlds[0]!;
       for (let place = 1; place < this.sessions.length; place += 1) await this.advanceTo(place, now, this.jumpDetail, generation);
       return found;
-    } finally {
-      this.busy = false;
-    }
+    });
   }
 
   /** Returns the latest packets of a world as a capture file. */

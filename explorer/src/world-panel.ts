@@ -1,7 +1,7 @@
 // The panel of one world: its path, its ladder diagram, and measurement next to theory.
 import type { TraceEvent } from "./engine";
 import { drawLadder, nearestLine } from "./ladder-canvas";
-import { heightOf } from "./layout";
+import { heightOf, leastWidthOf } from "./layout";
 import { milliseconds } from "./narrative";
 import { choosePacketsByKeys } from "./packet-keys";
 import { worldColour } from "./palette";
@@ -39,7 +39,7 @@ export class WorldPanel {
     this.element = document.createElement("article");
     this.element.className = "world";
     this.element.style.setProperty("--colour", `var(--world-${place + 1})`);
-    this.element.innerHTML = `<h2></h2><canvas class="path" role="application"></canvas>
+    this.element.innerHTML = `<h2></h2><div class="scroll"><canvas class="path" role="application"></canvas></div>
       <details><summary>Ladder diagram</summary><canvas class="ladder" role="application"></canvas></details>
       <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
       <p class="theory"></p>`;
@@ -51,6 +51,7 @@ export class WorldPanel {
     this.body = this.element.querySelector("tbody")!;
     this.sentence = this.element.querySelector("p.theory")!;
     this.path.style.height = `${heightOf(world.network) + STREAM_HEIGHT + 10}px`;
+    this.path.style.minWidth = `${leastWidthOf(world.network)}px`;
     this.path.onclick = ({ offsetX, offsetY }) => {
       const distance = (spot: { x: number; y: number }): number => Math.hypot(spot.x - offsetX, spot.y - offsetY);
       const nearest = [...this.spots].sort((a, b) => distance(a) - distance(b))[0];
@@ -88,7 +89,7 @@ export class WorldPanel {
       const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);
       const flow = chosen?.flow ?? 0;
       this.summary.textContent = this.world.started > 1 ? `Ladder diagram of flow ${flow + 1}` : "Ladder diagram";
-      this.lines = drawLadder(this.ladder, this.world, { span, colour, flow });
+      this.lines = drawLadder(this.ladder, this.world, { span, colour, flow, packets });
     }
   }
 
@@ -102,7 +103,7 @@ export class WorldPanel {
     this.path.setAttribute("aria-label", `${label}: ${inside} packets on the path. The left and right arrow keys choose one.`);
     this.ladder.setAttribute("aria-label", `${label}: ladder diagram. The left and right arrow keys choose a packet.`);
     const theory = theoryOf(scene, world.name);
-    const goodput = world.recent("goodput", MEASURED_S);
+    const goodput = world.recentGoodput(MEASURED_S);
     const found = this.predictions.of(specOf(scene, world.name));
     this.sentence.textContent = found ? comparison(goodput, found.goodput) : "";
     const form = theory.form && !this.predictions.available ? `; ${mega(theory.form.goodput)} by ${theory.form.name}` : "";
@@ -116,7 +117,7 @@ export class WorldPanel {
     ];
     if (world.flows.length > 1) {
       const goodputs = world.flows.flatMap((flow, number) =>
-        world.stopped.has(number) ? [] : [world.recent("goodput", MEASURED_S, flow) ?? 0],
+        world.stopped.has(number) ? [] : [world.recentGoodput(MEASURED_S, flow) ?? 0],
       );
       const each = pairsOf(scene) > 1 && scene.topology === "parking-lot" ? "max-min share" : "equal share";
       rows.push(["Fairness (Jain)", number(jain(goodputs), 3), `1 with the ${each}, ${mega(theory.share)} Mbit/s each`]);

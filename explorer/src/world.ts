@@ -209,10 +209,11 @@ export class World {
     return this.senders.get(subflow === undefined ? `${flow}` : `${flow} ${subflow}`);
   }
 
-  /** Returns the mean of a column over the last `seconds`. */
-  recent(column: keyof Columns, seconds: number, columns = this.columns): number | null {
-    const values = columns[column].slice(-Math.max(1, Math.round(seconds / INTERVAL_S)));
-    return mean(values.filter((value) => value !== null && value !== undefined));
+  /** Returns the mean goodput over the last `seconds`, from the first delivery on. */
+  recentGoodput(seconds: number, { goodput }: Columns = this.columns): number | null {
+    const first = goodput.findIndex((value) => (value ?? 0) > 0);
+    const start = Math.max(first, goodput.length - Math.max(1, Math.round(seconds / INTERVAL_S)), 0);
+    return mean(goodput.slice(start).filter((value) => value !== null && value !== undefined));
   }
 }
 

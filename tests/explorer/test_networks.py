@@ -131,6 +131,14 @@ def test_timers_and_windows_apply(explorer: Explorer) -> None:
     assert page.evaluate(CLOCK) > 0.7
 
 
+def test_a_long_parking_lot_scrolls_on_a_phone(explorer: Explorer) -> None:
+    explorer.browser.resize(400)
+    page = explorer.start(topology="parking-lot", hops=5, worlds=["reno"])
+    # Each of the 5 links has its queue, and room for packets.
+    assert page.evaluate("document.querySelector('canvas.path').clientWidth") == 44 + 5 * (44 + 56 + 40)
+    assert page.overflow() == 0
+
+
 def test_settings_charts_and_ladders_are_those_of_the_protocols_and_flows(explorer: Explorer) -> None:
     page = explorer.start(worlds=["stop-and-wait"])
     assert not page.evaluate("document.querySelector('[name=window]').checkVisibility()")
