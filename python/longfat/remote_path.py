@@ -124,6 +124,17 @@ class RemotePath:
         """Yields the entries whose names match."""
         return (one for one in self.iterdir() if fnmatch(one.name, pattern))
 
+    def rglob(self, name: str) -> Iterator[RemotePath]:
+        """Yields the files with this name in this folder and all below."""
+        with self._one_line():
+            files, path = self._files()
+            found = files.find(path)
+        own = path.strip("/")
+        for one in found:
+            below = one.strip("/").removeprefix(own).strip("/")
+            if below.rpartition("/")[2] == name:
+                yield self / below
+
     def read_bytes(self) -> bytes:
         """Returns the content. Raises FileNotFoundError without the file, OSError without the storage."""
         with self._one_line(missing=True):

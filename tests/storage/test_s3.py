@@ -116,6 +116,21 @@ def test_killed_again_and_again_then_completed(bucket: str, here: lf.Run, study:
     equal(lf.run(study, out=f"{bucket}/killed", progress=False), here)
 
 
+def test_open_lists_the_runs_below_a_url(bucket: str, cli: Cli, study: Path) -> None:
+    for name in ("one", "deeper/two"):
+        cli("run", study, "--out", f"{bucket}/{name}")
+    page = Path(cli("open", "--folder", bucket, "--no-browser").stdout.strip())
+    text = page.read_text()
+    page.unlink()
+    assert f"{bucket}/one</code>" in text
+    assert f"{bucket}/deeper/two</code>" in text
+    assert "report.html" not in text
+    assert cli("open", "one", "--folder", bucket, "--no-browser").stdout == f"{bucket}/one/report.html\n"
+    refused = cli("open", "--folder", f"{bucket}/none", "--no-browser", ok=False)
+    assert refused.returncode == 2
+    assert f"{bucket}/none: no runs with a report" in refused.stderr
+
+
 def test_open_prints_the_report(bucket: str, cli: Cli, study: Path) -> None:
     cli("run", study, "--out", f"{bucket}/run", "--repeats", 2)
     assert cli("open", f"{bucket}/run", "--no-browser").stdout == f"{bucket}/run/report.html\n"

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from longfat.presentation.document import document
 from longfat.presentation.html import Markup, paragraph, table, tag
+from longfat.remote_path import Location, location
 
 if TYPE_CHECKING:
     from longfat.results import RunResult
@@ -22,7 +23,7 @@ _SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"
 class Entry:
     """A run as the index shows it. `verdicts` counts the verdicts by word."""
 
-    folder: Path
+    folder: Location
     title: str
     date: str
     worlds: str
@@ -34,7 +35,7 @@ class Entry:
         """Returns the entry of a run."""
         words = [claim.verdict for claim in run.claims]
         return cls(
-            folder=Path(str(run.folder)),
+            folder=location(str(run.folder)),
             title=run.study.title,
             date=str(run.environment.get("date", "")).replace("T", " ")[:16],
             worlds=" + ".join(dict.fromkeys(cell.cell.world for cell in run.cells)),
@@ -43,22 +44,32 @@ class Entry:
         )
 
 
-def page(folder: Path, entries: Sequence[Entry]) -> str:
-    """Returns the index of a folder as HTML."""
+def page(folder: Location, entries: Sequence[Entry]) -> str:
+    """Returns the index of a folder as HTML.
+
+    Runs at URLs have no links, because browsers do not read object storage.
+    """
     heads = [tag("th", name) for name in ("Run", "Question", "Measured (UTC)", "World", "Trials", "Claims")]
     newest = sorted(entries, key=lambda entry: entry.date, reverse=True)
     body = [
         tag("h1", "Runs"),
         paragraph([f"{len(entries)} in ", tag("code", str(folder))], "soft"),
-        table([heads], [tag("tr", list(_cells(folder, entry))) for entry in newest]),
+        table([heads], [tag("tr", [_name(folder, entry), *_cells(entry)]) for entry in newest]),
     ]
+    if not isinstance(folder, Path):
+        body.append(paragraph([tag("code", "longfat open URL"), " opens the report of a run."], "soft"))
     return document("Runs", body)
 
 
-def _cells(folder: Path, entry: Entry) -> Iterator[Markup]:
+def _name(folder: Location, entry: Entry) -> Markup:
+    if not (isinstance(entry.folder, Path) and isinstance(folder, Path)):
+        return tag("th", tag("code", str(entry.folder)), class_="name")
     report = Path(os.path.relpath(entry.folder / "report.html", folder)).as_posix()
     name = Path(os.path.relpath(entry.folder, folder)).as_posix()
-    yield tag("th", tag("a", name, href=quote(report)), class_="name")
+    return tag("th", tag("a", name, href=quote(report)), class_="name")
+
+
+def _cells(entry: Entry) -> Iterator[Markup]:
     yield tag("td", entry.title, class_="text")
     yield tag("td", entry.date)
     yield tag("td", entry.worlds)

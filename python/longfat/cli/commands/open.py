@@ -17,7 +17,7 @@ def open_(
         str | None,
         typer.Argument(help="Folder or URL of a run, or name of its study.  [default: an index of all runs]"),
     ] = None,
-    folder: Annotated[Path, typer.Option(help="Folder with the runs.")] = Path("runs"),
+    folder: Annotated[str, typer.Option(help="Folder or URL with the runs.")] = "runs",
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Whether a browser shows the page.")
     ] = True,
@@ -29,7 +29,10 @@ def open_(
       longfat open
       longfat open arq/loss
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    page = _index(folder) if run is None else _report(run, folder)
+    from longfat.remote_path import location
+
+    runs = location(folder)
+    page = _index(runs) if run is None else _report(run, runs)
     typer.echo(str(page))
     if browser:
         import webbrowser
@@ -39,19 +42,21 @@ def open_(
 
 def _local(page: Location) -> Path:
     """Returns a file for a browser: a copy of a remote page."""
-    if isinstance(page, Path):
-        return page
+    return page if isinstance(page, Path) else _temporary(page.read_bytes())
+
+
+def _temporary(page: bytes) -> Path:
     with tempfile.NamedTemporaryFile(prefix="longfat-", suffix=".html", delete=False) as copy:
-        copy.write(page.read_bytes())
+        copy.write(page)
     return Path(copy.name)
 
 
-def _report(run: str, folder: Path) -> Location:
+def _report(run: str, folder: Location) -> Location:
     from longfat.remote_path import location
     from longfat.runner.store import REPORT_FILE, RUN_FILE
 
     named: Location = location(run)
-    places = (named, folder / named) if isinstance(named, Path) else (named,)
+    places = (named, folder / run) if isinstance(named, Path) else (named,)
     found = next((one for one in places if (one / RUN_FILE).is_file()), None)
     if found is None:
         where = f"here or in {folder}; longfat open lists all runs" if isinstance(named, Path) else "here"
@@ -61,7 +66,7 @@ def _report(run: str, folder: Path) -> Location:
     return found / REPORT_FILE
 
 
-def _index(folder: Path) -> Path:
+def _index(folder: Location) -> Path:
     from longfat.files import write_whole
     from longfat.presentation.runs_index import Entry, page
     from longfat.runner import load_run
@@ -76,5 +81,8 @@ def _index(folder: Path) -> Path:
             entries.append(Entry.of(load_run(one)))
         except (ValueError, OSError) as error:
             typer.echo(f"longfat: {one}: not listed: {error}", err=True)
-    write_whole(folder / INDEX_FILE, page(folder, entries).encode())
+    content = page(folder, entries).encode()
+    if not isinstance(folder, Path):
+        return _temporary(content)
+    write_whole(folder / INDEX_FILE, content)
     return folder / INDEX_FILE
