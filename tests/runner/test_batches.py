@@ -81,6 +81,15 @@ def test_each_job_gets_one_trial_of_unknown_duration() -> None:
     assert len(names(waiting.next(1.0, 3))) == 10
 
 
+def test_cells_share_the_jobs_while_their_durations_are_unknown() -> None:
+    waiting = Batches(planned(a=100, b=100, c=100), most=40)
+    first = [waiting.next(1.0, 4) for _ in range(5)]
+    assert [names(batch) for batch in first] == [["a0"], ["b0"], ["c0"], ["a1"], []]
+    assert first[1] is not None
+    waiting.measured(first[1], 0.1)
+    assert names(waiting.next(1.0, 4)) == [f"b{number}" for number in range(1, 11)]
+
+
 def test_the_last_calls_are_shorter() -> None:
     waiting = Batches(planned(a=2001), most=1000, longest_first=True)
     first = waiting.next(1.0, 2)

@@ -32,6 +32,7 @@ class Batches:
         self._seconds: dict[int, float] = {}
         self._longest_first = longest_first
         self._unknown = len(self._groups)
+        self._single = 0
         self._seconds_left = 0.0
         self._turn = 0
         self._places: dict[int, _Place] = {}
@@ -46,7 +47,7 @@ class Batches:
 
         Returns None at the end, and if more trials have to wait for the duration of those that run.
         """
-        cell = self._next_cell()
+        cell = self._next_cell(jobs)
         if cell is None:
             return None
         group, first = self._groups[cell], self._next[cell]
@@ -57,8 +58,8 @@ class Batches:
         last = min(first + min(max(count, 1), self._most), len(group))
         self._next[cell] = last
         self._seconds_left -= (last - first) * (seconds or 0.0)
-        # Single trials of unknown duration occupy each job once; then `measured` enqueues their cell.
-        if last < len(group) and (seconds is not None or last < jobs):
+        self._single += seconds is None
+        if last < len(group):
             self._enqueue(cell)
         return group[first:last]
 
@@ -75,12 +76,15 @@ class Batches:
             # Most places are outdated.
             self._waiting = sorted(self._places.values())
 
-    def _next_cell(self) -> int | None:
+    def _next_cell(self, jobs: int) -> int | None:
         while self._waiting:
             place = heapq.heappop(self._waiting)
             cell = place[2]
-            if self._places.get(cell) is place:
-                del self._places[cell]
+            if self._places.get(cell) is not place:
+                continue
+            del self._places[cell]
+            # Single trials of unknown duration occupy each job once; then `measured` enqueues their cells.
+            if cell in self._seconds or not self._next[cell] or self._single < jobs:
                 return cell
         return None
 
