@@ -53,10 +53,8 @@ ALONE = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
 
 
 def pytest_configure() -> None:
-    """Refuses unknown requirements, and restores Ctrl-C, which background processes ignore."""
+    """Refuses unknown requirements."""
     requirements.required()
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -81,6 +79,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section(f"{reasons.total()} skipped", sep="-")
     for reason, count in reasons.most_common():
         terminalreporter.line(f"{count:4d}  {reason}")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c() -> None:
+    """Restores Ctrl-C, which background processes and their children ignore."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
