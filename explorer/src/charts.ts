@@ -1,5 +1,6 @@
 // Charts of all worlds on one time axis, with a shared cursor.
 import uPlot from "uplot";
+import { marksPlugin, type Marks } from "./chart-marks";
 import { familyOf, PROTOCOLS } from "./protocols";
 import { theme, worldColour } from "./palette";
 import { INTERVAL_S, type Columns } from "./columns";
@@ -38,7 +39,10 @@ export class Charts {
   private plots: uPlot[] = [];
   private worlds: World[] = [];
 
-  constructor(private readonly parent: HTMLElement) {
+  constructor(
+    private readonly parent: HTMLElement,
+    private readonly marks: Marks,
+  ) {
     new ResizeObserver(() => this.resize()).observe(parent);
   }
 
@@ -67,6 +71,7 @@ export class Charts {
         width: this.width(),
         height: 170,
         series,
+        plugins: [marksPlugin(this.marks)],
         legend: { markers: { width: 2, dash: (plot, place) => BORDERS[plot.series[place]!.dash?.[0] ?? 0]! } },
         cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
         scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
@@ -98,7 +103,7 @@ export class Charts {
 
   /** Returns the charts with their titles. */
   get shown(): Chart[] {
-    return this.plots.map((plot, place) => ({ title: PANELS[place]!.title, plot }));
+    return this.plots.map((plot, place) => ({ title: PANELS[place]!.title, plot, marks: this.marks() }));
   }
 
   private width(): number {

@@ -1,5 +1,6 @@
 // Charts of single flows and queues, for each world with several, and of the subflows of flow 1.
 import uPlot from "uplot";
+import { marksPlugin, type Marks } from "./chart-marks";
 import { INTERVAL_S, type Column } from "./columns";
 import { flowColour, theme } from "./palette";
 import { PROTOCOLS } from "./protocols";
@@ -59,7 +60,10 @@ export class FlowCharts {
   private worlds: readonly World[] = [];
   private plots: Plot[] = [];
 
-  constructor(private readonly parent: HTMLElement) {
+  constructor(
+    private readonly parent: HTMLElement,
+    private readonly marks: Marks,
+  ) {
     new ResizeObserver(() => this.plots.forEach(({ chart }) => chart.setSize({ width: this.width(), height: HEIGHT }))).observe(parent);
   }
 
@@ -109,6 +113,7 @@ export class FlowCharts {
       width: this.width(),
       height: HEIGHT,
       series,
+      plugins: [marksPlugin(this.marks)],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
       axes: [{ ...axis }, { ...axis, size: 46 }],

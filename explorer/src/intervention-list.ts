@@ -19,8 +19,11 @@ export class InterventionList {
       this.shown = key;
       by("interventions").hidden = interventions.length === 0;
       by("from-start").hidden = !interventions.some(changesSettings);
+      const focused = this.items.findIndex(([item]) => item.contains(document.activeElement));
       this.items = interventions.map((one) => [this.item(one, scene.worlds.length > 1), one]);
       by("intervention-list").replaceChildren(...this.items.map(([item]) => item));
+      // The focus remains in the list.
+      if (focused >= 0) this.items[Math.min(focused, this.items.length - 1)]?.[0].querySelector("button")?.focus();
     }
     for (const [item, { at }] of this.items) item.classList.toggle("later", at > now + 1e-9);
   }

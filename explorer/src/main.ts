@@ -48,11 +48,12 @@ function initial(): Scene {
 
 class Page {
   private readonly announcer = new Announcer(by("announcer"));
-  private readonly charts = new Charts(by("charts"));
+  private readonly marks = (): number[] => this.scene.interventions.map(({ at }) => at);
+  private readonly charts = new Charts(by("charts"), this.marks);
   private readonly player: Player;
   private readonly predictions: Predictions;
   private panels: WorldPanel[] = [];
-  private readonly flowCharts = new FlowCharts(by("flow-charts"));
+  private readonly flowCharts = new FlowCharts(by("flow-charts"), this.marks);
   private readonly packet: PacketPanel;
   private readonly flows: FlowControls;
   private readonly interventions = new InterventionList((one) => this.act(() => this.remove(one)));

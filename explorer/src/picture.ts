@@ -1,6 +1,7 @@
 // The charts and the ladder diagrams as one picture: SVG, and PNG from it.
 import type uPlot from "uplot";
 import { drawLadder } from "./ladder-canvas";
+import { MARK_DASHES } from "./chart-marks";
 import { theme, worldColour } from "./palette";
 import { PROTOCOLS } from "./protocols";
 import { SvgContext, svgCanvas, svgFile } from "./svg";
@@ -20,6 +21,8 @@ const SHARPNESS = 2;
 export interface Chart {
   title: string;
   plot: uPlot;
+  /** Times of interventions in seconds. */
+  marks: readonly number[];
 }
 
 /** Returns the charts as they are shown, and the ladder diagram of each world over the last `span` seconds. */
@@ -65,7 +68,7 @@ function heading(text: string): SvgContext {
   return context;
 }
 
-function chartOf({ title, plot }: Chart): { context: SvgContext; height: number } {
+function chartOf({ title, plot, marks }: Chart): { context: SvgContext; height: number } {
   const context = heading(title);
   const colours = theme();
   const [time = [], ...rows] = plot.data;
@@ -93,6 +96,9 @@ function chartOf({ title, plot }: Chart): { context: SvgContext; height: number 
     context.textAlign = "center";
     context.fillText(`${value} s`, x(value), bottom + 14);
   }
+  context.strokeStyle = colours.text;
+  context.setLineDash(MARK_DASHES);
+  for (const mark of marks) if (mark >= start && mark <= end) line(x(mark), top, x(mark), bottom);
   context.textAlign = "left";
   let [legend, baseline] = [LEFT, CHART - 12];
   for (const [place, row] of rows.entries()) {

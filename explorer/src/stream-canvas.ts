@@ -13,7 +13,7 @@ export function drawSubflows(context: CanvasRenderingContext2D, world: World, co
   const top = height - 62;
   const room = width - LEFT - 4;
   const early = last(world.early) ?? 0;
-  const shown = world.subflows.slice(0, 3);
+  const shown = [...world.subflows].sort((one, other) => one.path - other.path).slice(0, 3);
   const most = Math.max(10, early, ...shown.map(({ cwnd, inFlight }) => Math.max(last(cwnd) ?? 0, last(inFlight) ?? 0)));
   const pitch = Math.min(15, 48 / (shown.length + 1));
   context.textAlign = "left";

@@ -9,7 +9,7 @@ import { drawPath } from "./path-canvas";
 import { comparison, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
-import { pairsOf } from "./network-keys";
+import { flowsOf } from "./network-keys";
 import { quantity } from "./quantities";
 import { specOf, type Scene } from "./scene";
 import { theoryOf } from "./theory";
@@ -105,8 +105,10 @@ export class WorldPanel {
     const theory = theoryOf(scene, world.name);
     const goodput = world.recentGoodput(MEASURED_S);
     const found = this.predictions.of(specOf(scene, world.name));
-    this.sentence.textContent = found ? comparison(goodput, found.goodput) : "";
-    const form = theory.form && !this.predictions.available ? `; ${mega(theory.form.goodput)} by ${theory.form.name}` : "";
+    // The closed forms are those of the flows at the start.
+    const changed = world.started !== flowsOf(scene) || world.stopped.size > 0;
+    this.sentence.textContent = found && !changed ? comparison(goodput, found.goodput) : "";
+    const form = theory.form && world.started === 1 && !this.predictions.available ? `; ${mega(theory.form.goodput)} by ${theory.form.name}` : "";
     const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";
     const rows: [string, string, string][] = [
       ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} ${limit}${form}`],
@@ -119,8 +121,10 @@ export class WorldPanel {
       const goodputs = world.flows.flatMap((flow, number) =>
         world.stopped.has(number) ? [] : [world.recentGoodput(MEASURED_S, flow) ?? 0],
       );
-      const each = pairsOf(scene) > 1 && scene.topology === "parking-lot" ? "max-min share" : "equal share";
-      rows.push(["Fairness (Jain)", number(jain(goodputs), 3), `1 with the ${each}, ${mega(theory.share)} Mbit/s each`]);
+      const parking = scene.topology === "parking-lot";
+      const share = parking ? theory.share : theory.total / Math.max(1, goodputs.length);
+      const text = `1 with the ${parking ? "max-min" : "equal"} share, ${mega(share)} Mbit/s each`;
+      rows.push(["Fairness (Jain)", number(jain(goodputs), 3), parking && changed ? "1 with equal shares" : text]);
     }
     this.body.replaceChildren(
       ...rows.map((cells) => {

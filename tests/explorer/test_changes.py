@@ -71,9 +71,10 @@ def test_changes_are_listed_and_a_link_repeats_them_at_their_times(explorer: Exp
     page.evaluate(f"{remove}[3].click()")
     page.wait(f"{LIST}.length === 3")
     assert page.evaluate(CLOCK) == 0.001
-    play_to(page, 0.4)
-    page.evaluate(f"{remove}[0].click()")
+    play_to(page, times[0] + 0.05)
+    page.evaluate(f"({remove}[0].focus(), {remove}[0].click())")
     page.wait(f"{LIST}.length === 2 && {CLOCK} === 0")
+    assert page.evaluate("document.activeElement.ariaLabel").startswith("Remove: At ")
     assert [one["do"] for one in scene(page)["interventions"]] == ["change", "change-controller"]
 
 

@@ -86,6 +86,8 @@ def test_flows_start_and_stop_while_it_runs(explorer: Explorer) -> None:
     page.wait(f"{LOSSES}.includes('You stop flow 1')")
     play_to(page, 8)
     assert measured(page, "Goodput") > 8, "flow 2 has the path alone"
+    theory = "document.querySelector('.world tbody').textContent"
+    assert "1 with the equal share, 4.83 Mbit/s each" in page.evaluate(theory)
     titles = page.evaluate("[...document.querySelectorAll('#flow-charts .u-title')].map(t => t.textContent)")
     assert titles == [
         "TCP CUBIC: goodput of each flow (Mbit/s)",

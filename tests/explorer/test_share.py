@@ -65,7 +65,9 @@ def test_the_python_program_runs(explorer: Explorer, capsys: pytest.CaptureFixtu
 
 
 def test_pictures_have_charts_legends_and_ladders(explorer: Explorer) -> None:
-    page = explorer.start(worlds=["reno", "cubic", "bbr"], speed=1)
+    change = {"at": 0.2, "do": "change", "key": "queue", "value": "40pkt"}
+    later = {"at": 100, "do": "change", "key": "queue", "value": "50pkt"}
+    page = explorer.start(worlds=["reno", "cubic", "bbr"], speed=1, interventions=[change, later])
     page.evaluate("document.querySelector('#play').click()")
     page.wait(f"{CLOCK} > 0.5")
     click(page, "play")
@@ -80,6 +82,10 @@ def test_pictures_have_charts_legends_and_ladders(explorer: Explorer) -> None:
     assert all(float(one.get("x", "")) + 6 * len(one.text or "") < 1000 for one in labels)
     lines = [element.get("d", "") for element in root.iter("{http://www.w3.org/2000/svg}path")]
     assert len(lines) > 100
+    marks = [
+        one for one in root.iter("{http://www.w3.org/2000/svg}path") if one.get("stroke-dasharray") == "1 4"
+    ]
+    assert len(marks) == 4
     assert not any("NaN" in line for line in lines)
     png = saved(page, "png")["longfat.png"]
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
