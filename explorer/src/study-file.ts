@@ -5,6 +5,7 @@ import { marks, pairsOf } from "./network-keys";
 import { networkOf } from "./study-network";
 import { PROTOCOLS, protocolKey, settingsOf, type Settings } from "./protocols";
 import { quantity } from "./quantities";
+import { startsOf } from "./study-traffic";
 import { integer, refuse, string, table, type Table } from "./study-tables";
 import { checked, DEFAULT, MOST_WORLDS, type Scene } from "./scene";
 
@@ -23,7 +24,7 @@ export interface Opened {
 export function sceneOf(text: string, present: Scene): Opened {
   const study = tables(text);
   const notes: string[] = [];
-  const { sweep, seed, path, topology, workload, protocols, extends: base, ...others } = study;
+  const { sweep, seed, path, topology, workload, protocols, traffic, extends: base, ...others } = study;
   if (base !== undefined) refuse("extends", "the page reads one file: copy the keys of the extended study into it");
   for (const key of Object.keys(others)) if (!SILENT.has(key)) refuse(key);
   const swept = table("sweep", sweep ?? {});
@@ -39,6 +40,11 @@ export function sceneOf(text: string, present: Scene): Opened {
     ...workloadOf(study_.workload, pairsOf({ ...DEFAULT, ...network }) === 1, notes),
     ...protocolsOf(study_.protocols, notes),
   };
+  if (traffic !== undefined) {
+    const starts = [...scene.interventions, ...startsOf(traffic, scene)];
+    scene.interventions = starts.sort((one, other) => one.at - other.at);
+    notes.push("The page measures the flows of traffic too.");
+  }
   const marked = network.ecn ?? "off";
   if (marks(scene.discipline) && marked !== scene.ecn) refuse("path.queue.ecn", "the explorer shows ECN of hosts and queues together");
   return { scene: checked(scene), notes };

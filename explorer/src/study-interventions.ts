@@ -41,9 +41,12 @@ function isEven(scene: Scene, starts: readonly Start[]): boolean {
   return starts.every(({ at, size }, place) => !size && seconds(at) === seconds((place + 1) * first!.at));
 }
 
+/** Returns the number of the first sender. */
+export const firstHost = ({ topology }: Scene): number => (topology === "parking-lot" ? 0 : 1);
+
 function trafficOf(scene: Scene, { at, pair, size }: Start, place: number): Keys {
   const data = size || scene.size ? { kind: "file", size: size || scene.size } : { kind: "bulk" };
-  const first = scene.topology === "parking-lot" ? 0 : 1;
+  const first = firstHost(scene);
   const hosts = pairsOf(scene) > 1 ? { from: `s${pair + first}`, to: `r${pair + first}` } : {};
   return {
     name: `flow-${scene.flows * pairsOf(scene) + place + 1}`,

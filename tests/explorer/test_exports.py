@@ -125,6 +125,27 @@ def test_flows_at_equal_intervals_are_flows_of_the_study(explorer: Explorer, tmp
     assert scene(page)["interventions"] == starts
 
 
+def test_traffic_is_flows_that_start(explorer: Explorer) -> None:
+    starts = [
+        {"at": 0.3, "do": "start-flow", "pair": 1, "size": "50kB"},
+        {"at": 0.45, "do": "start-flow", "pair": 0, "size": ""},
+    ]
+    given = {"worlds": ["reno"], "topology": "dumbbell", "senders": "1ms, 9ms", "interventions": starts}
+    page = explorer.start(**given)
+    study = saved(page, "toml")["study.toml"].decode()
+    assert page.evaluate(MESSAGE) == ""
+    hosts = [(one["workload"]["from"], one["workload"]["to"]) for one in tomllib.loads(study)["traffic"]]
+    assert hosts == [("s2", "r2"), ("s1", "r1")]
+    page = explorer.start()
+    drop(page, "study.toml", study)
+    assert "The page measures the flows of traffic too." in page.evaluate(MESSAGE)
+    assert scene(page) == given
+    wrong = study.replace('congestion = "reno" }, workload', 'congestion = "bbr" }, workload', 1)
+    assert wrong != study
+    drop(page, "wrong.toml", wrong)
+    assert "traffic[1].protocol.congestion: the explorer shows traffic of" in page.evaluate(MESSAGE)
+
+
 def test_several_configurations_leave_other_flows_out(explorer: Explorer) -> None:
     start = {"at": 0.3, "do": "start-flow", "pair": 0, "size": "50kB"}
     page = explorer.start(worlds=["reno", "cubic"], interventions=[start])
