@@ -125,7 +125,21 @@ def test_flows_at_equal_intervals_are_flows_of_the_study(explorer: Explorer, tmp
     assert scene(page)["interventions"] == starts
 
 
-def test_traffic_is_flows_that_start(explorer: Explorer) -> None:
+def events(spec: dict[str, Any], starts: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Time, kind and size of the events of 3 s, with flows that start between the steps."""
+    engine, found, now = Engine(), [], 0.0
+    engine.ask(do="open", spec=spec, interval=0.01)
+    for one in (*starts, None):
+        step = engine.ask(do="advance", session=0, step=(one["at"] if one else 3) - now)
+        found += [(event["time"], event["what"], event.get("size")) for event in step["events"]]
+        now = step["now_s"]
+        if one:
+            size = {"size": one["size"]} if one["size"] else {}
+            engine.ask(do="start-flow", session=0, pair=one["pair"], **size)
+    return found
+
+
+def test_traffic_is_flows_that_start(explorer: Explorer, tmp_path: Path) -> None:
     starts = [
         {"at": 0.3, "do": "start-flow", "pair": 1, "size": "50kB"},
         {"at": 0.45, "do": "start-flow", "pair": 0, "size": ""},
@@ -136,6 +150,13 @@ def test_traffic_is_flows_that_start(explorer: Explorer) -> None:
     assert page.evaluate(MESSAGE) == ""
     hosts = [(one["workload"]["from"], one["workload"]["to"]) for one in tomllib.loads(study)["traffic"]]
     assert hosts == [("s2", "r2"), ("s1", "r1")]
+    file = tmp_path / "study.toml"
+    file.write_text(study)
+    (spec,) = specs(file).values()
+    alone = {key: value for key, value in spec.items() if key != "traffic"}
+    simulated = events(spec, [])
+    assert len(simulated) > 5000
+    assert simulated == events(alone, starts)
     page = explorer.start()
     drop(page, "study.toml", study)
     assert "The page measures the flows of traffic too." in page.evaluate(MESSAGE)
