@@ -14,6 +14,8 @@ import { World } from "./world";
 const MOST_EVENTS_PER_S = 30_000;
 /** Longest computation of one step. */
 const FRAME_MS = 40;
+/** Shortest step in seconds of real time. With shorter ones, a slow connection to the engine would stop the simulation. */
+const SHORTEST_STEP_S = 0.01;
 /** Real time that a slow frame may catch up with. */
 const LATE_S = 0.1;
 const JUMP_S = 60;
@@ -91,7 +93,9 @@ export class Player {
     const start = performance.now();
     await this.advance(step, this.detail);
     const spent = performance.now() - start;
-    this.stepLimit = Math.max(1e-5, Math.min(Math.max(2, LATE_S * this.scene.speed), spent > FRAME_MS ? this.stepLimit * 0.8 : this.stepLimit * 1.25));
+const limit = this.stepLimit * (spent > FRAME_MS ? 0.8 : 1.25);
+    const { speed } = this.scene;
+    this.stepLimit = Math.max(SHORTEST_STEP_S * speed, Math.min(Math.max(2, LATE_S * speed), limit));
   }
 
   /** Advances all worlds. */

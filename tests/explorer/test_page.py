@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ import pytest
 from tests.browser import Browser
 from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, STARTED, Explorer, click, enter, measured, press
 
+from longfat import _native
 from longfat.cli.explorer_server import ExplorerServer
 
 pytestmark = pytest.mark.xdist_group("explorer")
@@ -101,6 +103,31 @@ def test_the_native_engine_serves_the_same_page(page: Browser, folder: Path) -> 
         page.open("about:blank")
         server.shutdown()
         thread.join()
+
+
+class SlowEngine:
+    """The native engine behind a slow connection."""
+
+    def __init__(self) -> None:
+        self._engine = _native.Explorer()
+
+    def reply(self, request: bytes) -> str:
+        time.sleep(0.06)
+        return self._engine.reply(request)
+
+
+def test_a_slow_engine_does_not_stop_the_simulation(page: Browser, folder: Path) -> None:
+    with ExplorerServer(folder) as server:
+        server.engine = SlowEngine()  # type: ignore[assignment]
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            page.open(server.address(quote(json.dumps({"worlds": ["reno"], "speed": 1}))))
+            page.wait(f"{CLOCK} > 0.4")
+        finally:
+            page.open("about:blank")
+            server.shutdown()
+            thread.join()
 
 
 def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import statistics
 import threading
+import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -41,6 +43,18 @@ def test_serves_the_page_below_its_token(server: ExplorerServer) -> None:
     assert server.server_address[0] == "127.0.0.1"
     assert request(server, f"/{server.token}/index.html?engine=native") == (200, "index.html")
     assert request(server, f"/{server.token}/explorer.js") == (200, "explorer.js")
+
+
+def test_replies_do_not_wait_for_delayed_acks(server: ExplorerServer) -> None:
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=10)
+    times = []
+    for _ in range(15):
+        start = time.perf_counter()
+        connection.request("POST", f"/{server.token}/call", '{"do": "version"}')
+        assert connection.getresponse().read().startswith(b'{"ok"')
+        times.append(time.perf_counter() - start)
+    connection.close()
+    assert statistics.median(times) < 0.03
 
 
 def test_other_paths_and_hosts_get_nothing(server: ExplorerServer) -> None:

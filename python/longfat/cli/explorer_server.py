@@ -69,6 +69,9 @@ class ExplorerServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ExplorerServer
     protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    """Header and content leave together: as two packets, the second one waits for a delayed ACK of 40 ms."""
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         name = self._name()
