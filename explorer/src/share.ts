@@ -99,11 +99,10 @@ const isLocal = (): boolean => location.protocol === "file:" || location.hostnam
 
 async function copyLink(page: Shared): Promise<void> {
   const address = location.href.replace(/#.*/, "") + toHash(page.scene);
-  try {
-    await navigator.clipboard.writeText(address);
-    const elsewhere = isLocal() ? " It opens on this machine. Elsewhere, longfat explore opens its part after #." : "";
-    page.show(`The link is copied.${elsewhere}`);
-  } catch {
-    page.show(address);
-  }
+  const elsewhere = isLocal() ? " It opens on this machine. Elsewhere, longfat explore opens its part after #." : "";
+  const copied = navigator.clipboard?.writeText(address).then(
+    () => true,
+    () => false,
+  );
+  page.show((await copied) ? `The link is copied.${elsewhere}` : `The link: ${address}${elsewhere && "\n"}${elsewhere.trim()}`);
 }

@@ -209,7 +209,7 @@ export class World {
     return this.senders.get(subflow === undefined ? `${flow}` : `${flow} ${subflow}`);
   }
 
-  /** Returns the mean goodput over the last `seconds`, from the first delivery on. */
+  /** Returns the mean goodput in Mbit/s over the last `seconds`, from the first delivery on. */
   recentGoodput(seconds: number, { goodput }: Columns = this.columns): number | null {
     const first = goodput.findIndex((value) => (value ?? 0) > 0);
     const start = Math.max(first, goodput.length - Math.max(1, Math.round(seconds / INTERVAL_S)), 0);

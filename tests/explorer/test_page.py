@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from pathlib import Path
@@ -10,7 +11,18 @@ from urllib.parse import quote
 
 import pytest
 from tests.browser import Browser
-from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, STARTED, Explorer, click, enter, measured, press
+from tests.explorer.driver import (
+    CLOCK,
+    LOSSES,
+    MESSAGE,
+    STARTED,
+    Explorer,
+    click,
+    enter,
+    measured,
+    pause,
+    press,
+)
 
 from longfat import _native
 from longfat.cli.explorer_server import ExplorerServer
@@ -233,6 +245,15 @@ def test_the_native_page_compares_with_closed_forms(page: Browser, folder: Path)
             assert "theory" in sentences[0]
             assert "3.68 Mbit/s (Mathis" in sentences[0]
             assert "stop-and-wait: R + T q" in sentences[1]
+            # The sentence has the ratio of the numbers that the page shows.
+            page.wait(f"{CLOCK} > 1.5")
+            pause(page)
+            text = page.evaluate("document.querySelectorAll('.theory')[1].textContent")
+            predicted = float(text.split(" Mbit/s")[0].split()[-1])
+            ratio = measured(page, "Goodput", 1) / predicted - 1
+            found = re.search(r"(\d+) % (below|above)", text)
+            percent = (int(found[1]) if found[2] == "above" else -int(found[1])) if found else 0
+            assert percent == pytest.approx(100 * ratio, abs=8), text
             assert page.evaluate(MESSAGE) == ""
         finally:
             page.open("about:blank")
