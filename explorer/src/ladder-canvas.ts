@@ -4,7 +4,7 @@ import { progress, waits, type Packet } from "./packets";
 import type { World } from "./world";
 import type { TraceEvent } from "./engine";
 
-const MARGIN = 60;
+const MARGIN = 70;
 
 interface Line {
   x1: number;

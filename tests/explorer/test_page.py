@@ -148,6 +148,9 @@ def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
     page.wait("location.hash.includes('interventions')")
     click(page, "from-start")
     page.wait("!location.hash.includes('interventions')")
+    click(page, "link")
+    page.wait(f"{MESSAGE}.startsWith('The link') && {MESSAGE}.includes('It opens on this machine.')")
+    assert page.overflow() == 0
     hash_ = page.evaluate("location.hash")
     page = explorer.open(hash_)
     assert page.evaluate("document.querySelector('[name=delay]').value") == "30ms"
