@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,10 @@ def keys(value: Any, prefix: str = "") -> set[str]:
 
 def test_the_interface_has_a_number() -> None:
     engine = Engine()
-    assert engine.ask(do="version") == {"longfat": "0.1.0", "interface": int(INTERFACE.read_text())}
+    assert engine.ask(do="version") == {
+        "longfat": longfat.__version__,
+        "interface": int(INTERFACE.read_text()),
+    }
 
 
 def test_other_replies_need_another_number() -> None:
