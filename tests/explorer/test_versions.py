@@ -54,7 +54,7 @@ def keys(value: Any, prefix: str = "") -> set[str]:
 def test_the_interface_has_a_number() -> None:
     engine = Engine()
     assert engine.ask(do="version") == {
-        "longfat": longfat.__version__,
+        "longfat": metadata.version("longfat"),
         "interface": int(INTERFACE.read_text()),
     }
 
