@@ -42,6 +42,19 @@ def test_a_cluster_without_scheduler_is_one_line() -> None:
         pass
 
 
+@pytest.mark.parametrize("process", ["NANNY", "SCHEDULER"])
+def test_a_local_cluster_that_does_not_start_is_one_line(
+    cli_process: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: str
+) -> None:
+    monkeypatch.setenv(f"DASK_DISTRIBUTED__{process}__PRELOAD", "no_such_module")
+    done = cli_process("run", "arq/loss", "--world", "sim", "--executor", "dask", ok=False)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("longfat: the local cluster does not start: ")
+    assert "No module named 'no_such_module'" in last
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("executor", "scheduler", "jobs", "message"),
     [

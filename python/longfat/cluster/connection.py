@@ -170,7 +170,7 @@ class Connection:
                     silence_logs=logging.CRITICAL,
                     preload=["longfat.cluster.preload"],
                 )
-            except RuntimeError as error:
+            except Exception as error:  # noqa: BLE001 - Dask raises what its processes raise
                 raise ClusterError(f"the local cluster does not start: {_first_line(error)}") from None
 
     def _connect(self, patience: float) -> Any:
