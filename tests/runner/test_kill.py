@@ -28,7 +28,7 @@ TRIALS = 2 * 3 * REPEATS
 @pytest.fixture
 def long_study(data: Data, write: Write) -> Path:
     """A study that runs for a few seconds."""
-    return write({**data, "repeats": REPEATS, "workload": {"kind": "file", "size": "30MB"}}, "long.toml")
+    return write({**data, "repeats": REPEATS, "workload": {"kind": "file", "size": "12MB"}}, "long.toml")
 
 
 def start(study: Path, *options: object) -> subprocess.Popen[bytes]:
