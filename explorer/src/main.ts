@@ -23,6 +23,8 @@ import { WorldPanel } from "./world-panel";
 const CHARTS_MS = 50;
 const TEXT_MS = 200;
 const STEP_S = 1e-3;
+/** Sentences in the list of events. */
+const MOST_LISTED = 60;
 /** Width in pixels up to which the page starts with closed settings. */
 const NARROW = 700;
 
@@ -340,10 +342,10 @@ class Page {
 
   private describeEvents(): void {
     const all = this.player.worlds.flatMap((world, place) =>
-      world.sentences.slice(-40).reverse().map((sentence) => ({ sentence, world, place })),
+      world.sentences.slice(-MOST_LISTED).reverse().map((sentence) => ({ sentence, world, place })),
     );
     all.sort((a, b) => b.sentence.time - a.sentence.time);
-    const shown = all.slice(0, 60);
+    const shown = all.slice(0, MOST_LISTED);
     const latest = shown.map(({ sentence, world }) => ({ sentence, label: PROTOCOLS[world.name]!.label }));
     this.announcer.update(latest, this.player.playing);
     const key = `${this.player.worlds.map(({ said }) => said).join()} ${this.player.now === 0}`;
