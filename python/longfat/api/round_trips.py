@@ -52,6 +52,11 @@ class RoundTrips(Displayed):
         return self.summary.answered
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the table has rows."""
+        return bool(self.summary.sizes)
+
+    @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C stopped the measurement."""
         return bool(self.report["interrupted"])

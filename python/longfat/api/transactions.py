@@ -45,6 +45,11 @@ class MeasuredTransactions(Displayed):
         return self.summary.done
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the table has rows."""
+        return bool(self.summary.groups)
+
+    @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C stopped the measurement."""
         return bool(self.report["interrupted"])

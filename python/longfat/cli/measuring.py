@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ import typer
 from longfat.api.defaults import IpVersion
 
 if TYPE_CHECKING:
-    import polars
+    from longfat.api.round_trips import RoundTrips
+    from longfat.api.transactions import MeasuredTransactions
 
 
 def ip_version(four: bool, six: bool) -> IpVersion | None:
@@ -20,12 +22,34 @@ def ip_version(four: bool, six: bool) -> IpVersion | None:
     return 4 if four else 6 if six else None
 
 
-def write_samples(target: Path, frame: polars.DataFrame) -> None:
-    """Writes all samples as Parquet or CSV, by the file's suffix."""
+def check_files(samples: Path | None, out: Path | None) -> None:
+    """Raises ValueError for a suffix that the options of result files do not support."""
+    from longfat.cli.arguments.formats import require_suffix
+
+    require_suffix("--samples", samples, ".parquet", ".csv")
+    require_suffix("--out", out, ".html", ".htm")
+
+
+def present(
+    found: RoundTrips | MeasuredTransactions, *, samples: Path | None, out: Path | None, as_json: bool
+) -> None:
+    """Writes the requested files, and prints the results as a table or as JSON."""
     from longfat.files import write_whole
+    from longfat.presentation import tables
     from longfat.presentation.data_files import encoded
 
-    write_whole(target, encoded(frame, target.suffix.removeprefix(".")))
+    if samples is not None and found.has_rows:
+        write_whole(samples, encoded(found.to_polars(), samples.suffix.removeprefix(".")))
+    if out is not None and found.drawing() is not None:
+        write_whole(out, found.page().encode())
+    if as_json:
+        typer.echo(json.dumps(found.document(), indent=2))
+        return
+    if found.has_rows:
+        shown = found.table()
+        tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
+    for text in found.remarks():
+        typer.echo(text)
 
 
 def finish(*, interrupted: bool, measured: bool) -> None:

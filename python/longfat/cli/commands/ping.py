@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -67,13 +66,9 @@ def ping(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.round_trips import ping as measure
     from longfat.cli import measuring
-    from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.files import write_whole
-    from longfat.presentation import tables
 
-    require_suffix("--samples", samples, ".parquet", ".csv")
-    require_suffix("--out", out, ".html", ".htm")
+    measuring.check_files(samples, out)
     interrupt_on_sigterm()
     found = measure(
         host,
@@ -91,18 +86,7 @@ def ping(
         ip=measuring.ip_version(four, six),
         progress=True,
     )
-    if samples is not None and found.summary.sizes:
-        measuring.write_samples(samples, found.to_polars())
-    if out is not None and found.answered:
-        write_whole(out, found.page().encode())
-    if as_json:
-        typer.echo(json.dumps(found.document(), indent=2))
-    else:
-        if found.summary.sizes:
-            shown = found.table()
-            tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
-        for text in found.remarks():
-            typer.echo(text)
+    measuring.present(found, samples=samples, out=out, as_json=as_json)
     if not found.answered and not found.interrupted:
         typer.echo(f"longfat: {found.failure()}", err=True)
     measuring.finish(interrupted=found.interrupted, measured=found.answered > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -47,13 +46,9 @@ def transact(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.transactions import transact as measure
     from longfat.cli import measuring
-    from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.files import write_whole
-    from longfat.presentation import tables
 
-    require_suffix("--samples", samples, ".parquet", ".csv")
-    require_suffix("--out", out, ".html", ".htm")
+    measuring.check_files(samples, out)
     interrupt_on_sigterm()
     found = measure(
         host,
@@ -66,16 +61,5 @@ def transact(
         ip=measuring.ip_version(four, six),
         progress=True,
     )
-    if samples is not None and found.summary.groups:
-        measuring.write_samples(samples, found.to_polars())
-    if out is not None and found.done:
-        write_whole(out, found.page().encode())
-    if as_json:
-        typer.echo(json.dumps(found.document(), indent=2))
-    else:
-        if found.summary.groups:
-            shown = found.table()
-            tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
-        for text in found.remarks():
-            typer.echo(text)
+    measuring.present(found, samples=samples, out=out, as_json=as_json)
     measuring.finish(interrupted=found.interrupted, measured=found.done > 0)
