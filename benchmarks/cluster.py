@@ -1,12 +1,13 @@
 """Measures runs on a Dask cluster of this machine: overhead, scaling, tasks per second and memory.
 
-    python benchmarks/cluster.py [overhead] [scaling] [tasks] [kinds] [memory]
+    python benchmarks/cluster.py [overhead] [scaling] [tasks] [kinds] [memory] [--share 1]
 
 Overhead and scaling compare processor times, because other programs may use the machine.
 """
 
 from __future__ import annotations
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -36,6 +37,14 @@ SIZES = {"7200kB": (500, 4000), "180MB": (20, 120)}
 """Sizes of files whose simulated transfer takes about 2 ms and 50 ms, and numbers of trials."""
 
 REPEATS = 3
+
+share = 1.0
+"""Share of the usual numbers of trials and tasks."""
+
+
+def counted(usual: int) -> int:
+    """Returns a number of trials or tasks."""
+    return max(1, round(usual * share))
 
 
 def study(size: str, repeats: int) -> Study:
@@ -88,14 +97,14 @@ def overhead() -> None:
 
         busy(study("1kB", 50))
         for size, counts in SIZES.items():
-            few, many = (study(size, count) for count in counts)
-            more = counts[1] - counts[0]
+            few, many = (study(size, counted(count)) for count in counts)
+            more = counted(counts[1]) - counted(counts[0])
             # The shortest of several times: other programs share the caches.
             alone, most, least = (
                 min(one(of) for _ in range(REPEATS))
                 for one, of in ((direct, many), (busy, many), (busy, few))
             )
-            alone *= more / counts[1]
+            alone *= more / counted(counts[1])
             spent = most - least
             print(
                 f"overhead, trials of {alone / more * 1e3:.1f} ms: {100 * (spent / alone - 1):.1f} % "
@@ -110,8 +119,8 @@ def scaling() -> None:
     for jobs in (1, 2):
         with open_machines("dask", Target(), jobs) as machines:
             on_cluster(machines, study("1kB", 50))
-            durations.append(on_cluster(machines, study("1800kB", 20_000))[1])
-    print(f"20,000 trials: {durations[0]:.1f} s, two workers {durations[1]:.1f} s", flush=True)
+            durations.append(on_cluster(machines, study("1800kB", counted(20_000)))[1])
+    print(f"{counted(20_000):,} trials: {durations[0]:.1f} s, two workers {durations[1]:.1f} s", flush=True)
     print(f"two workers are {durations[0] / durations[1]:.2f} times as fast", flush=True)
 
 
@@ -128,7 +137,7 @@ def tasks() -> None:
     ):
         stop = threading.Event()
         busy, started = processor_seconds(), time.perf_counter()
-        count = 4000
+        count = counted(4000)
         futures = list(pool.map(lambda n: connection.submit(stop, time.sleep, n * 0.0), range(count)))
         for future in futures:
             future.result()
@@ -201,7 +210,7 @@ def memory_of(process: psutil.Process) -> float:
 def memory() -> None:
     """Prints the memory of runs of trials that do nothing, each in its own process, with a store."""
     for count in (10_000, 100_000, 1_000_000):
-        code = f"import runpy; runpy.run_path({__file__!r})['run_nothing']({count})"
+        code = f"import runpy; runpy.run_path({__file__!r})['run_nothing']({counted(count)})"
         subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -214,6 +223,13 @@ PARTS = {
 }
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--share", type=float, default=1.0, help="share of the usual numbers of trials")
+    chosen = parser.parse_args()
+    share = chosen.share
     print(f"{available_cores()} cores, load {psutil.getloadavg()[0]:.1f}")
-    for part in sys.argv[1:] or PARTS:
+    for part in chosen.parts or PARTS:
         PARTS[part]()
