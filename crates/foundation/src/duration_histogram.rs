@@ -1,6 +1,8 @@
 //! Histograms of durations. They cover 1 µs to 1000 s with three significant digits and grow with their largest value, so
 //! that an empty histogram has 16 kB, and one of delays up to 67 ms 66 kB, instead of 180 kB for the whole range.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram;
 
 use crate::Duration;
@@ -26,6 +28,26 @@ pub fn new() -> Histogram<u64> {
 pub fn record(histogram: &mut Histogram<u64>, duration: Duration) {
     // Never an error: the histogram grows up to this value.
     let _ = histogram.record(duration.as_nanos().min(MOST_NANOS));
+}
+
+/// Removes durations that were recorded. Those that are not counted have no effect.
+pub fn remove(histogram: &mut Histogram<u64>, durations: &[Duration]) {
+    let mut removed: BTreeMap<u64, u64> = BTreeMap::new();
+    for duration in durations {
+        let nanos = duration.as_nanos().min(MOST_NANOS);
+        *removed.entry(histogram.highest_equivalent(nanos)).or_default() += 1;
+    }
+    let mut rest = new();
+    for bucket in histogram.iter_recorded() {
+        let value = bucket.value_iterated_to();
+        let count = removed.get(&value).copied().unwrap_or(0);
+        let left = bucket.count_at_value().saturating_sub(count);
+        if left > 0 {
+            // Never an error: the histogram grows up to this value.
+            let _ = rest.record_n(value, left);
+        }
+    }
+    *histogram = rest;
 }
 
 /// Buckets of equal width per doubling, and the bits below their resolution: the layout of [`new`].
@@ -123,6 +145,27 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn removed_durations_leave_no_trace(
+            kept in prop::collection::vec(0_u64..1 << 34, 0..30), removed in prop::collection::vec(0_u64..1 << 34, 0..30),
+        ) {
+            let of = |all: &[u64]| {
+                let mut histogram = new();
+                all.iter().for_each(|&nanos| record(&mut histogram, Duration::from_nanos(nanos)));
+                histogram
+            };
+            let mut found = of(&[kept.as_slice(), &removed].concat());
+            let removed: Vec<Duration> = removed.into_iter().map(Duration::from_nanos).collect();
+            remove(&mut found, &removed);
+            let buckets = |histogram: &Histogram<u64>| {
+                let recorded = histogram.iter_recorded();
+                recorded.map(|one| (one.value_iterated_to(), one.count_at_value())).collect::<Vec<_>>()
+            };
+            let expected = of(&kept);
+            prop_assert_eq!(buckets(&found), buckets(&expected));
+            prop_assert_eq!((found.min(), found.max(), found.len()), (expected.min(), expected.max(), expected.len()));
+        }
+
         /// Up to 1000 s, the values are those of a histogram that covers the whole range from the start.
         #[test]
         fn growth_does_not_change_values(nanos in prop::collection::vec(0_u64..40, 1..50), shift in 0_u32..30) {

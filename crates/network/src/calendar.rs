@@ -37,6 +37,12 @@ impl DueTime {
     pub(crate) const fn nanos(self) -> u64 {
         (self.0 >> 64) as u64
     }
+
+    /// Returns the time of scheduling: the last one by `now` with its bits.
+    pub(crate) const fn cause(self, now: u64) -> u64 {
+        let age = (now << LINK_BITS).wrapping_sub(self.0 as u64) >> LINK_BITS;
+        now.saturating_sub(age)
+    }
 }
 
 /// The next event of a link: the bits of its [`DueTime`], then those of the link, so that one comparison of 16 bytes

@@ -94,7 +94,7 @@ mod trace;
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
 pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset, Subscriber};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
-pub use link::{Count, LinkCounters, Occupancy, QueueInUse};
+pub use link::{Count, LinkCounters, Occupancy};
 pub use network::{Arrival, Network};
 pub use observer::{DropReason, Observer, Transmission};
 pub use packet::{Body, HostId, LinkId, Packet, PacketRef, RouteId, UDP_IPV4_OVERHEAD};

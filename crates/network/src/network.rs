@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 use crate::builder::NetworkBuilder;
 use crate::calendar::{Calendar, IDLE};
 use crate::config::{LinkSpec, PathSpec};
-use crate::link::{Count, Link, LinkCounters, Occupancy, QueueInUse};
+use crate::link::{Count, Link, LinkCounters, Occupancy};
 use crate::observer::Observer;
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::packet_store::{PacketStore, Ticket, TooBig};
@@ -247,20 +247,20 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     }
 
     /// Changes the specification of a link at `now`. Packets already accepted, including those in a drop-tail queue, leave as
-    /// scheduled; later packets stay behind them. Random impairments with unchanged settings continue their streams; the
+    /// scheduled; later packets stay behind them. If the kind or the settings of the queue change, the waiting packets move to the
+    /// new queue in the order in which they joined: it drops what exceeds its limit. A new limit of a drop-tail queue applies to
+    /// later packets only. Random impairments with unchanged settings continue their streams; the
     /// others restart with streams derived from the link and the number of its changes, so the same changes at the same times
     /// have the same result.
     ///
-    /// # Errors
-    /// If packets wait in a queue whose kind or settings would change; drop-tail queues may change their limits at any
-    /// time. The link stays as it was.
-    ///
     /// # Panics
     /// If the link does not exist, or with [`NetworkBuilder::cut_through`].
-    pub fn change_link(&mut self, now: Instant, link: LinkId, spec: &LinkSpec) -> Result<(), QueueInUse> {
+    pub fn change_link(&mut self, now: Instant, LinkId(index): LinkId, spec: &LinkSpec) {
         assert!(!self.is_fixed, "cut-through requires links that do not change");
         self.advance(now.as_nanos());
-        self.links[link.0 as usize].change(self.now, spec)
+        let link = &mut self.links[index as usize];
+        link.change(self.now, spec, &mut self.store);
+        self.calendar.set(index, link.due());
     }
 
     /// Requests the loss of a packet by its id, at the far end of its current link: it keeps its place in the queue and its

@@ -61,6 +61,12 @@ pub trait Observer<B> {
         let _ = (at, link, times, packet);
     }
 
+    /// The packet waits again, in another queue of the link: the times of its transmission are no longer valid.
+    #[inline]
+    fn requeued(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
+        let _ = (at, link, packet);
+    }
+
     /// The link dropped the packet.
     #[inline]
     fn dropped(&mut self, at: Instant, link: LinkId, reason: DropReason, packet: PacketRef<'_, B>) {

@@ -68,6 +68,21 @@ impl<T: Copy + Default> Ring<T> {
         Some(value)
     }
 
+    #[inline]
+    pub(crate) fn back(&self) -> Option<&T> {
+        if self.head == self.tail {
+            return None;
+        }
+        self.values.get(self.position(self.tail.wrapping_sub(1)))
+    }
+
+    /// Removes the last value, if there is one.
+    pub(crate) fn pop_back(&mut self) -> Option<T> {
+        let value = *self.back()?;
+        self.tail = self.tail.wrapping_sub(1);
+        Some(value)
+    }
+
     /// Returns the values in order, without the first `skipped`.
     pub(crate) fn iter_from(&self, skipped: usize) -> impl Iterator<Item = T> + '_ {
         (skipped..self.len()).map(|number| self.values[self.position(self.head.wrapping_add(number as u32))])
@@ -96,18 +111,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_queue(actions in prop::collection::vec(any::<bool>(), 0..300), start in any::<u32>()) {
+        fn behaves_like_a_queue(actions in prop::collection::vec(0..5, 0..300), start in any::<u32>()) {
             // Any start covers numbers that wrap.
             let mut ring = Ring { values: Box::default(), head: start, tail: start };
             let mut model = VecDeque::new();
-            for (number, is_push) in actions.into_iter().enumerate() {
-                if is_push {
-                    ring.push(number);
-                    model.push_back(number);
-                } else {
-                    prop_assert_eq!(ring.pop(), model.pop_front());
+            for (number, action) in actions.into_iter().enumerate() {
+                match action {
+                    0..3 => {
+                        ring.push(number);
+                        model.push_back(number);
+                    }
+                    3 => prop_assert_eq!(ring.pop(), model.pop_front()),
+                    _ => prop_assert_eq!(ring.pop_back(), model.pop_back()),
                 }
                 prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!(ring.back(), model.back());
                 prop_assert_eq!(ring.iter_from(0).collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
                 let limit = number / 2;
                 prop_assert_eq!(ring.partition_point(|&value| value < limit), model.partition_point(|&value| value < limit));

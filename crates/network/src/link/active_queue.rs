@@ -12,7 +12,7 @@ use crate::link::meter::{Meter, Occupancy};
 use crate::link::{Count, Wire};
 use crate::observer::Observer;
 use crate::packet::Body;
-use crate::queue::{Discipline, QueuedPacket, Transmitter};
+use crate::queue::{Discipline, QueueActions, QueuedPacket, Transmitter};
 
 /// A discipline and the packet in transmission.
 pub(crate) struct ActiveQueue {
@@ -27,6 +27,23 @@ pub(crate) struct ActiveQueue {
     metered: u64,
 }
 
+/// Keeps the packets that a discipline drops while its queue is emptied.
+struct Withdrawal(Vec<QueuedPacket>);
+
+impl QueueActions for Withdrawal {
+    fn drop(&mut self, packet: QueuedPacket) {
+        self.0.push(packet);
+    }
+
+    fn is_ecn_capable(&self, _: &QueuedPacket) -> bool {
+        true
+    }
+
+    fn mark(&mut self, _: &QueuedPacket) -> bool {
+        true
+    }
+}
+
 impl ActiveQueue {
     pub(crate) fn new(discipline: Box<dyn Discipline + Send>) -> Self {
         Self {
@@ -36,6 +53,31 @@ impl ActiveQueue {
             sending: 0,
             metered: 0,
         }
+    }
+
+    /// Continues after another queue, which finishes sending a packet of `size` bytes at `free`.
+    pub(crate) const fn after(mut self, now: u64, free: u64, size: u32) -> Self {
+        self.free = DueTime::new(free, now);
+        self.sending = size;
+        self.metered = now;
+        self
+    }
+
+    /// Returns the waiting packets in the order in which they joined. The discipline drops and marks none of them.
+    pub(super) fn withdraw(&mut self, now: u64, meter: &mut Meter) -> Vec<QueuedPacket> {
+        self.meter(now, meter);
+        let mut all = Withdrawal(Vec::new());
+        while let Some(next) = self.discipline.dequeue(Instant::from_nanos(now), &mut all) {
+            all.0.push(next);
+        }
+        self.waiting = Count::default();
+        all.0.sort_by_key(|packet| packet.since);
+        all.0
+    }
+
+    /// Returns the bytes of the current or last transmission.
+    pub(crate) const fn last_size(&self) -> u32 {
+        self.sending
     }
 
     /// Returns the end of the current or last transmission.

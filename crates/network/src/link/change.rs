@@ -1,22 +1,20 @@
 //! Changes of a link while packets are on it.
 
-use foundation::Streams;
-use thiserror::Error;
+use std::num::NonZeroU64;
+
+use foundation::{Instant, Streams};
 
 use super::active_queue::ActiveQueue;
+use super::flight::Withdrawn;
 use super::link_rate::LinkRate;
 use super::{Link, Queue};
 use crate::config::LinkSpec;
-use crate::impairment::Impairments;
+use crate::impairment::{Impairments, Lag};
+use crate::observer::Observer;
+use crate::packet::Body;
+use crate::packet_store::{PacketStore, Ticket};
 use crate::queue::drop_tail::DropTail;
 use crate::queue::{QueueConfig, QueueContext};
-
-/// The queue discipline cannot change while packets wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the queue is not empty: its kind and settings can change only while no packet waits or is being sent"
-)]
-pub struct QueueInUse;
 
 /// The specification of a link and the source of random streams for its changes.
 #[derive(Clone, Debug)]
@@ -41,52 +39,112 @@ impl Origin {
     }
 }
 
+/// A packet that moves to another queue.
+struct Moved {
+    since: u64,
+    ticket: Ticket,
+    lag: Lag,
+}
+
 impl Link {
-    /// Applies `spec` at `now`. Packets already accepted leave as scheduled, and later packets stay behind them. Changed
-    /// random impairments draw from new streams for each change.
-    pub(crate) fn change(&mut self, now: u64, spec: &LinkSpec) -> Result<(), QueueInUse> {
+    /// Applies `spec` at `now`. The packets of a queue whose kind or settings change move to the new one in the order in which
+    /// they joined, as if they arrived there; without such a change, packets already accepted leave as scheduled, and later packets
+    /// stay behind them. Changed random impairments draw from new streams for each change.
+    pub(crate) fn change<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        spec: &LinkSpec,
+        store: &mut PacketStore<B, O>,
+    ) {
         let before = self.origin.spec.clone();
         let changes = self.origin.changes + 1;
         let streams = self.origin.streams.component(&format!("change/{changes}"));
-        self.change_queue(now, &before, spec, streams)?;
-        if before.capacity != spec.capacity {
-            let busy = match &self.queue {
-                Queue::DropTail(queue) => queue.busy_until(),
-                Queue::Active(queue) => queue.busy_until(),
-            };
-            self.rate = LinkRate::after(&spec.capacity, busy);
+        let moved = self.change_queue(now, &before, spec, streams);
+        if before.capacity != spec.capacity || moved.is_some() {
+            self.rate = LinkRate::after(&spec.capacity, self.queue.last_departure().0);
         }
         self.impairments = Impairments::changed(self.impairments.take(), &before, spec, streams);
         self.wire.delay = spec.delay.as_nanos();
         self.mtu = spec.mtu.unwrap_or(u32::MAX);
         self.origin.spec = spec.clone();
         self.origin.changes = changes;
-        Ok(())
+        for Moved { since, ticket, lag } in moved.into_iter().flatten() {
+            store.observe(ticket, |observer, packet| {
+                observer.requeued(Instant::from_nanos(now), self.id, packet);
+            });
+            self.add(now, since, ticket, lag, store);
+        }
+        self.send(now, store);
     }
 
+    /// Changes the queue. Returns the packets that waited if there is another one.
     fn change_queue(
         &mut self,
         now: u64,
         before: &LinkSpec,
         spec: &LinkSpec,
         streams: Streams,
-    ) -> Result<(), QueueInUse> {
+    ) -> Option<Vec<Moved>> {
         if before.queue == spec.queue {
-            return Ok(());
+            return None;
         }
         if let (Queue::DropTail(queue), QueueConfig::DropTail(_)) = (&mut self.queue, &spec.queue) {
             queue.set_limit(spec.queue.limit());
-            return Ok(());
+            return None;
         }
-        if self.length(now).packets > 0 {
-            return Err(QueueInUse);
-        }
+        let moved = self.withdraw(now);
+        let (free, size) = self.queue.last_departure();
         let context = QueueContext {
             rate: spec.capacity.mean_rate(),
             streams,
         };
-        self.queue = Queue::new(&spec.queue, &context);
-        Ok(())
+        self.queue = Queue::new(&spec.queue, &context).after(now, free, size);
+        Some(moved)
+    }
+
+    /// Removes the packets whose transmission has not started.
+    fn withdraw(&mut self, now: u64) -> Vec<Moved> {
+        match &mut self.queue {
+            Queue::DropTail(queue) => {
+                let (first, times) = queue.withdraw(now, self.wire.flight.next_number());
+                let flying = self.wire.flight.withdraw(now, first);
+                let joined = flying.iter().map(|packet| packet.since);
+                let times = joined
+                    .zip(times)
+                    .map(|(joined, [start, end])| [joined, start, end]);
+                let times: Vec<[u64; 3]> = times.collect();
+                self.meter.withdraw_packets(now, times.iter().copied());
+                let delay = self.wire.delay;
+                let moved = flying.into_iter().zip(times);
+                moved
+                    .map(|(packet, [since, _, departure])| Moved {
+                        since,
+                        ticket: packet.ticket,
+                        lag: lag(&packet, departure.saturating_add(delay)),
+                    })
+                    .collect()
+            }
+            Queue::Active(queue) => {
+                let waiting = queue.withdraw(now, &mut self.meter).into_iter();
+                let moved = waiting.map(|packet| Moved {
+                    since: packet.since.as_nanos(),
+                    ticket: packet.ticket,
+                    lag: packet.lag,
+                });
+                moved.collect()
+            }
+        }
+    }
+}
+
+/// Returns the deviation of a packet's arrival from the time without one.
+fn lag(packet: &Withdrawn, expected: u64) -> Lag {
+    let jitter = packet.arrival.wrapping_sub(expected) as i64;
+    let reorder_delay = NonZeroU64::new(jitter.max(0) as u64).filter(|_| packet.is_straggler);
+    Lag {
+        jitter: if reorder_delay.is_some() { 0 } else { jitter },
+        may_overtake: packet.is_straggler,
+        reorder_delay,
     }
 }
 
@@ -95,6 +153,23 @@ impl Queue {
         match config.discipline(context) {
             Some(discipline) => Self::Active(Box::new(ActiveQueue::new(discipline))),
             None => Self::DropTail(DropTail::new(config.limit())),
+        }
+    }
+
+    /// Continues after another queue, which finishes sending a packet of `size` bytes at `free`.
+    fn after(self, now: u64, free: u64, size: u32) -> Self {
+        match self {
+            _ if free <= now => self,
+            Self::DropTail(queue) => Self::DropTail(queue.after(free, size)),
+            Self::Active(queue) => Self::Active(Box::new(queue.after(now, free, size))),
+        }
+    }
+
+    /// Returns the end of the last known transmission, and the bytes of its packet.
+    fn last_departure(&self) -> (u64, u32) {
+        match self {
+            Self::DropTail(queue) => (queue.busy_until(), queue.last_size()),
+            Self::Active(queue) => (queue.busy_until(), queue.last_size()),
         }
     }
 }

@@ -35,6 +35,16 @@ impl PartialEq for InFlight {
 }
 impl Eq for InFlight {}
 
+/// A packet that is no longer in flight.
+pub(crate) struct Withdrawn {
+    pub(crate) ticket: Ticket,
+    /// The time at which its arrival was determined.
+    pub(crate) since: u64,
+    pub(crate) arrival: u64,
+    /// Whether it was to arrive out of order.
+    pub(crate) is_straggler: bool,
+}
+
 /// Packets in flight. On most links they arrive in the order of departure, so they are kept in a queue; packets that a
 /// link reorders go into a separate heap.
 #[derive(Clone, Debug)]
@@ -78,6 +88,40 @@ impl Flight {
         let number = self.take_number();
         self.in_order.push(InFlight { due, ticket, number });
         self.last
+    }
+
+    /// Returns the number of the next packet.
+    #[inline]
+    pub(crate) const fn next_number(&self) -> u32 {
+        self.next
+    }
+
+    /// Removes the packets from number `first` on, which have not arrived. Returns them in the order in which they were added.
+    pub(crate) fn withdraw(&mut self, now: u64, first: u32) -> Vec<Withdrawn> {
+        let is_withdrawn = |flying: &InFlight| flying.number.wrapping_sub(first) as i32 >= 0;
+        let mut found = Vec::new();
+        while let Some(&flying) = self.in_order.back().filter(|&flying| is_withdrawn(flying)) {
+            self.in_order.pop_back();
+            found.push((flying, false));
+        }
+        let stragglers = std::mem::take(&mut self.stragglers);
+        for flying in stragglers {
+            match is_withdrawn(&flying) {
+                true => found.push((flying, true)),
+                false => self.stragglers.push(flying),
+            }
+        }
+        found.sort_unstable_by_key(|(flying, _)| flying.number.wrapping_sub(first));
+        self.next = first;
+        self.last = self.in_order.back().map_or(0, |flying| flying.due.nanos());
+        self.first = self.first_of_both();
+        let withdrawn = |(flying, is_straggler): (InFlight, bool)| Withdrawn {
+            ticket: flying.ticket,
+            since: flying.due.cause(now),
+            arrival: flying.due.nanos(),
+            is_straggler,
+        };
+        found.into_iter().map(withdrawn).collect()
     }
 
     #[inline]
@@ -133,11 +177,15 @@ impl Flight {
             Some(straggler) if straggler.due < self.first_in_order() => self.stragglers.pop(),
             _ => self.in_order.pop(),
         };
+        self.first = self.first_of_both();
+        flying
+    }
+
+    fn first_of_both(&self) -> DueTime {
         let straggler = self
             .stragglers
             .peek()
             .map_or(DueTime::NEVER, |straggler| straggler.due);
-        self.first = straggler.min(self.first_in_order());
-        flying
+        straggler.min(self.first_in_order())
     }
 }

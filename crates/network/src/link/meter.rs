@@ -65,12 +65,27 @@ impl Meter {
         }
     }
 
-    /// Adds a packet that is queued from `joined` and in transmission from `start` to `departure`.
+    /// Adds a packet that joined at `since` and is in transmission from `start` to `departure`. Its time in the queue counts
+    /// from `now` on.
     #[inline]
-    pub(crate) fn add_packet(&mut self, joined: u64, start: u64, departure: u64) {
-        self.add_occupancy(1, departure - joined);
+    pub(crate) fn add_packet(&mut self, now: u64, since: u64, start: u64, departure: u64) {
+        self.add_occupancy(1, departure - now);
         self.busy += departure - start;
-        self.waited(start - joined);
+        self.waited(start - since);
+    }
+
+    /// Removes what [`add_packet`](Self::add_packet) added for packets whose transmission has not started at `now`, except
+    /// their time in the queue before. Each has joined and would have been in transmission from `start` to `departure`.
+    pub(crate) fn withdraw_packets(&mut self, now: u64, packets: impl Iterator<Item = [u64; 3]>) {
+        let mut waits = Vec::new();
+        for [joined, start, departure] in packets {
+            self.packet_nanos -= u128::from(departure - now);
+            self.busy -= departure - start;
+            waits.push(Duration::from_nanos(start - joined));
+        }
+        if let Some(all) = &mut self.waits {
+            duration_histogram::remove(all, &waits);
+        }
     }
 
     /// Adds packets × nanoseconds to the occupancy integral.

@@ -28,7 +28,6 @@ use flight::Flight;
 use link_rate::LinkRate;
 use meter::Meter;
 
-pub use change::QueueInUse;
 pub use counters::{Count, LinkCounters};
 pub use meter::Occupancy;
 
@@ -181,6 +180,8 @@ impl Link {
             let start = queue.busy_until().max(now);
             match queue.join(
                 now,
+                now,
+                self.wire.flight.next_number(),
                 ticket.size,
                 &mut self.rate,
                 &mut self.meter,
@@ -216,6 +217,8 @@ impl Link {
         };
         let departure = queue.join(
             now,
+            now,
+            0,
             ticket.size,
             &mut self.rate,
             &mut self.meter,
@@ -293,18 +296,33 @@ impl Link {
         lag: Lag,
         store: &mut PacketStore<B, O>,
     ) {
+        self.add(now, now, ticket, lag, store);
+        self.send(now, store);
+    }
+
+    /// Adds a packet that has waited since `since` to the queue.
+    fn add<B: Body, O: Observer<B>>(
+        &mut self,
+        now: u64,
+        since: u64,
+        ticket: Ticket,
+        lag: Lag,
+        store: &mut PacketStore<B, O>,
+    ) {
         match &mut self.queue {
             Queue::DropTail(queue) => {
                 let start = queue.busy_until().max(now);
                 match queue.join(
                     now,
+                    since,
+                    self.wire.flight.next_number(),
                     ticket.size,
                     &mut self.rate,
                     &mut self.meter,
                     &mut self.counters,
                 ) {
                     Some(departure) => {
-                        let arrival = self.wire.take_off_with(now, departure, ticket, lag);
+                        let arrival = self.wire.take_off_with(since, departure, ticket, lag);
                         store.observe_schedule(now, self.id, [start, departure, arrival], ticket);
                     }
                     None => self.drop(now, DropReason::Queue, ticket, store),
@@ -313,7 +331,7 @@ impl Link {
             Queue::Active(queue) => {
                 let (route, flow) = store.route_and_flow(ticket);
                 let arriving = QueuedPacket {
-                    since: Instant::from_nanos(now),
+                    since: Instant::from_nanos(since),
                     route,
                     flow,
                     ticket,
@@ -326,8 +344,20 @@ impl Link {
                     store,
                 };
                 queue.join(arriving, &mut self.meter, &mut actions);
-                queue.send(&mut self.rate, &mut self.wire, &mut self.meter, &mut actions);
             }
+        }
+    }
+
+    /// Starts transmission of the next waiting packet if the link is idle. A drop-tail queue has done so.
+    fn send<B: Body, O: Observer<B>>(&mut self, now: u64, store: &mut PacketStore<B, O>) {
+        if let Queue::Active(queue) = &mut self.queue {
+            let mut actions = Executor {
+                now,
+                link: self.id,
+                counters: &mut self.counters,
+                store,
+            };
+            queue.send(&mut self.rate, &mut self.wire, &mut self.meter, &mut actions);
         }
     }
 
@@ -338,16 +368,10 @@ impl Link {
         now: u64,
         store: &mut PacketStore<B, O>,
     ) -> Option<Ticket> {
-        if let Queue::Active(queue) = &mut self.queue
+        if let Queue::Active(queue) = &self.queue
             && queue.due() < self.wire.flight.first_due()
         {
-            let mut actions = Executor {
-                now,
-                link: self.id,
-                counters: &mut self.counters,
-                store,
-            };
-            queue.send(&mut self.rate, &mut self.wire, &mut self.meter, &mut actions);
+            self.send(now, store);
             return None;
         }
         let (ticket, overtaken) = self.wire.flight.pop()?;

@@ -21,14 +21,13 @@ impl<W: WorldObserver> World<W> {
     /// Changes one key of a link now. `value` is JSON as in a study; null removes the key.
     ///
     /// # Errors
-    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
+    /// An unknown link or key, and an invalid value.
     ///
     /// # Panics
     /// For a world without an observer, whose links are fixed.
     pub fn change_link(&mut self, link: &str, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
         let (number, spec) = changed_link(&self.topology, link, key, value)?;
-        let changed = self.network.change_link(self.now, number, &spec);
-        changed.map_err(|error| Problem::new(key, error.to_string()))?;
+        self.network.change_link(self.now, number, &spec);
         self.topology.set_link(number, spec);
         Ok(())
     }

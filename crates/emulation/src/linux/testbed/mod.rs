@@ -89,15 +89,13 @@ impl Testbed {
     /// study; null removes the key. Relative file names of traces refer to the working directory.
     ///
     /// # Errors
-    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
+    /// An unknown link or key, and an invalid value.
     pub fn set(&self, link: &str, key: &str, value: &Value) -> Result<(), Error> {
         let mut topology = self.topology.write().unwrap_or_else(PoisonError::into_inner);
         let (link, spec) = network::topology::changed_link(&topology, link, key, value)?;
         let new_spec = spec.clone();
-        let changed = self
-            .emulation
+        self.emulation
             .with_network(move |network, now| network.change_link(now, link, &new_spec));
-        changed.map_err(|error| Problem::new(key, error.to_string()))?;
         Arc::make_mut(&mut topology).set_link(link, spec);
         Ok(())
     }
