@@ -142,6 +142,9 @@ class Session:
     def set_link(self, link: str, key: str, value_json: str) -> None:
         """Changes a key of a link now; null removes it."""
 
+    def set_protocol(self, key: str, value_json: str) -> None:
+        """Changes a key of the protocol of the measured flows now; null restores the default."""
+
     def set_controller(self, flow: int | None, congestion_json: str) -> None:
         """Replaces the controller of a flow's established TCP sender now; None: of later flows."""
 

@@ -50,6 +50,62 @@ def test_changes_take_effect() -> None:
         one.advance()
 
 
+def test_protocols_change_while_flows_run() -> None:
+    one = lf.Session(lf.Arq("go-back-n", window=16), {**PATH, "loss": "0%"}, duration="9s", seed=2)
+    one.advance("1s")
+    one.set_protocol(window=2, rto="adaptive", acknowledge_delay=None)
+    one.advance("1s")
+    assert one.advance("1s").samples["in_flight_bytes"].max() == 2 * 1024
+    saved = one.snapshot()
+    one.set_protocol(window=5)
+    one.advance("1s")
+    assert one.advance("1s").samples["in_flight_bytes"].max() == 5 * 1024
+    assert saved.restore().advance("1s").samples["in_flight_bytes"].max() == 2 * 1024
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"window": 0}, "window: 0 is out of range: 1 to 1048576 packets"),
+        ({"rto": "0ms"}, "rto: .* it must be positive"),
+        ({"mss": "100B"}, "mss: cannot change while flows run: allowed: window, rto"),
+        ({"windw": 3}, 'windw: unknown key: did you mean "window"'),
+        ({"window": "auto"}, "window: cannot change between a number of packets and"),
+    ]
+    for keys, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            one.set_protocol(**keys)
+
+
+def test_tcp_and_mptcp_change_while_flows_run() -> None:
+    one = session()
+    one.advance("500ms")
+    one.set_protocol(congestion={"kind": "fixed", "window": 4}, min_rto="1s", delayed_ack="0ms", ack_every=1)
+    assert one.start_flow() == 1
+    last = one.advance("1s").samples.group_by("flow").last()
+    assert last["cwnd_bytes"].to_list() == [4 * 1448] * 2
+    paths = [{"rate": "5Mbit/s", "delay": "5ms"}] * 2
+    topology = {"kind": "multipath", "path": paths}
+    two = lf.Session(lf.Mptcp(scheduler="min-rtt"), topology=topology, duration="9s")
+    two.advance("1s")
+    two.set_protocol(scheduler="redundant")
+    two.advance("500ms")
+    events = two.advance("1s").events
+    sent = events.filter(pl.col("what") == "send", pl.col("length") > 0)["length"].sum()
+    delivered = events["delivered"].drop_nulls().to_list()
+    assert sent / (max(delivered) - min(delivered)) == pytest.approx(2, rel=0.15)
+    with pytest.raises(
+        ValueError, match="policy: cannot change while flows run: allowed: scheduler, congestion"
+    ):
+        two.set_protocol(policy="single")
+
+
+def test_a_queue_changes_its_discipline_while_packets_wait() -> None:
+    one = lf.Session("cubic", {"rate": "10Mbit/s", "delay": "10ms", "queue": "60pkt"}, duration="9s", seed=2)
+    assert not one.advance("2s").queues.filter(pl.col("packets") > 40).is_empty()
+    one.set_link("forward", queue="codel")
+    one.advance("2s")
+    assert one.advance("2s").queues.filter(pl.col("packets") > 30).is_empty()
+    one.set_link("forward", queue={"kind": "drop-head", "limit": "3pkt"})
+    assert one.advance("2s").queues.filter(pl.col("packets") > 3).is_empty()
+
+
 def test_a_snapshot_restores_the_state() -> None:
     one = session()
     one.advance("500ms")

@@ -1,5 +1,6 @@
 //! The plan of a trial, derived from its specification: hosts, paths, and groups of flows.
 
+mod live_keys;
 mod mtu;
 mod ways;
 

@@ -83,6 +83,11 @@ impl Session {
         })
     }
 
+    fn set_protocol(&self, py: Python<'_>, key: &str, value_json: &str) -> PyResult<()> {
+        let value = serde_json::from_str(value_json).map_err(wrong)?;
+        self.with(py, |session| session.set_protocol(key, &value).map_err(wrong))
+    }
+
     fn set_controller(&self, py: Python<'_>, flow: Option<u32>, congestion_json: &str) -> PyResult<()> {
         let config: CongestionConfig = reading::read(congestion_json).map_err(wrong)?;
         self.with(py, |session| {

@@ -127,9 +127,17 @@ impl Session {
     /// Changes one key of a link ([`World::change_link`]).
     ///
     /// # Errors
-    /// An unknown link or key, an invalid value, and a different queue discipline while packets wait.
+    /// An unknown link or key, and an invalid value.
     pub fn change_link(&mut self, link: &str, key: &str, value: &Value) -> Result<(), Problem> {
         self.world.change_link(link, key, value)
+    }
+
+    /// Changes one key of the protocol of the measured flows ([`World::set_protocol`]).
+    ///
+    /// # Errors
+    /// An unknown key, an invalid value, and a key that cannot change while flows run.
+    pub fn set_protocol(&mut self, key: &str, value: &Value) -> Result<(), Problem> {
+        self.world.set_protocol(key, value)
     }
 
     /// Replaces the congestion controller of a flow's TCP sender by one that starts now.

@@ -8,6 +8,7 @@ mod directions;
 mod flows;
 mod measured_time;
 mod path_bytes;
+mod protocol_changes;
 mod requests;
 mod sessions;
 mod traces;

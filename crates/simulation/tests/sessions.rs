@@ -30,9 +30,11 @@ fn run(steps: &[u64]) -> (Vec<TraceEvent>, Vec<f64>, String) {
         samples.extend(series.flows.iter().flat_map(|flow| flow.goodput_bps.clone()));
         if at == 1000 {
             session.change_link("forward", "delay", &"20ms".into()).unwrap();
+            session.change_link("forward", "queue", &"codel".into()).unwrap();
             session
                 .set_controller(0, &serde_json::from_str("\"reno\"").unwrap())
                 .unwrap();
+            session.set_protocol("min_rto", &"300ms".into()).unwrap();
         }
     }
     (events, samples, serde_json::to_string(&session.finish()).unwrap())

@@ -85,19 +85,23 @@ impl RttEstimator {
     pub fn sample_in_round(&mut self, now: Instant, rtt: Duration, round_ended: bool) {
         self.latest = rtt;
         self.minimum = self.minimum.min(rtt);
+        match self.rule {
+            Rule::VarianceFloor => self.sample_deviation(rtt, round_ended),
+            Rule::Rfc6298 { .. } => self.sample_variation(rtt),
+        }
+        self.update_timeout();
+        self.sampled_at = Some(now);
+    }
+
+    fn update_timeout(&mut self) {
         let timeout = match self.rule {
-            Rule::VarianceFloor => {
-                self.sample_deviation(rtt, round_ended);
-                self.smoothed + self.variation
-            }
+            Rule::VarianceFloor => self.smoothed + self.variation,
             Rule::Rfc6298 { granularity } => {
-                self.sample_variation(rtt);
                 let margin = (self.variation * 4).max(granularity);
                 (self.smoothed + margin).max(self.floor)
             }
         };
         self.timeout = timeout.min(self.ceiling);
-        self.sampled_at = Some(now);
     }
 
     fn sample_variation(&mut self, rtt: Duration) {
@@ -163,6 +167,20 @@ impl RttEstimator {
     #[must_use]
     pub const fn ceiling(&self) -> Duration {
         self.ceiling
+    }
+
+    /// Sets the minimum of the timeout ([`Rule::VarianceFloor`]: of its variance term), also for the samples so far.
+    pub fn set_floor(&mut self, floor: Duration) {
+        if floor == std::mem::replace(&mut self.floor, floor) {
+            return;
+        }
+        if self.sampled_at.is_some() {
+            self.largest_deviation = self.deviation.max(floor);
+            if self.rule == Rule::VarianceFloor {
+                self.variation = self.largest_deviation;
+            }
+            self.update_timeout();
+        }
     }
 
     /// Sets the timeout before the first sample (RFC 6298, section 5.7).
@@ -237,6 +255,25 @@ mod tests {
         rtt.sample_in_round(Instant::ZERO, MS(30), false);
         let expected = before + (MS(120) - before) / 32;
         assert_eq!(rtt.variation().as_micros(), expected.as_micros());
+    }
+
+    #[test]
+    fn another_floor_applies_to_the_samples_so_far() {
+        let rfc = RttEstimator::new(MS(200));
+        let linux = RttEstimator::with(Rule::VarianceFloor, MS(200), MS(1000), MS(120_000));
+        for mut rtt in [rfc, linux] {
+            rtt.set_floor(MS(2000));
+            assert_eq!(rtt.timeout(), MS(2000), "before the first sample");
+            for _ in 0..200 {
+                rtt.sample_in_round(Instant::ZERO, MS(50), true);
+            }
+            rtt.set_floor(MS(10));
+            assert!(rtt.timeout() <= MS(60), "{:?}", rtt.timeout());
+            rtt.set_floor(MS(500));
+            assert!(rtt.timeout() >= MS(500), "{:?}", rtt.timeout());
+            rtt.sample(Instant::ZERO, MS(50));
+            assert!(rtt.timeout() >= MS(500), "{:?}", rtt.timeout());
+        }
     }
 
     #[test]

@@ -58,7 +58,7 @@ class Snapshot:
 
 
 class Session:
-    """A simulated trial in steps. Links, controllers and flows can change between steps, and packets drop.
+    """A simulated trial in steps. Links, protocols and flows can change between steps, and packets drop.
 
     The sizes of the steps do not affect the results: the trial advances through the same events.
 
@@ -162,12 +162,14 @@ class Session:
     def set_link(self, link: str = "forward", **keys: Any) -> None:
         """Changes keys of a link, from now on.
 
+        With another `queue`, waiting packets move to it in their order, and it drops what exceeds its limit.
+
         Args:
             link: Name of the link.
             **keys: Keys of `Path` with their values (`rate="2Mbit/s"`, `loss="1%"`); None removes a key.
 
         Raises:
-            ValueError: for an unknown link or key, and for another queue discipline while packets wait.
+            ValueError: for an unknown link or key, and for an invalid value.
         """
         for key, value in keys.items():
             self._native.set_link(link, key, json.dumps(plain(value, key)))
@@ -175,6 +177,26 @@ class Session:
 
     def _set_link(self, link: str, key: str, value: Any) -> None:
         self.set_link(link, **{key: value})
+
+    def set_protocol(self, **keys: Any) -> None:
+        """Changes keys of the protocol of the measured flows, of those that run and of later ones.
+
+        Running flows take over, for ARQ, `window` (in packets), `rto`, `min_rto`, `acknowledge_every` and
+        `acknowledge_delay`; for TCP and MPTCP `congestion`, `min_rto`, `delayed_ack` and `ack_every`; for
+        MPTCP also `scheduler`. A smaller window sends no new data until the data in flight fits.
+
+        Args:
+            **keys: Keys of `Arq`, `Tcp` or `Mptcp` with their values (`window=4`); None restores a default.
+
+        Raises:
+            ValueError: for an unknown key, an invalid value, and a key that cannot change while flows run.
+        """
+        for key, value in keys.items():
+            self._native.set_protocol(key, json.dumps(plain(value, key)))
+            self._log.append(("_set_protocol", (key, value)))
+
+    def _set_protocol(self, key: str, value: Any) -> None:
+        self.set_protocol(**{key: value})
 
     def set_controller(self, congestion: Any, flow: int | None = 0) -> None:
         """Replaces the congestion controller of an established TCP flow by one that starts now.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use experiment::application::Notice;
+use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use transport::arq::{Admission, ArqConfig, Connection, Event, Frame, Listener, StreamRange};
@@ -50,7 +51,10 @@ impl Arq {
         match self.listener.as_mut()?.handle_frame(now, b"host 0", frame) {
             Admission::Reply(answer) => return Some(Content::Arq(answer)),
             Admission::Accept(parameters) => {
-                *connection = Some(Connection::accept(now, frame, parameters, &self.config));
+                let mut accepted = Connection::accept(now, frame, parameters, &self.config);
+                // The opener's settings may have changed since it sent the frame.
+                accepted.reconfigure(&self.config.adopting(self.config.parameters()));
+                *connection = Some(accepted);
             }
             Admission::Ignore => {}
         }
@@ -114,6 +118,18 @@ impl StreamConnection for Connection<StreamRange> {
 
 impl Family for Arq {
     type Connection = Connection<StreamRange>;
+
+    fn reconfigure(&mut self, _: &str, protocol: &Protocol, connection: Option<&mut Self::Connection>) {
+        let Protocol::Arq(config) = protocol else { return };
+        // The listener has the opener's parameters, as they are written in frames.
+        self.config = match self.listener {
+            Some(_) => Arc::new(config.adopting(config.parameters())),
+            None => Arc::clone(config),
+        };
+        if let Some(connection) = connection {
+            connection.reconfigure(&self.config);
+        }
+    }
 
     fn connect(&mut self, now: Instant, _: &mut Host<'_>) -> Self::Connection {
         Connection::open(now, self.id, 0, &self.config)

@@ -12,6 +12,7 @@ mod tcp;
 
 use experiment::application::{Notice, Stream};
 use experiment::outcome::{PathBytes, RttHistogram};
+use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use network::{Arrival, Network};
@@ -140,6 +141,23 @@ impl Endpoint {
         host: &mut Host<'_>,
     ) {
         each_machine!(&mut self.machine, end => self.port.stop(now, &mut **end, network, host));
+    }
+
+    /// Takes a key of its protocol over, and sends what it may then.
+    pub(crate) fn reconfigure<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+        (key, protocol): (&str, &Protocol),
+    ) {
+        match &mut self.machine {
+            Machine::Arq(end) => end.reconfigure(key, protocol),
+            Machine::Tcp(end) => end.reconfigure(key, protocol),
+            Machine::Mptcp(end) => end.reconfigure(key, protocol),
+            Machine::Datagram(_) | Machine::Message(_) => {}
+        }
+        self.handle_timeout(now, network, host);
     }
 
     /// Returns the paths that carried data of the flow, one bit each.

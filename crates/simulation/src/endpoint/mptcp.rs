@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use experiment::outcome::PathBytes;
+use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::{Duration, Generator, Instant};
 use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup, SubflowInfo};
@@ -114,6 +115,14 @@ impl StreamConnection for Connection {
 
 impl Family for Mptcp {
     type Connection = Connection;
+
+    fn reconfigure(&mut self, key: &str, protocol: &Protocol, connection: Option<&mut Connection>) {
+        let Protocol::Mptcp(setup) = protocol else { return };
+        self.setup = Arc::clone(setup);
+        if let Some(connection) = connection {
+            connection.reconfigure(key, setup);
+        }
+    }
 
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
         let random = self.random.clone();

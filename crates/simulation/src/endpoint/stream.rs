@@ -1,6 +1,7 @@
 //! Ends of connection-oriented protocols: the application side, which all share.
 
 use experiment::application::{Notice, Stream};
+use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use transport::mptcp::SubflowInfo;
@@ -46,6 +47,8 @@ pub(crate) trait StreamConnection: Machine {
 pub(crate) trait Family {
     type Connection: StreamConnection;
 
+    /// Takes a key over that flows change while they run, if `protocol` is the one of this family.
+    fn reconfigure(&mut self, key: &str, protocol: &Protocol, connection: Option<&mut Self::Connection>);
     /// Opens a connection.
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Self::Connection;
     /// Handles a packet that arrived on a path, for the connection or the listener. Returns the answer to a packet of no
@@ -103,6 +106,11 @@ impl<F: Family> StreamEnd<F> {
             ends: false,
             read: 0,
         }
+    }
+
+    /// Takes a key of the protocol over.
+    pub(crate) fn reconfigure(&mut self, key: &str, protocol: &Protocol) {
+        self.family.reconfigure(key, protocol, self.connection.as_mut());
     }
 
     pub(crate) const fn connection(&self) -> Option<&F::Connection> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use experiment::application::Notice;
+use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use transport::mptcp::PathIndex;
@@ -102,6 +103,14 @@ impl StreamConnection for Connection {
 
 impl Family for Tcp {
     type Connection = Connection;
+
+    fn reconfigure(&mut self, key: &str, protocol: &Protocol, connection: Option<&mut Connection>) {
+        let Protocol::Tcp(config) = protocol else { return };
+        self.config = Arc::clone(config);
+        if let Some(connection) = connection {
+            connection.reconfigure(key, config);
+        }
+    }
 
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
         let opening = host.memory.opening(now, &self.config, host.peer_address());

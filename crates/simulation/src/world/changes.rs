@@ -1,4 +1,4 @@
-//! Changes of a running world: links, controllers, losses on request, and flows that start and stop. Flows that are due start
+//! Changes of a running world: links, protocols, controllers, losses on request, and flows that start and stop. Flows that are due start
 //! before a change.
 
 use std::sync::Arc;
@@ -46,6 +46,30 @@ impl<W: WorldObserver> World<W> {
         // A route without links delivers immediately.
         self.deliver();
         result
+    }
+
+    /// Changes one key of the protocol of the measured flows now: of those that run, and of those that start later. `value` is
+    /// JSON as in a study; null removes the key.
+    ///
+    /// # Errors
+    /// An unknown key, an invalid value, and a key that cannot change while flows run ([`Protocol::changed`]).
+    pub fn set_protocol(&mut self, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
+        self.run_until(self.now);
+        let protocol = self.groups[0].protocol.changed(key, value)?;
+        self.groups[0].protocol = protocol.clone();
+        for place in 0..self.flows.len() as u32 {
+            for side in [Side::Sender, Side::Receiver] {
+                let flow = self.flows[place as usize].as_ref();
+                if flow.is_some_and(|flow| flow.group == 0) {
+                    self.with_end(place, side, |end, now, network, host| {
+                        end.reconfigure(now, network, host, (key, &protocol));
+                    });
+                }
+            }
+        }
+        // A route without links delivers immediately.
+        self.deliver();
+        Ok(())
     }
 
     /// Replaces the congestion controller of the measured flows that start later.

@@ -97,6 +97,16 @@ pub enum Timeout {
     Fixed(Duration),
 }
 
+impl Timeout {
+    /// Returns the fixed time; `None` if it is adaptive.
+    pub(super) const fn fixed(self) -> Option<Duration> {
+        match self {
+            Self::Adaptive => None,
+            Self::Fixed(fixed) => Some(fixed),
+        }
+    }
+}
+
 impl FromStr for Timeout {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
@@ -209,6 +219,26 @@ mod defaults {
 }
 
 impl ArqConfig {
+    /// Keys that running connections take over ([`Connection::reconfigure`](super::Connection::reconfigure)).
+    pub const LIVE_KEYS: [&'static str; 5] = [
+        "window",
+        "rto",
+        "min_rto",
+        "acknowledge_every",
+        "acknowledge_delay",
+    ];
+
+    /// Returns why connections with these settings cannot take over others in which a key of [`LIVE_KEYS`](Self::LIVE_KEYS)
+    /// differs.
+    #[must_use]
+    pub fn obstacle_to(&self, next: &Self) -> Option<Problem> {
+        let is_auto = |config: &Self| config.window() == Window::Auto;
+        (is_auto(self) != is_auto(next)).then(|| {
+            let message = "cannot change between a number of packets and \"auto\" while flows run";
+            Problem::new("window", message)
+        })
+    }
+
     /// Returns the default settings of a protocol.
     #[must_use]
     pub const fn new(kind: ArqProtocol) -> Self {

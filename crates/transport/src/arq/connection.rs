@@ -210,6 +210,15 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Takes the settings of [`ArqConfig::LIVE_KEYS`] over. All other keys of `config` are those of the connection, and
+    /// [`ArqConfig::obstacle_to`] reports no problem.
+    pub fn reconfigure(&mut self, config: &ArqConfig) {
+        self.sender.reconfigure(config);
+        self.receiver
+            .set_acknowledgements(u32::from(config.acknowledge_every), config.acknowledge_delay);
+        self.parameters = config.parameters();
+    }
+
     /// Enables a histogram of round-trip times.
     pub fn record_round_trips(&mut self) {
         let opened_at = self.statistics.opened_at;

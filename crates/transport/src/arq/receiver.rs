@@ -87,6 +87,13 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
+    /// Sends one ACK per `every` packets in order from now on, at the latest after `delay`. A delayed ACK remains due at its
+    /// time.
+    pub const fn set_acknowledgements(&mut self, every: u32, delay: Duration) {
+        self.every = every;
+        self.delay = delay;
+    }
+
     /// Handles a frame whose first packet has number `wire`: data, or the end of the stream if there is no payload. Returns
     /// the number of its packets, and how many of them are new.
     pub fn accept(&mut self, now: Instant, wire: u32, timestamp: u32, payload: Option<P>) -> (u32, u32) {

@@ -152,6 +152,16 @@ impl Sender {
         }
     }
 
+    /// Takes window and timeouts of other settings over, in which the window is a number of packets if it is one now. Packets in
+    /// flight remain, also those beyond a smaller window, and their timers have the new duration.
+    pub fn reconfigure(&mut self, config: &ArqConfig) {
+        if let Window::Packets(packets) = config.window() {
+            self.fixed_window = self.fixed_window.map(|_| u64::from(packets));
+        }
+        self.timer.set_timeout(config.rto, config.min_rto);
+        self.acknowledge_delay = config.acknowledge_delay;
+    }
+
     /// Appends `bytes` to the stream.
     pub fn write(&mut self, bytes: u64) {
         debug_assert!(!self.finishing, "written after the end");

@@ -28,17 +28,24 @@ impl RetransmissionTimer {
     /// give up; here that would leave a lossy path a handful of retransmissions.)
     #[must_use]
     pub fn new(timeout: Timeout, floor: Duration, give_up: Duration) -> Self {
-        let fixed = match timeout {
-            Timeout::Adaptive => None,
-            Timeout::Fixed(fixed) => Some(fixed),
-        };
         Self {
             rtt: RttEstimator::new(floor),
-            fixed,
+            fixed: timeout.fixed(),
             ceiling: give_up / BACK_OFF_SHARE,
             backoff: 0,
             backed_off_at: 0,
         }
+    }
+
+    /// Sets the timeout and the lower limit of an adaptive one, also for packets in flight. Another kind of timeout starts
+    /// without back-off.
+    pub fn set_timeout(&mut self, timeout: Timeout, floor: Duration) {
+        let fixed = timeout.fixed();
+        if fixed.is_some() != self.fixed.is_some() {
+            self.backoff = 0;
+        }
+        self.fixed = fixed;
+        self.rtt.set_floor(floor);
     }
 
     /// Returns the RTT estimate.

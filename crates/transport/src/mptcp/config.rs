@@ -90,6 +90,10 @@ pub struct MptcpConfig {
 const KIND: &str = "mptcp";
 
 impl MptcpConfig {
+    /// Keys that running connections take over ([`Connection::reconfigure`](super::Connection::reconfigure)).
+    pub const LIVE_KEYS: [&'static str; 5] =
+        ["scheduler", "congestion", "min_rto", "delayed_ack", "ack_every"];
+
     /// Creates settings with this profile's defaults.
     #[must_use]
     pub fn new(profile: Profile) -> Self {

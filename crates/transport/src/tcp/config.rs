@@ -160,6 +160,9 @@ omit_unset! {
 }
 
 impl TcpConfig {
+    /// Keys that running connections take over ([`Connection::reconfigure`](super::Connection::reconfigure)).
+    pub const LIVE_KEYS: [&'static str; 4] = ["congestion", "min_rto", "delayed_ack", "ack_every"];
+
     /// Returns TCP with the profile's default for every key.
     #[must_use]
     pub fn new(profile: Profile) -> Self {

@@ -200,6 +200,24 @@ impl Connection {
         matches!(self.mode, Mode::Plain)
     }
 
+    /// Takes a key of [`MptcpConfig::LIVE_KEYS`](super::MptcpConfig::LIVE_KEYS) over; subflows that open later have it too. Data
+    /// that the scheduler has assigned remains assigned.
+    pub fn reconfigure(&mut self, key: &str, setup: &Arc<Setup>) {
+        self.setup = Arc::clone(setup);
+        if key == "scheduler" {
+            self.scheduler = setup.config().scheduler().build();
+            return;
+        }
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
+            subflow.tcp.reconfigure(key, setup.subflow());
+            self.dirty |= 1 << index;
+        }
+        self.coupled = self
+            .subflows
+            .iter()
+            .any(|subflow| subflow.tcp.controller().is_coupled());
+    }
+
     /// Returns the counters of all subflows together.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {

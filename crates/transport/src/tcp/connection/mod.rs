@@ -19,6 +19,7 @@ use hdrhistogram::Histogram;
 use self::early::EarlyData;
 use self::handshake::Handshake;
 use self::keepalive::KeepAlive;
+use super::config::TcpConfig;
 use super::info::Info;
 use super::parameters::Parameters;
 use super::receiver::Receiver;
@@ -280,6 +281,30 @@ impl Connection {
         self.sender.set_controller(controller);
     }
 
+    /// Takes a key of [`TcpConfig::LIVE_KEYS`] over. A running timer keeps its time; the next one has the new duration. A
+    /// controller starts now.
+    pub fn reconfigure(&mut self, key: &str, config: &TcpConfig) {
+        if key == "congestion" {
+            return self.restart_controller(config);
+        }
+        let new = config.parameters();
+        let own = Arc::make_mut(&mut self.parameters);
+        own.min_rto = new.min_rto;
+        (own.delayed_ack, own.adaptive_delay, own.ack_every) =
+            (new.delayed_ack, new.adaptive_delay, new.ack_every);
+        self.sender.set_minimum_timeout(own.min_rto);
+        self.receiver.acks.reconfigure(own);
+    }
+
+    fn restart_controller(&mut self, config: &TcpConfig) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.congestion.clone_from(&config.congestion);
+        }
+        let (profile, first) = (config.profile, config.initial_window);
+        let controller = handshake::build(config.congestion(), profile, first, self.segment());
+        self.set_controller(controller);
+    }
+
     /// Returns the payload bytes of a full segment.
     #[must_use]
     pub const fn segment(&self) -> u32 {
@@ -421,7 +446,6 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::TcpConfig;
 
     #[test]
     fn a_connection_is_small() {

@@ -45,6 +45,15 @@ impl AckScheduler {
         }
     }
 
+    /// Takes the delay and the number of segments per ACK over. A delayed ACK remains due at its time.
+    pub fn reconfigure(&mut self, parameters: &Parameters) {
+        let delay = parameters.delayed_ack;
+        if (delay, parameters.adaptive_delay) != (self.base, self.adaptive) {
+            (self.base, self.adaptive, self.delay) = (delay, parameters.adaptive_delay, delay);
+        }
+        self.every = u64::from(parameters.ack_every);
+    }
+
     /// Adapts the delay to the gap before an arriving data segment, so that it covers the next gap.
     #[inline]
     pub fn on_data(&mut self, now: Instant, rto: Duration, window: u64, segment: u32) {

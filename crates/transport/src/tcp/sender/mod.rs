@@ -422,6 +422,11 @@ impl Sender {
         self.burst = 0;
     }
 
+    pub fn set_minimum_timeout(&mut self, timeout: Duration) {
+        Arc::make_mut(&mut self.parameters).min_rto = timeout;
+        self.rtt.set_floor(timeout);
+    }
+
     pub fn set_user_timeout(&mut self, timeout: Duration) {
         Arc::make_mut(&mut self.parameters).user_timeout = timeout;
     }
