@@ -2,18 +2,16 @@
 import type { Session } from "./engine";
 import type { Intervention } from "./interventions";
 import { cablesOf } from "./layout";
-import { settingsAfter, type LiveKey } from "./live-settings";
-import { flowsOf, lossKey, queueKey } from "./network-keys";
-import { protocolKey } from "./protocols";
+import { settingsAfter } from "./live-settings";
+import { lossKey, queueKey } from "./network-keys";
+import { isProtocolSetting, keyOf, liveDifferenceOf, protocolKey } from "./protocols";
 import { quantity } from "./quantities";
 import type { Scene } from "./scene";
-import type { World } from "./world";
 
-/** A configuration: its place, its session and what the page draws of it. */
+/** A configuration: its place and its session. */
 export interface Configuration {
   place: number;
   session: Session;
-  world: World;
 }
 
 /** Applies an intervention of a scene to a configuration. */
@@ -30,9 +28,11 @@ export async function apply(intervention: Intervention, scene: Scene, configurat
     case "stop-flow":
       return session.stopFlow(intervention.flow);
     case "change":
-      return changePath(intervention.key, settingsAfter(scene, intervention), session);
-    case "change-controller":
-      if (intervention.world === place) await changeController(intervention.name, settingsAfter(scene, intervention), configuration);
+    case "change-protocol": {
+      const after = settingsAfter(scene, intervention);
+      for (const { link, key, value } of linkChanges(intervention, after, cablesOf(session.network))) await session.changeLink(link, key, value);
+      for (const { key, value } of protocolChanges(intervention, after, place)) await session.changeProtocol(key, value);
+    }
   }
 }
 
@@ -43,19 +43,46 @@ export interface LinkChange {
   value: unknown;
 }
 
-/** Returns the changes of links for a setting of the path, or of each bottleneck. `cables` have the links of both directions. */
-export function linkChanges(key: LiveKey, scene: Scene, cables: readonly (readonly string[])[]): LinkChange[] {
-  const written = key === "burst" ? "loss" : key.replace("2", "");
-  return (key === "burst" ? [false, true] : [key.endsWith("2")]).flatMap((second) => {
+/** A change of one key of a protocol. */
+export interface ProtocolChange {
+  key: string;
+  value: unknown;
+}
+
+/** Settings of links whose study key has another name. */
+const LINK_KEYS: Readonly<Record<string, string>> = { burst: "loss", discipline: "queue", rate2: "rate", delay2: "delay", loss2: "loss", queue2: "queue" };
+
+/**
+ * Returns the changes of links by an intervention, with the settings after it: of the path, or of each bottleneck. `cables` have
+ * the links of both directions.
+ */
+export function linkChanges(intervention: Intervention, scene: Scene, cables: readonly (readonly string[])[]): LinkChange[] {
+  if (intervention.do !== "change" || isProtocolSetting(intervention.key)) return [];
+  const { key } = intervention;
+  const written = LINK_KEYS[key] ?? key;
+  const both = key === "burst" || key === "discipline";
+  return (both ? [false, true] : [key.endsWith("2")]).flatMap((second) => {
     const own = scene.topology === "two-paths" ? cables.slice(second ? 1 : 0, second ? 2 : 1) : second ? [] : cables;
     const value = valueOf(written, second, scene);
     return own.flat().map((link) => ({ link, key: written, value }));
   });
 }
 
-async function changePath(key: LiveKey, scene: Scene, session: Session): Promise<void> {
-  for (const change of linkChanges(key, scene, cablesOf(session.network))) await session.changeLink(change.link, change.key, change.value);
+/** Returns the changes of a configuration's protocol by an intervention, with the settings after it. */
+export function protocolChanges(intervention: Intervention, scene: Scene, place: number): ProtocolChange[] {
+  const name = scene.worlds[place]!;
+  const key =
+    intervention.do === "change"
+      ? keyOf(intervention.key, name)
+      : intervention.do === "change-protocol" && intervention.world === place
+        ? liveDifferenceOf(name)
+        : undefined;
+  return key === undefined ? [] : [{ key, value: protocolKey(name, scene)[key] ?? null }];
 }
+
+/** Returns whether an intervention concerns a configuration. */
+export const concerns = (intervention: Intervention, name: string): boolean =>
+  intervention.do !== "change" || !isProtocolSetting(intervention.key) || keyOf(intervention.key, name) !== undefined;
 
 function valueOf(key: string, second: boolean, scene: Scene): unknown {
   const own = second
@@ -65,18 +92,4 @@ function valueOf(key: string, second: boolean, scene: Scene): unknown {
   if (key === "queue") return queueKey(scene, own.queue);
   if (key === "jitter") return quantity("jitter", own.jitter) === 0 ? null : own.jitter;
   return key === "rate" ? own.rate : own.delay;
-}
-
-/** Replaces the controller of all flows, and of those that start later. */
-async function changeController(name: string, scene: Scene, { session, world }: Configuration): Promise<void> {
-  const { congestion } = protocolKey(name, scene);
-  const flows = Math.max(flowsOf(scene), world.started);
-  const errors: unknown[] = [];
-  let changed = 0;
-  for (let flow = 0; flow < flows; flow += 1) {
-    // A flow that is complete has no controller.
-    await session.setController(flow, congestion).then(() => (changed += 1), (error: unknown) => errors.push(error));
-  }
-  if (changed === 0 && errors.length > 0) throw errors[0];
-  await session.setController(undefined, congestion);
 }

@@ -96,6 +96,8 @@ export interface SubflowSeries {
 export interface Crossings {
   /** Packet id, link, and time of reaching the near end. */
   entered: [number, number, number][];
+  /** Packet id and link of packets that wait again in another queue, before the transmissions. */
+  requeued: [number, number][];
   /** Packet id, link, start and end of transmission, and arrival at the far end. */
   sent: [number, number, number, number, number][];
 }
@@ -136,7 +138,7 @@ export type Request =
   | { do: "open"; spec: Spec; interval: number }
   | { do: "advance"; session: number; step: number; detail: Detail; links: boolean; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
-  | { do: "controller"; session: number; flow?: number; congestion: unknown }
+  | { do: "protocol"; session: number; key: string; value: unknown }
   | { do: "capture"; session: number }
   | { do: "lose"; session: number; id: number }
   | { do: "lose-next"; session: number; flow: number }
@@ -191,10 +193,9 @@ export class Session {
     await ask(this.transport, { do: "link", session: this.number, link, key, value });
   }
 
-  /** Replaces the controller of a flow; without a flow, of those that start later. */
-  async setController(flow: number | undefined, congestion: unknown): Promise<void> {
-    const request = { do: "controller", session: this.number, congestion } as const;
-    await ask(this.transport, flow === undefined ? request : { ...request, flow });
+  /** Changes a key of the protocol, for all flows. */
+  async changeProtocol(key: string, value: unknown): Promise<void> {
+    await ask(this.transport, { do: "protocol", session: this.number, key, value });
   }
 
   async capture(): Promise<Uint8Array<ArrayBuffer>> {

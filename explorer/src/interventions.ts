@@ -1,6 +1,6 @@
 // Interventions: lost packets, flows that start and stop, and changes of settings, each at its time. A scene contains them,
 // and a restart repeats them at the same virtual times.
-import { isLive, LIVE, type LiveKey } from "./live-settings";
+import { isLive, LIVE, typeOfLive, valueText, type LiveKey } from "./live-settings";
 import { PROTOCOLS } from "./protocols";
 import { quantity } from "./quantities";
 
@@ -13,8 +13,8 @@ export type Intervention =
   | { at: number; do: "stop-flow"; flow: number }
   /** Another value of a setting, in each configuration. */
   | { at: number; do: "change"; key: LiveKey; value: string | number }
-  /** Another TCP controller of one configuration. */
-  | { at: number; do: "change-controller"; world: number; name: string };
+  /** Another TCP controller or MPTCP scheduler of one configuration. */
+  | { at: number; do: "change-protocol"; world: number; name: string };
 
 export const MOST_INTERVENTIONS = 200;
 
@@ -24,7 +24,7 @@ const NUMBERS: Readonly<Record<string, readonly string[]>> = {
   "start-flow": ["pair"],
   "stop-flow": ["flow"],
   change: [],
-  "change-controller": ["world"],
+  "change-protocol": ["world"],
 };
 
 /** Returns the interventions of an address, or throws. */
@@ -52,7 +52,7 @@ function checkChange({ key, value }: Record<string, unknown>): void {
   if (typeof key !== "string" || !isLive(key)) {
     throw new Error(`interventions: the setting "${key}" does not change while a scene runs (${Object.keys(LIVE).join(", ")})`);
   }
-  const expected = key === "burst" ? "number" : "string";
+  const expected = typeOfLive(key);
   if (typeof value !== expected) throw new Error(`interventions: ${key}: expected a ${expected}`);
 }
 
@@ -69,8 +69,8 @@ export function textOf(intervention: Intervention, several: boolean): string {
     case "stop-flow":
       return `flow ${intervention.flow + 1} stops`;
     case "change":
-      return `${LIVE[intervention.key]} ${intervention.value}`;
-    case "change-controller":
+      return `${LIVE[intervention.key]} ${valueText(intervention.value)}`;
+    case "change-protocol":
       return `${PROTOCOLS[intervention.name]!.label}${where}`;
   }
 }

@@ -2,7 +2,7 @@
 import type { Intervention } from "./interventions";
 import type { Scene } from "./scene";
 
-/** Settings of the path and of the second path that change while it runs, with their names in texts. */
+/** Settings that change while a scene runs, with their names in texts: those of links, then those of protocols. */
 export const LIVE = {
   rate: "rate",
   delay: "delay",
@@ -14,8 +14,24 @@ export const LIVE = {
   delay2: "delay of path 2",
   loss2: "loss of path 2",
   queue2: "queue of path 2",
+  discipline: "queue discipline",
+  window: "ARQ window",
+  rto: "ARQ timeout",
+  ackEvery: "packets per ARQ ACK",
+  ackDelay: "ARQ ACK delay",
+  minRto: "minimum RTO",
+  delayedAck: "delayed ACK",
+  coupling: "MPTCP controller",
 } as const;
 export type LiveKey = keyof typeof LIVE;
+
+/** Those that are numbers; all others are texts. */
+const NUMBERS: readonly LiveKey[] = ["burst", "window", "ackEvery"];
+
+export const typeOfLive = (key: LiveKey): "number" | "string" => (NUMBERS.includes(key) ? "number" : "string");
+
+/** Returns the value of a setting in texts. */
+export const valueText = (value: string | number): string => (value === "" ? "default" : String(value));
 
 export const isLive = (key: string): key is LiveKey => Object.hasOwn(LIVE, key);
 
@@ -28,7 +44,7 @@ export const changesSettings = (intervention: Intervention): boolean => interven
 /** Returns the scene with the settings after an intervention. */
 export function after(scene: Scene, intervention: Intervention): Scene {
   if (intervention.do === "change") return { ...scene, [intervention.key]: intervention.value };
-  if (intervention.do !== "change-controller") return scene;
+  if (intervention.do !== "change-protocol") return scene;
   return { ...scene, worlds: scene.worlds.map((name, place) => (place === intervention.world ? intervention.name : name)) };
 }
 

@@ -12,7 +12,7 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { isTcp, PROTOCOLS } from "./protocols";
+import { canChange, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { SettingsForm } from "./settings-form";
 import { share } from "./share";
@@ -141,7 +141,7 @@ class Page {
     by("play").textContent = on ? "Pause" : "Play";
   }
 
-  /** Sets a setting: those of the path at once, others with a restart. */
+  /** Sets a setting: at once if it changes while the scene runs, otherwise with a restart. */
   private async set(key: keyof Scene, value: string | number): Promise<void> {
     show("");
     if (this.player.present[key] === value) return;
@@ -166,7 +166,7 @@ class Page {
     this.stale = true;
   }
 
-  /** Takes other protocols over: TCP by TCP at once, others with a restart. */
+  /** Takes other protocols over: TCP controllers and MPTCP schedulers at once, others with a restart. */
   private async changeWorlds(shown: string[], place: number): Promise<void> {
     const { scene, player } = this;
     if (place < 0) {
@@ -177,11 +177,9 @@ class Page {
     }
     const name = shown[place]!;
     const world = player.worlds[place];
-    if (isTcp(name) && isTcp(player.present.worlds[place]!) && player.running && world && !world.over) {
-      const intervention = { at: 0, do: "change-controller", world: place, name } as const;
-      if (await this.intervene(intervention)) return;
-      // Before the connection is established nothing has happened that a restart changes.
-      player.remove(this.scene.interventions.find((one) => one.do === "change-controller" && one.world === place && one.name === name)!);
+    if (canChange(player.present.worlds[place]!, name) && player.running && world && !world.over) {
+      await this.intervene({ at: 0, do: "change-protocol", world: place, name });
+      return;
     }
     const worlds = this.scene.worlds.map((old, other) => (other === place ? name : old));
     await this.change({ worlds, interventions: this.scene.interventions.filter((one) => !("world" in one && one.world === place)) });

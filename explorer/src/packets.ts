@@ -36,6 +36,10 @@ export class Packets {
       if (event.what === "send" && event.id !== undefined) this.inside.set(event.id, { event, hops: [] });
     }
     for (const [id, link, entered] of crossings?.entered ?? []) this.inside.get(id)?.hops.push({ link, entered });
+    for (const [id, link] of crossings?.requeued ?? []) {
+      const hop = this.inside.get(id)?.hops.find((one) => one.link === link);
+      if (hop) Object.assign(hop, { start: undefined, end: undefined, arrival: undefined });
+    }
     for (const [id, link, start, end, arrival] of crossings?.sent ?? []) {
       const hop = this.inside.get(id)?.hops.find((one) => one.link === link && one.start === undefined);
       if (hop) Object.assign(hop, { start, end, arrival });

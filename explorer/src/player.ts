@@ -1,5 +1,5 @@
 // The player: opens the worlds of a scene, advances them together, and applies changes and interventions.
-import { apply } from "./applying";
+import { apply, concerns } from "./applying";
 import { INTERVAL_S } from "./columns";
 import { isStop, Session, type Detail, type Stop, type Transport } from "./engine";
 import { MOST_INTERVENTIONS, type Intervention } from "./interventions";
@@ -143,8 +143,8 @@ const limit = this.stepLimit * (spent > FRAME_MS ? 0.8 : 1.25);
     const world = this.worlds[place]!;
     this.done[place]!.add(intervention);
     try {
-      await apply(intervention, this.scene, { place, world, session: this.sessions[place]! });
-      world.intervene(intervention, place);
+      await apply(intervention, this.scene, { place, session: this.sessions[place]! });
+      if (concerns(intervention, world.name)) world.intervene(intervention, place);
       return true;
     } catch (error) {
       world.note(`The intervention has no effect: ${error instanceof Error ? error.message : error}.`);

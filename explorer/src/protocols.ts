@@ -48,13 +48,11 @@ export const isProtocol = (name: string): boolean => Object.hasOwn(PROTOCOLS, na
 
 export const familyOf = (name: string): Family => PROTOCOLS[name]!.family;
 
-export const isTcp = (name: string): boolean => PROTOCOLS[name]?.family === "tcp";
-
-export type Settings = Pick<Scene, "window" | "rto" | "minRto" | "ackDelay" | "initialWindow" | "delayedAck" | "ecn" | "policy" | "coupling">;
+export type Settings = Pick<Scene, "window" | "rto" | "minRto" | "ackDelay" | "ackEvery" | "initialWindow" | "delayedAck" | "ecn" | "policy" | "coupling">;
 
 /** The keys of the settings in a study file, for each family of protocols. */
 const KEYS: Readonly<Record<Family, Readonly<Record<string, keyof Settings>>>> = {
-  arq: { window: "window", rto: "rto", min_rto: "minRto", acknowledge_delay: "ackDelay" },
+  arq: { window: "window", rto: "rto", min_rto: "minRto", acknowledge_delay: "ackDelay", acknowledge_every: "ackEvery" },
   tcp: { min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck", ecn: "ecn" },
   mptcp: {
     ...{ min_rto: "minRto", initial_window: "initialWindow", delayed_ack: "delayedAck", ecn: "ecn" },
@@ -62,15 +60,36 @@ const KEYS: Readonly<Record<Family, Readonly<Record<string, keyof Settings>>>> =
   },
 };
 
+/** Values of settings that a study file leaves out, in addition to empty ones. */
+const DEFAULTS: Readonly<Partial<Record<keyof Settings, unknown>>> = { policy: "all", ecn: "off", ackEvery: 1 };
+
+/** Returns whether a setting is one of protocols. */
+export const isProtocolSetting = (setting: string): boolean => Object.values(KEYS).some((keys) => Object.values(keys).some((one) => one === setting));
+
 /** Returns the study key of a protocol with the settings of a scene. */
 export function protocolKey(name: string, scene: Settings): Record<string, unknown> {
   const { key, family } = PROTOCOLS[name]!;
   const settings = Object.entries(KEYS[family]).flatMap(([written, setting]) => {
     const value = scene[setting];
-    const isDefault = !value || (setting === "policy" && value === "all") || value === "off";
+    const isDefault = !value || value === DEFAULTS[setting];
     return isDefault || (written === "window" && name === "stop-and-wait") ? [] : [[written, setting === "ecn" ? true : value]];
   });
   return { ...key, ...(Object.fromEntries(settings) as Record<string, unknown>) };
+}
+
+/** The key in which the protocols of a family differ, if running flows take it over. */
+const LIVE_DIFFERENCE: Readonly<Partial<Record<Family, string>>> = { tcp: "congestion", mptcp: "scheduler" };
+
+export const liveDifferenceOf = (name: string): string | undefined => LIVE_DIFFERENCE[familyOf(name)];
+
+/** Returns whether running flows can change from one protocol to another. */
+export const canChange = (before: string, after: string): boolean =>
+  familyOf(before) === familyOf(after) && liveDifferenceOf(after) !== undefined;
+
+/** Returns the key of a setting in the study key of a protocol; nothing if the protocol does not use it. */
+export function keyOf(setting: string, name: string): string | undefined {
+  if (setting === "window" && name === "stop-and-wait") return undefined;
+  return Object.entries(KEYS[familyOf(name)]).find(([, other]) => other === setting)?.[0];
 }
 
 /** Returns the settings that a protocol of a study file has. */

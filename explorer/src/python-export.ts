@@ -1,9 +1,9 @@
 // The export as a Python program: sessions of the scene, with all interventions.
-import { linkChanges } from "./applying";
+import { linkChanges, protocolChanges } from "./applying";
 import { bounded } from "./exports";
 import type { Intervention } from "./interventions";
 import { settingsAfter } from "./live-settings";
-import { flowsOf, networkKeys } from "./network-keys";
+import { networkKeys } from "./network-keys";
 import { protocolKey } from "./protocols";
 import { workloadKeys, type Scene } from "./scene";
 import { seconds } from "./study-interventions";
@@ -21,61 +21,57 @@ function literal(value: unknown): string {
 /** Returns a program with sessions of the scene. `cables` have the links of both directions. */
 export function pythonProgram(scene: Scene, cables: readonly (readonly string[])[]): string {
   const protocols = scene.worlds.map((name) => `    ${literal(protocolKey(name, scene))},`);
-  const several = scene.interventions.some((one) => "world" in one) && scene.worlds.length > 1;
+  const body = steps(scene, cables);
+  const numbered = body.some((line) => line.startsWith("if number"));
   return [
-    ...(scene.interventions.some((one) => one.do === "change-controller") ? ["import contextlib", ""] : []),
     "import longfat as lf",
     "",
     `network = ${literal(networkKeys(scene))}`,
     `workload = ${literal(bounded(workloadKeys(scene), scene))}`,
     `protocols = [\n${protocols.join("\n")}\n]`,
-    several ? "for number, protocol in enumerate(protocols):" : "for protocol in protocols:",
+    numbered ? "for number, protocol in enumerate(protocols):" : "for protocol in protocols:",
     `    session = lf.Session(protocol, **network, workload=workload, seed=${scene.seed})`,
-    ...steps(scene, cables, several).map((line) => `    ${line}`),
+    ...body.map((line) => `    ${line}`),
     '    step = session.advance("10s")',
     '    print(protocol, step.samples["goodput_bps"].mean())',
     "",
   ].join("\n");
 }
 
-function steps(scene: Scene, cables: readonly (readonly string[])[], several: boolean): string[] {
+function steps(scene: Scene, cables: readonly (readonly string[])[]): string[] {
   let now = 0;
-  return scene.interventions.flatMap((one, place) => {
+  return scene.interventions.flatMap((one) => {
     const wait = seconds(one.at - now);
     now = one.at;
-    const calls = callsOf(one, place, scene, cables);
-    const own = several && "world" in one ? [`if number == ${one.world}:`, ...calls.map((call) => `    ${call}`)] : calls;
-    return [...(wait === "0s" ? [] : [`session.advance(${literal(wait)})`]), ...own];
+    const calls = scene.worlds.map((_, place) => callsOf(one, place, scene, cables));
+    return [...(wait === "0s" ? [] : [`session.advance(${literal(wait)})`]), ...together(calls)];
   });
 }
 
-function callsOf(one: Intervention, place: number, scene: Scene, cables: readonly (readonly string[])[]): string[] {
+/** Returns the calls of all configurations, with conditions where they differ. */
+function together(calls: readonly string[][]): string[] {
+  const texts = calls.map((own) => own.join("\n"));
+  if (texts.every((text) => text === texts[0])) return calls[0]!;
+  return calls.flatMap((own, place) => (own.length === 0 ? [] : [`if number == ${place}:`, ...own.map((call) => `    ${call}`)]));
+}
+
+function callsOf(one: Intervention, world: number, scene: Scene, cables: readonly (readonly string[])[]): string[] {
   switch (one.do) {
     case "lose":
-      return [`session.drop(${one.id})`];
+      return one.world === world ? [`session.drop(${one.id})`] : [];
     case "lose-next":
       return [`session.drop_next(${one.flow})`];
     case "start-flow":
       return [`session.start_flow(${one.size ? `${literal(one.size)}, ` : ""}pair=${one.pair})`];
     case "stop-flow":
       return [`session.stop_flow(${one.flow})`];
-    case "change": {
-      const changes = linkChanges(one.key, settingsAfter(scene, one), cables);
-      return changes.map(({ link, key, value }) => `session.set_link(${literal(link)}, ${key}=${literal(value)})`);
-    }
-    case "change-controller": {
-      const { congestion } = protocolKey(one.name, scene);
-      const started = scene.interventions.slice(0, place).filter((other) => other.do === "start-flow").length;
-      const count = flowsOf(scene) + started;
-      const controller = literal(congestion);
-      const later = `session.set_controller(${controller}, flow=None)`;
-      if (count === 1) return [`session.set_controller(${controller})`, later];
-      // The page changes the flows that are not complete.
+    case "change":
+    case "change-protocol": {
+      const after = settingsAfter(scene, one);
+      const links = linkChanges(one, after, cables);
       return [
-        `for flow in range(${count}):`,
-        "    with contextlib.suppress(ValueError):",
-        `        session.set_controller(${controller}, flow)`,
-        later,
+        ...links.map(({ link, key, value }) => `session.set_link(${literal(link)}, ${key}=${literal(value)})`),
+        ...protocolChanges(one, after, world).map(({ key, value }) => `session.set_protocol(${key}=${literal(value)})`),
       ];
     }
   }

@@ -4,7 +4,7 @@ import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
 import { after, changesSettings } from "./live-settings";
 import { networkKeys } from "./network-keys";
-import { isProtocol, isTcp, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
+import { canChange, isProtocol, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
 import { quantity } from "./quantities";
 
 export interface Scene {
@@ -35,6 +35,8 @@ export interface Scene {
   minRto: string;
   delayedAck: string;
   ackDelay: string;
+  /** Packets per ACK of ARQ. */
+  ackEvery: number;
   /** Initial window in packets, or 0 for the default. */
   initialWindow: number;
   /** Path policy and congestion controller of multipath TCP. */
@@ -72,6 +74,7 @@ export const DEFAULT: Scene = {
   minRto: "",
   delayedAck: "",
   ackDelay: "",
+  ackEvery: 1,
   initialWindow: 0,
   policy: "all",
   coupling: "lia",
@@ -113,10 +116,13 @@ export function checked(scene: Scene): Scene {
   checkSettings(scene);
   let settings = scene;
   for (const intervention of checkedInterventions(scene.interventions)) {
-    if (intervention.do === "change-controller") {
+    if (intervention.do === "change-protocol") {
       const { world, name } = intervention;
-      if (!isTcp(settings.worlds[world] ?? "")) throw new Error(`interventions: configuration ${world + 1} does not use TCP`);
-      if (!isTcp(name)) throw new Error(`interventions: "${name}" is no TCP controller`);
+      const before = settings.worlds[world];
+      if (before === undefined) throw new Error(`interventions: there is no configuration ${world + 1}`);
+      if (!isProtocol(name) || !canChange(before, name)) {
+        throw new Error(`interventions: "${before}" cannot change to "${name}" while it runs: only TCP controllers and MPTCP schedulers can`);
+      }
     }
     if (!changesSettings(intervention)) continue;
     settings = after(settings, intervention);
@@ -154,6 +160,7 @@ function checkSettings(scene: Scene): void {
   checkCount("initialWindow", scene.initialWindow, 0, 10_000);
   checkCount("flows", scene.flows, 1, 64);
   checkCount("window", scene.window, 1, 4096);
+  checkCount("ackEvery", scene.ackEvery, 1, 1000);
   checkCount("seed", scene.seed, 0, 2 ** 32);
   checkRange("speed", scene.speed, 0.001, 100);
   checkName("policy", scene.policy, POLICIES);

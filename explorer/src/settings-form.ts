@@ -3,7 +3,7 @@ import { isLive } from "./live-settings";
 import { familyOf, PROTOCOLS } from "./protocols";
 import { MOST_WORLDS, type Scene } from "./scene";
 
-const COUNTS = ["flows", "window", "seed", "burst", "hops", "initialWindow"] as const;
+const COUNTS = ["flows", "window", "ackEvery", "seed", "burst", "hops", "initialWindow"] as const;
 
 const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 

@@ -3,7 +3,7 @@ import { decisionSentences, prefix, retransmissionRule } from "./decisions";
 import type { Decision, Detail, NetworkShape, Step, TraceEvent } from "./engine";
 import { INTERVAL_S, mean, Samples, type Column, type Columns, type SubflowColumns } from "./columns";
 import type { Intervention } from "./interventions";
-import { LIVE } from "./live-settings";
+import { LIVE, valueText } from "./live-settings";
 import { nameOf, sentences, type Sentence } from "./narrative";
 import { Packets } from "./packets";
 import { PROTOCOLS } from "./protocols";
@@ -138,8 +138,8 @@ export class World {
       this.stopped.add(intervention.flow);
       this.note(`You stop flow ${intervention.flow + 1}: it sends the data in its send buffer, then it closes.`);
     } else if (intervention.do === "change") {
-      this.note(`You change the ${LIVE[intervention.key]} to ${intervention.value}.`);
-    } else if (intervention.do === "change-controller" && intervention.world === place) {
+      this.note(`You change the ${LIVE[intervention.key]} to ${valueText(intervention.value)}.`);
+    } else if (intervention.do === "change-protocol" && intervention.world === place) {
       this.note(`You replace ${PROTOCOLS[this.name]!.label} by ${PROTOCOLS[intervention.name]!.label}.`);
       this.name = intervention.name;
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.browser import Browser
-from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, enter, scene
+from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, enter, measured, scene
 from tests.explorer.test_interventions import play_to
 
 LIST = "[...document.querySelectorAll('#intervention-list li')].map(one => one.firstChild.textContent)"
@@ -88,7 +88,7 @@ def test_changes_are_listed_and_a_link_repeats_them_at_their_times(explorer: Exp
     page.evaluate(f"({remove}[0].focus(), {remove}[0].click())")
     page.wait(f"{LIST}.length === 2 && {CLOCK} === 0")
     assert page.evaluate("document.activeElement.ariaLabel").startswith("Remove: At ")
-    assert [one["do"] for one in scene(page)["interventions"]] == ["change", "change-controller"]
+    assert [one["do"] for one in scene(page)["interventions"]] == ["change", "change-protocol"]
 
 
 def test_settings_apply_from_the_start_on_request(explorer: Explorer) -> None:
@@ -136,3 +136,86 @@ def test_a_change_in_a_repeated_scene_keeps_later_settings(explorer: Explorer) -
     page.wait(f"{MESSAGE}.includes('jitter: 0.015 is out of range')")
     assert len(scene(page)["interventions"]) == 2
     page.wait(f"!{LOSSES}.includes('no effect')")
+
+
+def test_windows_and_timers_change_at_once(explorer: Explorer) -> None:
+    page = explorer.start(worlds=["go-back-n", "stop-and-wait", "reno"], window=16, speed=1)
+    play_to(page, 0.3)
+    enter(page, "window", "4")
+    page.wait(f"{LOSSES}.includes('You change the ARQ window to 4.')")
+    assert page.evaluate(LOSSES).count("ARQ window") == 1, "the others have no window"
+    for name, value in [
+        ("rto", "90ms"),
+        ("ackEvery", "2"),
+        ("ackDelay", "5ms"),
+        ("minRto", "300ms"),
+        ("delayedAck", "0ms"),
+    ]:
+        enter(page, name, value)
+    page.wait(f"{LIST}.length === 6")
+    assert page.evaluate(CLOCK) >= 0.3
+    listed = [text.partition(": ")[2] for text in page.evaluate(LIST)]
+    assert listed == [
+        *("ARQ window 4", "ARQ timeout 90ms", "packets per ARQ ACK 2", "ARQ ACK delay 5ms"),
+        *("minimum RTO 300ms", "delayed ACK 0ms"),
+    ]
+    play_to(page, page.evaluate(CLOCK) + 0.2)
+    assert measured(page, "cwnd") == 4
+    enter(page, "rto", "")
+    page.wait(f"{LOSSES}.includes('You change the ARQ timeout to default.')")
+    enter(page, "window", "0")
+    page.wait(f"{MESSAGE}.includes('window: 0 is out of range')")
+
+    page = explorer.start(**scene(page))
+    assert (field(page, "window"), measured(page, "cwnd")) == ("16", 16)
+    play_to(page, 1)
+    assert (field(page, "window"), field(page, "rto"), measured(page, "cwnd")) == ("4", "", 4)
+    assert not page.evaluate(LOSSES).count("no effect")
+    click(page, "from-start")
+    page.wait(f"{CLOCK} === 0 && {LIST}.length === 0")
+    found = scene(page)
+    assert (found["window"], found["minRto"], found["delayedAck"], found["ackEvery"]) == (
+        4,
+        "300ms",
+        "0ms",
+        2,
+    )
+
+
+def test_a_queue_discipline_changes_at_once(explorer: Explorer) -> None:
+    page = explorer.start(worlds=["cubic"], queue="60pkt", speed=1)
+    play_to(page, 1.5)
+    assert measured(page, "RTT") > 75
+    enter(page, "discipline", "codel")
+    page.wait(f"{LOSSES}.includes('You change the queue discipline to codel.')")
+    play_to(page, page.evaluate(CLOCK) + 3)
+    assert measured(page, "RTT") < 65, "41 ms without queue"
+    enter(page, "queue", "5pkt")
+    page.wait(f"{LIST}.length === 2")
+    play_to(page, page.evaluate(CLOCK) + 0.5)
+    assert measured(page, "RTT") < 48
+    assert [text.partition(": ")[2] for text in page.evaluate(LIST)] == [
+        "queue discipline codel",
+        "queue 5pkt",
+    ]
+    assert not page.evaluate(LOSSES).count("no effect")
+
+
+def test_mptcp_changes_at_once(explorer: Explorer) -> None:
+    equal = {"rate2": "10Mbit/s", "delay2": "20ms"}
+    page = explorer.start(worlds=["mptcp-min-rtt"], topology="two-paths", speed=1, **equal)
+    play_to(page, 0.5)
+    choose_protocol(page, 0, "mptcp-redundant")
+    page.wait(f"{LOSSES}.includes('You replace MPTCP minimum RTT by MPTCP redundant.')")
+    enter(page, "coupling", "reno")
+    page.wait(f"{LOSSES}.includes('You change the MPTCP controller to reno.')")
+    assert page.evaluate(CLOCK) >= 0.5
+    assert page.evaluate(TITLES) == ["MPTCP redundant"]
+    assert [one["do"] for one in scene(page)["interventions"]] == ["change-protocol", "change"]
+    play_to(page, page.evaluate(CLOCK) + 2.5)
+    assert measured(page, "Goodput") < 12, "each packet crosses both paths"
+    enter(page, "policy", "single")
+    page.wait(f"{CLOCK} === 0")
+    choose_protocol(page, 0, "go-back-n")
+    page.wait(f"{TITLES}.includes('Go-Back-N')")
+    assert page.evaluate(CLOCK) == 0

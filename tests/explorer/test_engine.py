@@ -89,22 +89,28 @@ def test_a_link_changes_while_it_runs(engine: Engine) -> None:
     assert 0.9e6 < sum(event["size"] for event in received) * 8 / 0.5 < 1.1e6
 
 
-def test_a_controller_changes_while_it_runs(engine: Engine) -> None:
-    fixed = {"kind": "fixed", "window": 4}
+def test_a_protocol_changes_for_flows_that_run_and_that_start_later(engine: Engine) -> None:
     session = engine.open()
     engine.ask(do="advance", session=session, step=1)
-    engine.ask(do="controller", session=session, flow=0, congestion=fixed)
-    step = engine.ask(do="advance", session=session, step=1)
-    assert step["series"]["flows"][0]["cwnd_bytes"][-1] == 4 * 1448
-
-
-def test_flows_that_start_later_have_the_new_controller(engine: Engine) -> None:
-    session = engine.open()
-    engine.ask(do="controller", session=session, congestion={"kind": "fixed", "window": 4})
+    fixed = {"kind": "fixed", "window": 4}
+    engine.ask(do="protocol", session=session, key="congestion", value=fixed)
     assert engine.ask(do="start-flow", session=session) == 1
     step = engine.ask(do="advance", session=session, step=1)
-    first, second = (flow["cwnd_bytes"][-1] for flow in step["series"]["flows"])
-    assert second == 4 * 1448 < first
+    assert [flow["cwnd_bytes"][-1] for flow in step["series"]["flows"]] == [4 * 1448] * 2
+    error = engine.reply(do="protocol", session=session, key="window", value=3)["error"]
+    assert error.startswith("window: unknown key: ")
+
+
+def test_packets_that_move_to_another_discipline_are_reported(engine: Engine) -> None:
+    session = engine.open()
+    step = engine.ask(do="advance", session=session, step=2, links=True)
+    sent = step["crossings"]["sent"]
+    waiting = [[id_, link] for id_, link, start, *_ in sent if link == 0 and start > step["now_s"]]
+    assert len(waiting) > 3
+    engine.ask(do="link", session=session, link="forward", key="queue", value="codel")
+    moved = engine.ask(do="advance", session=session, step=1, links=True)["crossings"]
+    assert moved["requeued"] == waiting
+    assert {id_ for id_, _ in waiting} <= {one[0] for one in moved["sent"]}
 
 
 @pytest.mark.parametrize("discipline", ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"])

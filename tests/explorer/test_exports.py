@@ -22,7 +22,9 @@ pytestmark = pytest.mark.xdist_group("explorer")
 CHANGES: list[dict[str, Any]] = [
     {"at": 0.1, "do": "change", "key": "rate", "value": "5Mbit/s"},
     {"at": 0.15, "do": "lose-next", "flow": 0},
-    {"at": 0.2, "do": "change-controller", "world": 0, "name": "bbr"},
+    {"at": 0.2, "do": "change-protocol", "world": 0, "name": "bbr"},
+    {"at": 0.22, "do": "change", "key": "discipline", "value": "drop-head"},
+    {"at": 0.24, "do": "change", "key": "minRto", "value": "300ms"},
     {"at": 0.25, "do": "start-flow", "pair": 0, "size": "50kB"},
     {"at": 0.3, "do": "change", "key": "burst", "value": 3},
     {"at": 0.3, "do": "change", "key": "loss", "value": "2%"},
@@ -68,7 +70,7 @@ def test_the_program_repeats_all_interventions(explorer: Explorer, tmp_path: Pat
     program = saved(page, "python")["scene.py"].decode()
     study = saved(page, "toml")["study.toml"].decode()
     message = page.evaluate(MESSAGE)
-    assert "flow 1 stops (at 0.45 s)" in message
+    assert "minimum RTO 300ms (at 0.24 s); loss burst 3 (at 0.3 s); 2 more." in message
     assert "The Python program has them." in message
     comment = study.splitlines()[0]
     assert comment.startswith("# Study files cannot express these interventions: rate 5Mbit/s (at 0.1 s); ")
@@ -84,7 +86,7 @@ def test_the_program_repeats_all_interventions(explorer: Explorer, tmp_path: Pat
     file.write_text(study)
     (spec,) = specs(file).values()
     played = requests(page, 0.5)
-    assert len([one for one in played if one["do"] != "advance"]) == 11
+    assert len([one for one in played if one["do"] != "advance"]) == 13
 
     namespace: dict[str, Any] = {}
     exec(program.replace('session.advance("10s")', 'session.advance("50ms")'), namespace)

@@ -115,8 +115,10 @@ def test_wrong_interventions_in_an_address_have_a_message(explorer: Explorer) ->
         ([{"at": 1, "do": "change", "key": "rate", "value": 5}], "rate: expected a string"),
         ([{"at": 1, "do": "change", "key": "rate", "value": "fast"}], 'rate: "fast"'),
         ([{"at": 1, "do": "change", "key": "jitter", "value": "30ms"}], "jitter: 0.03 is out of range"),
-        ([{"at": 1, "do": "change-controller", "world": 2, "name": "bbr"}], "configuration 3 does"),
-        ([{"at": 1, "do": "change-controller", "world": 0, "name": "go-back-n"}], "is no TCP controller"),
+        ([{"at": 1, "do": "change", "key": "window", "value": "4"}], "window: expected a number"),
+        ([{"at": 1, "do": "change-protocol", "world": 2, "name": "bbr"}], "there is no configuration 3"),
+        ([{"at": 1, "do": "change-protocol", "world": 0, "name": "go-back-n"}], "only TCP controllers"),
+        ([{"at": 1, "do": "change-protocol", "world": 0, "name": "renno"}], 'cannot change to "renno"'),
     ]
     for interventions, message in wrong:
         page = explorer.open(interventions=interventions)

@@ -92,13 +92,19 @@ def test_the_controller_changes_while_it_runs(explorer: Explorer) -> None:
 
 def test_each_queue_discipline_runs(explorer: Explorer) -> None:
     page = explorer.start()
-    for name in ("red", "codel", "fq-codel", "pie"):
+    for name in ("red", "codel", "fq-codel", "pie", "drop-head"):
         enter(page, "discipline", name)
-        page.wait(f"location.hash.includes('{name}') && {CLOCK} === 0")
+        page.wait(f"{LOSSES}.includes('You change the queue discipline to {name}.')")
+        before = page.evaluate(CLOCK)
         click(page, "step")
-        page.wait(f"{CLOCK} > 0")
+        page.wait(f"{CLOCK} > {before}")
         enter(page, "queue", "30pkt")
         enter(page, "queue", "40pkt")
+    assert page.evaluate(MESSAGE) == ""
+    click(page, "from-start")
+    page.wait(f"{CLOCK} === 0 && location.hash.includes('drop-head')")
+    click(page, "step")
+    page.wait(f"{CLOCK} > 0")
     assert page.evaluate(MESSAGE) == ""
 
 

@@ -25,12 +25,13 @@ KEYS = {
         bottlenecks ends links nodes pairs pairs.name pairs.node session
     """,
     "advance": """
-        crossings crossings.entered crossings.sent decisions decisions.cwnd_bytes decisions.detection
-        decisions.flow decisions.late decisions.phase decisions.probes decisions.rto_s decisions.sacked
-        decisions.ssthresh_bytes decisions.state decisions.time decisions.timeouts decisions.undone
-        events events.acknowledgement events.delivered events.direction events.flow events.frame
-        events.host events.id events.length events.reason events.retransmission events.sack
-        events.sequence events.size events.time events.what events.window now_s over series
+        crossings crossings.entered crossings.requeued crossings.sent decisions decisions.cwnd_bytes
+        decisions.detection decisions.flow decisions.late decisions.phase decisions.probes
+        decisions.rto_s decisions.sacked decisions.ssthresh_bytes decisions.state decisions.time
+        decisions.timeouts decisions.undone events events.acknowledgement events.delivered
+        events.direction events.flow events.frame events.host events.id events.length events.reason
+        events.retransmission events.sack events.sequence events.size events.time events.what
+        events.window now_s over series
         series.details series.details.early_bytes series.details.flow series.details.subflows
         series.details.time series.flows series.flows.cwnd_bytes series.flows.flow
         series.flows.goodput_bps series.flows.in_flight_bytes series.flows.name

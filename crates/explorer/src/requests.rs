@@ -4,12 +4,11 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use experiment::Side;
 use experiment::spec::TrialSpec;
 use experiment::trace::{Decision, Series, TraceDetail, TraceEvent, TraceEventKind};
-use foundation::{Duration, Size, reading};
+use foundation::{Duration, Size};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use simulation::session::Session;
 use simulation::trace::Crossings;
-use transport::congestion::CongestionConfig;
 
 use crate::shape::NetworkShape;
 
@@ -80,12 +79,11 @@ enum Request {
         key: String,
         value: Value,
     },
-    /// Replaces the congestion controller of a flow; without a flow, of those that start later.
-    Controller {
+    /// Changes one key of the protocol, for all flows.
+    Protocol {
         session: usize,
-        #[serde(default)]
-        flow: Option<u32>,
-        congestion: Value,
+        key: String,
+        value: Value,
     },
     /// Replies with the latest packets as a capture file in base64.
     Capture { session: usize },
@@ -193,18 +191,8 @@ impl Sessions {
                 session.change_link(&link, &key, &value).map_err(text)?;
                 Ok(Value::Null)
             }
-            Request::Controller {
-                session,
-                flow,
-                congestion,
-            } => {
-                let config: CongestionConfig = reading::read(&congestion.to_string()).map_err(text)?;
-                let session = self.session(session)?;
-                match flow {
-                    Some(flow) => session.set_controller(flow, &config),
-                    None => session.set_later_controllers(&config),
-                }
-                .map_err(text)?;
+            Request::Protocol { session, key, value } => {
+                self.session(session)?.set_protocol(&key, &value).map_err(text)?;
                 Ok(Value::Null)
             }
             Request::Capture { session } => {

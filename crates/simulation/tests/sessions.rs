@@ -220,3 +220,40 @@ fn flows_started_at_once_follow_those_that_are_due() {
             .any(|event| event.reason == Some("request") && event.flow == 0)
     );
 }
+
+/// The ways of packets name the times at which they really leave, also after a move to another queue.
+#[test]
+fn packets_that_move_to_another_queue_have_new_transmission_times() {
+    let mut session = session();
+    session.record_crossings(true);
+    session.advance(Duration::from_millis(300));
+    session
+        .change_link("forward", "rate", &"500kbit/s".into())
+        .unwrap();
+    session.advance(Duration::from_millis(200));
+    let before = session.take_crossings().unwrap();
+    assert!(before.requeued.is_empty());
+    let now = session.now().as_secs_f64();
+    let waiting = before
+        .sent
+        .iter()
+        .filter(|(_, link, start, ..)| *link == 0 && *start > now);
+    let waiting: Vec<(u64, u32)> = waiting.map(|&(id, link, ..)| (id, link)).collect();
+    assert!(waiting.len() > 3, "{waiting:?}");
+    session
+        .change_link("forward", "queue", &"drop-head".into())
+        .unwrap();
+    session
+        .change_link("forward", "rate", &"10Mbit/s".into())
+        .unwrap();
+    let (events, _) = session.advance(Duration::from_millis(200));
+    let after = session.take_crossings().unwrap();
+    assert_eq!(after.requeued, waiting);
+    for (id, _) in waiting {
+        let (.., arrival) = after.sent.iter().find(|sent| sent.0 == id).unwrap();
+        let received = events
+            .iter()
+            .find(|event| event.id == Some(id) && event.what == TraceEventKind::Receive);
+        assert_eq!(received.unwrap().time, *arrival);
+    }
+}

@@ -9,6 +9,8 @@ use serde::Serialize;
 pub struct Crossings {
     /// Packet id, link, and time of reaching the near end.
     pub entered: Vec<(u64, u32, f64)>,
+    /// Packet id and link of packets that wait again in another queue, before the transmissions of the same step.
+    pub requeued: Vec<(u64, u32)>,
     /// Packet id, link, start and end of transmission, and arrival at the far end.
     pub sent: Vec<(u64, u32, f64, f64, f64)>,
 }

@@ -84,6 +84,12 @@ impl Observer<Parcel> for Recorder {
         }
     }
 
+    fn requeued(&mut self, _: Instant, link: LinkId, packet: PacketRef<'_, Parcel>) {
+        if let Some(crossings) = &mut self.crossings {
+            crossings.requeued.push((packet.id, link.0));
+        }
+    }
+
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, Parcel>) {
         self.table
             .note(at, TraceEventKind::Drop, &traced(&packet), Some(reason.name()));
