@@ -2,13 +2,14 @@
 
     python benchmarks/cluster.py [overhead] [scaling] [tasks] [kinds] [memory] [--share 1]
 
-Overhead and scaling compare processor times, because other programs may use the machine.
+The overhead is a ratio of processor times of one run, because other programs may use the machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,19 +22,15 @@ from typing import Any
 import numpy as np
 import psutil
 
-from longfat import _native
 from longfat.cluster import open_machines
 from longfat.cluster.connection import Connection, Target
 from longfat.runner import parts, run_study
 from longfat.runner.environment import available_cores
-from longfat.runner.executor import executor_of
-from longfat.runner.planning import plan
-from longfat.runner.present import Present
 from longfat.runner.runner import Machines
 from longfat.runner.trial import Records, trials_frame
-from longfat.study import Overrides, Study, cells, load_study
+from longfat.study import Overrides, Study, load_study
 
-SIZES = {"7200kB": (500, 4000), "180MB": (20, 120)}
+SIZES = {"7200kB": (2000, 10_000), "180MB": (80, 400)}
 """Sizes of files whose simulated transfer takes about 2 ms and 50 ms, and numbers of trials."""
 
 REPEATS = 3
@@ -69,15 +66,27 @@ def processor_seconds() -> float:
     return total
 
 
-def direct(one: Study) -> float:
-    """Returns the processor time of all trials by simulation alone, in batches."""
-    executor: Any = executor_of("sim", 1)
-    version = _native.version()
-    wanted = plan(cells(one), [one.trials_in("sim")], one.seed, version, Present()).missing
-    started = time.process_time()
-    for first in range(0, len(wanted), 200):
-        executor.run_all(wanted.groups[0][first : first + 200])
-    return time.process_time() - started
+def time_simulation() -> None:
+    """Counts the processor time of simulations in a worker."""
+    from longfat.cluster import batch
+
+    simulate = batch._EXECUTORS.run_all
+
+    def run_all(trials: Any) -> Records:
+        started = time.thread_time()
+        try:
+            return simulate(trials)
+        finally:
+            vars(batch)["simulation_s"] = simulation_seconds() + time.thread_time() - started
+
+    vars(batch._EXECUTORS)["run_all"] = run_all
+
+
+def simulation_seconds() -> float:
+    """Returns the processor time of simulations in this worker so far."""
+    from longfat.cluster import batch
+
+    return float(vars(batch).get("simulation_s", 0.0))
 
 
 def on_cluster(machines: Machines, one: Study) -> tuple[float, float]:
@@ -89,28 +98,44 @@ def on_cluster(machines: Machines, one: Study) -> tuple[float, float]:
 
 
 def overhead() -> None:
-    """Prints the processor time per trial beyond its simulation."""
-    with open_machines("dask", Target(), 1) as machines:
+    """Prints the processor time of all processes beyond that of the simulations, in the same run.
 
-        def busy(one: Study) -> float:
-            return on_cluster(machines, one)[0]
+    The difference of two numbers of trials does not contain the start and the end of a run.
+    """
+    for jobs in (1, 2):
+        with open_machines("dask", Target(), jobs) as machines:
+            client_of(machines).run(time_simulation)
+            spent(machines, study("1kB", 50))
+            for size, counts in SIZES.items():
+                print_overhead(machines, jobs, size, [jobs * counted(count) for count in counts])
 
-        busy(study("1kB", 50))
-        for size, counts in SIZES.items():
-            few, many = (study(size, counted(count)) for count in counts)
-            more = counted(counts[1]) - counted(counts[0])
-            # The shortest of several times: other programs share the caches.
-            alone, most, least = (
-                min(one(of) for _ in range(REPEATS))
-                for one, of in ((direct, many), (busy, many), (busy, few))
-            )
-            alone *= more / counted(counts[1])
-            spent = most - least
-            print(
-                f"overhead, trials of {alone / more * 1e3:.1f} ms: {100 * (spent / alone - 1):.1f} % "
-                f"({(spent - alone) / more * 1e6:.0f} µs per trial)",
-                flush=True,
-            )
+
+def print_overhead(machines: Machines, workers: int, size: str, counts: list[int]) -> None:
+    few, many = counts
+    shares, costs = [], []
+    for _ in range(REPEATS):
+        most, least = (spent(machines, study(size, count)) for count in (many, few))
+        busy, simulated = (one - other for one, other in zip(most, least, strict=True))
+        shares.append(busy / simulated - 1)
+        costs.append((busy - simulated) / (many - few))
+    print(
+        f"overhead, {workers} workers, trials of {simulated / (many - few) * 1e3:.1f} ms: "
+        f"{100 * statistics.median(shares):.1f} % ({statistics.median(costs) * 1e6:.0f} µs per trial)",
+        flush=True,
+    )
+
+
+def spent(machines: Machines, one: Study) -> tuple[float, float]:
+    """Returns the processor time of a run, and that of its simulations."""
+    client = client_of(machines)
+    before = sum(client.run(simulation_seconds).values())
+    busy = on_cluster(machines, one)[0]
+    return busy, sum(client.run(simulation_seconds).values()) - before
+
+
+def client_of(machines: Any) -> Any:
+    """Returns Dask's client."""
+    return vars(vars(machines)["_connection"])["_client"]
 
 
 def scaling() -> None:
@@ -188,8 +213,7 @@ def replace_simulation() -> None:
 def run_nothing(count: int) -> None:
     """Prints time and memory of a run of trials that do nothing: client and scheduler, then a worker."""
     with open_machines("dask", Target(), 2) as machines:
-        connection: Any = vars(machines)["_connection"]
-        vars(connection)["_client"].run(replace_simulation)
+        client_of(machines).run(replace_simulation)
         busy = time.process_time()
         duration = on_cluster(machines, study("1kB", count))[1]
         spent = time.process_time() - busy

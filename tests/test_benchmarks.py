@@ -12,7 +12,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 FIGURES = {
     "cluster.py overhead scaling tasks memory --share 0.02": [
-        r"overhead, trials of .* \(-?\d+ µs per trial\)",
+        r"overhead, 2 workers, trials of .* \(-?\d+ µs per trial\)",
         r"400 trials: .* two workers [\d.]+ s",
         r"two workers are [\d.]+ times as fast",
         r"tasks: \d+ per second",

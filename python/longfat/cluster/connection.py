@@ -22,7 +22,7 @@ AWAY = 600.0
 """Time in s without a scheduler after which a run ends; its records stay."""
 RETRY = 5.0
 """Time for one attempt to reach a scheduler that was lost."""
-RECOUNT = 1.0
+RECOUNT = 2.0
 """Interval in s at which workers are counted."""
 WORKERS = 60.0
 """Time in s to wait for the first worker."""
@@ -167,6 +167,7 @@ class Connection:
                     threads_per_worker=1,
                     processes=True,
                     dashboard_address="127.0.0.1:0",
+                    scheduler_sync_interval="10s",
                     silence_logs=logging.CRITICAL,
                     preload=["longfat.cluster.preload"],
                 )

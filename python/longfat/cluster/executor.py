@@ -31,9 +31,9 @@ from longfat.runner.executor import DEATHS, CancelledTrialError, DividedCallErro
 from longfat.runner.planning import CellTrials
 from longfat.runner.trial import Records, Trial
 
-SECONDS_PER_CALL = 0.5
-"""Duration of a task: far above Dask's cost of about 2 ms, and short for progress and Ctrl-C."""
-TASKS_PER_SECOND = 200
+SECONDS_PER_CALL = 1.0
+"""Duration of a task: far above the cost of 10 ms of client, scheduler and worker, and short for progress."""
+TASKS_PER_SECOND = 100
 """Most tasks a second, which one client handles; with more workers, tasks take longer."""
 
 

@@ -67,6 +67,7 @@ class Store:
         self._buffer: list[tuple[Trial, Records]] = []
         self._buffered = 0
         self._started = self._flushed = time.monotonic()
+        self._flush_duration = 0.0
         self._next = 1 + max((parts.number_of(part) for part in parts.listed(folder)), default=0)
 
     def present(self) -> Present:
@@ -131,9 +132,13 @@ class Store:
         write_whole(folder / f"{trial.key}.json", (json.dumps(about, indent=2) + "\n").encode())
 
     def flush_if_due(self) -> None:
-        """Flushes every 0.25 s, or every 2 % of a long run, but at most `BUFFER` bytes."""
+        """Flushes every 0.25 s, or every 2 % of a long run, but at most `BUFFER` bytes.
+
+        If that takes more than 1 % of the time, it flushes less often, at least every 2 s.
+        """
         now = time.monotonic()
-        is_due = now - self._flushed >= max(0.25, (now - self._started) / 50)
+        rare = min(2.0, 100 * self._flush_duration)
+        is_due = now - self._flushed >= max(0.25, rare, (now - self._started) / 50)
         if self._buffer and (is_due or self._buffered >= BUFFER):
             self.flush()
 
@@ -141,6 +146,7 @@ class Store:
         """Writes the added records as one part. Raises OSError; earlier parts stay intact."""
         if not self._buffer:
             return
+        started = time.monotonic()
         flows = self._place(parts.FLOWS)
         with_flows = [(first, records.flows) for first, records in self._buffer if records.flows.height]
         if with_flows:
@@ -156,6 +162,7 @@ class Store:
         self._buffer.clear()
         self._buffered = 0
         self._flushed = time.monotonic()
+        self._flush_duration = self._flushed - started
 
     def compact(self, *, own: bool = False) -> None:
         """Replaces many small parts by few large ones, with `own` only those of this writer."""
