@@ -96,6 +96,31 @@ def test_the_program_repeats_all_interventions(explorer: Explorer, tmp_path: Pat
     assert metrics.items() <= record(spec, played, 0.5)["metrics"].items()
 
 
+def test_the_program_changes_the_configurations_that_a_change_concerns(explorer: Explorer) -> None:
+    changes = [
+        {"at": 0.1, "do": "change", "key": "window", "value": 4},
+        {"at": 0.2, "do": "change", "key": "minRto", "value": "300ms"},
+        {"at": 0.3, "do": "change-protocol", "world": 1, "name": "bbr"},
+        {"at": 0.4, "do": "change", "key": "minRto", "value": ""},
+    ]
+    page = explorer.start(worlds=["go-back-n", "reno"], interventions=changes)
+    program = saved(page, "python")["scene.py"].decode()
+    found = program[program.index("    session.advance(") : program.index("    step = ")]
+    assert found.splitlines() == [
+        '    session.advance("0.1s")',
+        "    if number == 0:",
+        "        session.set_protocol(window=4)",
+        '    session.advance("0.1s")',
+        '    session.set_protocol(min_rto="300ms")',
+        '    session.advance("0.1s")',
+        "    if number == 1:",
+        '        session.set_protocol(congestion="bbr")',
+        '    session.advance("0.1s")',
+        "    session.set_protocol(min_rto=None)",
+    ]
+    exec(program.replace('session.advance("10s")', 'session.advance("50ms")'), {})
+
+
 def test_flows_at_equal_intervals_are_flows_of_the_study(explorer: Explorer, tmp_path: Path) -> None:
     starts = [{"at": at, "do": "start-flow", "pair": 0, "size": ""} for at in (0.2, 0.4)]
     page = explorer.start(worlds=["reno", "cubic"], loss="1%", interventions=starts)
