@@ -62,6 +62,9 @@ impl Link {
         let moved = self.change_queue(now, &before, spec, streams);
         if before.capacity != spec.capacity || moved.is_some() {
             self.rate = LinkRate::after(&spec.capacity, self.queue.last_departure().0);
+            if let (Queue::DropTail(queue), LinkRate::Unlimited) = (&mut self.queue, &self.rate) {
+                queue.fix();
+            }
         }
         self.impairments = Impairments::changed(self.impairments.take(), &before, spec, streams);
         self.wire.delay = spec.delay.as_nanos();
@@ -106,8 +109,9 @@ impl Link {
     fn withdraw(&mut self, now: u64) -> Vec<Moved> {
         match &mut self.queue {
             Queue::DropTail(queue) => {
-                let (first, times) = queue.withdraw(now, self.wire.flight.next_number());
-                let flying = self.wire.flight.withdraw(now, first);
+                let times = queue.withdraw(now);
+                // They are the last ones in flight.
+                let flying = self.wire.flight.withdraw(now, times.len() as u32);
                 let joined = flying.iter().map(|packet| packet.since);
                 let times = joined
                     .zip(times)

@@ -90,14 +90,9 @@ impl Flight {
         self.last
     }
 
-    /// Returns the number of the next packet.
-    #[inline]
-    pub(crate) const fn next_number(&self) -> u32 {
-        self.next
-    }
-
-    /// Removes the packets from number `first` on, which have not arrived. Returns them in the order in which they were added.
-    pub(crate) fn withdraw(&mut self, now: u64, first: u32) -> Vec<Withdrawn> {
+    /// Removes the last `count` packets, which have not arrived. Returns them in the order in which they were added.
+    pub(crate) fn withdraw(&mut self, now: u64, count: u32) -> Vec<Withdrawn> {
+        let first = self.next.wrapping_sub(count);
         let is_withdrawn = |flying: &InFlight| flying.number.wrapping_sub(first) as i32 >= 0;
         let mut found = Vec::new();
         while let Some(&flying) = self.in_order.back().filter(|&flying| is_withdrawn(flying)) {

@@ -181,7 +181,6 @@ impl Link {
             match queue.join(
                 now,
                 now,
-                self.wire.flight.next_number(),
                 ticket.size,
                 &mut self.rate,
                 &mut self.meter,
@@ -218,7 +217,6 @@ impl Link {
         let departure = queue.join(
             now,
             now,
-            0,
             ticket.size,
             &mut self.rate,
             &mut self.meter,
@@ -315,7 +313,6 @@ impl Link {
                 match queue.join(
                     now,
                     since,
-                    self.wire.flight.next_number(),
                     ticket.size,
                     &mut self.rate,
                     &mut self.meter,

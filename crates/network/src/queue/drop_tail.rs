@@ -12,24 +12,18 @@ use crate::link::{Count, LinkCounters};
 use crate::queue::QueueLimit;
 use crate::ring::Ring;
 
-/// A packet that waits or is in transmission.
-#[derive(Clone, Copy, Debug, Default)]
-struct Departure {
-    at: u64,
-    size: u32,
-    /// Its number in flight.
-    number: u32,
-}
-
 /// A drop-tail queue in front of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct DropTail {
     max_packets: u64,
     max_bytes: u64,
-    departures: Ring<Departure>,
+    /// Departure time and size of each packet that waits or is in transmission.
+    departures: Ring<(u64, u32)>,
     bytes: u64,
     /// Departure time of the last packet that joined.
     last: u64,
+    /// Packets that depart until then cannot be withdrawn.
+    fixed_until: u64,
 }
 
 impl DropTail {
@@ -41,6 +35,7 @@ impl DropTail {
             departures: Ring::default(),
             bytes: 0,
             last: 0,
+            fixed_until: 0,
         }
     }
 
@@ -58,52 +53,46 @@ impl DropTail {
     pub(crate) fn after(mut self, free: u64, size: u32) -> Self {
         self.last = free;
         self.bytes = u64::from(size);
-        self.departures.push(Departure {
-            at: free,
-            size,
-            number: 0,
-        });
+        self.departures.push((free, size));
         self
     }
 
-    /// Removes the packets at the end of the queue whose transmission has not started and whose numbers in flight are the
-    /// last ones before `next`. Returns the number of the first, and the start and end of transmission of each.
-    pub(crate) fn withdraw(&mut self, now: u64, next: u32) -> (u32, Vec<[u64; 2]>) {
+    /// Keeps the departures of all packets so far: later packets may pass an unlimited rate without joining.
+    pub(crate) const fn fix(&mut self) {
+        self.fixed_until = self.last;
+    }
+
+    /// Removes the packets whose transmission has not started and is not fixed. Returns the start and end of transmission of
+    /// each.
+    pub(crate) fn withdraw(&mut self, now: u64) -> Vec<[u64; 2]> {
         self.forget_sent(now);
-        let mut first = next;
         let mut times = Vec::new();
         // The first packet is in transmission.
         while self.departures.len() > 1
-            && let Some(&Departure { at, size, number }) = self.departures.back()
-            && number == first.wrapping_sub(1)
+            && let Some(&(departure, size)) = self.departures.back()
+            && departure > self.fixed_until
         {
             self.departures.pop_back();
             self.bytes -= u64::from(size);
-            self.last = self.departures.back().map_or(now, |before| before.at);
-            first = number;
-            times.push([self.last, at]);
+            self.last = self.departures.back().map_or(now, |&(before, _)| before);
+            times.push([self.last, departure]);
         }
         times.reverse();
-        (first, times)
+        times
     }
 
     /// Returns the bytes of the packet that is sent last.
     pub(crate) fn last_size(&self) -> u32 {
-        self.departures.back().map_or(0, |last| last.size)
+        self.departures.back().map_or(0, |&(_, size)| size)
     }
 
-    /// Returns the departure time of a packet that joins at `now`, with the next number in flight; `None` if the queue is full.
-    /// Its queueing delay counts from `since` on.
+    /// Returns the departure time of a packet that joins at `now`; `None` if the queue is full. Its queueing delay counts from
+    /// `since` on.
     #[inline(always)]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a link, which are borrowed separately"
-    )]
     pub(crate) fn join(
         &mut self,
         now: u64,
         since: u64,
-        number: u32,
         size: u32,
         rate: &mut LinkRate,
         meter: &mut Meter,
@@ -120,11 +109,7 @@ impl DropTail {
             return None;
         }
         let departure = rate.departure(now, size);
-        self.departures.push(Departure {
-            at: departure,
-            size,
-            number,
-        });
+        self.departures.push((departure, size));
         self.bytes = bytes;
         counters.record_queue(packets, bytes);
         meter.add_packet(now, since, self.last.max(now), departure);
@@ -134,8 +119,8 @@ impl DropTail {
 
     #[inline]
     fn forget_sent(&mut self, now: u64) {
-        while let Some(&Departure { at, size, .. }) = self.departures.front() {
-            if at > now {
+        while let Some(&(departure, size)) = self.departures.front() {
+            if departure > now {
                 return;
             }
             self.departures.pop();
@@ -145,9 +130,10 @@ impl DropTail {
 
     /// Returns the departures after `now` and the sizes of those packets.
     fn waiting(&self, now: u64) -> impl Iterator<Item = (u64, u32)> {
-        let sent = self.departures.partition_point(|departure| departure.at <= now);
-        let waiting = self.departures.iter_from(sent);
-        waiting.map(|departure| (departure.at, departure.size))
+        let sent = self
+            .departures
+            .partition_point(|&(departure, _)| departure <= now);
+        self.departures.iter_from(sent)
     }
 
     /// Returns the queue length, the packet in transmission included.
