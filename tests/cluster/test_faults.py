@@ -195,6 +195,25 @@ def test_a_worker_of_another_version_is_one_line(tmp_path: Path, monkeypatch: py
             lf.run(file, out=tmp_path / "there", progress=False, scheduler=cluster.address)
 
 
+def test_a_worker_may_end_while_the_client_connects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = str(tmp_path / "ended")
+
+    def about() -> Any:
+        """Ends the first worker that runs it."""
+        try:
+            Path(ended).touch(exist_ok=False)
+        except FileExistsError:
+            return worker.about()
+        os._exit(1)
+
+    with machines(tmp_path, 2) as cluster:
+        monkeypatch.setattr(worker, "about", about)
+        with Connection(Target(cluster.address)) as connection:
+            (found,) = connection.workers
+    assert found["host"]
+    assert Path(ended).exists()
+
+
 def test_a_worker_refuses_another_version() -> None:
     with pytest.raises(worker.VersionError):
         worker.run_batch("0.0.1", b"", {}, False)

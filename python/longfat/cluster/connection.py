@@ -217,7 +217,11 @@ class Connection:
             raise ClusterError(
                 f"the scheduler has no workers after {WORKERS:.0f} s: start one (dask worker)"
             ) from None
-        answers = self._client.run(worker.about, on_error="return")
+        found = self._client.run(worker.about, on_error="return")
+        # A worker that ends meanwhile has no answer. Its successor checks the version of its trials.
+        answers = {address: answer for address, answer in found.items() if not isinstance(answer, OSError)}
+        if not answers:
+            raise OSError("no worker answers")
         self._threads = self._client.run_on_scheduler(_total_threads)
         own = _native.version()
         for address, answer in answers.items():
