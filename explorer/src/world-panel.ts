@@ -107,7 +107,9 @@ export class WorldPanel {
     const found = this.predictions.of(specOf(scene, world.name));
     // The closed forms are those of the flows at the start.
     const changed = world.started !== flowsOf(scene) || world.stopped.size > 0;
-    this.sentence.textContent = found && !changed ? comparison(goodput === null ? null : goodput * 1e6, found.goodput) : "";
+    // Before, the goodput is that of the start.
+    const measured = goodput === null || world.now < MEASURED_S ? null : goodput * 1e6;
+    this.sentence.textContent = found && !changed ? comparison(measured, found.goodput) : "";
     const form = theory.form && world.started === 1 && !this.predictions.available ? `; ${mega(theory.form.goodput)} by ${theory.form.name}` : "";
     const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";
     const rows: [string, string, string][] = [

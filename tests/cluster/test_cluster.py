@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,23 @@ def test_a_cluster_without_scheduler_is_one_line() -> None:
         Connection(Target("tcp://127.0.0.1:9"), patience=0.5),
     ):
         pass
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://host", "8786", "host:"])
+def test_text_that_is_no_address_is_refused_at_once(address: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(ClusterError, match=f'^"{address}" is not an address'), Connection(Target(address)):
+        pass
+    assert time.monotonic() - started < 10
+
+
+def test_a_scheduler_file_is_awaited_for_a_limited_time(tmp_path: Path) -> None:
+    file = str(tmp_path / "scheduler.json")
+    notes: list[str] = []
+    missing = Connection(Target(scheduler_file=file), note=notes.append, patience=0.3)
+    with pytest.raises(ClusterError, match=r"scheduler\.json: no scheduler has written this file"), missing:
+        pass
+    assert notes == [f"waiting for a scheduler that writes {file}"]
 
 
 @pytest.mark.parametrize("process", ["NANNY", "SCHEDULER"])

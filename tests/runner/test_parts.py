@@ -170,3 +170,8 @@ def test_shards_are_balanced_and_cover_all_trials() -> None:
 def test_an_invalid_shard_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=f'--shard: "{text}" is not a shard'):
         Shard.of(text, "--shard")
+
+
+def test_a_url_with_one_slash_is_no_folder() -> None:
+    with pytest.raises(ValueError, match=r'^"s3:/lab/x" is not a URL: write it like s3://BUCKET/RUN$'):
+        location("s3:/lab/x")

@@ -192,7 +192,7 @@ def test_unsupported_trials_are_refused_before_the_first_trial(
 
 
 def test_repeats_grow_until_the_precision_is_reached(
-    scripted: Use, data: dict[str, Any], folder: Path
+    scripted: Use, data: dict[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def _noisy(trial: Trial) -> Record:
         spread = 0.5 if trial.cell.protocol == "gbn" else 0.001
@@ -207,8 +207,13 @@ def test_repeats_grow_until_the_precision_is_reached(
         # Later looks at an interval use a higher confidence.
         assert (cell.confidence == 0.975) == (cell.n == 4)
     data["max_repeats"] = 6
-    result = run_study(load_study(data, name="small"), folder=folder)
+    notes: list[str] = []
+    reporter = Reporter()
+    monkeypatch.setattr(reporter, "note", notes.append)
+    result = run_study(load_study(data, name="small"), folder=folder, reporter=reporter)
     assert {cell.n for cell in result.cells} == {4, 6}
+    limit = "end at max_repeats = 6; the same command with a larger one continues"
+    assert notes[-1] == f"precision 10%: 3 of 6 cells {limit}"
 
 
 def test_the_store_is_plain_parquet(scripted: Use, study: Study, folder: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -184,13 +186,27 @@ class Connection:
                 f"{where}: needs certificates: set distributed.comm.tls in Dask's configuration, "
                 "or DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY"
             )
+        file = self._target.scheduler_file
+        if file is not None:
+            self._wait_for_file(Path(file), patience)
+        elif isinstance(where, str):
+            _check_address(where)
         try:
             make: Any = Client
-            file = self._target.scheduler_file
             return make(where, scheduler_file=file, timeout=patience, set_as_default=False)
         except (OSError, ValueError) as error:
             name = self._target.scheduler or self._target.scheduler_file or "the local cluster"
             raise ClusterError(f"{name}: no scheduler answers: {_first_line(error)}") from None
+
+    def _wait_for_file(self, file: Path, patience: float) -> None:
+        """Waits until a scheduler has written its file: a Dask client would wait for ever."""
+        until = time.monotonic() + patience
+        if not file.exists():
+            self._note(f"waiting for a scheduler that writes {file}")
+        while not file.exists():
+            if time.monotonic() > until or self._closed.is_set():
+                raise ClusterError(f"{file}: no scheduler has written this file within {patience:.0f} s")
+            time.sleep(0.1)
 
     def _greet_workers(self) -> list[dict[str, Any]]:
         """Connects and returns what all workers answer, also if the scheduler restarts meanwhile."""
@@ -232,6 +248,13 @@ class Connection:
             if answer["longfat"] != own:
                 raise ClusterError(f"worker {address} has longfat {answer['longfat']}: install {own} there")
         return [answer for _, answer in sorted(answers.items())]
+
+
+def _check_address(address: str) -> None:
+    """Raises ClusterError for text that is no address: Dask would try for a minute to close its client."""
+    scheme, _, rest = address.rpartition("://")
+    if scheme in ("", "tcp", "tls") and not re.search(r"[^:]:\d+$", rest):
+        raise ClusterError(f'"{address}" is not an address of a scheduler: write it like tcp://HOST:8786')
 
 
 def _silence() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from longfat.runner.environment import environment
 from longfat.runner.executor import Executor, executor_of
 from longfat.runner.planning import Plan, PlannedTrials, plan
 from longfat.runner.progress import Reporter
-from longfat.runner.sampling import Budget, first_counts, next_counts, widths
+from longfat.runner.sampling import Budget, exhausted, first_counts, next_counts, widths
 from longfat.runner.shard import Shard
 from longfat.runner.store import Store, open_store
 from longfat.runner.table import Table
@@ -142,8 +142,11 @@ def run_study(
         counts = first_counts(study, planned, budget)
         records, results = running.measure(counts)
         while study.precision is not None:
-            more = next_counts(study, planned, counts, widths(study, results), budget)
+            width = widths(study, results)
+            more = next_counts(study, planned, counts, width, budget)
             if more == counts:
+                for line in _limits(study, planned, counts, width):
+                    reporter.note(line)
                 break
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
             reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more trials")
@@ -160,6 +163,18 @@ def run_study(
         # With a precision, the number of trials depends on the results.
         partial = not complete and study.precision is None
         return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=partial)
+
+
+def _limits(
+    study: Study, planned: Sequence[Cell], counts: Sequence[int], width: Callable[[Cell], float]
+) -> Iterator[str]:
+    """Yields a line for each number of trials at which cells stopped that need more."""
+    left = [study.most_trials_in(cell.world) for cell in exhausted(study, planned, counts, width)]
+    for most in sorted(set(left)):
+        yield (
+            f"precision {study.precision}: {left.count(most)} of {len(planned)} cells end at "
+            f"max_repeats = {most}; the same command with a larger one continues"
+        )
 
 
 def _refuse_shard(study: Study, *, fresh: bool) -> None:

@@ -95,6 +95,17 @@ def next_counts(
     return found
 
 
+def exhausted(
+    study: Study, planned: Sequence[Cell], counts: Sequence[int], width: Callable[[Cell], float]
+) -> list[Cell]:
+    """Returns the cells that have all trials of `max_repeats` and need more."""
+    return [
+        cell
+        for cell, count in zip(planned, counts, strict=True)
+        if count >= study.most_trials_in(cell.world) and width(cell) > 0
+    ]
+
+
 def widths(study: Study, results: Sequence[CellResult]) -> Callable[[Cell], float]:
     """Returns a function with the width of a cell's interval, 0 for a cell that needs no more trials."""
     found = _undecided(study, results) if study.precision == DECIDED else _imprecise(study, results)

@@ -24,7 +24,7 @@ class Shard:
             return None
         found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
-            raise ValueError(f'{name}: "{text}" is not a shard: number/count, from 1/100 to 100/100')
+            raise ValueError(f'{name}: "{text}" is not a shard: write it like "1/2" for the first of two')
         return cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:

@@ -63,7 +63,7 @@ class Quantity:
         return f"{decimal(self.magnitude)}{self.unit}"
 
 
-def parse(text: object) -> Quantity:
+def parse(text: object, example: str = "20ms") -> Quantity:
     """Reads "20ms", "2%", "100Mbit/s" or a plain number; raises ValueError for other values.
 
     >>> float(parse("20ms").value), parse("20ms").dimension
@@ -75,7 +75,7 @@ def parse(text: object) -> Quantity:
         raise ValueError(f"{text!r} is not a quantity")
     match = _QUANTITY.fullmatch(str(text))
     if match is None:
-        raise ValueError(f'"{text}" is not a quantity; write a number with its unit, e.g. "20ms"')
+        raise ValueError(f'"{text}" is not a quantity; write a number with its unit, e.g. "{example}"')
     magnitude, unit = match.groups()
     if unit not in _UNITS:
         known = ", ".join(name for name in _UNITS if name)
@@ -112,7 +112,7 @@ def proportion(text: object) -> float:
     >>> proportion("5%")
     0.05
     """
-    quantity = parse(text)
+    quantity = parse(text, "5%")
     if quantity.dimension != "proportion":
         raise ValueError(f'{_shown(text)} is not a percentage: write it like "5%"')
     return float(quantity.value)

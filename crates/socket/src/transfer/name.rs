@@ -35,7 +35,7 @@ pub fn check_path(path: &str, dotfiles: bool) -> Result<(), &'static str> {
     for name in path.split('/') {
         check(name)?;
         if name.starts_with('.') && !dotfiles {
-            return Err("the name starts with a dot, which this receiver does not allow");
+            return Err("the name starts with a dot, which this receiver does not allow (option --dotfiles)");
         }
     }
     Ok(())

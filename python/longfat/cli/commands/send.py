@@ -168,7 +168,7 @@ def summary(report: dict[str, Any]) -> str:
 
     >>> summary({"bytes": 2_000_000, "seconds": 1.6, "goodput_bps": 1e7, "packets_sent": 1530,
     ...          "retransmissions": 30})
-    '2.00 MB in 1.60 s: 10.0 Mbit/s; 1,530 packets, 30 retransmissions (2.0 %)'
+    '2.00 MB in 1.60 s: 10.0 Mbit/s; 1,530 packets, 30 retransmissions (2 %)'
     """
     from longfat.cli.display.transfers import size
     from longfat.presentation.formatting import quantity
@@ -177,8 +177,8 @@ def summary(report: dict[str, Any]) -> str:
     sent, again = report["packets_sent"], report["retransmissions"]
     if not report["bytes"]:
         return f"nothing sent; {took}"
-    share = f" ({again / max(1, sent - again) * 100:.1f} %)" if again else ""
+    share = f" ({again / max(1, sent - again) * 100:.2g} %)" if again else ""
     return (
         f"{size(report['bytes'])} in {took}: {quantity(report['goodput_bps'], 'bit/s')}; "
-        f"{sent:,} packets, {again:,} retransmissions{share}"
+        f"{sent:,} packets, {again:,} {'retransmission' if again == 1 else 'retransmissions'}{share}"
     )
