@@ -110,11 +110,13 @@ def test_search_works_without_a_server(site: Path, page: Browser) -> None:
     page.resize(WIDTHS[0])
     page.open((site / "index.html").as_uri())
     page.evaluate(
-        """(() => { const box = document.querySelector('[data-md-component=search-query]'); box.focus();
-        box.value = 'stop-and-wait'; box.dispatchEvent(new Event('input', {bubbles: true}));
-        box.dispatchEvent(new Event('keyup', {bubbles: true})); })()"""
+        """window.search = () => {
+        const box = document.querySelector('[data-md-component=search-query]'); box.focus(); box.value = 'stop-and-wait'; box.dispatchEvent(new Event('input', {bubbles: true}));
+        box.dispatchEvent(new Event('keyup', {bubbles: true})); window.asked = performance.now(); }"""
     )
-    page.wait("document.querySelectorAll('.md-search-result__item').length > 0")
+    # The page ignores input until its scripts have started.
+    ask = "performance.now() - (window.asked ?? -2000) > 2000 && search()"
+    page.wait(f"({ask}, document.querySelectorAll('.md-search-result__item').length > 0)")
     assert page.complaints() == []
 
 
