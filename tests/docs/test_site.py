@@ -111,8 +111,11 @@ def test_search_works_without_a_server(site: Path, page: Browser) -> None:
     page.open((site / "index.html").as_uri())
     page.evaluate(
         """window.search = () => {
-        const box = document.querySelector('[data-md-component=search-query]'); box.focus(); box.value = 'stop-and-wait'; box.dispatchEvent(new Event('input', {bubbles: true}));
-        box.dispatchEvent(new Event('keyup', {bubbles: true})); window.asked = performance.now(); }"""
+        const box = document.querySelector('[data-md-component=search-query]');
+        box.focus(); box.value = 'stop-and-wait';
+        box.dispatchEvent(new Event('input', {bubbles: true}));
+        box.dispatchEvent(new Event('keyup', {bubbles: true}));
+        window.asked = performance.now(); }"""
     )
     # The page ignores input until its scripts have started.
     ask = "performance.now() - (window.asked ?? -2000) > 2000 && search()"
