@@ -246,7 +246,7 @@ def location(place: str | Path | RemotePath) -> Location:
     scheme, separator, _ = place.partition("://")
     if not separator:
         scheme = place.partition(":/")[0]
-        if scheme in {*PACKAGES, "file"} and not Path(f"{scheme}:").exists():
+        if scheme in PACKAGES and not Path(f"{scheme}:").exists():
             raise ValueError(f'"{place}" is not a URL: write it like {scheme}://BUCKET/RUN')
         return Path(place)
     if scheme in ("file", "local"):

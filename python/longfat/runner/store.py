@@ -134,7 +134,7 @@ class Store:
     def flush_if_due(self) -> None:
         """Flushes every 0.25 s, or every 2 % of a long run, but at most `BUFFER` bytes.
 
-        If that takes more than 1 % of the time, it flushes less often, at least every 2 s.
+        If a flush took more than 1 % of that time, the next one is later, by at most 2 s.
         """
         now = time.monotonic()
         rare = min(2.0, 100 * self._flush_duration)

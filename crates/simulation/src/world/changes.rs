@@ -1,5 +1,5 @@
-//! Changes of a running world: links, protocols, controllers, losses on request, and flows that start and stop. Flows that are due start
-//! before a change.
+//! Changes of a running world: links, protocols, controllers, losses on request, and flows that start and stop. Flows
+//! that are due start before a change.
 
 use std::sync::Arc;
 
