@@ -14,16 +14,22 @@ export interface Announced {
 export class Announcer {
   private readonly known = new WeakSet<Sentence>();
   private last = 0;
+  private later?: ReturnType<typeof setTimeout>;
 
   constructor(private readonly region: HTMLElement) {}
 
-  /** Announces the new ones of `latest`, the newest first. */
+  /** Announces the new ones of `latest`, the newest first, as soon as the pace allows. */
   update(latest: readonly Announced[], playing: boolean): void {
-    const now = performance.now();
-    if (now - this.last < (playing ? PLAYING_MS : PAUSED_MS)) return;
+    clearTimeout(this.later);
+    const wait = this.last + (playing ? PLAYING_MS : PAUSED_MS) - performance.now();
+    if (wait <= 0) this.announce(latest);
+    else this.later = setTimeout(() => this.announce(latest), wait);
+  }
+
+  private announce(latest: readonly Announced[]): void {
     const fresh = latest.filter(({ sentence }) => !this.known.has(sentence));
     if (fresh.length === 0) return;
-    this.last = now;
+    this.last = performance.now();
     for (const { sentence } of fresh) this.known.add(sentence);
     const shown = fresh.slice(0, MOST).reverse();
     const texts = shown.map(({ label, sentence }) => `${label}, ${milliseconds(sentence.time)}: ${sentence.text}`);

@@ -29,11 +29,14 @@ class Explorer:
         return self.browser
 
     def start(self, **scene: Any) -> Browser:
-        """Opens a scene that does not play."""
-        page = self.open(**scene)
-        page.wait(STARTED)
-        page.wait("document.querySelector('#play').textContent === 'Pause'")
-        pause(page)
+        """Opens a scene that stands at its start, as for a user who prefers reduced motion."""
+        self.browser.emulate("prefers-reduced-motion", "reduce")
+        try:
+            page = self.open(**scene)
+            page.wait(STARTED)
+        finally:
+            self.browser.emulate("prefers-reduced-motion", "")
+        assert page.evaluate(CLOCK) == 0
         return page
 
 

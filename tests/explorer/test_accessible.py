@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +44,14 @@ def test_arrow_keys_choose_packets(explorer: Explorer) -> None:
     for canvas in ("path", "ladder"):
         page.evaluate(f"document.querySelector('canvas.{canvas}').focus()")
         before = page.evaluate(CLOCK)
-        seen = set()
+        history = "document.querySelector('#history').textContent"
+        seen = [page.evaluate(history)]
         for _ in range(3):
             press(page, "ArrowRight")
-            page.wait("document.querySelector('#history').children.length > 0")
-            seen.add(page.evaluate("document.querySelector('#history').textContent"))
-        assert len(seen) == 3
+            page.wait(f"!{json.dumps(seen)}.includes({history})")
+            seen.append(page.evaluate(history))
         press(page, "ArrowLeft")
-        assert page.evaluate("document.querySelector('#history').textContent") in seen
+        page.wait(f"{history} === {json.dumps(seen[2])}")
         assert page.evaluate(CLOCK) == before
 
 

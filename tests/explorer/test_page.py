@@ -92,6 +92,8 @@ def test_the_controller_changes_while_it_runs(explorer: Explorer) -> None:
 
 def test_each_queue_discipline_runs(explorer: Explorer) -> None:
     page = explorer.start()
+    click(page, "step")
+    page.wait(f"{CLOCK} > 0")
     for name in ("red", "codel", "fq-codel", "pie", "drop-head"):
         enter(page, "discipline", name)
         page.wait(f"{LOSSES}.includes('You change the queue discipline to {name}.')")
@@ -150,6 +152,8 @@ def test_a_slow_engine_does_not_stop_the_simulation(page: Browser, folder: Path)
 
 def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
     page = explorer.start()
+    click(page, "step")
+    page.wait(f"{CLOCK} > 0")
     enter(page, "delay", "30ms")
     page.wait("location.hash.includes('interventions')")
     click(page, "from-start")
