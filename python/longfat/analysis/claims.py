@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 class Judgement:
     """A claim in one world: its verdict and the comparison that decided it.
 
-    Of `total` comparisons, `agreeing` have the verdict of the claim; `decisive` is the weakest of these.
+    Of `total` comparisons, `agreeing` have the verdict of the claim; `decisive` is the largest of these
+    failures, or else the closest to another verdict.
     `reason` is set instead if there was nothing to compare. `pending` are the cells of each undecided
     comparison, and `factor` estimates how many times as many trials of them would decide the claim.
     """
@@ -170,7 +171,7 @@ def _measured(pairs: Iterable[Pairing]) -> Iterator[Cell]:
 def _conclude(claim: Claim, world: str, compared: Sequence[tuple[Evidence, Sequence[Pairing]]]) -> Judgement:
     verdict = relations.together([piece.verdict for piece, _ in compared])
     agreeing = [piece for piece, _ in compared if piece.verdict == verdict]
-    decisive = min(agreeing, key=lambda piece: piece.strength)
+    decisive = min(agreeing, key=lambda piece: piece.rank)
     # A claim that fails in one cell is decided, whatever the others say.
     pending = [(piece, pairs) for piece, pairs in compared if piece.verdict == verdict == "undecided"]
     return Judgement(

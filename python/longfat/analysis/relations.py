@@ -74,15 +74,15 @@ class Step:
 class Evidence:
     """One comparison: its verdict and its numbers, in the metric's unit.
 
-    `strength` is the distance from the opposite verdict, relative to the compared value; `counted` names
-    what the comparisons of this relation are. `values` are the compared means by name; for a lead they are
+    Of comparisons with the same verdict, that with the lowest `rank` is reported; `counted` names what the
+    comparisons of this relation are. `values` are the compared means by name; for a lead they are
     ratios. `reason` replaces the numbers if there is nothing to compare. `factor` estimates how many times as
     many trials decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
     """
 
     verdict: VerdictWord
     metric: str
-    strength: float = -math.inf
+    rank: float = -math.inf
     params: Mapping[str, Any] | None = None
     values: tuple[tuple[str, float], ...] = ()
     ratio: Interval | None = None
@@ -147,6 +147,10 @@ class _Test:
         end = self.usual.low if math.isfinite(self.usual.low) else self.usual.mean
         return end / abs(self.scale)
 
+    def rank(self, verdict: VerdictWord) -> float:
+        """The lower bound of the difference, or for a failure its mean: the lowest is the largest failure."""
+        return self.usual.mean / abs(self.scale) if verdict == "fails" else self.strength
+
     @property
     def factor(self) -> float:
         """How many times as many trials would decide; the interval shrinks with their square root."""
@@ -210,7 +214,7 @@ def _pair(
     return Evidence(
         verdict,
         metric,
-        -math.inf if test is None else test.strength,
+        -math.inf if test is None else test.rank(verdict),
         params=concerned[0].cell.params,
         values=((names[0], _mean(a)), (names[1], _mean(b))),
         ratio=ratio(a, b, CONFIDENCE if test is None else test.level),
@@ -226,10 +230,11 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
     given = [claim.level] * len(a)
     test = _Test.of(*((a, given) if claim.relation == "at-least" else (given, a)), (1, 1), family)
     enough = len(a) >= MIN_TRIALS
+    verdict = test.not_below() if enough else "undecided"
     return Evidence(
-        test.not_below() if enough else "undecided",
+        verdict,
         metric,
-        test.strength if enough else -math.inf,
+        test.rank(verdict) if enough else -math.inf,
         params=of.cell.params,
         values=((str(claim.of), _mean(a)),),
         level=(claim.relation, claim.level),
@@ -396,7 +401,7 @@ def _step(
     return Evidence(
         verdict if enough else "undecided",
         before.metric,
-        test.strength if enough else -math.inf,
+        test.rank(verdict) if enough else -math.inf,
         factor=test.factor if enough else math.inf,
         params=before.fixed,
         values=((name, _mean(first)), (name, _mean(second))),
