@@ -73,6 +73,12 @@ class RemotePath:
         """The folder."""
         return RemotePath(self._url.rpartition("/")[0])
 
+    @property
+    def bucket(self) -> RemotePath:
+        """The bucket, or what the scheme has in its place."""
+        scheme, _, path = self._url.partition("://")
+        return RemotePath(f"{scheme}://{path.partition('/')[0]}")
+
     def with_name(self, name: str) -> RemotePath:
         """Returns the path of another file in the same folder."""
         return self.parent / name

@@ -21,6 +21,7 @@ from longfat.runner.planning import plan
 from longfat.runner.present import Present
 from longfat.runner.trial import Trial
 from longfat.study import cells, load_study
+from longfat.user_folders import cache_folder
 
 GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
 
@@ -40,7 +41,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
             "late_p99_s": 1e-4,
             "is_busy": is_busy,
         }
-        file = capacity._file()
+        file = cache_folder() / capacity.FILE
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(kept), encoding="utf-8")
         assert machine_capacity() == MachineCapacity(packets_per_second, 1e-4, is_busy)
@@ -140,4 +141,4 @@ def test_a_measurement_on_a_late_machine_is_not_stored(
     reported = {"packets_per_second": 5e3, "late_p99_s": late_p99_s, "is_busy": False}
     monkeypatch.setattr(capacity, "_MEASURE", f"print({json.dumps(json.dumps(reported))})")
     assert machine_capacity() == MachineCapacity(5e3, late_p99_s, is_busy=False)
-    assert capacity._file().exists() == kept
+    assert (cache_folder() / capacity.FILE).exists() == kept

@@ -121,21 +121,26 @@ def test_open_lists_the_runs_below_a_url(bucket: str, cli: Cli, study: Path) -> 
         cli("run", study, "--out", f"{bucket}/{name}")
     page = Path(cli("open", "--folder", bucket, "--no-browser").stdout.strip())
     text = page.read_text()
-    page.unlink()
     assert f"{bucket}/one</code>" in text
     assert f"{bucket}/deeper/two</code>" in text
     assert "report.html" not in text
-    assert cli("open", "one", "--folder", bucket, "--no-browser").stdout == f"{bucket}/one/report.html\n"
+    report = Path(cli("open", "one", "--folder", bucket, "--no-browser").stdout.strip())
+    assert report.parent == page.parent
+    assert report.read_bytes() == location(f"{bucket}/one/report.html").read_bytes()
+    assert Path(cli("open", "one", "--folder", bucket, "--no-browser").stdout.strip()) == report
     refused = cli("open", "--folder", f"{bucket}/none", "--no-browser", ok=False)
     assert refused.returncode == 2
     assert f"{bucket}/none: no runs with a report" in refused.stderr
 
 
-def test_open_prints_the_report(bucket: str, cli: Cli, study: Path) -> None:
+def test_open_names_what_is_missing(bucket: str, cli: Cli, study: Path) -> None:
     cli("run", study, "--out", f"{bucket}/run", "--repeats", 2)
-    assert cli("open", f"{bucket}/run", "--no-browser").stdout == f"{bucket}/run/report.html\n"
     refused = cli("open", f"{bucket}/other", "--no-browser", ok=False)
     assert refused.stderr == f"longfat: {bucket}/other: no run here\n"
+    for words in ([f"{bucket}-none/run"], ["run", "--folder", f"{bucket}-none"]):
+        refused = cli("open", *words, "--no-browser", ok=False)
+        name = f"{bucket}-none".removeprefix("s3://")
+        assert refused.stderr.endswith(f": the bucket {name} does not exist\n")
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from longfat.parameters import ParameterError
+from longfat.user_folders import config_folder
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,16 @@ def by_code(code: str) -> Protection:
     return Protection(json.dumps({"kind": "code", "code": code}), code)
 
 
+def identity_file() -> Path:
+    """Returns the file of the user's secret key."""
+    return config_folder() / "identity"
+
+
+def trusted_file() -> Path:
+    """Returns the file of the public keys that the user trusts."""
+    return config_folder() / "trusted"
+
+
 def chosen(
     code: str | None, keys: bool, identity: Path | None, trusted: Path | None, insecure: bool
 ) -> Protection | None:
@@ -43,7 +53,7 @@ def chosen(
     if insecure:
         return INSECURE
     if keys:
-        return _by_keys(identity or folder() / "identity", trusted or folder() / "trusted")
+        return _by_keys(identity or identity_file(), trusted or trusted_file())
     if code is None:
         return None
     try:
@@ -51,12 +61,6 @@ def chosen(
     except ValueError as error:
         raise ParameterError("code", f"{error}; use the one that longfat recv prints") from None
     return by_code(code)
-
-
-def folder() -> Path:
-    """Returns the folder of the user's keys."""
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path.home() / ".config") / "longfat"
 
 
 def read_identity(path: Path) -> str:

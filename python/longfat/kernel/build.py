@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from longfat.user_folders import cache_folder
+
 SOURCES = Path(__file__).parent / "bpf"
 KERNEL_TYPES = Path("/sys/kernel/btf/vmlinux")
 """The kernel's description of its structures (BTF)."""
@@ -60,12 +62,9 @@ def built() -> Path:
 
 
 def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME")
     hint = "set XDG_CACHE_HOME to a folder that only you can write to"
     try:
-        # The XDG specification ignores relative paths.
-        folder = Path(base) if base and Path(base).is_absolute() else Path("~/.cache").expanduser()
-        folder = folder / "longfat" / "bpf"
+        folder = cache_folder() / "bpf"
         folder.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:  # the latter without a home folder
         raise BuildError(f"no cache folder: {error}", hint) from error

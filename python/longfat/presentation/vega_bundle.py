@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import os
-from pathlib import Path
 
 import vl_convert
 
 from longfat.files import write_whole
+from longfat.user_folders import cache_folder
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 """The Vega-Lite version of the specifications: that of Altair, whose import is slow."""
@@ -21,7 +20,7 @@ _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 def bundle() -> str:
     """Returns the script. Building it takes a second, so it is cached in the user's cache folder."""
     parts = ("vega", vl_convert.get_vega_version(), VEGA_LITE, vl_convert.get_vega_embed_version())
-    kept = _cache() / f"{'-'.join(parts)}.js"
+    kept = cache_folder() / f"{'-'.join(parts)}.js"
     try:
         return kept.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -30,7 +29,3 @@ def bundle() -> str:
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_whole(kept, script.encode())
     return script
-
-
-def _cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "longfat"

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from longfat import _native
 from longfat.interpreter import python_command
+from longfat.user_folders import cache_folder
 
+FILE = "capacity.json"
 _MEASURE = "from longfat import _native; print(_native.capacity())"
 _TIMEOUT_S = 60.0
 _PUNCTUAL_S = 5e-4
@@ -36,7 +37,7 @@ def machine_capacity() -> MachineCapacity | None:
     The first call after a boot takes up to 5 s; later ones read a file. The result of a busy machine, or of
     one with a large delay error at a light load, is not stored: it would count as slow until the next boot.
     """
-    file, key = _file(), {"boot": _boot(), "version": _native.version()}
+    file, key = cache_folder() / FILE, {"boot": _boot(), "version": _native.version()}
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept.pop("key") == key:
@@ -66,8 +67,3 @@ def _boot() -> str:
         return _BOOT.read_text(encoding="ascii").strip()
     except OSError:
         return ""
-
-
-def _file() -> Path:
-    cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(cache) / "longfat" / "capacity.json"

@@ -35,13 +35,13 @@ def key(
     if trust is None:
         if name:
             raise ValueError("--name is the name of a key to trust: it needs --trust KEY")
-        path = identity or credentials.folder() / "identity"
+        path = identity or credentials.identity_file()
         if not path.exists():
             _create(path)
             typer.echo(f"longfat: created {path}", err=True)
         typer.echo(_native.public_key(credentials.read_identity(path)))
         return
-    _trust(trusted or credentials.folder() / "trusted", trust, name)
+    _trust(trusted or credentials.trusted_file(), trust, name)
 
 
 def _create(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
+import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,10 +24,13 @@ def open_(
 ) -> None:
     """Show an index of all runs, or the report of one run, in a browser.
 
+    Prints the file that the browser shows: of runs at a URL, a copy in the cache folder.
+
     \b
     Examples:
       longfat open
       longfat open arq/loss
+      longfat open s3://bucket/run
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.remote_path import location
 
@@ -37,21 +40,22 @@ def open_(
     if browser:
         import webbrowser
 
-        webbrowser.open(_local(page).resolve().as_uri())
+        webbrowser.open(page.resolve().as_uri())
 
 
-def _local(page: Location) -> Path:
-    """Returns a file for a browser: a copy of a remote page."""
-    return page if isinstance(page, Path) else _temporary(page.read_bytes())
+def _copy(of: Location, content: bytes) -> Path:
+    """Writes the page of a URL into the user's cache folder, over the one of an earlier call."""
+    from longfat.files import write_whole
+    from longfat.user_folders import cache_folder
+
+    name = hashlib.sha256(str(of).encode()).hexdigest()[:16]
+    file = cache_folder() / "pages" / f"{name}.html"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, content)
+    return file
 
 
-def _temporary(page: bytes) -> Path:
-    with tempfile.NamedTemporaryFile(prefix="longfat-", suffix=".html", delete=False) as copy:
-        copy.write(page)
-    return Path(copy.name)
-
-
-def _report(run: str, folder: Location) -> Location:
+def _report(run: str, folder: Location) -> Path:
     from longfat.remote_path import location
     from longfat.runner.store import REPORT_FILE, RUN_FILE
 
@@ -59,11 +63,18 @@ def _report(run: str, folder: Location) -> Location:
     places = (named, folder / run) if isinstance(named, Path) else (named,)
     found = next((one for one in places if (one / RUN_FILE).is_file()), None)
     if found is None:
+        _check_bucket(places[-1])
         where = f"here or in {folder}; longfat open lists all runs" if isinstance(named, Path) else "here"
         raise ValueError(f"{run}: no run {where}")
     if not (found / REPORT_FILE).is_file():
         raise ValueError(f"{found}: this run has no report yet; longfat run writes it")
-    return found / REPORT_FILE
+    report = found / REPORT_FILE
+    return report if isinstance(report, Path) else _copy(report, report.read_bytes())
+
+
+def _check_bucket(place: Location) -> None:
+    if not isinstance(place, Path) and not place.bucket.exists():
+        raise ValueError(f"{place}: the bucket {place.bucket.name} does not exist")
 
 
 def _index(folder: Location) -> Path:
@@ -74,6 +85,7 @@ def _index(folder: Location) -> Path:
 
     found = sorted(one.parent for one in folder.rglob(RUN_FILE) if (one.parent / REPORT_FILE).is_file())
     if not found:
+        _check_bucket(folder)
         raise ValueError(f"{folder}: no runs with a report; longfat run makes one")
     entries = []
     for one in found:
@@ -83,6 +95,6 @@ def _index(folder: Location) -> Path:
             typer.echo(f"longfat: {one}: not listed: {error}", err=True)
     content = page(folder, entries).encode()
     if not isinstance(folder, Path):
-        return _temporary(content)
+        return _copy(folder, content)
     write_whole(folder / INDEX_FILE, content)
     return folder / INDEX_FILE
