@@ -23,7 +23,10 @@ FIGURES = {
         r"400 trials of 0\.002 s: [\d.]+ s",
         r"scheduler: [\d.]+ s of processor time",
     ],
-    "store.py --trials 1000": [r"group-by in DuckDB: [\d.]+ s", r"[\d.]+ B per trial and metric in \d+ parts"],
+    "store.py --trials 1000": [
+        r"group-by in DuckDB: [\d.]+ s",
+        r"[\d.]+ B per trial and metric in \d+ parts",
+    ],
     "analysis.py --trials 10 --cells 5": [r"longfat chart: [\d.]+ s of CPU time"],
 }
 """The printed figures of each command."""
