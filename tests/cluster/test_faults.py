@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -62,6 +63,7 @@ def test_a_trial_that_kills_its_worker_is_set_aside_alone(tmp_path: Path) -> Non
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert f"which {KILLED}" in done.stderr
+    assert re.search(r"a worker died; its \d+ trials run again, one by one$", done.stderr, re.MULTILINE)
     there = lf.load_run(tmp_path / "there").to_polars()
     assert there.filter(there["error"] == KILLED)["trial"].to_list() == poisonous
     innocent = ~reference["trial"].is_in(poisonous)
@@ -212,6 +214,18 @@ def test_a_worker_may_end_while_the_client_connects(tmp_path: Path, monkeypatch:
             (found,) = connection.workers
     assert found["host"]
     assert Path(ended).exists()
+
+
+def test_the_user_learns_that_a_worker_is_gone(tmp_path: Path) -> None:
+    notes: list[str] = []
+    with (
+        machines(tmp_path, 2) as cluster,
+        Connection(Target(cluster.address), note=notes.append) as connection,
+    ):
+        wait_until(lambda: connection.threads == 2)
+        kill(cluster.workers[0])
+        wait_until(lambda: notes)
+    assert notes == ["workers with 1 of 2 threads are gone"]
 
 
 def test_a_worker_refuses_another_version() -> None:

@@ -78,7 +78,8 @@ class Connection:
             ) from None
         self._target = target
         self._jobs = jobs
-        self._note = note
+        self.note = note
+        """Tells the user in one line what happens to the cluster."""
         self._patience = patience
         self._cluster: Any = None
         self._client: Any = None
@@ -130,7 +131,7 @@ class Connection:
         client = self._client
         if client is not None and client.status == "running":
             return client
-        self._note("lost the scheduler; waiting for it")
+        self.note("lost the scheduler; waiting for it")
         until = time.monotonic() + AWAY
         while time.monotonic() < until:
             if stop.is_set() or self._closed.is_set():
@@ -144,7 +145,7 @@ class Connection:
             stop.wait(0.2)
         else:
             raise ClusterError(f"no scheduler for {AWAY / 60:.0f} min; the same command resumes")
-        self._note("found the scheduler again")
+        self.note("found the scheduler again")
         return self._client
 
     def _count_threads(self) -> None:
@@ -153,7 +154,9 @@ class Connection:
             with contextlib.suppress(Exception):
                 count = self._client.run_on_scheduler(_total_threads)
                 if self._threads and not count:
-                    self._note("no workers; waiting for them")
+                    self.note("no workers; waiting for them")
+                elif count < self._threads:
+                    self.note(f"workers with {self._threads - count} of {self._threads} threads are gone")
                 self._threads = count
 
     def _start_cluster(self) -> None:
@@ -202,7 +205,7 @@ class Connection:
         """Waits until a scheduler has written its file: a Dask client would wait for ever."""
         until = time.monotonic() + patience
         if not file.exists():
-            self._note(f"waiting for a scheduler that writes {file}")
+            self.note(f"waiting for a scheduler that writes {file}")
         while not file.exists():
             if time.monotonic() > until or self._closed.is_set():
                 raise ClusterError(f"{file}: no scheduler has written this file within {patience:.0f} s")
@@ -226,7 +229,7 @@ class Connection:
     def _check_workers(self) -> list[dict[str, Any]]:
         """Returns what all workers answer. Raises ClusterError without workers, or with another version."""
         if not self._client.nthreads():
-            self._note("waiting for workers")
+            self.note("waiting for workers")
         try:
             self._client.wait_for_workers(1, timeout=WORKERS)
         except TimeoutError:

@@ -191,6 +191,7 @@ class ClusterExecutor:
     def _suspect(self, call: _Call, deaths: int) -> None:
         """Runs the trials of a call one by one, divides it, or sets its only trial aside."""
         if not call.singly:
+            self._connection.note(f"a worker died; its {_rerun(len(call.trials))}")
             call.singly = True
             self._enqueue(call)
         elif len(call.trials) > 1:
@@ -209,6 +210,10 @@ class ClusterExecutor:
                 call.result.set_result(killed(call.trials[0].number))
             else:
                 self._enqueue(call)
+
+
+def _rerun(count: int) -> str:
+    return "trial runs again" if count == 1 else f"{count} trials run again, one by one"
 
 
 def _fail(call: _Call, error: BaseException) -> None:
