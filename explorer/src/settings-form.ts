@@ -1,7 +1,7 @@
 // The controls of a scene's settings and protocols.
 import { isLive } from "./live-settings";
 import { familyOf, PROTOCOLS } from "./protocols";
-import { MOST_WORLDS, type Scene } from "./scene";
+import { DEFAULT, MOST_WORLDS, type Scene } from "./scene";
 
 const COUNTS = ["flows", "window", "ackEvery", "seed", "burst", "hops", "initialWindow"] as const;
 
@@ -36,6 +36,9 @@ export class SettingsForm {
   /** Writes a scene into the controls. */
   fill(scene: Scene): void {
     for (const input of this.inputs) write(input, scene);
+    const more = by<HTMLDetailsElement>("more");
+    // A setting that is not the default is visible.
+    more.open ||= [...this.inputs].some((input) => more.contains(input) && !isDefault(input, scene));
     this.live = liveOf(scene);
     this.fillProtocols(scene);
     this.showUsed(scene);
@@ -101,6 +104,11 @@ function write(input: HTMLInputElement, scene: Scene): void {
   // The default of an optional number is 0.
   input.removeAttribute("aria-invalid");
   input.value = value === 0 && input.placeholder === "default" ? "" : String(value);
+}
+
+function isDefault({ name }: HTMLInputElement, scene: Scene): boolean {
+  const key = name as keyof Scene;
+  return scene[key] === DEFAULT[key];
 }
 
 const liveOf = (scene: Scene): string => JSON.stringify(Object.entries(scene).filter(([key]) => isLive(key)));

@@ -6,13 +6,13 @@ import { milliseconds } from "./narrative";
 import { choosePacketsByKeys } from "./packet-keys";
 import { worldColour } from "./palette";
 import { drawPath } from "./path-canvas";
-import { comparison, type Predictions } from "./predictions";
+import { comparison, type Prediction, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
 import { flowsOf } from "./network-keys";
 import { quantity } from "./quantities";
 import { specOf, type Scene } from "./scene";
-import { theoryOf } from "./theory";
+import { theoryOf, type Theory } from "./theory";
 import { last, type World } from "./world";
 
 const NEAR = 14;
@@ -93,6 +93,12 @@ export class WorldPanel {
     }
   }
 
+  /** Returns the closed form of the goodput as text; empty without one. */
+  private formOf({ form }: Theory, predicted: Prediction | null): string {
+    if (!this.predictions.available) return form && this.world.started === 1 ? `; ${mega(form.goodput)} by ${form.name}` : "";
+    return predicted?.value != null ? `; ${predicted.exact ? "" : "about "}${mega(predicted.value)} by theory` : "";
+  }
+
   /** Writes the numbers. */
   describe(scene: Scene): void {
     const { world } = this;
@@ -110,12 +116,12 @@ export class WorldPanel {
     // Before, the goodput is that of the start.
     const measured = goodput === null || world.now < MEASURED_S ? null : goodput * 1e6;
     this.sentence.textContent = found && !changed ? comparison(measured, found.goodput) : "";
-    const form = theory.form && world.started === 1 && !this.predictions.available ? `; ${mega(theory.form.goodput)} by ${theory.form.name}` : "";
+    const form = this.formOf(theory, changed ? null : (found?.goodput ?? null));
     const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";
     const rows: [string, string, string][] = [
       ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} ${limit}${form}`],
       ["cwnd (packets)", number(last(world.columns.cwnd), 0), `BDP ${theory.bdpPackets.toFixed(1)}`],
-      ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} without queue`],
+      ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} with full packets and no queue`],
       ["Drops, timeouts", `${world.drops}, ${world.timeouts}`, ""],
       ["Retransmissions", String(world.retransmissions), ""],
     ];
