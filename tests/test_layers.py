@@ -42,7 +42,7 @@ LAYERS = (
         "worlds",
         "_endpoint",
     ),
-    ("interactive", "remote_path"),
+    ("interactive", "remote_path", "user_folders"),
     ("_native",),
 )
 """From top to bottom. Modules of one layer do not import each other."""

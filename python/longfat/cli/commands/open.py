@@ -24,13 +24,10 @@ def open_(
 ) -> None:
     """Show an index of all runs, or the report of one run, in a browser.
 
-    Prints the file that the browser shows: of runs at a URL, a copy in the cache folder.
-
     \b
     Examples:
       longfat open
       longfat open arq/loss
-      longfat open s3://bucket/run
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.remote_path import location
 
