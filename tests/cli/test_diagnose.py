@@ -47,3 +47,4 @@ def test_random_loss_limits_cubic_and_not_bbr(cli: Cli) -> None:
     assert 0.01 < found["loss_each_way"] < 0.03
     goodputs = {one["name"]: one["goodput_bps"]["value"] for one in found["controllers"]}
     assert goodputs["bbr1"] > 3 * goodputs["cubic"]
+    assert all(one["rtt_p50_s"]["value"] >= 0.04 for one in found["controllers"])

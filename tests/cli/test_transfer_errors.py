@@ -169,7 +169,7 @@ def test_a_folder_without_write_permission_is_refused(
             "a.bin: failed: refused by the receiver: cannot write", "Permission denied"
         )
         start("recv", "--dir", place, "--listen", "127.0.0.1:0", prepare=without_privilege).fails_with(
-            f"--dir {place}: not writable for this user", code=2
+            f"--dir {place}: cannot be written to: Permission denied", code=2
         )
     finally:
         place.chmod(0o755)
@@ -216,3 +216,15 @@ def test_unsafe_names_are_refused(
     assert all(text.isprintable() for text in receiver.err.splitlines())
     assert names(place) == []
     assert [path.name for path in tmp_path.rglob(f"*{name[-4:]}") if path.parent.name != "source"] == []
+
+
+def test_a_failed_start_leaves_no_new_folder(start: Start, receive: Receive, tmp_path: Path) -> None:
+    _, address = receive()
+    before = folders(tmp_path)
+    for words in ([], ["--dir", tmp_path / "new"]):
+        start("recv", "--listen", address, *words).fails_with(f"cannot listen at {address}")
+        assert folders(tmp_path) == before
+
+
+def folders(place: Path) -> list[Path]:
+    return sorted(one for one in place.rglob("*") if one.is_dir())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,21 +73,33 @@ def limits_of(
     }
 
 
-def prepare_folder(directory: Path | None) -> Path:
-    """Returns the folder for the files; creates it if it is missing, or a new one if none is given.
+@contextmanager
+def prepared_folder(directory: Path | None) -> Iterator[Path]:
+    """Yields the folder for the files; creates it if it is missing, or a new one if none is given.
 
-    Raises ParameterError, before any sender connects, if files cannot be stored in it.
+    A folder that it created does not remain empty after an error. Raises ParameterError, before any sender
+    connects, if files cannot be stored in it.
     """
     if directory is None:
         names = (Path(f"received-{number}" if number else "received") for number in itertools.count())
         directory = next(name for name in names if not os.path.lexists(name))
-    if not directory.exists() and not directory.is_symlink():
+    is_new = not directory.exists() and not directory.is_symlink()
+    if is_new:
         try:
             directory.mkdir()
         except OSError as error:
             raise ParameterError("", f"{{dir}} {directory}: cannot be created: {error.strerror}") from None
     if not directory.is_dir():
         raise ParameterError("", f"{{dir}} {directory}: is a file, not a folder")
-    if not os.access(directory, os.W_OK | os.X_OK):
-        raise ParameterError("", f"{{dir}} {directory}: not writable for this user")
-    return directory
+    try:
+        # Also root cannot write everywhere.
+        tempfile.TemporaryFile(dir=directory).close()
+    except OSError as error:
+        raise ParameterError("", f"{{dir}} {directory}: cannot be written to: {error.strerror}") from None
+    try:
+        yield directory
+    except OSError:
+        if is_new:
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+        raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from longfat import _native
 from longfat.api import addresses, protection
 from longfat.api.quantities import duration
-from longfat.api.received import ReceivedFiles, limits_of, prepare_folder
+from longfat.api.received import ReceivedFiles, limits_of, prepared_folder
 from longfat.api.servers import Server
 from longfat.parameters import ParameterError
 from longfat.presentation.displayed import Displayed, TextTable
@@ -222,8 +222,8 @@ def receive(
     checked = addresses.listening(listen, "listen")
     secured = protection.chosen(code, keys, _path(identity), _path(trusted), insecure)
     limits = limits_of(secured is None, once, max_connections, max_bytes, dotfiles, executables)
-    folder = prepare_folder(_path(directory))
-    return Receiver(folder, checked, secured or protection.by_code(_native.new_code()), limits)
+    with prepared_folder(_path(directory)) as folder:
+        return Receiver(folder, checked, secured or protection.by_code(_native.new_code()), limits)
 
 
 def _path(given: str | Path | None) -> Path | None:

@@ -44,7 +44,7 @@ impl Budget {
         let mut state = self.lock();
         if let Some(left) = state.left.filter(|&left| bytes > left) {
             return Err(format!(
-                "its {bytes} bytes exceed the receiver's limit: {left} bytes left"
+                "its {bytes} bytes exceed the receiver's limit (--max-bytes): {left} bytes left"
             ));
         }
         let room = free.saturating_sub(state.outstanding.saturating_add(MARGIN));
@@ -102,7 +102,7 @@ mod tests {
         let mut first = budget.reserve(60, u64::MAX).unwrap();
         assert_eq!(
             budget.reserve(41, u64::MAX).unwrap_err(),
-            "its 41 bytes exceed the receiver's limit: 40 bytes left"
+            "its 41 bytes exceed the receiver's limit (--max-bytes): 40 bytes left"
         );
         first.used(50);
         drop(first);

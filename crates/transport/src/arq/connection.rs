@@ -58,7 +58,7 @@ pub enum Error {
     #[error("the peer does not know this connection: it was restarted")]
     Forgotten,
     /// The peer's application aborted.
-    #[error("the peer aborted the connection")]
+    #[error("the peer was stopped, or ended the connection after an error")]
     Aborted,
     /// The peer accepts no more connections now.
     #[error("the peer is busy: it accepts no more connections now")]

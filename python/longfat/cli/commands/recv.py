@@ -16,7 +16,7 @@ import typer
 
 from longfat.api import addresses
 from longfat.api.protection import Protection, by_code
-from longfat.api.received import ReceivedFiles, key_of, limits_of, prepare_folder
+from longfat.api.received import ReceivedFiles, key_of, limits_of, prepared_folder
 from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 
@@ -93,22 +93,22 @@ def recv(
     limits = limits_of(chosen is None, once, max_connections, max_bytes, dotfiles, executables)
     if ask and not sys.stdin.isatty():
         raise ValueError("--ask needs a terminal for its answers")
-    directory = prepare_folder(directory)
     interrupt_on_sigterm()
     open_files.raise_limit()
-    received = Received(directory, Transfers(display()), secured)
-    received.questions = Questions(received.transfers) if ask else None
-    approvals = received.questions.approvals if received.questions else None
     stopped = False
-    try:
-        _native.receive_files(
-            address, str(directory), secured.document, json.dumps(limits), received.handle, approvals
-        )
-    except KeyboardInterrupt:
-        stopped = True
-    finally:
-        cut = len(received.active)
-        received.transfers.close()
+    with prepared_folder(directory) as folder:
+        received = Received(folder, Transfers(display()), secured)
+        received.questions = Questions(received.transfers) if ask else None
+        approvals = received.questions.approvals if received.questions else None
+        try:
+            _native.receive_files(
+                address, str(folder), secured.document, json.dumps(limits), received.handle, approvals
+            )
+        except KeyboardInterrupt:
+            stopped = True
+        finally:
+            cut = len(received.active)
+            received.transfers.close()
     if as_json:
         typer.echo(json.dumps(received.to_json(), indent=2, ensure_ascii=False))
     else:
