@@ -38,6 +38,7 @@ CONTROLLERS = ("reno", "cubic", "vegas", "westwood", "bbr", "bbr1", "bbr-toleran
 """The controllers of single-path TCP."""
 LONGEST_LOAD_S = 600
 _HEADERS = 28
+_METRICS = ("goodput_bps", "rtt_p50_s", "retransmissions")
 """Bytes of the headers of an echo request over IPv4, by ICMP and by UDP."""
 _LEAST_INTERVAL_S = 0.0002
 _PACKETS = 50_000
@@ -139,7 +140,10 @@ class Diagnosis(Displayed):
             "queueing_relieved_s": self.relieved,
             "allowed_bps": {one.cause: one.rate for one in diagnosis.ceilings(figures)},
             "controllers": [
-                {"name": cell.cell.protocol, "goodput_bps": cell.metrics["goodput_bps"].to_json()}
+                {
+                    "name": cell.cell.protocol,
+                    **{name: cell.metrics[name].to_json() for name in _METRICS if name in cell.metrics},
+                }
                 for cell in self.run.cells
                 if "goodput_bps" in cell.metrics
             ],
