@@ -89,21 +89,24 @@ class RemotePath:
 
     def exists(self) -> bool:
         """Returns whether a file or a folder with files is here."""
-        with self._one_line():
-            files, path = self._files()
-            return bool(files.exists(path))
+        return self._kind() is not None
 
     def is_file(self) -> bool:
         """Returns whether a file is here."""
-        with self._one_line():
-            files, path = self._files()
-            return bool(files.isfile(path))
+        return self._kind() == "file"
 
     def is_dir(self) -> bool:
         """Returns whether files are below."""
+        return self._kind() == "directory"
+
+    def _kind(self) -> str | None:
+        """Returns "file", "directory" or None. The filesystem's own `exists` hides all errors."""
         with self._one_line():
             files, path = self._files()
-            return bool(files.isdir(path))
+            try:
+                return str(files.info(path)["type"])
+            except FileNotFoundError:
+                return None
 
     def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
         """Makes a folder, where the filesystem has folders."""

@@ -171,6 +171,10 @@ def test_what_is_missing_is_one_line(
     assert len(errors) == 1
     assert errors[0].startswith(f"longfat: {url}")
     assert reason in errors[0]
+    if "bucket" not in reason:
+        opened = cli_process("open", url, "--no-browser", ok=False)
+        assert opened.returncode == 1
+        assert reason in opened.stderr
 
 
 def test_shards_with_other_settings_are_refused(bucket: str, tmp_path: Path) -> None:
