@@ -212,7 +212,7 @@ def test_repeats_grow_until_the_precision_is_reached(
     monkeypatch.setattr(reporter, "note", notes.append)
     result = run_study(load_study(data, name="small"), folder=folder, reporter=reporter)
     assert {cell.n for cell in result.cells} == {4, 6}
-    limit = "end at max_repeats = 6; the same command with a larger one continues"
+    limit = "end at max_repeats = 6; the same command with --set max_repeats=12 continues"
     assert notes[-1] == f"precision 10%: 3 of 6 cells {limit}"
 
 

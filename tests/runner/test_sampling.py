@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,13 @@ from typing import Any
 import pytest
 from tests.runner.conftest import Behaviour, Scripted
 
+from longfat.presentation import notes
+from longfat.presentation.report import build
 from longfat.results import Cell
 from longfat.runner import run_study
 from longfat.runner.sampling import Budget, first_counts, next_counts
 from longfat.runner.trial import Record, Trial
-from longfat.study import Study, load_study
+from longfat.study import Study, cells, load_study
 
 Use = Callable[[Behaviour], list[Scripted]]
 
@@ -112,3 +116,23 @@ def test_a_budget_names_its_option(limit: str, message: str) -> None:
 def test_a_precision_of_claims_needs_claims(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match='precision: "claims" needs claims'):
         load_study(data | {"precision": "claims", "claims": []}, name="small")
+
+
+def test_a_run_states_what_it_lacks(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    scripted(noisy(0.3, 0.01))
+    keys: dict[str, Any] = {"precision": "1%", "repeats": 4, "max_repeats": 8, "claims": []}
+    study = load_study(data | keys, name="small")
+    planned = len(cells(study))
+    few = run_study(study, folder=folder, budget=Budget(trials=planned - 1))
+    missing, imprecise = notes.gaps(study, few.cells)
+    assert missing == f"1 of {planned} cells have no trial and are not shown: the run ended early"
+    misses = f"{planned - 1} of {planned} cells miss the precision of 1%; the widest, "
+    assert imprecise.startswith(misses)
+    assert imprecise.endswith(" needs more trials")
+    more = run_study(study, folder=folder)
+    (line,) = notes.gaps(study, more.cells)
+    assert re.search(r"; the widest, .*, needs about [\d,]+ trials$", line)
+    assert line in more.remarks()
+    assert html.escape(line) in build(more)
+    plain = load_study(data, name="small")
+    assert not list(notes.gaps(plain, run_study(plain, folder=folder.with_name("plain")).cells))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
+from longfat.analysis.precision import imprecise
 from longfat.presentation import formatting, names
 from longfat.results import CONFIDENCE
+from longfat.study import cells as cells_of
 from longfat.study.vocabulary import AT_HOST, check
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ def confidence(results: Sequence[CellResult]) -> str:
     '95 % confidence'
     """
     repeated = any(result.confidence > CONFIDENCE for result in results)
-    return f"95 % confidence{' (over all looks)' if repeated else ''}"
+    return f"95 % confidence{', valid over all looks,' if repeated else ''}"
 
 
 def theory(result: CellResult, metric: str, scale: float) -> str:
@@ -95,6 +98,21 @@ def failures(cells: Sequence[CellResult]) -> Iterator[str]:
         places = [formatting.place(cell.cell.params) for cell in concerned if cell.cell.params]
         at = f" at {places[0]}" if len(places) == 1 else f" in {len(places)} cells" if places else ""
         yield f"{protocol}{at} ({world}): {failed} of {tried} trials failed: {error}"
+
+
+def gaps(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
+    """What a run lacks that ended early: cells without trials, and the precision of cells."""
+    planned = len(cells_of(study))
+    if missing := planned - len(results):
+        yield f"{missing} of {planned} cells have no trial and are not shown: the run ended early"
+    if missed := imprecise(study, results):
+        widest, ratio = max(missed, key=lambda one: one[1])
+        point = formatting.place(widest.cell.params)
+        where = f"{widest.cell.protocol}{f' ({point})' if point else ''}"
+        needed = widest.n * ratio**2
+        trials = f"about {float(f'{needed:.2g}'):,.0f} trials" if math.isfinite(needed) else "more trials"
+        misses = f"{len(missed)} of {planned} cells miss the precision of {study.precision}"
+        yield f"{misses}; the widest, {where}, needs {trials}"
 
 
 def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:

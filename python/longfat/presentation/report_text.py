@@ -98,13 +98,14 @@ def _claim(found: list[Verdict], *, several: bool) -> Markup:
 
 
 def failures(run: RunResult) -> Content:
-    """Failed trials by error, and packets that hosts dropped; nothing if there were none."""
+    """Failed trials by error, what the run lacks, and packets that hosts dropped; nothing without these."""
     lines = list(notes.failures(run.cells))
-    dropped = [paragraph(line, "note") for line in notes.host_drops(run.cells)]
+    cautions = [*notes.gaps(run.study, run.cells), *notes.host_drops(run.cells)]
+    noted = [paragraph(line, "note") for line in cautions]
     if not lines:
-        return dropped or None
+        return noted or None
     return [
-        *dropped,
+        *noted,
         bullets(lines),
         paragraph(
             "Means and intervals cover the successful trials; ! marks cells with failed trials.", "note"

@@ -47,7 +47,8 @@ def table(study: Study, result: RunResult) -> RenderableType:
     if bounds := notes.classes(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
     parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns[0])]
-    parts += [Text(line, style="yellow") for line in notes.host_drops(result.cells)]
+    cautions = [*notes.gaps(study, result.cells), *notes.host_drops(result.cells)]
+    parts += [Text(line, style="yellow") for line in cautions]
     parts += disagreements(result.cells)
     return Group(*parts)
 

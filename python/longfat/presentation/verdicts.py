@@ -48,7 +48,7 @@ def _remedy(judgement: Judgement) -> str:
     if judgement.decisive is None or judgement.factor > MOST_TIMES:
         return "too close to the limit to decide"
     trials = judgement.factor * judgement.decisive.n
-    return f"too uncertain to decide: needs about {float(f'{trials:.2g}'):,.0f} trials"
+    return f"too uncertain to decide: needs about {float(f'{trials:.2g}'):,.0f} trials per cell"
 
 
 def _sentence(evidence: Evidence) -> str:

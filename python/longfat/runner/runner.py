@@ -159,7 +159,8 @@ def run_study(
             have = f"{store.finished(shard.count)} of {shard.count} shards are complete"
             reporter.note(f"shard {shard}: {have}; the last one writes the report")
         if budget.is_limited and (not complete or sum(counts) >= budget.trials):
-            reporter.note("the budget is spent; the same command with a larger one continues")
+            spent = "trials" if sum(counts) >= budget.trials else "time"
+            reporter.note(f"the budget of {spent} is spent; the same command with a larger one continues")
         # With a precision, the number of trials depends on the results.
         partial = not complete and study.precision is None
         return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=partial)
@@ -173,7 +174,7 @@ def _limits(
     for most in sorted(set(left)):
         yield (
             f"precision {study.precision}: {left.count(most)} of {len(planned)} cells end at "
-            f"max_repeats = {most}; the same command with a larger one continues"
+            f"max_repeats = {most}; the same command with --set max_repeats={2 * most} continues"
         )
 
 
@@ -181,7 +182,7 @@ def _refuse_shard(study: Study, *, fresh: bool) -> None:
     """Raises ValueError for a shard of a run that has none."""
     if study.precision is not None:
         raise ValueError(
-            "shard: a precision chooses trials by the results of all shards: set repeats instead"
+            "shard: a precision chooses trials by the results of all shards: set repeats (--repeats) instead"
         )
     if fresh:
         raise ValueError("shard: fresh would remove the records of other shards: choose another folder")

@@ -108,21 +108,18 @@ def exhausted(
 
 def widths(study: Study, results: Sequence[CellResult]) -> Callable[[Cell], float]:
     """Returns a function with the width of a cell's interval, 0 for a cell that needs no more trials."""
-    found = _undecided(study, results) if study.precision == DECIDED else _imprecise(study, results)
+    from longfat.analysis.precision import imprecise
+
+    if study.precision == DECIDED:
+        found = _undecided(study, results)
+    else:
+        found = {id(result.cell): ratio for result, ratio in imprecise(study, results)}
     return lambda cell: found.get(id(cell), 0.0)
-
-
-def _imprecise(study: Study, results: Sequence[CellResult]) -> dict[int, float]:
-    from longfat.analysis import grid
-
-    target = units.proportion(study.precision)
-    metric = grid.shown(study, results)[0]
-    ratios = ((result.cell, _width(result, metric) / target) for result in results)
-    return {id(cell): ratio for cell, ratio in ratios if ratio > 1}
 
 
 def _undecided(study: Study, results: Sequence[CellResult]) -> dict[int, float]:
     from longfat.analysis.claims import judge
+    from longfat.analysis.precision import relative_width
     from longfat.study.vocabulary import resolve_metric
 
     of_cell = {id(result.cell): result for result in results}
@@ -131,15 +128,6 @@ def _undecided(study: Study, results: Sequence[CellResult]) -> dict[int, float]:
         metric = resolve_metric(judgement.claim.metric)
         for compared in judgement.pending:
             # Compared trial by trial, so all of them need the same trials.
-            width = max(_width(of_cell[id(cell)], metric) for cell in compared)
+            width = max(relative_width(of_cell[id(cell)], metric) for cell in compared)
             found |= {id(cell): max(found.get(id(cell), 0.0), width) for cell in compared}
     return found
-
-
-def _width(result: CellResult, metric: str) -> float:
-    """The half-width of an interval relative to its mean; infinite with one trial, 0 without a value."""
-    interval = result.metrics.get(metric)
-    if interval is None or interval.mean == 0:
-        return 0.0
-    width = interval.relative_half_width
-    return width if math.isfinite(width) else math.inf
