@@ -9,6 +9,7 @@ import { drawPath } from "./path-canvas";
 import { comparison, type Prediction, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
+import { changesSettings } from "./live-settings";
 import { flowsOf } from "./network-keys";
 import { quantity } from "./quantities";
 import { specOf, type Scene } from "./scene";
@@ -113,8 +114,9 @@ export class WorldPanel {
     const found = this.predictions.of(specOf(scene, world.name));
     // The closed forms are those of the flows at the start.
     const changed = world.started !== flowsOf(scene) || world.stopped.size > 0;
-    // Before, the goodput is that of the start.
-    const measured = goodput === null || world.now < MEASURED_S ? null : goodput * 1e6;
+    // Before, the goodput is that of the start, or of other settings.
+    const since = Math.max(0, ...scene.interventions.filter((one) => changesSettings(one) && one.at <= world.now).map(({ at }) => at));
+    const measured = goodput === null || world.now < since + MEASURED_S ? null : goodput * 1e6;
     this.sentence.textContent = found && !changed ? comparison(measured, found.goodput) : "";
     const form = this.formOf(theory, changed ? null : (found?.goodput ?? null));
     const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";

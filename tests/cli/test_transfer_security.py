@@ -211,7 +211,9 @@ def test_limits(start: Start, receive: Receive, place: Path, make: Make, refused
     hidden.chmod(0o755)
     small.chmod(0o755)
     start("send", hidden, address).fails_with("refused by the receiver: the name starts with a dot")
-    start("send", large, address).fails_with("its 1001 bytes exceed the receiver's limit (--max-bytes): 1000 bytes left")
+    start("send", large, address).fails_with(
+        "its 1001 bytes exceed the receiver's limit (--max-bytes): 1000 bytes left"
+    )
     assert start("send", small, address).finish() == 0
     assert names(place) == ["small"]
     assert not (place / "small").stat().st_mode & 0o111

@@ -85,18 +85,27 @@ def test_a_run_killed_repeatedly_is_completed_by_a_rerun(long_study: Path, cli: 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "options", "how"),
+    [(signal.SIGINT, [], b"again"), (signal.SIGTERM, ["--fresh"], b"without fresh")],
+)
 def test_a_stopped_run_keeps_finished_trials_and_names_how_to_resume(
-    data: Data, write: Write, tmp_path: Path, cli: Cli, number: signal.Signals
+    data: Data,
+    write: Write,
+    tmp_path: Path,
+    cli: Cli,
+    number: signal.Signals,
+    options: list[str],
+    how: bytes,
 ) -> None:
     study = write({**data, "repeats": 20_000}, "long.toml")
-    process = start(study)
+    process = start(study, *options)
     seconds_until(tmp_path / "runs" / "long", "records/part-00003-*.parquet", process)
     process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, err
     assert out == b""
-    assert b"runs/long has the finished trials: run the same command again to resume" in err
+    assert b"runs/long has the finished trials: run the same command " + how + b" to resume" in err
     assert b"Traceback" not in err
     kept = read_parts(tmp_path / "runs" / "long").height
     assert 0 < kept < 6 * 20_000

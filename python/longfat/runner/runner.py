@@ -138,7 +138,7 @@ def run_study(
             reporter.note(line)
         if study.cuts:
             reporter.note(f"quick look: {'; '.join(study.cuts)}")
-        running = _Running(study, planned, store, machines, reporter, budget, force, shard)
+        running = _Running(study, planned, store, machines, reporter, budget, force, fresh, shard)
         counts = first_counts(study, planned, budget)
         records, results = running.measure(counts)
         while study.precision is not None:
@@ -208,6 +208,7 @@ class _Running:
     reporter: Reporter
     budget: Budget
     force: bool
+    fresh: bool
     shard: Shard | None = None
 
     def measure(self, counts: Sequence[int]) -> tuple[Table, list[CellResult]]:
@@ -270,8 +271,9 @@ class _Running:
         except KeyboardInterrupt:
             reporter.finish()
             folder = self.store.folder
+            again = "without fresh" if self.fresh else "again"
             raise Interrupted(
-                f"stopped; {folder} has the finished trials: run the same command again to resume", folder
+                f"stopped; {folder} has the finished trials: run the same command {again} to resume", folder
             ) from None
         finally:
             reporter.finish()
