@@ -101,8 +101,7 @@ fn the_byte_limit_covers_all_senders_and_applies_before_the_first_byte() {
     let source = tempfile::tempdir().unwrap();
     let large = write(&source.path().join("large"), &bytes(1_000_001, 1));
     let report = send(&receiver, vec![large]).unwrap();
-    let expected =
-        "refused by the receiver: its 1000001 bytes exceed the receiver's limit (--max-bytes): 1000000 bytes left";
+    let expected = "refused by the receiver: its 1000001 bytes exceed the receiver's limit (--max-bytes): 1000000 bytes left";
     assert_eq!(reasons(&report), [expected]);
     assert_eq!(report.bytes, 0, "no byte of it was sent");
     assert_eq!(receiver.names(), [""; 0]);

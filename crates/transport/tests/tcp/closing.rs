@@ -39,6 +39,24 @@ fn peer_sends_after_half_close() {
 }
 
 #[test]
+fn a_fin_in_place_of_received_data_is_ignored() {
+    let mut rig = server();
+    rig.exchange(Peer::ack(1).data(700));
+    assert_eq!(rig.connection.read(rig.now, 1000), 700);
+    let answer = rig.exchange(Peer::ack(1).from(700).with(Flags::FIN));
+    assert_eq!(
+        (answer[0].acknowledgement, rig.state()),
+        (701, State::Established)
+    );
+    assert_eq!(rig.connection.readable(), 0);
+    rig.exchange(Peer::ack(1).from(701).data(50).with(Flags::FIN));
+    assert_eq!(
+        (rig.connection.read(rig.now, 1000), rig.state()),
+        (50, State::CloseWait)
+    );
+}
+
+#[test]
 fn simultaneous_close_succeeds() {
     // RFC 9293, section 3.6, figure 13.
     let mut rig = server();

@@ -211,7 +211,8 @@ impl Receiver {
         let whole = start + u64::from(length) + u64::from(fin);
         // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
         let end = whole.min(self.edge().max(start));
-        if fin && end == whole && self.fin == u64::MAX {
+        // A FIN in place of a byte that has arrived contradicts the stream.
+        if fin && end == whole && whole > before && self.fin == u64::MAX {
             self.fin = whole - 1;
         }
         let had_gap = self.reassembly.has_gap();
