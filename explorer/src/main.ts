@@ -79,7 +79,7 @@ class Page {
   constructor(scene: Scene) {
     const engine = transport();
     by("engine").textContent = `${engine.name} engine`;
-    this.predictions = new Predictions(engine.theory);
+    this.predictions = new Predictions(engine.theory, () => (this.stale = true));
     this.player = new Player(engine, scene, (text) => this.fail(text));
     this.packet = new PacketPanel(by("hint"), by("history"), by("drop"), ({ world, event }) => this.drop(world, event));
     this.flows = new FlowControls(

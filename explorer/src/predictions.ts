@@ -27,7 +27,11 @@ const CLOSE = 0.05;
 export class Predictions {
   private readonly found = new Map<string, Theory | null>();
 
-  constructor(private readonly source: TheorySource | undefined) {}
+  /** `arrived` is called after each answer of `source`. */
+  constructor(
+    private readonly source: TheorySource | undefined,
+    private readonly arrived: () => void,
+  ) {}
 
   /** Whether this page has predictions. */
   get available(): boolean {
@@ -41,7 +45,10 @@ export class Predictions {
       this.found.set(key, null);
       // A server that has ended shows as the error of the next step.
       this.source(spec).then(
-        (theory) => this.found.set(key, theory),
+        (theory) => {
+          this.found.set(key, theory);
+          this.arrived();
+        },
         () => undefined,
       );
     }

@@ -216,7 +216,7 @@ def test_a_worker_may_end_while_the_client_connects(tmp_path: Path, monkeypatch:
     assert Path(ended).exists()
 
 
-def test_the_user_learns_that_a_worker_is_gone(tmp_path: Path) -> None:
+def test_a_line_reports_that_a_worker_is_gone(tmp_path: Path) -> None:
     notes: list[str] = []
     with (
         machines(tmp_path, 2) as cluster,

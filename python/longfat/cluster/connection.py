@@ -79,7 +79,7 @@ class Connection:
         self._target = target
         self._jobs = jobs
         self.note = note
-        """Tells the user in one line what happens to the cluster."""
+        """Shows the user one line about the cluster."""
         self._patience = patience
         self._cluster: Any = None
         self._client: Any = None

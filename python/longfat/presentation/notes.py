@@ -107,12 +107,10 @@ def gaps(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
         yield f"{missing} of {planned} cells have no trial and are not shown: the run ended early"
     if missed := imprecise(study, results):
         widest, ratio = max(missed, key=lambda one: one[1])
-        point = formatting.place(widest.cell.params)
-        where = f"{widest.cell.protocol}{f' ({point})' if point else ''}"
         needed = widest.n * ratio**2
         trials = f"about {float(f'{needed:.2g}'):,.0f} trials" if math.isfinite(needed) else "more trials"
         misses = f"{len(missed)} of {planned} cells miss the precision of {study.precision}"
-        yield f"{misses}; the widest, {where}, needs {trials}"
+        yield f"{misses}; the widest, {_place(widest)}, needs {trials}"
 
 
 def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:
@@ -139,9 +137,13 @@ def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:
         if not hit:
             continue
         most, worst = max(hit, key=lambda one: one[0])
-        point = formatting.place(worst.cell.params)
-        where = f"{worst.cell.protocol}{f' ({point})' if point else ''}"
         yield (
             f"caution ({world}): the hosts' kernels dropped packets in {len(hit)} of {len(seen)} trials "
-            f"(no link lost these); most: {most:,.0f} with {where}"
+            f"(no link lost these); most: {most:,.0f} with {_place(worst)}"
         )
+
+
+def _place(result: CellResult) -> str:
+    """The protocol of a cell, with its swept keys."""
+    point = formatting.place(result.cell.params)
+    return f"{result.cell.protocol}{f' ({point})' if point else ''}"
