@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from longfat.analysis.inference.links import Link
 from longfat.analysis.inference.losses import by_link, is_known, losses, usable
 from longfat.analysis.inference.samples import EXCEEDED, REACHED, Router
+from longfat.results import Interval
 
 
 def _router(ttl: int, sent: int, answered: int, *, is_end: bool = False, is_echo: bool = True) -> Router:
@@ -17,6 +19,11 @@ def _router(ttl: int, sent: int, answered: int, *, is_end: bool = False, is_echo
     router.kinds[REACHED if is_end else EXCEEDED] = answered
     router.answers[f"10.0.0.{ttl}", 600] = 600 if is_end and is_echo else 576
     return router
+
+
+def _link(*ttls: int) -> Link:
+    none = Interval(0.0, 0.0, 0.0)
+    return Link(ttls, "", none, None, None, None, none)
 
 
 def _drawn(shares: list[float], sent: int, random: np.random.Generator) -> list[Router]:
@@ -38,6 +45,35 @@ def test_loss_is_found_on_the_link_that_loses() -> None:
     )
     assert each.mean(axis=0) == pytest.approx([0.0, 0.02, 0.0, 0.03], abs=0.002)
     assert 1 - (1 - each).prod(axis=1).mean() == pytest.approx(0.0494, abs=0.002)
+
+
+def test_a_loss_that_fits_two_links_is_that_of_both_together() -> None:
+    """All probes to the first router were answered, so it may lose nothing at all."""
+    (found,) = losses([_router(1, 150, 150), _router(2, 300, 297, is_end=True)])
+    assert (found.before, found.ttl) == (0, 2)
+    assert found.value == pytest.approx(0.01)
+    assert 0.0 < found.low < 0.01 < found.high
+    links = [_link(1), _link(2)]
+    assert by_link(links, [found]) == [None, found]
+
+
+def test_the_loss_of_the_second_link_is_not_that_of_the_first() -> None:
+    """Over many measurements of 0.3 to 2 % on link 2 alone, no interval of link 1 alone excludes 0."""
+    random = np.random.default_rng(5)
+    for share in (0.997, 0.99, 0.98):
+        found = [losses(_drawn([1.0, share, share], 300, random)) for _ in range(100)]
+        assert all(one.low == 0.0 for all_ in found for one in all_ if one.ttl == 1)
+        total = [1 - math.prod(1 - one.value for one in all_) for all_ in found]
+        assert np.mean(total) == pytest.approx(1 - share, abs=0.002)
+        assert np.mean([any(one.ttl == 2 and one.value > 0 for one in all_) for all_ in found]) > 0.4
+
+
+def test_a_loss_of_the_first_link_stays_there() -> None:
+    random = np.random.default_rng(6)
+    found = [losses(_drawn([0.98] * 4, 300, random)) for _ in range(100)]
+    alone = [all_[0] for all_ in found if (all_[0].before, all_[0].ttl) == (0, 1) and all_[0].value > 0]
+    assert len(alone) > 95
+    assert np.mean([one.low <= 0.02 <= one.high for one in alone]) >= 0.9
 
 
 def test_intervals_cover_the_loss() -> None:
@@ -65,19 +101,12 @@ def test_only_echoes_of_the_end_count() -> None:
 
 
 def test_the_loss_of_joined_links_is_assigned_to_the_last() -> None:
-    from longfat.analysis.inference.links import Link
-    from longfat.results import Interval
-
-    def link(*ttls: int) -> Link:
-        none = Interval(0.0, 0.0, 0.0)
-        return Link(ttls, "", none, None, None, None, none)
-
     routers = [_router(2, 1000, 980), _router(3, 1000, 980), _router(4, 1000, 941, is_end=True)]
-    first, second = by_link([link(1, 2), link(3, 4)], losses(routers))
+    first, second = by_link([_link(1, 2), _link(3, 4)], losses(routers))
     assert first is not None
     assert second is not None
     assert [first.value, second.value] == pytest.approx([0.02, 1 - 0.941 / 0.98])
-    first, last = by_link([link(1), link(2, 3, 4)], losses(routers))
+    first, last = by_link([_link(1), _link(2, 3, 4)], losses(routers))
     assert first is None
     assert last is not None
     assert last.value == pytest.approx(0.059)

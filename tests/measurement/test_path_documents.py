@@ -71,6 +71,21 @@ def test_a_model_has_the_loss_and_a_queue_of_each_link(tmp_path: Path) -> None:
     assert any("assumed limit" in line for line in model.measured["assumptions"])
 
 
+def test_a_loss_that_fits_two_links_is_reported_for_both_together(tmp_path: Path) -> None:
+    samples = ECHOED.samples(2, 16, echo=True)
+    for ttl, sent, answered in ((1, 100, 100), (2, 200, 197), (3, 200, 197)):
+        samples.routers[ttl].sent, samples.routers[ttl].answered = sent, answered
+    reported = _document(samples)
+    assert [hop["link"]["loss_ttls"] for hop in reported["hops"]] == [None, [1, 2], [3, 3]]
+    rows = _rows(reported)
+    assert rows[1][6] == "with link 2"
+    assert rows[2][-1] == "loss of links 1 to 2 together"
+    model = measured(reported)
+    assert [hop.get("loss_ttls") for hop in model["hops"]] == [None, [1, 2], None]
+    write(tmp_path / "model.toml", PathModel({"hops": hops(reported)}, model))
+    assert ["loss" in hop for hop in read(tmp_path / "model.toml").path["hops"]] == [False, True, False]
+
+
 def test_a_host_that_limits_its_answers_to_udp_loses_nothing() -> None:
     """With UDP, missing replies of the end are no loss; the document reports the loss as unknown."""
     reported = _document(_lossy(ECHOED.samples(2, 64), 3, 0.6))

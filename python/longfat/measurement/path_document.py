@@ -116,6 +116,7 @@ def _link(link: Link, loss: LinkLoss | None, wait: float) -> dict[str, Any]:
         "seconds_per_byte": _interval(link.slope),
         "loss_round_trip": None if loss is None else _interval(loss),
         "loss_each_way": None if loss is None else loss.each_way,
+        "loss_ttls": None if loss is None else [loss.before + 1, loss.ttl],
         "longest_wait_s": wait,
         "queue_at_least_bytes": occupied,
     }
@@ -134,7 +135,8 @@ def hops(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns the keys of each hop of a path model: rate, delay, loss, queue, and differences in reverse.
 
     Inseparable links are one hop. A link without a measured rate has no rate and no queue. Loss is the same
-    in both directions. The queue is the largest measured one, or the assumed one if that is more.
+    in both directions; that of several links together is at the last of them. The queue is the largest
+    measured one, or the assumed one if that is more.
     """
     found = []
     round_trip = _round_trip(result)
@@ -195,7 +197,10 @@ def measured(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _loss(link: Mapping[str, Any]) -> dict[str, Any]:
     found = link["loss_round_trip"]
-    return {} if found is None else {"loss_round_trip": [percentage(found[end]) for end in ("low", "high")]}
+    if found is None:
+        return {}
+    together = {"loss_ttls": link["loss_ttls"]} if losses.is_shared(link) else {}
+    return {"loss_round_trip": [percentage(found[end]) for end in ("low", "high")], **together}
 
 
 def _queue(link: Mapping[str, Any]) -> dict[str, Any]:

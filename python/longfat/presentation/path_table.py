@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from longfat.analysis.inference.losses import one_way
+from longfat.analysis.inference.losses import is_shared, one_way
 from longfat.presentation.formatting import digits, quantity
 
 
@@ -24,15 +24,28 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
                 hop["address"] or "*",
                 f"{hop['unanswered']:.1%}",
                 "" if rtt is None else digits(rtt * 1e3, 4),
-                *(("", "", "") if link is None else _figures(link)),
+                *(("", "", "") if link is None else _figures(link, _with(link, result))),
                 "; ".join(_remarks(hop)),
             ]
         )
     return rows
 
 
-def _figures(link: dict[str, Any]) -> tuple[str, str, str]:
-    """Returns latency, bandwidth and loss of a link with their intervals."""
+def _with(link: dict[str, Any], result: dict[str, Any]) -> int | None:
+    """Returns the hop of the later link whose loss includes that of a link; None for a link of its own."""
+    later = (hop["link"] for hop in result["hops"] if hop["link"] is not None)
+    return next((one["ttls"][-1] for one in later if is_shared(one) and _includes(one, link)), None)
+
+
+def _includes(later: dict[str, Any], link: dict[str, Any]) -> bool:
+    return bool(later["loss_ttls"][0] <= link["ttls"][-1] < later["ttls"][0])
+
+
+def _figures(link: dict[str, Any], later: int | None) -> tuple[str, str, str]:
+    """Returns latency, bandwidth and loss of a link with their intervals.
+
+    `later` is the hop of a later link whose loss includes this one's.
+    """
 
     def span(interval: dict[str, float], scale: float) -> str:
         value, low, high = (interval[key] / scale for key in ("value", "low", "high"))
@@ -42,7 +55,8 @@ def _figures(link: dict[str, Any]) -> tuple[str, str, str]:
         bandwidth = span(link["rate_bps"], 1e6)
     else:
         bandwidth = f"unknown, above {quantity(link['rate_at_least_bps'], 'bit/s')}"
-    return span(link["latency_s"], 1e-3), bandwidth, _loss(link)
+    lost = _loss(link) if later is None else f"with link {later}"
+    return span(link["latency_s"], 1e-3), bandwidth, lost
 
 
 def _remarks(hop: dict[str, Any]) -> list[str]:
@@ -58,6 +72,8 @@ def _remarks(hop: dict[str, Any]) -> list[str]:
             found.append(f"reverse {quantity(link['reverse_rate_bps'], 'bit/s')}")
         if len(link["ttls"]) > 1:
             found.append(f"hops {link['ttls'][0]} to {link['ttls'][-1]} as one")
+        if is_shared(link):
+            found.append("loss of links {} to {} together".format(*link["loss_ttls"]))
         if link["queue_at_least_bytes"] is not None:
             found.append(f"queue at least {quantity(link['queue_at_least_bytes'], 'B')}")
     elif hop["answers_slowly"]:

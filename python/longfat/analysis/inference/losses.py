@@ -3,7 +3,8 @@
 A probe has no reply if it or its reply is lost, or if the router limits its replies. Loss on the way to a
 router also affects every router behind it, so the share of replies cannot grow along a path: a router that
 replies less often than one behind it limits its replies and is left out. Differences between the others that
-chance explains count as zero.
+chance explains count as one loss, on the link that fits best. If the replies fit several links, the loss is
+that of these links together.
 
 A round trip does not show the direction of a loss: the same loss is assumed in both directions.
 """
@@ -12,8 +13,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -27,6 +29,9 @@ LIMITED = 0.01
 """A router that replies less often than a later one limits its replies if chance is less likely than this."""
 CHANCE = 0.1
 """Two shares of replies differ if chance is less likely than this."""
+PLAUSIBLE = 1.92
+"""A link may be the one that loses up to this distance in log-likelihood from the best one: half of the 95 %
+quantile of chi-squared with one degree of freedom (Wilks, Annals of Mathematical Statistics 9, 1938)."""
 _DRAWS = 4000
 _SEED = 0x1055
 
@@ -46,19 +51,28 @@ class LinkLoss(Interval):
 
 @dataclass(frozen=True)
 class _Block:
-    """Neighbouring routers with a common share of replies; `first` is the TTL of the first one."""
+    """Neighbouring routers whose shares of replies differ by chance only."""
 
-    first: int
-    last: int
-    sent: int
-    answered: int
+    routers: tuple[Router, ...]
+
+    @property
+    def sent(self) -> int:
+        return sum(router.sent for router in self.routers)
+
+    @property
+    def answered(self) -> int:
+        return sum(router.answered for router in self.routers)
 
     @property
     def share(self) -> float:
         return self.answered / self.sent
 
     def joined(self, other: _Block) -> _Block:
-        return _Block(self.first, other.last, self.sent + other.sent, self.answered + other.answered)
+        return _Block((*self.routers, *other.routers))
+
+    def since(self, number: int) -> _Block:
+        """Returns the part from a router on."""
+        return _Block(self.routers[number:])
 
 
 def one_way(round_trip: float) -> float:
@@ -90,41 +104,81 @@ def usable(routers: Sequence[Router], limited: Iterable[int] = ()) -> list[Route
 
 
 def losses(routers: Sequence[Router]) -> tuple[LinkLoss, ...]:
-    """Returns the loss of the links between neighbouring `usable` routers, in order of distance."""
+    """Returns the loss of the links between neighbouring `usable` routers, in order of distance.
+
+    Links that cannot be told apart are one loss, from `before` of the first to `ttl` of the last.
+    """
     random = np.random.default_rng(_SEED)
-    steps = {block.first: block for block in _blocks(routers)}
     found: list[LinkLoss] = []
-    before, kept, drawn = 0, 1.0, np.ones(_DRAWS)
-    own = np.ones(_DRAWS)
-    for router in routers:
-        step = steps.get(router.ttl)
-        if step is not None:
-            share, now = step.share, _drawn(step.sent, step.answered, random)
-            low, high = bounds(1 - now / drawn)
-            found.append(LinkLoss(1 - share / kept, max(low, 0.0), max(high, 0.0), before, router.ttl))
-            kept, drawn = share, now
-            own = now
-        else:
-            # Equal to the previous router: only an upper bound.
+    before, kept, level = 0, 1.0, np.ones(_DRAWS)
+    own = level
+    for block in _blocks(routers):
+        first, last = _location(block, kept)
+        for number, router in enumerate(block.routers):
             now = _drawn(router.sent, router.answered, random)
-            high = bounds(1 - now / own)[1]
-            found.append(LinkLoss(0.0, 0.0, max(high, 0.0), before, router.ttl))
-            own = now
-        before = router.ttl
+            if first <= number < last:
+                continue
+            if number == last:
+                behind = block.since(last)
+                drawn = _drawn(behind.sent, behind.answered, random)
+                low, high = bounds(1 - drawn / level)
+                # Later routers may miss more replies than this one, because later links lose packets, too.
+                low = min(low, bounds(1 - now / level)[0])
+                value = max(1 - behind.share / kept, 0.0)
+                found.append(LinkLoss(value, max(low, 0.0), max(high, 0.0), before, router.ttl))
+                kept, level, own = behind.share, drawn, drawn
+            else:
+                # Equal to the previous router: only an upper bound.
+                high = bounds(1 - now / own)[1]
+                found.append(LinkLoss(0.0, 0.0, max(high, 0.0), before, router.ttl))
+                own = now
+            before = router.ttl
     return tuple(found)
 
 
-def by_link(links: Sequence[Link], found: Sequence[LinkLoss]) -> list[LinkLoss | None]:
-    """Returns the loss of each link of a path; None if it is part of a later link's loss.
+def _location(block: _Block, level: float) -> tuple[int, int]:
+    """Returns the first and the last router of a block whose link may be the one that loses.
 
-    A loss that spans several links counts for the last of them.
+    `level` is the share of replies before the block. A block without a loss has the number of its routers.
+    """
+    if block.answered == block.sent:
+        return len(block.routers), len(block.routers)
+    fits = [
+        sum(_fit(router, level) for router in block.routers[:number])
+        + sum(_fit(router, block.since(number).share) for router in block.routers[number:])
+        for number in range(len(block.routers))
+    ]
+    plausible = [number for number, fit in enumerate(fits) if fit >= max(fits) - PLAUSIBLE]
+    return plausible[0], plausible[-1]
+
+
+def _fit(router: Router, share: float) -> float:
+    """Returns the log-likelihood of a router's replies, without the binomial coefficient."""
+    lost = router.sent - router.answered
+    return float(special.xlogy(router.answered, share) + special.xlogy(lost, 1 - share))
+
+
+def by_link(links: Sequence[Link], found: Sequence[LinkLoss]) -> list[LinkLoss | None]:
+    """Returns the loss of each link of a path; None if it is unknown or part of a later link's loss.
+
+    The loss of several links together is at the last of them.
     """
     parts: list[list[LinkLoss]] = [[] for _ in links]
     for loss in found:
         behind = (number for number, link in enumerate(links) if link.ttls[-1] >= loss.ttl)
         if links:
             parts[next(behind, len(links) - 1)].append(loss)
-    return [_together(part) if part else None for part in parts]
+    return [(part[0] if len(part) == 1 else _together(part)) if part else None for part in parts]
+
+
+def is_shared(link: Mapping[str, Any]) -> bool:
+    """Whether the loss of a link is that of earlier links together with it.
+
+    `link` has the times to live `ttls` of its routers, and `loss_ttls` of the first and the last link with
+    this loss, if it has one.
+    """
+    lossy = link.get("loss_ttls")
+    return lossy is not None and bool(lossy[0] < link["ttls"][0])
 
 
 def _together(parts: Sequence[LinkLoss]) -> LinkLoss:
@@ -149,10 +203,10 @@ def _unanswered(sent: int, answered: int) -> tuple[float, float]:
 
 
 def _blocks(routers: Sequence[Router]) -> list[_Block]:
-    """Groups routers into blocks with falling shares; leaves out blocks without losses."""
+    """Groups routers into blocks with falling shares."""
     blocks: list[_Block] = []
     for router in routers:
-        blocks.append(_Block(router.ttl, router.ttl, router.sent, router.answered))
+        blocks.append(_Block((router,)))
         while len(blocks) > 1 and blocks[-1].share >= blocks[-2].share:
             last = blocks.pop()
             blocks[-1] = blocks[-1].joined(last)
@@ -165,7 +219,7 @@ def _blocks(routers: Sequence[Router]) -> list[_Block]:
         if chances[likeliest] < CHANCE:
             break
         blocks[likeliest : likeliest + 2] = [blocks[likeliest].joined(blocks[likeliest + 1])]
-    return [block for block in blocks if block.answered < block.sent]
+    return blocks
 
 
 def _chance(router: Router, later: Router) -> float:
