@@ -55,6 +55,24 @@ def test_bytes_and_time_bound_the_load() -> None:
     assert found.sent_bytes * 8 / path.rate <= 1.0
 
 
+@pytest.mark.parametrize(("rate", "limit"), [(20e6, 1000), (5e6, 1000)])
+def test_a_deep_queue_is_filled_as_far_as_the_budget_permits(rate: float, limit: int) -> None:
+    """In 10 s a queue of 1000 packets is filled at 20 Mbit/s, and at least to a third at 5 Mbit/s."""
+    found = _measured(Bottleneck(rate, 0.04, limit), seconds=10.0, limit=50_000_000)
+    whole = limit * 8 * PACKET / rate
+    assert found.longest_queueing is not None
+    assert found.overflows is (rate == 20e6)
+    assert whole / 3 < found.longest_queueing <= whole * 1.01
+    assert sum(step.sent for step in found.steps) * 8 * PACKET / rate <= 10.0
+
+
+def test_the_last_step_uses_the_rest_of_the_budget() -> None:
+    found = _measured(Bottleneck(20e6, 0.04, 10**6), limit=2_500_000)
+    *_, before, last = found.steps
+    assert before.window < last.window < 2 * before.window
+    assert 2_400_000 < found.sent_bytes <= 2_500_000
+
+
 def test_a_host_without_answers_gets_no_load() -> None:
     path = Bottleneck(20e6, 0.04, 10, loss=1.0)
     found = _measured(path)

@@ -1,8 +1,8 @@
 """RTT and loss of a path under load.
 
 Echo requests of full packets are sent with a sliding window, paced at twice the bottleneck's rate. Each step
-doubles the window, until the queue overflows or the budget is spent. So the window bounds the load, which
-stops when the path stops answering.
+doubles the window, until the queue overflows or the budget is spent; the last step has the largest window
+that the budget permits. So the window bounds the load, which stops when the path stops answering.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ PACKET = 1500
 """Bytes of a request with its headers."""
 PACE = 2.0
 """Pace within the window, in multiples of the bottleneck's rate."""
-ROUNDS, FEWEST_REQUESTS = 4, 200
+ROUNDS, FEWEST_REQUESTS = 2.5, 200
 """Requests of a step: `ROUNDS` windows, and at least `FEWEST_REQUESTS`."""
 IDLE_REQUESTS = 20
 """Requests for the RTT without load, one at a time."""
 LEAST_WINDOW, LARGEST_WINDOW = 8, 8192
 """Bounds of the window in packets."""
 FILLING = 0.4
-"""First part of a step, in which the queue grows; it does not count."""
+"""First part of a step, in which the queue grows; it does not count. It is one window of `ROUNDS`."""
 OVERFLOW, OVERFLOW_SHARE = 0.01, 2.0
 """Losses above both this share and this multiple of the idle loss may be an overflow."""
 FEWEST_LOST = 4
@@ -150,12 +150,15 @@ def measure(
         return ended("no answers")
     idle = median(answered)
     while window <= LARGEST_WINDOW:
-        count = max(ROUNDS * window, FEWEST_REQUESTS)
+        reason = ""
+        count = _requests(window)
+        if count > left or count / per_second + round_trip > left_s:
+            reason = "bytes" if left < (left_s - round_trip) * per_second else "time"
+            count = int(min(left, (left_s - round_trip) * per_second))
+            window, before = min(window, int(count / ROUNDS)), window / 2
+            if count < FEWEST_REQUESTS or (steps and window < FULL * before):
+                return ended(reason)
         duration = count / per_second + round_trip
-        if count > left:
-            return ended("bytes")
-        if duration > left_s:
-            return ended("time")
         show(f"{window} packets in flight")
         try:
             rtts = send(window, PACE * per_second, count)
@@ -167,15 +170,24 @@ def measure(
             return ended("no answers")
         if _overflows(steps, loss):
             return ended("overflow", overflows=True)
+        if reason:
+            return ended(reason)
         window *= 2
     return ended("window")
+
+
+def _requests(window: int) -> int:
+    """Returns the requests of a step."""
+    return max(math.ceil(ROUNDS * window), FEWEST_REQUESTS)
 
 
 def _overflows(steps: Sequence[Step], loss: float) -> bool:
     """Returns whether the last step lost requests, and did not fill the queue further."""
     last = steps[-1]
     is_lossy = last.lost >= FEWEST_LOST and last.loss > max(OVERFLOW, OVERFLOW_SHARE * loss)
-    return is_lossy and len(steps) > 1 and last.longest < FULL * steps[-2].longest
+    if not is_lossy or len(steps) < 2 or last.window < 2 * steps[-2].window:
+        return False
+    return last.longest < FULL * steps[-2].longest
 
 
 def _above(rtt: float | None, idle: float | None) -> float | None:
