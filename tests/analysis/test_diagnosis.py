@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from longfat.analysis.diagnosis import PathFigures, ceilings, decisive
-from longfat.presentation.diagnosis_text import conclusion, queue, reasons
+from longfat.presentation.diagnosis_text import conclusion, queue, reasons, table
+from longfat.results import Interval
 
 FAST = {"rate": 100e6, "round_trip": 0.02}
 
@@ -51,7 +52,7 @@ def test_a_queue_is_long_by_time_and_by_share_of_the_rtt(
 def test_the_conclusion_names_cubic_and_a_faster_controller() -> None:
     figures = PathFigures(rate=20e6, round_trip=0.04, loss=0.02)
     text = conclusion(figures, {"cubic": 2.3e6, "bbr": 18e6, "reno": 2.4e6}, None)
-    assert text == "Loss-limited: CUBIC 2.30 Mbit/s, BBR 18.0 Mbit/s (of 20.0 Mbit/s)."
+    assert text == "Limit of the path: loss; CUBIC 2.30 Mbit/s, BBR 18.0 Mbit/s (of 20.0 Mbit/s)."
     decides = [line for line in reasons(figures) if line.endswith("(decides)")]
     assert len(decides) == 1
     assert decides[0].startswith("Loss: 2.00 % at an RTT of 40.0 ms")
@@ -61,12 +62,31 @@ def test_the_conclusion_names_a_long_queue_and_its_remedy() -> None:
     figures = PathFigures(rate=20e6, round_trip=0.04, queueing=0.18)
     text = conclusion(figures, {"cubic": 19.2e6, "bbr": 19.3e6}, 0.0051)
     assert text == (
-        "Bandwidth-limited: CUBIC 19.2 Mbit/s (of 20.0 Mbit/s). The queue adds 180 ms under load; FQ-CoDel "
-        "at the bottleneck would reduce this to 5.10 ms."
+        "Limit of the path: bandwidth; CUBIC 19.2 Mbit/s (of 20.0 Mbit/s). The queue adds 180 ms under load; "
+        "FQ-CoDel at the bottleneck would reduce this to 5.10 ms."
     )
 
 
 def test_the_conclusion_names_the_window_that_fills_the_path() -> None:
     text = conclusion(PathFigures(rate=100e6, round_trip=0.2, window=64e3), {"cubic": 2.5e6}, None)
-    assert text.startswith("Window-limited: CUBIC 2.50 Mbit/s")
+    assert text.startswith("Limit on the path: window; CUBIC 2.50 Mbit/s")
     assert "a window of 2.50 MB would fill the path" in text
+
+
+def test_a_queue_that_load_did_not_fill_is_a_lower_limit() -> None:
+    figures = PathFigures(rate=20e6, round_trip=0.04, queueing=0.599, queue_limit="lower limit")
+    assert "The queue adds at least 599 ms under load" in conclusion(figures, {"cubic": 19.3e6}, None)
+    assert "at least 639 ms under load" in queue(figures)
+
+
+def test_the_conclusion_without_simulations_has_the_allowed_rate() -> None:
+    text = conclusion(PathFigures(rate=20e6, round_trip=0.04), {}, None)
+    assert text == "Limit of the path: bandwidth; it allows 19.3 Mbit/s (of 20.0 Mbit/s)."
+
+
+def test_a_value_between_kernels_outside_of_the_interval_is_marked() -> None:
+    cells = [(Interval(8e6, 6e6, 10e6), [5e6], False), (Interval(0.04, 0.04, 0.05), [0.045], True)]
+    shown = table([("cubic", cells)])
+    assert shown.rows == [["CUBIC", "8.00 [6.00, 10.0]", "5.00 outside", "40.0 [40.0, 50.0]", "45.0"]]
+    assert len(shown.head) == 5
+    assert len(table([("cubic", [(cell[0], [], None) for cell in cells])]).head) == 3

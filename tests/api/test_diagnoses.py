@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.cli.conftest import Refused, refused  # noqa: F401 - a fixture
 from tests.conftest import Cli
 
 import longfat as lf
+from longfat import _native
+from longfat.analysis.diagnosis import PathFigures
+from longfat.api import diagnoses, diagnosis_load, diagnosis_trials
 from longfat.api.diagnoses import CONTROLLERS
+from longfat.api.diagnosis_study import study
 from longfat.api.path_figures import bottleneck, with_queue
+from longfat.measurement.load import Loaded, Step
+from longfat.progress import Silent
+from longfat.study.vocabulary import canonical
 
 COUPLED = {"lia", "olia", "balia", "wvegas"}
 
@@ -21,7 +28,7 @@ def test_a_lossy_path_is_limited_by_loss() -> None:
     found = lf.diagnose(model=lf.Path(rate="20Mbit/s", delay="20ms", loss="2%", queue="100pkt"), seeds=3)
     assert found.cause == "loss"
     assert found.goodputs["bbr1"] > 5 * found.goodputs["cubic"]
-    assert found.conclusion.startswith("Loss-limited: CUBIC ")
+    assert found.conclusion.startswith("Limit of the path: loss; CUBIC ")
     assert found.conclusion in repr(found)
     assert "<table>" in found._repr_html_()
     assert found.to_polars().height == 3 * len(CONTROLLERS)
@@ -51,7 +58,7 @@ def test_the_study_and_the_document_continue_a_diagnosis(cli: Cli, tmp_path: Pat
     document = json.loads(cli("diagnose", "--from", "model.toml", *words).stdout)
     assert document["cause"] == "loss"
     assert document["allowed_bps"]["loss"] < document["allowed_bps"]["bandwidth"]
-    assert "Loss-limited" in (tmp_path / "study.toml").read_text()
+    assert "Limit of the path: loss" in (tmp_path / "study.toml").read_text()
     cli("run", "study.toml", "--repeats", 2)
     (tmp_path / "saved.json").write_text(
         json.dumps(
@@ -59,8 +66,123 @@ def test_the_study_and_the_document_continue_a_diagnosis(cli: Cli, tmp_path: Pat
         )
     )
     out = cli("diagnose", "--from", "saved.json", "--repeats", 2).stdout
-    assert out.startswith("Bandwidth-limited: CUBIC 19.")
+    assert out.startswith("Limit of the path: bandwidth; CUBIC 19.")
     assert "The queue adds 180 ms under load; FQ-CoDel at the bottleneck would reduce this to " in out
+
+
+def _loaded(waits: list[float], *, overflows: bool) -> Loaded:
+    steps = tuple(Step(64 << number, 200, 0, (0.04 + wait,) * 120) for number, wait in enumerate(waits))
+    return Loaded(0.04, steps, overflows, "overflow" if overflows else "time")
+
+
+@pytest.mark.parametrize(
+    ("waits", "overflows", "queue", "limit"),
+    [
+        ([0.3, 0.599], False, "1497500B", "lower limit"),
+        ([0.3, 0.31], True, "775000B", "measured"),
+        ([0.01, 0.02], True, "50000B", "measured"),
+        ([0.01, 0.02], False, "100000B", "assumed"),
+    ],
+)
+def test_the_measured_wait_is_the_limit_of_the_queue_or_a_lower_one(
+    waits: list[float], overflows: bool, queue: str, limit: str
+) -> None:
+    path = {"hops": [{"rate": "20Mbit/s", "delay": "20ms", "queue": "100000B"}]}
+    changed, known = diagnosis_load.with_measured_queue(path, "path", _loaded(waits, overflows=overflows))
+    assert (changed["hops"][0]["queue"], known) == (queue, limit)
+
+
+def test_a_queue_that_was_not_filled_delays_cubic_at_least_as_measured() -> None:
+    """20 Mbit/s and a wait of 599 ms: with a queue of one RTT, CUBIC would have 75 ms."""
+    path = {"rate": "20Mbit/s", "delay": "20ms", "queue": "1497500B"}
+    figures = PathFigures(20e6, 0.0406, queueing=0.599, queue_limit="lower limit")
+    (cubic,) = _predicted(path, (), figures, ["cubic"], trials=10)
+    rtt = cubic.interval(diagnosis_trials.RTT)
+    assert rtt is not None
+    assert 0.3 < rtt.low < rtt.high < 1.3
+
+
+def _predicted(path: Any, hops: Any, figures: PathFigures, names: list[str], trials: int) -> Any:
+    tables = study("path", path, figures)
+    tables["protocols"] = [one for one in tables["protocols"] if one["name"] in names]
+    found, interrupted = diagnosis_trials.simulated(tables, hops, figures, trials, lambda _: None)
+    assert not interrupted
+    return found
+
+
+def test_the_uncertainty_of_the_measurement_is_in_the_intervals() -> None:
+    """A loss of 0.5 to 2 % widens the goodput of CUBIC from ±20 % to a factor of three."""
+    path = {"hops": [{"rate": "20Mbit/s", "delay": "20ms", "loss": "1%"}]}
+    hops = [{"ttls": [1], "loss_round_trip": ["1%", "4%"]}]
+    figures = PathFigures(20e6, 0.0406, loss=0.01)
+    ratios = []
+    for known in ((), hops):
+        (cubic,) = _predicted(path, known, figures, ["cubic"], trials=20)
+        interval = cubic.interval(diagnosis_trials.GOODPUT)
+        ratios.append(interval.high / interval.low)
+    assert ratios[0] < 1.8
+    assert ratios[1] > 2.5
+
+
+def test_every_protocol_of_the_study_runs_between_kernels() -> None:
+    figures = PathFigures(20e6, 0.0406, window=2e6)
+    tables = study("path", {"rate": "20Mbit/s", "delay": "20ms"}, figures)
+    for one in tables["protocols"]:
+        settings = {key: value for key, value in one.items() if key != "name"}
+        spec = {"path": tables["path"], "protocol": settings, "workload": tables["workload"]}
+        names = {one["congestion"]: "reno"} if "stack" not in one else {}
+        _native.check_emulated(canonical({**spec, "seed": 1, "trial": 0}), names)
+
+
+def test_the_window_of_a_study_is_that_of_the_hosts() -> None:
+    found = lf.diagnose(model={"rate": "50Mbit/s", "delay": "50ms"}, window="200kB", seeds=2)
+    for goodput in found.goodputs.values():
+        assert goodput == pytest.approx(200e3 * 8 / 0.1, rel=0.15)
+
+
+def test_ctrl_c_keeps_the_finished_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Display(Silent):
+        def show(self, _key: str, text: str, _part: float | None = None) -> None:
+            if text.startswith("simulation: 9 of"):
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(diagnoses, "watching", lambda _: Display())
+    found = lf.diagnose(model={"rate": "20Mbit/s", "delay": "20ms"}, seeds=200)
+    assert found.interrupted
+    assert any("Ctrl-C or SIGTERM stopped it after" in note for note in found.notes)
+    assert 9 <= found.to_polars().height < 200
+
+
+def test_an_interrupted_path_is_diagnosed_without_load_and_simulation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Measured:
+        interrupted, links = True, True
+        document: ClassVar[dict[str, Any]] = {
+            "host": "a.example",
+            "hops": [],
+            "assumptions": [],
+        } | dict.fromkeys(("address", "protocol", "when", "clock", "probes", "reached"))
+
+        def to_path(self) -> lf.Path:
+            return lf.Path(hops=[{"rate": "20Mbit/s", "delay": "20ms"}])
+
+    monkeypatch.setattr(diagnoses, "measure_path", lambda *_, **__: Measured())
+    found = lf.diagnose("a.example")
+    assert found.interrupted
+    assert found.notes[0] == "Path: Ctrl-C or SIGTERM stopped the measurement; no load"
+    assert found.conclusion == "Limit of the path: bandwidth; it allows 19.3 Mbit/s (of 20.0 Mbit/s)."
+    assert not found.table().rows
+    assert json.loads(json.dumps(found.document() | {"measured": None}))["interrupted"]
+
+
+def test_an_interrupted_path_without_bandwidth_is_no_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Measured:
+        interrupted, links = True, False
+
+    monkeypatch.setattr(diagnoses, "measure_path", lambda *_, **__: Measured())
+    with pytest.raises(KeyboardInterrupt):
+        lf.diagnose("a.example")
 
 
 def test_a_queue_replaces_that_of_the_slowest_link() -> None:

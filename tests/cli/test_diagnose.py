@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,3 +49,46 @@ def test_random_loss_limits_cubic_and_not_bbr(cli: Cli) -> None:
     goodputs = {one["name"]: one["goodput_bps"]["value"] for one in found["controllers"]}
     assert goodputs["bbr1"] > 3 * goodputs["cubic"]
     assert all(one["rtt_p50_s"]["value"] >= 0.04 for one in found["controllers"])
+
+
+def test_verify_compares_with_linux_kernels(cli: Cli, tmp_path: Path) -> None:
+    """CUBIC between kernels is as predicted on a path with loss; the machine may disturb other values."""
+    model = tmp_path / "model.toml"
+    model.write_text('[path]\nrate = "10Mbit/s"\ndelay = "10ms"\nloss = "1%"\nqueue = "100pkt"\n')
+
+    def measured() -> dict[str, Any]:
+        words = ("--from", model, "--size", "2MB", "--repeats", 10, "--verify", "--json")
+        listed = json.loads(cli("diagnose", *words).stdout)["controllers"]
+        return {one["name"]: one["between_kernels"] for one in listed}
+
+    found = undisturbed(measured, lambda found: found["cubic"]["is_covered"]["goodput_bps"])
+    assert found["cubic"]["is_covered"]["goodput_bps"]
+    assert all(one["problem"] is None and len(one["goodput_bps"]) == 2 for one in found.values())
+
+
+def test_a_deep_queue_that_load_does_not_fill_is_a_lower_limit(cli: Cli) -> None:
+    path = ("--rate", "5Mbit/s", "--delay", "10ms", "--queue", "1000pkt")
+    found = undisturbed(
+        lambda: _found(cli, *path),
+        lambda found: found["queue_limit"] == "lower limit" and found["queueing_s"] > 0.5,
+    )
+    assert found["queue_limit"] == "lower limit"
+    assert "The queue adds at least" in found["conclusion"]
+    (hop,) = found["path"]["hops"]
+    assert 5e6 / 8 * found["queueing_s"] <= (number(hop["queue"]) or 0) <= 1000 * 1500 * 1.1
+    cubic = next(one for one in found["controllers"] if one["name"] == "cubic")
+    assert cubic["rtt_p50_s"]["value"] > 0.3
+
+
+def test_signals_keep_what_was_measured(cli_process: Cli) -> None:
+    line = "timeout --signal=TERM 14 " + " ".join(command("diagnose", "$LONGFAT_PEER", "--time", "5s"))
+    out = undisturbed(
+        lambda: (
+            cli_process(
+                "shell", "--rate", "5Mbit/s", "--delay", "5ms", "--", "sh", "-c", line, status=124
+            ).stdout
+        ),
+        lambda out: "SIGTERM" in out,
+    )
+    assert out.startswith("Limit of the path: bandwidth; ")
+    assert "Ctrl-C or SIGTERM stopped " in out

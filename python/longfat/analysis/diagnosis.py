@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from longfat.analysis.theory import response, slow_start, tcp
 
@@ -17,6 +18,9 @@ CLEARLY = 0.8
 """Share of the bandwidth below which another cause decides."""
 QUEUE_S, QUEUE_SHARE = 0.03, 0.5
 """A queue is long if it adds at least this time under load, in s, and this share of the idle RTT."""
+QueueLimit = Literal["given", "measured", "lower limit", "assumed"]
+"""How the limit of the bottleneck's queue is known: "lower limit" is the longest wait of a load that did not
+fill it, "assumed" one RTT without a load."""
 SEGMENT, PAYLOAD = 1500, 1448
 """Bytes of a full segment on the wire, and its payload."""
 LEAST_TIMEOUT_S = 0.2
@@ -28,7 +32,8 @@ class PathFigures:
 
     `round_trip` is the RTT of a full packet without load, `queueing` the delay that load adds, if measured.
     `loss` is the share of data packets that the path loses without load. `window` is the largest window of
-    the hosts, `size` that of a file; without one the transfer has no end.
+    the hosts, `size` that of a file; without one the transfer has no end. `queue_limit` is how the limit of
+    the bottleneck's queue is known: with "lower limit", load did not fill the queue.
     """
 
     rate: float
@@ -37,6 +42,7 @@ class PathFigures:
     window: float = math.inf
     size: float | None = None
     queueing: float | None = None
+    queue_limit: QueueLimit = "given"
 
     @property
     def has_long_queue(self) -> bool:

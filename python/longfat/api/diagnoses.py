@@ -2,66 +2,61 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import diagnosis
-from longfat.analysis.ping_summary import rows
-from longfat.api import path_figures
-from longfat.api.defaults import ECHO_PORT
+from longfat.api import diagnosis_load, diagnosis_trials, path_figures
+from longfat.api.diagnosis_input import KnownPath, saved
+from longfat.api.diagnosis_study import CONTROLLERS as CONTROLLERS  # noqa: PLC0414 - re-exported
+from longfat.api.diagnosis_study import protocol, study
 from longfat.api.links import path as measure_path
 from longfat.api.quantities import duration as checked_duration
 from longfat.api.quantities import whole_bytes
-from longfat.api.round_trips import ping
-from longfat.measurement import load as under_load
 from longfat.measurement.host_window import host_window
+from longfat.measurement.path_document import measured as measured_table
 from longfat.parameters import ParameterError
-from longfat.presentation import diagnosis_text
+from longfat.presentation import diagnosis_chart, diagnosis_text
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.progress import watching
-from longfat.study.path_model import read as read_model
 
 if TYPE_CHECKING:
     import polars
 
     from longfat.analysis.diagnosis import PathFigures
+    from longfat.api.diagnosis_trials import Prediction
     from longfat.api.links import MeasuredPath
     from longfat.measurement.load import Loaded
-    from longfat.presentation.displayed_run import Run
     from longfat.study.tables import Path
 
-CONTROLLERS = ("reno", "cubic", "vegas", "westwood", "bbr", "bbr1", "bbr-tolerant")
-"""The controllers of single-path TCP."""
 LONGEST_LOAD_S = 600
-_HEADERS = 28
-_METRICS = ("goodput_bps", "rtt_p50_s", "retransmissions")
-"""Bytes of the headers of an echo request over IPv4, by ICMP and by UDP."""
-_LEAST_INTERVAL_S = 0.0002
-_PACKETS = 50_000
-_SHORTEST_S, _LONGEST_S = 5.0, 20.0
-_RELIEF = "fq-codel"
+VERIFIED_TRIALS = 2
+"""Trials of each controller between kernels."""
+_RELIEF, _RELIEF_TRIALS = "fq-codel", 3
 
 
 @dataclass(frozen=True, repr=False)
 class Diagnosis(Displayed):
     """What limits TCP on a path: `cause` ("bandwidth", "window", "loss", "latency") and `conclusion`.
 
-    `figures` are the numbers that decide, `path` is the model as the table of a study, `run` the simulated
-    controllers, `measured` and `load` the measurements (None for a saved model).
+    `figures` are the numbers that decide, `path` is the model as the table of a study, `hops` the measured
+    links with their intervals, `predictions` the trials of each controller, `measured` and `load` the
+    measurements (None for a saved model). `interrupted` is true if Ctrl-C or SIGTERM stopped it.
     """
 
     host: str
     path: dict[str, Any]
     figures: PathFigures
-    run: Run
+    predictions: Sequence[Prediction] = ()
+    hops: Sequence[Mapping[str, Any]] = ()
     relieved: float | None = None
     measured: MeasuredPath | None = None
     load: Loaded | None = None
     notes: tuple[str, ...] = ()
+    interrupted: bool = False
 
     @property
     def cause(self) -> str:
@@ -70,12 +65,9 @@ class Diagnosis(Displayed):
 
     @property
     def goodputs(self) -> dict[str, float]:
-        """The simulated goodput by controller, in bit/s."""
-        return {
-            cell.cell.protocol: cell.metrics["goodput_bps"].value
-            for cell in self.run.cells
-            if "goodput_bps" in cell.metrics
-        }
+        """The mean simulated goodput by controller, in bit/s."""
+        found = {one.controller: one.interval(diagnosis_trials.GOODPUT) for one in self.predictions}
+        return {name: interval.value for name, interval in found.items() if interval is not None}
 
     @property
     def conclusion(self) -> str:
@@ -88,31 +80,62 @@ class Diagnosis(Displayed):
         return f"{self.host}: {self.conclusion}"
 
     def table(self) -> TextTable:
-        """Returns a row for each controller, simulated on the model."""
-        shown = self.run.table("goodput", "rtt_p50")
-        names = [[diagnosis_text.controller(row[0]), *row[1:]] for row in shown.rows]
-        return TextTable(["Controller", *shown.head[1:]], names, right=shown.right)
+        """Returns a row for each controller: means, and intervals that contain 95 % of transfers."""
+        metrics = (diagnosis_trials.GOODPUT, diagnosis_trials.RTT)
+        return diagnosis_text.table(
+            [
+                (
+                    one.controller,
+                    [
+                        (one.interval(metric), one.between_kernels(metric), one.covers(metric))
+                        for metric in metrics
+                    ],
+                )
+                for one in self.predictions
+                if one.trials
+            ]
+        )
 
     def remarks(self) -> list[str]:
         """Returns the rate that each cause allows, the worst links, and the queue under load."""
-        links = path_figures.worst_links(self.path, self.host)
+        links = path_figures.worst_links(self.path, self.host, self.hops)
+        problems = [
+            f"Not verified: {diagnosis_text.controller(one.controller)}: {one.problem}"
+            for one in self.predictions
+            if one.problem
+        ]
         return [
             *diagnosis_text.reasons(self.figures),
             *([links] if links else []),
             diagnosis_text.queue(self.figures),
             *self.notes,
+            *problems,
+            diagnosis_text.SCOPE,
         ]
 
     def to_polars(self) -> polars.DataFrame:
-        """Returns one row for each simulated trial."""
-        return self.run.to_polars()
+        """Returns one row for each trial: controller, world, trial, and metrics in SI units."""
+        import polars as pl
+
+        rows = [
+            {"controller": one.controller, "world": world, "trial": number, **trial}
+            for one in self.predictions
+            for world, trials in (("sim", one.trials), ("netns", one.kernel))
+            for number, trial in enumerate(trials)
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     def drawing(self) -> dict[str, Any] | None:
-        """Returns the goodput of the controllers as Vega-Lite."""
-        return self.run.drawing("goodput")
+        """Returns the goodput of the controllers as Vega-Lite; None without trials."""
+        found = [
+            (diagnosis_text.controller(one.controller), interval)
+            for one in self.predictions
+            if (interval := one.interval(diagnosis_trials.GOODPUT)) is not None
+        ]
+        return diagnosis_chart.goodputs(found) if found else None
 
     def to_study(self) -> dict[str, Any]:
-        """Returns the tables of the study that simulates the controllers."""
+        """Returns the tables of the study that compares the controllers, for the worlds sim and netns."""
         return study(self.host, self.path, self.figures)
 
     def write_study(self, file: str | File) -> None:
@@ -131,22 +154,17 @@ class Diagnosis(Displayed):
             "host": self.host,
             "cause": self.cause,
             "conclusion": self.conclusion,
+            "interrupted": self.interrupted,
             "rate_bps": figures.rate,
             "round_trip_s": figures.round_trip,
             "loss_each_way": figures.loss,
             "window_bytes": figures.window if math.isfinite(figures.window) else None,
             "size_bytes": figures.size,
             "queueing_s": figures.queueing,
+            "queue_limit": figures.queue_limit,
             "queueing_relieved_s": self.relieved,
             "allowed_bps": {one.cause: one.rate for one in diagnosis.ceilings(figures)},
-            "controllers": [
-                {
-                    "name": cell.cell.protocol,
-                    **{name: cell.metrics[name].to_json() for name in _METRICS if name in cell.metrics},
-                }
-                for cell in self.run.cells
-                if "goodput_bps" in cell.metrics
-            ],
+            "controllers": [one.document() for one in self.predictions if one.trials],
             "notes": list(self.notes),
             "load": None if self.load is None else self.load.to_json(),
             "measured": None if self.measured is None else self.measured.document,
@@ -164,13 +182,15 @@ def diagnose(
     duration: str = "10s",
     time: str = "60s",
     port: int | None = None,
-    seeds: int = 10,
+    seeds: int = 20,
+    verify: bool = False,
     progress: bool | None = None,
 ) -> Diagnosis:
-    """Finds what limits TCP from here to a host: bandwidth, window, loss or latency (Linux).
+    """Finds what limits TCP on the path from here to a host: bandwidth, window, loss or latency (Linux).
 
     Measures the links of the path, then RTT and loss under load (echo requests of full packets), and
-    simulates all controllers on the resulting model.
+    simulates all controllers on random paths that fit the measurement. The connections of programs are not
+    examined.
 
     Args:
         host: Name or address. It must answer ICMP echo, or run `longfat echo` at `port`.
@@ -181,15 +201,19 @@ def diagnose(
         duration: Longest load.
         time: Longest measurement of the path before the load.
         port: UDP port of `longfat echo` on the host, for the load.
-        seeds: Simulated trials of each controller.
+        seeds: Simulated trials of each controller, each on another path.
+        verify: Also runs each controller between Linux kernels on the measured path (root or user
+            namespaces), and compares.
         progress: Whether to show the progress; by default in a notebook or at a prompt.
 
     Returns:
-        Cause, conclusion, and the goodput of each controller with intervals.
+        Cause, conclusion, and the goodput of each controller with the interval of 95 % of transfers. After
+        Ctrl-C, what was found so far.
 
     Raises:
         ValueError: with the parameter and what is allowed; also if no link's bandwidth was measured.
         OSError: if the system refuses to probe.
+        KeyboardInterrupt: on Ctrl-C before any link's bandwidth was measured.
     """
     if (host is None) == (model is None):
         raise ParameterError("", "set either {host} or {model}")
@@ -200,41 +224,74 @@ def diagnose(
     }
     if window is not None and more["window"] >= 2**29:
         raise ParameterError("window", f'"{window}" is out of range: below 512MiB')
-    measured, loaded, notes = None, None, []
+    measured, loaded, notes, interrupted = None, None, [], False
     if host is not None:
         measured = measure_path(host, time=time, window=2, progress=progress)
-        name, path = host, measured_path(measured)
-        loaded = _load(host, path, measured, limits, port, progress)
-        queueing = loaded.queueing
-        if loaded.overflows and loaded.longest_queueing:
-            _, _, rate = path_figures.bottleneck(path, name)
-            path = path_figures.with_queue(path, name, max(loaded.longest_queueing * rate / 8, 3000.0))
-        notes = _notes(loaded)
+        known = KnownPath(host, measured_path(measured), measured_table(measured.document)["hops"])
+        if measured.interrupted:
+            interrupted, known = True, replace(known, queue_limit="assumed")
+            notes = ["Path: Ctrl-C or SIGTERM stopped the measurement; no load"]
+        else:
+            loaded = diagnosis_load.load(host, known.path, measured, limits, port, progress)
+            path, limit = diagnosis_load.with_measured_queue(known.path, host, loaded)
+            known = replace(known, path=path, queueing=loaded.queueing, queue_limit=limit)
+            interrupted, notes = loaded.ended_by == "interrupt", diagnosis_load.notes(loaded)
     else:
-        name, path, queueing = _saved(model)
-    figures = path_figures.figures(path, name, queueing=queueing, **more)
-    run = _simulated(study(name, path, figures), seeds, progress)
-    fills = diagnosis.decisive(figures).cause == diagnosis.BANDWIDTH
-    relieved = _relieved(name, path, figures, progress) if fills and figures.has_long_queue else None
-    return Diagnosis(name, path, figures, run, relieved, measured, loaded, tuple(notes))
+        known = saved(model)
+    figures = path_figures.figures(
+        known.path, known.name, queueing=known.queueing, queue_limit=known.queue_limit, **more
+    )
+    found = Diagnosis(
+        known.name, known.path, figures, (), known.hops, None, measured, loaded, tuple(notes), interrupted
+    )
+    if interrupted:
+        return replace(found, notes=(*notes, "Simulation: not started"))
+    return _predicted(found, seeds, progress, verify=verify)
 
 
-def study(host: str, path: dict[str, Any], figures: PathFigures) -> dict[str, Any]:
-    """Returns the tables of a study of all controllers on a path."""
-    return {
-        "title": f"Controllers on the path to {host}",
-        "repeats": 20,
-        "show": ["goodput", "rtt_p50", "retransmissions"],
-        "path": path,
-        "workload": _workload(figures),
-        "protocols": [_protocol(name, figures) for name in CONTROLLERS],
-    }
+def _predicted(found: Diagnosis, trials: int, progress: bool | None, *, verify: bool) -> Diagnosis:
+    """Returns a diagnosis with the trials of all controllers."""
+    tables, figures = found.to_study(), found.figures
+    notes = list(found.notes)
+    display = watching(progress)
+
+    def show(text: str) -> None:
+        display.show("trials", text)
+
+    try:
+        predictions, interrupted = diagnosis_trials.simulated(tables, found.hops, figures, trials, show)
+        if interrupted:
+            done = sum(len(one.trials) for one in predictions)
+            notes.append(
+                f"Simulation: Ctrl-C or SIGTERM stopped it after {done} of {trials * len(predictions)} trials"
+            )
+        relieved = None
+        if not interrupted and found.cause == diagnosis.BANDWIDTH and figures.has_long_queue:
+            relieved, interrupted = _relieved(found, show)
+        if verify and not interrupted:
+            predictions, interrupted = diagnosis_trials.verified(
+                predictions, tables, figures.rate, VERIFIED_TRIALS, show
+            )
+            if interrupted:
+                notes.append("Verification: Ctrl-C or SIGTERM stopped it")
+    finally:
+        display.close()
+    return replace(
+        found, predictions=tuple(predictions), relieved=relieved, notes=tuple(notes), interrupted=interrupted
+    )
 
 
 def measured_path(found: MeasuredPath) -> dict[str, Any]:
-    """Returns a measured path as the table of a study. Raises ValueError without any bandwidth."""
+    """Returns a measured path as the table of a study.
+
+    Raises ValueError without any bandwidth, KeyboardInterrupt if that is because Ctrl-C stopped it.
+    """
+    if found.interrupted and not found.links:
+        raise KeyboardInterrupt
     path: dict[str, Any] = found.to_path().to_study()
     if not any("rate" in hop for hop in path["hops"]):
+        if found.interrupted:
+            raise KeyboardInterrupt
         raise ValueError(
             f"{found.document['host']}: every link is too fast to measure its bandwidth, so there is no "
             "bottleneck to diagnose"
@@ -246,144 +303,12 @@ def _seconds(text: str) -> float:
     return checked_duration("duration", text, 0.1, LONGEST_LOAD_S)
 
 
-def _workload(figures: PathFigures) -> dict[str, Any]:
-    if figures.size is not None:
-        return {"kind": "file", "size": f"{int(figures.size)}B"}
-    by_packets = _PACKETS * 8 * diagnosis.SEGMENT / figures.rate
-    seconds = max(min(by_packets, _LONGEST_S), _SHORTEST_S, 50 * figures.round_trip)
-    return {"kind": "bulk", "duration": f"{seconds:.1f}s", "warm_up": f"{seconds / 4:.1f}s"}
-
-
-def _protocol(name: str, figures: PathFigures) -> dict[str, Any]:
-    settings: dict[str, Any] = {"name": name, "kind": "tcp", "congestion": name}
-    if math.isfinite(figures.window):
-        whole = int(figures.window)
-        settings |= {
-            "receive_buffer": f"{whole}B",
-            "receive_overhead": "0B",
-            "receive_autotuning": False,
-            "send_buffer": f"{4 * whole}B",
-        }
-    return settings
-
-
-def _simulated(tables: dict[str, Any], seeds: int, progress: bool | None) -> Run:
-    from longfat.api.sweeps import sweep
-
-    return sweep(tables, seeds=seeds, progress=progress)
-
-
-def _relieved(name: str, path: dict[str, Any], figures: PathFigures, progress: bool | None) -> float:
+def _relieved(found: Diagnosis, show: diagnosis_trials.Show) -> tuple[float | None, bool]:
     """Returns the median queueing delay of CUBIC with FQ-CoDel at the bottleneck, in s."""
-    endless = replace(figures, size=None)
-    changed = path_figures.with_queue(path, name, _RELIEF)
-    tables = study(name, changed, endless)
-    tables["protocols"] = [_protocol(diagnosis_text.REFERENCE, endless)]
-    (cell,) = _simulated(tables, 3, progress).cells
-    return cell.metrics["queueing_delay_p50_s"].value
-
-
-def _load(
-    host: str,
-    path: dict[str, Any],
-    measured: MeasuredPath,
-    limits: tuple[int, float],
-    port: int | None,
-    progress: bool | None,
-) -> Loaded:
-    _, _, rate = path_figures.bottleneck(path, host)
-    trip = path_figures.echo_round_trip(path, host)
-    limit, seconds = limits
-    display = watching(progress)
-    try:
-        return under_load.measure(
-            _sender(host, port, trip),
-            rate=rate,
-            round_trip=trip,
-            loss=measured.document["loss_round_trip"] or 0.0,
-            seconds=seconds,
-            limit=limit,
-            show=lambda text: display.show("load", f"Load: {text}"),
-        )
-    finally:
-        display.close()
-
-
-def _sender(host: str, port: int | None, trip: float) -> Callable[[int, float, int], list[float | None]]:
-    protocol: Any = "icmp" if port is None else "udp"
-    payload = under_load.PACKET - _HEADERS
-
-    def send(window: int, rate: float, count: int) -> list[float | None]:
-        gap = 1 / rate
-        pace: dict[str, Any] = (
-            {"interval": f"{gap * 1e3:.6f}ms"}
-            if gap >= _LEAST_INTERVAL_S
-            else {"flood": True, "rate": math.ceil(rate)}
-        )
-        found = ping(
-            host,
-            sizes=payload,
-            count=count,
-            protocol=protocol,
-            port=port or ECHO_PORT,
-            window=window,
-            timeout=f"{max(2.0, 10 * trip):.3f}s",
-            progress=False,
-            **pace,
-        )
-        if found.interrupted:
-            raise KeyboardInterrupt
-        clock = "kernel_s" if found.summary.clock == "kernel" else "application_s"
-        return [
-            float(row[clock] or row["application_s"]) if row["state"] == "answered" else None
-            for row in rows(found.report)
-        ]
-
-    return send
-
-
-def _notes(loaded: Loaded) -> list[str]:
-    """Returns remarks about the load."""
-    if loaded.idle is None:
-        return ["Load: the host does not answer echo requests; run longfat echo there and set its port"]
-    sent = f"{loaded.sent_bytes / 1e6:.1f} MB"
-    if loaded.overflows:
-        assert loaded.loss is not None
-        return [f"Load: {sent} until the queue overflowed, with {loaded.loss:.1%} unanswered"]
-    reasons = {
-        "bytes": "the limit of bytes was reached",
-        "time": "the limit of time was reached",
-        "window": "the largest window was reached",
-        "interrupt": "Ctrl-C stopped it",
-        "no answers": "answers stopped",
-    }
-    return [f"Load: {sent}; the queue did not overflow before {reasons[loaded.ended_by]}"]
-
-
-def _saved(model: Any) -> tuple[str, dict[str, Any], float | None]:
-    """Returns name, path and queueing delay of a saved model, of a document, or of a path."""
-    if isinstance(model, str | File):
-        file = File(model)
-        if file.suffix == ".json":
-            return _of_document(file)
-        found = read_model(file)
-        return str(found.measured.get("host", file.stem)), found.path, None
-    from longfat.study.tables import refuse, table_of
-
-    table = table_of(model, "path")
-    refuse("path", table)
-    return "path", table, None
-
-
-def _of_document(file: File) -> tuple[str, dict[str, Any], float | None]:
-    from longfat.study.tables import refuse
-
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        host, path, queueing = document["host"], document["path"], document["queueing_s"]
-    except OSError as error:
-        raise ValueError(f"{file}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError):
-        raise ValueError(f"{file}: is not the document of longfat diagnose --json") from None
-    refuse("path", path)
-    return str(host), dict(path), None if queueing is None else float(queueing)
+    endless = replace(found.figures, size=None, queue_limit="given")
+    changed = path_figures.with_queue(found.path, found.host, _RELIEF)
+    tables = study(found.host, changed, endless)
+    tables["protocols"] = [protocol(diagnosis_text.REFERENCE, endless)]
+    (cubic,), interrupted = diagnosis_trials.simulated(tables, (), endless, _RELIEF_TRIALS, show)
+    delay = cubic.interval("queueing_delay_p50_s")
+    return (None if delay is None else delay.value), interrupted

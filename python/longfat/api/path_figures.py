@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.diagnosis import SEGMENT, PathFigures
+from longfat.analysis.prediction.links import directions, queue_room
 from longfat.analysis.theory.latency import serialization
 from longfat.analysis.theory.lossy_transfer import way_loss
 from longfat.api.hops import of_path
 from longfat.measurement.path_document import size
+from longfat.measurement.path_draws import first_lossy
 from longfat.presentation.formatting import digits
 
 if TYPE_CHECKING:
@@ -61,12 +64,23 @@ def with_queue(path: dict[str, Any], name: str, queue: str | float) -> dict[str,
     return changed
 
 
-def worst_links(path: dict[str, Any], name: str) -> str:
+def queue_bytes(path: dict[str, Any], name: str) -> float:
+    """Returns the limit of the bottleneck's queue in bytes, of full packets if it counts packets."""
+    number, is_reverse, _ = bottleneck(path, name)
+    keys = directions(path)[number][is_reverse]
+    return queue_room(keys, SEGMENT) * SEGMENT
+
+
+def worst_links(path: dict[str, Any], name: str, measured: Sequence[Mapping[str, Any]] = ()) -> str:
     """Returns which of several links is the slowest and which loses most; empty for one link.
+
+    `measured` are the links in the model's table `[measured]`: a loss may be that of several links together.
 
     >>> hops = [{"rate": "9Mbit/s", "delay": "1ms"}, {"rate": "10Mbit/s", "delay": "1ms", "loss": "1%"}]
     >>> worst_links({"hops": hops}, "path")
     'Links: 2 in all; link 1 is the slowest, and link 2 loses most (1.00 %)'
+    >>> worst_links({"hops": hops}, "path", [{"ttls": [1]}, {"ttls": [2], "loss_ttls": [1, 2]}])
+    'Links: 2 in all; link 1 is the slowest, and links 1 to 2 together lose most (1.00 %)'
     """
     (there, _), _ = of_path(path, name)
     if len(there) < 2:
@@ -75,7 +89,13 @@ def worst_links(path: dict[str, Any], name: str) -> str:
     lossiest = max(range(len(there)), key=lambda number: there[number].loss)
     text = f"Links: {len(there)} in all; link {slowest + 1} is the slowest"
     share = there[lossiest].loss
-    return text + (f", and link {lossiest + 1} loses most ({digits(share * 100)} %)" if share else "")
+    if not share:
+        return text
+    first = first_lossy(lossiest, measured) if len(measured) == len(there) else lossiest
+    which = f"link {lossiest + 1} loses"
+    if first < lossiest:
+        which = f"links {first + 1} to {lossiest + 1} together lose"
+    return f"{text}, and {which} most ({digits(share * 100)} %)"
 
 
 def _one_way(hops: tuple[Hop, ...], packet: int) -> float:

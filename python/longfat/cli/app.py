@@ -34,7 +34,7 @@ _GROUPS = {
         "transact": "Measure request-reply transactions with longfat echo (Linux).",
         "echo": "Answer longfat ping and longfat transact until Ctrl-C (Linux).",
         "path": "Measure latency and bandwidth of each link to a host (Linux).",
-        "diagnose": "Find what limits TCP to a host: bandwidth, window, loss or latency (Linux).",
+        "diagnose": "Find what limits TCP on the path to a host: bandwidth, window, loss or latency (Linux).",
         "mptcp": "Manage the paths of MPTCP connections until Ctrl-C (Linux, root).",
     },
     "Emulation": {

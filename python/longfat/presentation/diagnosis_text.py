@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from longfat.analysis import diagnosis
 from longfat.analysis.diagnosis import BANDWIDTH, LATENCY, LOSS, WINDOW, PathFigures
 from longfat.presentation import names
-from longfat.presentation.formatting import digits, quantity
+from longfat.presentation.displayed import TextTable
+from longfat.presentation.formatting import DASH, digits, quantity
+from longfat.presentation.measured import with_bounds
+from longfat.results import Interval
 
 REFERENCE = "cubic"
 """The controller that the conclusion compares the fastest one with: the default of most systems."""
 CLEARLY_FASTER = 1.1
+SCOPE = (
+    "Scope: the path, not a program's connection; its own windows and pauses can limit it further "
+    "(ss -ti: rwnd_limited, sndbuf_limited, app_limited)"
+)
+"""What a diagnosis does not examine."""
 _NAMES = {"westwood": "Westwood+", "bbr": "BBR", "bbr1": "BBRv1", "bbr-tolerant": "BBR, loss-tolerant"}
 
 
@@ -29,18 +37,24 @@ def conclusion(path: PathFigures, goodputs: Mapping[str, float], relieved: float
 
     `relieved` is the queueing delay in s with FQ-CoDel at the bottleneck, from a simulation.
     """
-    cause = diagnosis.decisive(path).cause
-    found = [f"{cause.capitalize()}-limited: {_goodputs(goodputs)} (of {quantity(path.rate, 'bit/s')})"]
-    if cause == WINDOW:
+    decisive = diagnosis.decisive(path)
+    shown = _goodputs(goodputs) if goodputs else f"it allows {quantity(decisive.rate, 'bit/s')}"
+    found = [f"Limit of the path: {decisive.cause}; {shown} (of {quantity(path.rate, 'bit/s')})"]
+    if decisive.cause == WINDOW:
         needed = quantity(path.rate * path.round_trip / 8, "B")
+        found = [f"Limit on the path: window; {shown} (of {quantity(path.rate, 'bit/s')})"]
         found.append(f"a window of {needed} would fill the path")
     text = "; ".join(found) + "."
     if path.has_long_queue and path.queueing is not None:
-        text += f" The queue adds {quantity(path.queueing, 's')} under load"
+        text += f" The queue adds {_at_least(path)}{quantity(path.queueing, 's')} under load"
         if relieved is not None:
             text += f"; FQ-CoDel at the bottleneck would reduce this to {quantity(relieved, 's')}"
         text += "."
     return text
+
+
+def _at_least(path: PathFigures) -> str:
+    return "at least " if path.queue_limit == "lower limit" else ""
 
 
 def _goodputs(goodputs: Mapping[str, float]) -> str:
@@ -82,4 +96,46 @@ def queue(path: PathFigures) -> str:
     loaded = path.round_trip + path.queueing
     judged = "long" if path.has_long_queue else "short"
     before, after = quantity(path.round_trip, "s"), quantity(loaded, "s")
-    return f"Queue under load: {judged}, RTT {before} idle, {after} under load"
+    text = f"Queue under load: {judged}, RTT {before} idle, {_at_least(path)}{after} under load"
+    if path.queue_limit == "lower limit":
+        text += "; predicted with queues of one to two times the measured wait"
+    return text
+
+
+Cell = tuple[Interval | None, Sequence[float], bool | None]
+"""A metric of a controller: its interval, values between kernels, and whether the interval contains them."""
+
+
+def table(rows: Sequence[tuple[str, Sequence[Cell]]]) -> TextTable:
+    """Returns a row for each controller with goodput (bit/s) and RTT (s): means and intervals.
+
+    The means between kernels follow, if there are any; "outside" marks those outside of the interval.
+    """
+    verified = any(values for _, cells in rows for _, values, _ in cells)
+    titles = ("Goodput (Mbit/s)", "RTT, median (ms)")
+    head = ["Controller", *(column for title in titles for column in _columns(title, verified=verified))]
+    body = [
+        [
+            controller(name),
+            *(
+                text
+                for cell, scale in zip(cells, (1e6, 1e-3), strict=True)
+                for text in _cell(cell, scale, verified=verified)
+            ),
+        ]
+        for name, cells in rows
+    ]
+    return TextTable(head, body, right=range(1, len(head)))
+
+
+def _columns(title: str, *, verified: bool) -> list[str]:
+    return [title, "between kernels"] if verified else [title]
+
+
+def _cell(cell: Cell, scale: float, *, verified: bool) -> list[str]:
+    interval, values, is_covered = cell
+    found = [DASH if interval is None else with_bounds(interval, scale)]
+    if verified:
+        mean = digits(sum(values) / len(values) / scale) if values else DASH
+        found.append(f"{mean} outside" if is_covered is False else mean)
+    return found

@@ -47,20 +47,31 @@ def diagnose(
             show_default=False,
         ),
     ] = None,
-    repeats: Annotated[int, typer.Option(min=2, max=1000, help="Simulated trials of each controller.")] = 10,
+    repeats: Annotated[
+        int,
+        typer.Option(min=2, max=1000, help="Simulated trials of each controller, each on another path."),
+    ] = 20,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Also run each controller between Linux kernels on the measured path, and compare.",
+        ),
+    ] = False,
     study: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Output file for a study of the path, for run.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what limits TCP to a host: bandwidth, window, loss or latency (Linux).
+    """Find what limits TCP on the path to a host: bandwidth, window, loss or latency (Linux).
 
     \b
     Examples:
       longfat diagnose 192.0.2.7 --limit-bytes 20MB --study study.toml
-      longfat diagnose --from model.toml --size 1MB
+      longfat diagnose --from model.toml --size 1MB --verify
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.diagnoses import diagnose as find
+    from longfat.cli import INTERRUPTED
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.presentation import tables
@@ -77,16 +88,20 @@ def diagnose(
         time=time,
         port=port,
         seeds=repeats,
+        verify=verify,
         progress=True,
     )
     if study is not None:
         found.write_study(study)
     if as_json:
         typer.echo(json.dumps(found.document(), indent=2))
-        return
-    typer.echo(found.conclusion)
-    typer.echo()
-    shown = found.table()
-    tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
-    for line in found.remarks():
-        tables.show(line)
+    else:
+        typer.echo(found.conclusion)
+        typer.echo()
+        shown = found.table()
+        if shown.rows:
+            tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
+        for line in found.remarks():
+            tables.show(line)
+    if found.interrupted:
+        raise typer.Exit(INTERRUPTED)

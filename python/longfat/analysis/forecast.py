@@ -1,0 +1,37 @@
+"""The interval in which one further trial falls, from trials of the same distribution."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from longfat.analysis.statistics import quantile_t
+from longfat.results import CONFIDENCE, Interval
+
+
+def prediction_interval(samples: Sequence[float]) -> Interval:
+    """Returns the mean of `samples`, and the interval that contains one more of them with 95 %.
+
+    Positive samples count as log-normal, others as normal (Hahn and Meeker, Statistical Intervals, 1991,
+    section 4.2). Bounds of less than two samples are NaN.
+
+    >>> found = prediction_interval([9.0, 10.0, 11.0])
+    >>> round(found.low, 2), round(found.high, 2)
+    (6.04, 16.41)
+    """
+    values = np.asarray(samples, dtype=float)
+    if values.size == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    mean = float(values.mean())
+    if values.size < 2:
+        return Interval(mean, math.nan, math.nan)
+    is_positive = bool(values.min() > 0)
+    scale = np.log(values) if is_positive else values
+    half = quantile_t(values.size, CONFIDENCE) * float(scale.std(ddof=1)) * math.sqrt(1 + 1 / values.size)
+    centre = float(scale.mean())
+    low, high = centre - half, centre + half
+    if is_positive:
+        return Interval(mean, min(math.exp(low), mean), max(math.exp(high), mean))
+    return Interval(mean, max(low, 0.0) if values.min() >= 0 else low, high)

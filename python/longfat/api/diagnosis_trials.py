@@ -1,0 +1,213 @@
+"""Trials of a diagnosis: simulated on random paths that fit the measurement, and between Linux kernels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from longfat import _native
+from longfat.analysis.forecast import prediction_interval
+from longfat.api import path_figures
+from longfat.measurement.path_draws import drawn
+from longfat.runner.environment import available_cores
+from longfat.study.vocabulary import canonical
+
+if TYPE_CHECKING:
+    from longfat.analysis.diagnosis import PathFigures, QueueLimit
+    from longfat.results import Interval
+
+GOODPUT, RTT = "goodput_bps", "rtt_p50_s"
+METRICS = (GOODPUT, RTT, "retransmissions")
+NEAR = 0.05
+"""Relative difference up to which a value between kernels counts as predicted: hosts delay packets, too."""
+_SEED = 0xD1A6
+_TIMEOUT_FACTOR, _TIMEOUT_S = 4, 60.0
+_PACKETS_PER_CORE = 6_000
+"""Load of parallel trials between kernels for each core, in packets/s of both directions."""
+_MOST_JOBS = 4
+_BOTH_DIRECTIONS = 1.5
+
+Metrics = Mapping[str, float]
+Show = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The trials of one controller: simulated ones, and those between Linux kernels of `verify`.
+
+    `problem` is why there are none between kernels.
+    """
+
+    controller: str
+    trials: tuple[Metrics, ...]
+    kernel: tuple[Metrics, ...] = ()
+    problem: str | None = None
+
+    def interval(self, metric: str) -> Interval | None:
+        """Returns the mean of a metric, and the interval in which one transfer is expected with 95 %."""
+        values = [trial[metric] for trial in self.trials if metric in trial]
+        return prediction_interval(values) if values else None
+
+    def between_kernels(self, metric: str) -> list[float]:
+        """Returns a metric of each trial between kernels."""
+        return [trial[metric] for trial in self.kernel if metric in trial]
+
+    def covers(self, metric: str) -> bool | None:
+        """Whether the mean between kernels is in the interval or near the mean; None without such trials."""
+        values, interval = self.between_kernels(metric), self.interval(metric)
+        if not values or interval is None:
+            return None
+        found = sum(values) / len(values)
+        return interval.low <= found <= interval.high or abs(found / interval.value - 1) <= NEAR
+
+    def document(self) -> dict[str, Any]:
+        """Returns the intervals and the trials between kernels as JSON values."""
+        found: dict[str, Any] = {"name": self.controller}
+        for metric in METRICS:
+            interval = self.interval(metric)
+            if interval is not None:
+                found[metric] = interval.to_json()
+        if self.kernel or self.problem:
+            found["between_kernels"] = {
+                **{metric: self.between_kernels(metric) for metric in METRICS},
+                "is_covered": {metric: self.covers(metric) for metric in (GOODPUT, RTT)},
+                "problem": self.problem,
+            }
+        return found
+
+
+def simulated(
+    tables: Mapping[str, Any],
+    hops: Sequence[Mapping[str, Any]],
+    figures: PathFigures,
+    trials: int,
+    show: Show,
+) -> tuple[list[Prediction], bool]:
+    """Simulates each protocol of a study once on each of `trials` random paths.
+
+    `hops` are the measured links with their intervals. Returns the predictions, and whether Ctrl-C stopped
+    them: then the finished trials are there.
+    """
+    paths = _paths(tables["path"], hops, figures.queue_limit, trials)
+    cancel = _native.Cancel()
+    specs = [(one, number) for number in range(trials) for one in tables["protocols"]]
+
+    def run(protocol: Mapping[str, Any], number: int) -> Metrics | str:
+        spec = _spec(tables, protocol, paths[number], number)
+        return _metrics(json.loads(_native.simulate(canonical(spec), cancel)))
+
+    found, interrupted = _parallel(
+        [partial(run, one, number) for one, number in specs],
+        available_cores(),
+        cancel.cancel,
+        lambda done: show(f"simulation: {done} of {len(specs)} trials"),
+    )
+    by_name: dict[str, list[Metrics]] = {one["name"]: [] for one in tables["protocols"]}
+    for (one, _), metrics in zip(specs, found, strict=True):
+        if isinstance(metrics, Mapping):
+            by_name[one["name"]].append(metrics)
+    return [Prediction(name, tuple(kept)) for name, kept in by_name.items()], interrupted
+
+
+def verified(
+    predictions: Sequence[Prediction], tables: Mapping[str, Any], rate: float, trials: int, show: Show
+) -> tuple[list[Prediction], bool]:
+    """Runs each protocol of a study between Linux kernels, on the study's path.
+
+    `rate` is that of the bottleneck in bit/s. Returns the predictions with these trials, and whether Ctrl-C
+    stopped them.
+    """
+    from longfat.runner.netns import Netns
+    from longfat.runner.tracing import length
+
+    specs = [(one, number) for number in range(trials) for one in tables["protocols"]]
+    load = rate / (8 * 1500) * _BOTH_DIRECTIONS
+    jobs = max(1, min(_MOST_JOBS, int(_PACKETS_PER_CORE * available_cores() / load)))
+    executor = Netns(jobs)
+
+    def run(protocol: Mapping[str, Any], number: int) -> Metrics | str:
+        from longfat.runner.processes import EndpointError
+
+        spec = _spec(tables, protocol, tables["path"], number)
+        try:
+            record = executor.measure(spec, length(spec) * _TIMEOUT_FACTOR + _TIMEOUT_S)
+        except EndpointError as error:
+            return str(error)
+        return record.metrics or str(record.error)
+
+    try:
+        found, interrupted = _parallel(
+            [partial(run, one, number) for one, number in specs],
+            jobs,
+            executor.cancel,
+            lambda done: show(f"between kernels: {done} of {len(specs)} trials"),
+        )
+    finally:
+        executor.close()
+    kept: dict[str, list[Metrics]] = {}
+    problems: dict[str, str] = {}
+    for (one, _), outcome in zip(specs, found, strict=True):
+        if isinstance(outcome, Mapping):
+            kept.setdefault(one["name"], []).append(outcome)
+        elif outcome is not None and not interrupted:
+            problems[one["name"]] = outcome
+    return [
+        replace(one, kernel=tuple(kept.get(one.controller, ())), problem=problems.get(one.controller))
+        for one in predictions
+    ], interrupted
+
+
+def _paths(
+    path: dict[str, Any], hops: Sequence[Mapping[str, Any]], queue: QueueLimit, trials: int
+) -> list[dict[str, Any]]:
+    number, is_reverse, _ = path_figures.bottleneck(path, "path")
+    random = np.random.default_rng(_SEED)
+    return [drawn(path, hops, (number, is_reverse), queue, random) for _ in range(trials)]
+
+
+def _spec(
+    tables: Mapping[str, Any], protocol: Mapping[str, Any], path: dict[str, Any], number: int
+) -> dict[str, Any]:
+    from longfat.api.specification import specification
+
+    settings = {key: value for key, value in protocol.items() if key != "name"}
+    return specification(settings, path, None, workload=tables["workload"], trial=number)
+
+
+def _metrics(record: Mapping[str, Any]) -> Metrics | str:
+    if record["metrics"] is None:
+        return str(record["error"])
+    return {name: value for name, value in record["metrics"].items() if value is not None}
+
+
+def _parallel(
+    work: Sequence[Callable[[], Metrics | str]],
+    jobs: int,
+    cancel: Callable[[], None],
+    show: Callable[[int], None],
+) -> tuple[list[Metrics | str | None], bool]:
+    """Returns the outcomes of all calls, None for those that Ctrl-C cancelled, and whether it did."""
+    interrupted = False
+    with ThreadPoolExecutor(jobs, thread_name_prefix="trial") as pool:
+        futures: list[Future[Metrics | str]] = [pool.submit(one) for one in work]
+        try:
+            for done, _ in enumerate(as_completed(futures), 1):
+                show(done)
+        except KeyboardInterrupt:
+            interrupted = True
+            for future in futures:
+                future.cancel()
+            cancel()
+    return [_outcome(future, interrupted=interrupted) for future in futures], interrupted
+
+
+def _outcome(future: Future[Metrics | str], *, interrupted: bool) -> Metrics | str | None:
+    if interrupted and (future.cancelled() or future.exception() is not None):
+        return None
+    return future.result()
