@@ -79,6 +79,11 @@ def test_a_queue_that_load_did_not_fill_is_a_lower_limit() -> None:
     assert "at least 639 ms under load" in queue(figures)
 
 
+def test_a_queue_whose_limit_is_unknown_is_named() -> None:
+    figures = PathFigures(rate=20e6, round_trip=0.04, queueing=0.001, queue_limit="assumed")
+    assert "its limit is unknown, because load did not fill it" in queue(figures)
+
+
 def test_the_conclusion_without_simulations_has_the_allowed_rate() -> None:
     text = conclusion(PathFigures(rate=20e6, round_trip=0.04), {}, None)
     assert text == "Limit of the path: bandwidth; it allows 19.3 Mbit/s (of 20.0 Mbit/s)."

@@ -27,3 +27,9 @@ def test_few_trials_have_no_interval() -> None:
     assert (found.value, math.isnan(found.low)) == (4.0, True)
     assert math.isnan(prediction_interval([]).value)
     assert prediction_interval([0.0, 0.0, 9.0]).low == 0.0
+
+
+def test_the_error_of_the_model_widens_the_interval() -> None:
+    equal = prediction_interval([8.0] * 10, model_error=0.05)
+    assert (equal.low, equal.high) == pytest.approx((8 * math.exp(-0.098), 8 * math.exp(0.098)))
+    assert prediction_interval([8.0, 9.0], 0.05).high > prediction_interval([8.0, 9.0]).high

@@ -235,6 +235,17 @@ def test_list_prints_a_topic(cli: Cli, topic: str, contents: list[str]) -> None:
     assert [text for text in contents if text not in shown] == []
 
 
+def test_list_prints_json(cli: Cli) -> None:
+    index = json.loads(cli("list", "--json").stdout)
+    assert "lte" in index["presets"]
+    assert index["studies"] == list(builtin())
+    found = json.loads(cli("list", "presets", "queue", "--json").stdout)
+    assert list(found) == ["presets", "queue"]
+    (table,) = found["presets"]
+    assert {row["name"] for row in table["rows"]} == set(index["presets"])
+    assert any("codel" in row["key"] for row in found["queue"][0]["rows"])
+
+
 @pytest.mark.parametrize("command", ["shell", "relay"])
 def test_the_users_end_is_the_subscriber_in_the_help_too(cli: Cli, command: str) -> None:
     words = " ".join(cli(command, "--help").stdout.split())
@@ -373,3 +384,29 @@ def test_ctrl_c_before_a_result_is_one_line(
         main()
     assert ended.value.code == INTERRUPTED
     assert capsys.readouterr().err == "longfat: interrupted before there was a result\n"
+
+
+def test_key_prints_json_without_the_secret(cli: Cli, tmp_path: Path) -> None:
+    identity, trusted = tmp_path / "identity", tmp_path / "trusted"
+    first, again = (json.loads(cli("key", "--identity", identity, "--json").stdout) for _ in range(2))
+    assert first == {**again, "is_new": True}
+    assert (again["identity"], again["is_new"]) == (str(identity), False)
+    secret = identity.read_text().split()[-1]
+    assert secret not in json.dumps(first)
+    words = ("key", "--trust", first["public_key"], "--name", "laptop", "--trusted", trusted, "--json")
+    added, known = (json.loads(cli(*words).stdout) for _ in range(2))
+    assert added == {**known, "is_new": True}
+    assert (known["name"], known["is_new"]) == ("laptop", False)
+
+
+def test_trace_prints_rows_as_json(cli: Cli) -> None:
+    words = ("trace", "arq/loss", "--protocol", "gbn")
+    rows = json.loads(cli(*words, "--json").stdout)
+    assert {"send", "receive"} <= {row["what"] for row in rows}
+    assert rows == json.loads(cli(*words, "--format", "json").stdout)
+    done = cli(*words, "--json", "--format", "svg", ok=False)
+    assert (done.returncode, "--json contradicts --format svg" in done.stderr) == (2, True)
+
+
+def test_clean_prints_json(cli: Cli) -> None:
+    assert set(json.loads(cli("clean", "--json").stdout)) == {"stopped", "left"}

@@ -85,7 +85,7 @@ def test_signals_keep_what_was_measured(cli_process: Cli) -> None:
     out = undisturbed(
         lambda: (
             cli_process(
-                "shell", "--rate", "5Mbit/s", "--delay", "5ms", "--", "sh", "-c", line, status=124
+                "shell", "--rate", "5Mbit/s", "--delay", "5ms", "--", "sh", "-c", line, ok=False
             ).stdout
         ),
         lambda out: "SIGTERM" in out,

@@ -142,3 +142,28 @@ def test_datagrams_that_are_lost_are_not_retransmitted(cli: Cli) -> None:
     reported = document(cli("predict", "--rate", "1Mbit/s", "--loss", "2%", "--size", "1000B", "--json"))
     assert (reported["total_s"], reported["loss"]) == (pytest.approx(0.008), pytest.approx(0.02))
     assert reported["not_in_the_model"] == ["loss"]
+
+
+def test_presets_are_predicted(cli: Cli) -> None:
+    """13 Mbit/s down: 1 MB takes 0.6 s to send; the upload at 6 Mbit/s takes longer."""
+
+    def seconds(*words: object) -> float:
+        line = ("predict", "--preset", "lte", "--protocol", "tcp", "--size", "1MB", "--json", *words)
+        return float(document(cli(*line))["total_s"])
+
+    assert 0.6 < seconds() < 1.1
+    assert seconds("--subscriber", "near") > 1.3
+    assert seconds("--rate", "T1") > 5.0
+    assert seconds("--loss", "2%") > 1.5 * seconds()
+
+
+@pytest.mark.parametrize(
+    ("words", "reported"),
+    [
+        (["--preset", "9g"], '--preset: "9g" is not known: allowed: lan, '),
+        (["--preset", "lte", "--hop", "rate=T1"], "set the path once: by --hop, by --path, by --preset"),
+        (["--rate", "T1", "--subscriber", "near"], "--subscriber requires --preset"),
+    ],
+)
+def test_an_invalid_preset_is_refused(words: list[str], reported: str, refused: Refused) -> None:
+    refused(["predict", *words, "--size", "1MB"], 2, [reported])

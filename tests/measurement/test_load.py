@@ -7,7 +7,7 @@ import random
 import pytest
 
 from longfat.measurement.host_window import host_window
-from longfat.measurement.load import PACKET, Loaded, measure
+from longfat.measurement.load import PACKET, Loaded, Step, measure
 
 
 class Bottleneck:
@@ -71,6 +71,13 @@ def test_the_last_step_uses_the_rest_of_the_budget() -> None:
     *_, before, last = found.steps
     assert before.window < last.window < 2 * before.window
     assert 3_100_000 < found.sent_bytes <= 3_200_000
+
+
+def test_the_longest_wait_of_any_step_counts_without_an_overflow() -> None:
+    """A sender that is too slow for a large window fills the queue less than with a smaller one."""
+    steps = tuple(Step(64 << number, 200, 0, (rtt,) * 120) for number, rtt in enumerate((0.05, 0.09, 0.06)))
+    assert Loaded(0.04, steps, False, "window").longest_queueing == pytest.approx(0.05)
+    assert Loaded(0.04, steps, True, "overflow").longest_queueing == pytest.approx(0.02)
 
 
 def test_a_host_without_answers_gets_no_load() -> None:

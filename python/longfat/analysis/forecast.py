@@ -10,10 +10,14 @@ import numpy as np
 from longfat.analysis.statistics import quantile_t
 from longfat.results import CONFIDENCE, Interval
 
+NORMAL_TAIL = 1.96
+"""Half of the width of a normal distribution's 95 % interval, in standard deviations."""
 
-def prediction_interval(samples: Sequence[float]) -> Interval:
+
+def prediction_interval(samples: Sequence[float], model_error: float = 0.0) -> Interval:
     """Returns the mean of `samples`, and the interval that contains one more of them with 95 %.
 
+    `model_error` is the relative standard deviation between reality and the model that gave positive samples.
     Positive samples count as log-normal, others as normal (Hahn and Meeker, Statistical Intervals, 1991,
     section 4.2). Bounds of less than two samples are NaN.
 
@@ -30,6 +34,8 @@ def prediction_interval(samples: Sequence[float]) -> Interval:
     is_positive = bool(values.min() > 0)
     scale = np.log(values) if is_positive else values
     half = quantile_t(values.size, CONFIDENCE) * float(scale.std(ddof=1)) * math.sqrt(1 + 1 / values.size)
+    if is_positive:
+        half = math.hypot(half, NORMAL_TAIL * model_error)
     centre = float(scale.mean())
     low, high = centre - half, centre + half
     if is_positive:

@@ -86,8 +86,11 @@ class Loaded:
 
     @property
     def longest(self) -> float | None:
-        """The longest RTT of the last step with answers, which shows the queue's limit."""
-        return next((step.longest for step in reversed(self.steps) if step.rtts), None)
+        """The longest RTT, which shows the queue's limit: of the step that overflowed, else of any step."""
+        answered = [step.longest for step in self.steps if step.rtts]
+        if not answered:
+            return None
+        return answered[-1] if self.overflows else max(answered)
 
     @property
     def loss(self) -> float | None:

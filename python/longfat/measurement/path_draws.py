@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from longfat.analysis.diagnosis import QueueLimit
+from longfat.analysis.forecast import NORMAL_TAIL
 from longfat.analysis.inference.losses import is_shared, one_way
 from longfat.measurement.path_document import duration, percentage, rate, size
 from longfat.study import units
@@ -26,8 +27,6 @@ FACTORS: Mapping[QueueLimit, tuple[float, float]] = {
     "assumed": (0.5, 2.0),
 }
 """Smallest and largest limit of the queue in a draw, in multiples of the model's limit."""
-TAIL = 1.96
-"""Half of the width of a normal distribution's 95 % interval, in standard deviations."""
 LARGEST_LOSS = 0.95
 
 
@@ -74,7 +73,7 @@ def _within(value: Any, bounds: Sequence[Any], random: np.random.Generator) -> f
     """Returns a random number with these bounds of its 95 % interval."""
     mean = units.number(value) or 0.0
     low, high = (units.number(bound) or 0.0 for bound in bounds)
-    away = float(random.standard_normal()) / TAIL
+    away = float(random.standard_normal()) / NORMAL_TAIL
     return max(mean + away * max((high - mean) if away > 0 else (mean - low), 0.0), 0.0)
 
 

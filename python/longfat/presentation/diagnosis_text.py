@@ -99,6 +99,8 @@ def queue(path: PathFigures) -> str:
     text = f"Queue under load: {judged}, RTT {before} idle, {_at_least(path)}{after} under load"
     if path.queue_limit == "lower limit":
         text += "; predicted with queues of one to two times the measured wait"
+    if path.queue_limit == "assumed":
+        text += "; its limit is unknown, because load did not fill it: predicted with queues of 0.5 to 2 RTT"
     return text
 
 

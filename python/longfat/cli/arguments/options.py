@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-OneStudy = Annotated[str, typer.Argument(help="Study file, or name of a built-in study such as arq/loss.")]
+from longfat.cli.arguments import completion
+
+OneStudy = Annotated[
+    str,
+    typer.Argument(
+        help="Study file, or name of a built-in study such as arq/loss.", autocompletion=completion.studies
+    ),
+]
 
 StudySettings = Annotated[
     list[str] | None,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from longfat import _native
+from longfat.cli.arguments.completion import values
 
 if TYPE_CHECKING:
     from longfat.study.vocabulary import Section
@@ -83,7 +84,12 @@ class SectionOptions:
 
     def _parameter(self, name: str, key: str) -> inspect.Parameter:
         about = self._properties[key]
-        option = typer.Option(self._option(key), metavar=_kind(about), help=self._help(key, about))
+        option = typer.Option(
+            self._option(key),
+            metavar=_kind(about),
+            help=self._help(key, about),
+            autocompletion=values(about, self._definitions),
+        )
         return inspect.Parameter(
             name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[str | None, option]
         )

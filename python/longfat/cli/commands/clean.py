@@ -7,8 +7,10 @@ from typing import Any
 
 import typer
 
+from longfat.cli.arguments.options import AsJson
 
-def clean() -> None:
+
+def clean(as_json: AsJson = False) -> None:
     """Stop processes that outlived their emulated network.
 
     \b
@@ -20,7 +22,9 @@ def clean() -> None:
 
     # Namespaces and devices end with the process that made them; only processes of commands can stay.
     found: dict[str, list[dict[str, Any]]] = json.loads(_native.clean())
-    for process in found["ended"]:
+    if as_json:
+        typer.echo(json.dumps({"stopped": found["ended"], "left": found["left"]}, indent=2))
+    for process in [] if as_json else found["ended"]:
         typer.echo(f"stopped process {process['process']}: {process['what']}")
     for process in found["left"]:
         typer.echo(
@@ -30,5 +34,5 @@ def clean() -> None:
         )
     if found["left"]:
         raise typer.Exit(1)
-    if not found["ended"]:
+    if not found["ended"] and not as_json:
         typer.echo("No leftovers found")

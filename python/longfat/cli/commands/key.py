@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ import typer
 
 from longfat.api import protection as credentials
 from longfat.cli.arguments import protection
+from longfat.cli.arguments.options import AsJson
 
 
 def key(
@@ -22,6 +24,7 @@ def key(
     ] = "",
     identity: protection.Identity = None,
     trusted: protection.Trusted = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print this user's public key for send and recv --keys; create it if there is none.
 
@@ -36,12 +39,26 @@ def key(
         if name:
             raise ValueError("--name is the name of a key to trust: it needs --trust KEY")
         path = identity or credentials.identity_file()
-        if not path.exists():
+        is_new = not path.exists()
+        if is_new:
             _create(path)
             typer.echo(f"longfat: created {path}", err=True)
-        typer.echo(_native.public_key(credentials.read_identity(path)))
+        public = _native.public_key(credentials.read_identity(path))
+        if as_json:
+            # The file is named, its content is secret.
+            typer.echo(json.dumps({"public_key": public, "identity": str(path), "is_new": is_new}, indent=2))
+        else:
+            typer.echo(public)
         return
-    _trust(trusted or credentials.trusted_file(), trust, name)
+    path = trusted or credentials.trusted_file()
+    added = _trust(path, trust.strip(), name)
+    if as_json:
+        about = {"public_key": trust.strip(), "name": name or None, "trusted": str(path), "is_new": added}
+        typer.echo(json.dumps(about, indent=2))
+    elif added:
+        typer.echo(f"{path}: added {name or trust.strip()}")
+    else:
+        typer.echo(f"{path}: this key is trusted already")
 
 
 def _create(path: Path) -> None:
@@ -52,10 +69,10 @@ def _create(path: Path) -> None:
         file.write(f"{_native.new_identity()}\n")
 
 
-def _trust(path: Path, key: str, name: str) -> None:
+def _trust(path: Path, key: str, name: str) -> bool:
+    """Adds a key to the trusted ones, and returns whether it was not among them."""
     from longfat import _native
 
-    key = key.strip()
     try:
         _native.check_public_key(key)
     except ValueError as error:
@@ -64,10 +81,9 @@ def _trust(path: Path, key: str, name: str) -> None:
         raise ValueError("--name: the name contains characters that cannot be seen")
     present = path.read_text(encoding="utf-8") if path.exists() else ""
     if any(line.split()[:1] == [key] for line in present.splitlines()):
-        typer.echo(f"{path}: this key is trusted already")
-        return
+        return False
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
         file.write("" if present.endswith("\n") or not present else "\n")
         file.write(f"{key} {name}".rstrip() + "\n")
-    typer.echo(f"{path}: added {name or key}")
+    return True

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from longfat.cli.arguments.completion import topics as complete_topics
+from longfat.cli.arguments.options import AsJson
 
 if TYPE_CHECKING:
     from longfat.study.reference import Row
@@ -30,6 +35,8 @@ _SYNONYMS = {
     "claim": "claims",
     "relations": "claims",
 }
+TOPICS = tuple(dict.fromkeys([*_SYNONYMS.values(), "path", "traffic"]))
+"""All topics."""
 _WORLDS = {
     "sim": "virtual time: the fastest world, and the same records on every machine",
     "relay": "wall time: three processes with UDP sockets on loopback",
@@ -39,8 +46,14 @@ _WORLDS = {
 
 def list_(
     topics: Annotated[
-        list[str] | None, typer.Argument(metavar="[TOPIC]...", help="Topic, or key of a study file.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[TOPIC]...",
+            help="Topic, or key of a study file.",
+            autocompletion=complete_topics,
+        ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """List what study files can use: studies, protocols, keys, metrics.
 
@@ -50,17 +63,58 @@ def list_(
       longfat list queue controllers
     """  # noqa: D301 - this backslash keeps the lines of the examples
     if not topics:
-        _index()
+        contents = _contents()
+        if as_json:
+            typer.echo(json.dumps(contents, indent=2))
+        else:
+            _index(contents)
         return
-    shown = [_find(topic) for topic in topics]
-    for number, show in enumerate(shown):
+    found = {topic: _find(topic)() for topic in topics}
+    if as_json:
+        listed = {topic: [table.document() for table in tables] for topic, tables in found.items()}
+        typer.echo(json.dumps(listed, indent=2))
+        return
+    for number, tables in enumerate(found.values()):
         if number:
             typer.echo()
-        show()
+        for table in tables:
+            table.show()
 
 
-def _index() -> None:
+@dataclass(frozen=True)
+class Table:
+    """A titled part of the answer; without columns it is a heading."""
+
+    title: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    def show(self) -> None:
+        """Prints it."""
+        from longfat.presentation import tables
+
+        tables.console().print(self.title, style="bold")
+        if self.columns:
+            tables.show(tables.table(*self.columns, rows=list(self.rows)))
+
+    def document(self) -> dict[str, Any]:
+        """Returns it as JSON values, each row by column."""
+        rows = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        return {"title": self.title, "rows": rows}
+
+
+Tables = list[Table]
+
+
+def _index(contents: Mapping[str, list[str]]) -> None:
     """Prints one line for each topic."""
+    typer.echo("Topics (longfat list TOPIC shows units, defaults and help; keys such as mtu are topics too):")
+    for topic, names in contents.items():
+        typer.echo(f"  {topic:12}{_shortened(names)}")
+
+
+def _contents() -> dict[str, list[str]]:
+    """Returns the names of each topic."""
     from longfat.study.catalogue import builtin
     from longfat.study.claims import Relation
     from longfat.study.reference import section_rows
@@ -90,10 +144,8 @@ def _index() -> None:
         "metrics": map(short_metric, metrics()),
         "claims": Relation.__args__,  # type: ignore[attr-defined]
     }
-    assert set(contents) == set(_topics())
-    typer.echo("Topics (longfat list TOPIC shows units, defaults and help; keys such as mtu are topics too):")
-    for topic, names in contents.items():
-        typer.echo(f"  {topic:12}{_shortened(list(names))}")
+    assert set(contents) == set(_topics()) == set(TOPICS)
+    return {topic: list(names) for topic, names in contents.items()}
 
 
 def _shortened(names: list[str]) -> str:
@@ -110,11 +162,11 @@ def _kind(row: Row) -> str:
     return row.key.removesuffix(" }").rpartition("= ")[2].strip('"') if '"' in row.key else ""
 
 
-def _topics() -> dict[str, Callable[[], None]]:
-    """The function that prints each topic."""
+def _topics() -> dict[str, Callable[[], Tables]]:
+    """The function that returns each topic."""
     return {
         "studies": _studies,
-        "worlds": lambda: _table("Worlds (worlds = [...])", ("name", "what"), _WORLDS.items()),
+        "worlds": lambda: [Table("Worlds (worlds = [...])", ("name", "what"), tuple(_WORLDS.items()))],
         "protocols": lambda: _section("protocol", "Protocols ([[protocols]])"),
         "controllers": lambda: _key("protocol", "congestion"),
         "schedulers": lambda: _key("protocol", "scheduler"),
@@ -131,8 +183,8 @@ def _topics() -> dict[str, Callable[[], None]]:
     }
 
 
-def _find(topic: str) -> Callable[[], None]:
-    """Returns the function that prints a topic. Raises ValueError, with the known ones."""
+def _find(topic: str) -> Callable[[], Tables]:
+    """Returns the function that returns a topic. Raises ValueError, with the known ones."""
     from longfat.study.vocabulary import nearest
 
     topics, keys = _topics(), _keys()
@@ -179,13 +231,12 @@ def _key_rows(section: Section, key: str) -> list[Row]:
     return []
 
 
-def _keys_of(sections: Iterable[Section], key: str) -> None:
-    for section in sections:
-        _key(section, key)
+def _keys_of(sections: Iterable[Section], key: str) -> Tables:
+    return [table for section in sections for table in _key(section, key)]
 
 
-def _key(section: Section, key: str) -> None:
-    _rows(f"{_SECTIONS[section]} {key}", _key_rows(section, key))
+def _key(section: Section, key: str) -> Tables:
+    return _rows(f"{_SECTIONS[section]} {key}", _key_rows(section, key))
 
 
 def _kind_of(section: Section, table: Mapping[str, Any]) -> str | None:
@@ -197,38 +248,39 @@ def _kind_of(section: Section, table: Mapping[str, Any]) -> str | None:
     return only_value(table.get("properties", {}).get("kind", {}), definitions)
 
 
-def _section(section: Section, title: str) -> None:
+def _section(section: Section, title: str) -> Tables:
     from longfat.study.reference import section_rows
 
-    _heading(title)
+    found = [Table(title)]
     for variant, rows in section_rows(section):
         kind = _kind_of(section, variant)
         about = " ".join(str(variant.get("description", "")).split())
         shown = [
             row for row in rows if not (kind and row.key.strip('"') in ("kind", kind) and row.depth <= 1)
         ]
-        _rows(f'kind = "{kind}": {about}' if kind else about, shown)
+        found += _rows(f'kind = "{kind}": {about}' if kind else about, shown)
+    return found
 
 
-def _claims() -> None:
+def _claims() -> Tables:
     from longfat.study.claims import Claim
     from longfat.study.reference import rows
 
     schema = Claim.model_json_schema(by_alias=True)
-    _rows("Claims ([[claims]])", list(rows(schema, schema.get("$defs", {}))))
+    return _rows("Claims ([[claims]])", list(rows(schema, schema.get("$defs", {}))))
 
 
-def _studies() -> None:
+def _studies() -> Tables:
     from longfat.study.catalogue import builtin
 
     titles = [
         (name, str(tomllib.loads(path.read_text(encoding="utf-8")).get("title", "")))
         for name, path in builtin().items()
     ]
-    _table("Studies (longfat run NAME)", ("name", "question"), titles)
+    return [Table("Studies (longfat run NAME)", ("name", "question"), tuple(titles))]
 
 
-def _presets() -> None:
+def _presets() -> Tables:
     from longfat.cli.arguments.sections import inline
     from longfat.study.vocabulary import vocabulary
 
@@ -237,32 +289,19 @@ def _presets() -> None:
         for name, keys in vocabulary()["presets"].items()
     ]
     title = 'Presets ([path] preset = "NAME"; other keys override)'
-    _table(title, ("name", "sets", "differs in reverse"), rows)
+    return [Table(title, ("name", "sets", "differs in reverse"), tuple(rows))]
 
 
-def _metrics() -> None:
+def _metrics() -> Tables:
     from longfat.study.vocabulary import metrics, short_metric
 
     rows = [
         (short_metric(column), str(about["unit"]), str(about.get("better", "")), str(about["help"]))
         for column, about in metrics().items()
     ]
-    _table("Metrics", ("name", "unit", "better", "what"), rows)
+    return [Table("Metrics", ("name", "unit", "better", "what"), tuple(rows))]
 
 
-def _rows(title: str, rows: Iterable[Row]) -> None:
+def _rows(title: str, rows: Iterable[Row]) -> Tables:
     lines = [("  " * row.depth + row.key, row.values, row.default, row.help) for row in rows]
-    _table(title, ("key", "values", "default", "what"), lines)
-
-
-def _heading(title: str) -> None:
-    from longfat.presentation import tables
-
-    tables.console().print(title, style="bold")
-
-
-def _table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    from longfat.presentation import tables
-
-    _heading(title)
-    tables.show(tables.table(*columns, rows=list(rows)))
+    return [Table(title, ("key", "values", "default", "what"), tuple(lines))]

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from longfat.api.defaults import PredictedController, PredictedProtocol
+from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import AsJson
 from longfat.parameters import ParameterError
+
+
+class Subscriber(StrEnum):
+    """Ends of a path with a preset."""
+
+    FAR = "far"
+    NEAR = "near"
 
 
 def predict(
@@ -25,6 +34,22 @@ def predict(
     path: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Path model with the hops, e.g. from longfat path --model."),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Preset of the path (longfat list presets), which --rate, --delay and --loss change.",
+            autocompletion=completion.presets,
+        ),
+    ] = None,
+    subscriber: Annotated[
+        Subscriber | None,
+        typer.Option(
+            help="End of the subscriber of --preset: far predicts the download, near the upload.  "
+            "[default: far]",
+            show_default=False,
+        ),
     ] = None,
     rate: Annotated[
         str | None,
@@ -84,18 +109,22 @@ def predict(
     \b
     Examples:
       longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms" --size 1428B
-      longfat predict --rate 20Mbit/s --delay 20ms --loss 2% --protocol tcp --congestion reno --size 10MB
+      longfat predict --preset lte --loss 2% --protocol tcp --congestion reno --size 10MB
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.predictions import predict as answer
     from longfat.presentation import tables
 
     keys = {"rate": rate, "delay": delay, "loss": loss}
-    single = [f"{key}={value}" for key, value in keys.items() if value is not None]
-    if (hop is not None) + (path is not None) + bool(single) != 1:
-        raise ValueError("set the path once: by --hop, by --path, or by --rate, --delay and --loss")
+    single = {key: value for key, value in keys.items() if value is not None}
+    if (hop is not None) + (path is not None) + bool(single or preset is not None) != 1:
+        raise ValueError(
+            "set the path once: by --hop, by --path, by --preset, or by --rate, --delay and --loss"
+        )
+    if subscriber is not None and preset is None:
+        raise ValueError("--subscriber requires --preset")
     try:
         found = answer(
-            path if path is not None else hop if hop is not None else [" ".join(single)],
+            _path(hop, path, preset, subscriber, single),
             size,
             packets=packets,
             packet=packet,
@@ -111,8 +140,12 @@ def predict(
             timestamps=timestamps,
         )
     except ParameterError as error:
-        if single and error.parameter == "hop":
+        if single and preset is None and error.parameter == "hop":
             raise ValueError(f"--{error.message}") from None
+        raise
+    except ValueError as error:
+        if preset is not None and str(error).startswith("path."):
+            raise ValueError(f"--{str(error).removeprefix('path.')}") from None
         raise
     if as_json:
         typer.echo(json.dumps(found.document(), indent=2))
@@ -124,3 +157,25 @@ def predict(
     tables.show(table)
     for line in found.remarks():
         tables.show(line)
+
+
+def _path(
+    hop: list[str] | None,
+    path: Path | None,
+    preset: str | None,
+    subscriber: Subscriber | None,
+    single: dict[str, str],
+) -> Path | list[str] | dict[str, str]:
+    """Returns the path in the form that `predict` takes."""
+    if path is not None:
+        return path
+    if hop is not None:
+        return hop
+    if preset is None:
+        return [" ".join(f"{key}={value}" for key, value in single.items())]
+    from longfat.api.hops import NAMED_RATES
+
+    if single.get("rate") in NAMED_RATES:
+        single = {**single, "rate": f"{NAMED_RATES[single['rate']]:.0f}bit/s"}
+    end = {} if subscriber is None else {"subscriber": str(subscriber)}
+    return {"preset": preset, **end, **single}

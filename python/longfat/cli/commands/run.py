@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import StudySeed, StudySettings
 from longfat.worlds import WORLDS
 
@@ -23,7 +24,11 @@ _STANDARD_OUTPUT = Path("-")
 def run(
     study: Annotated[
         list[str],
-        typer.Argument(metavar="STUDY", help="Study files, or names of built-in studies such as arq/loss."),
+        typer.Argument(
+            metavar="STUDY",
+            help="Study files, or names of built-in studies such as arq/loss.",
+            autocompletion=completion.studies,
+        ),
     ],
     world: Annotated[
         list[str] | None,

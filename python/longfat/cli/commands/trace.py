@@ -22,6 +22,7 @@ class TraceFormat(StrEnum):
     TEXT = "text"
     PARQUET = "parquet"
     CSV = "csv"
+    JSON = "json"
 
 
 class TraceChart(StrEnum):
@@ -97,6 +98,9 @@ def trace(
     ] = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Data of the chart as JSON: a list of rows, like --format json.")
+    ] = False,
 ) -> None:
     """Draw one trial: windows, RTTs, queues, segments or packets.
 
@@ -110,6 +114,9 @@ def trace(
     from longfat.presentation.trace_drawing import View, draw
     from longfat.runner import tracing
 
+    if as_json and format_ not in (None, TraceFormat.JSON):
+        raise ValueError(f"--json contradicts --format {format_.value}")
+    format_ = TraceFormat.JSON if as_json else format_
     chosen = format_of(out, format_, TraceFormat.TEXT)
     span = (_time("first", first), _time("last", last))
     loaded = load(study, settings, seed)
@@ -118,7 +125,7 @@ def trace(
     ]
     over_time = all(place.spec["protocol"].get("kind") == "tcp" for place in places)
     drawn = chart or (TraceChart.ALL if over_time else TraceChart.LADDER)
-    is_data = chosen in (TraceFormat.PARQUET, TraceFormat.CSV)
+    is_data = chosen in (TraceFormat.PARQUET, TraceFormat.CSV, TraceFormat.JSON)
     _check(drawn, chosen, out, packets)
     if pcapng is None and (side is not None or snap is not None):
         raise ValueError(f"{'--side' if side is not None else '--snap'}: requires --pcapng")
