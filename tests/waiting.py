@@ -16,12 +16,19 @@ ATTEMPTS = 8
 """Maximum number of measurements, of which other load may disturb all but one."""
 
 
-def wait_until(what: Callable[[], object]) -> None:
-    """Waits until a condition is true; the test fails at the time limit."""
+def eventually(what: Callable[[], object]) -> bool:
+    """Waits until a condition is true, or the time limit has passed; returns whether it is true."""
     end = time.monotonic() + PATIENCE_S
     while not what():
-        assert time.monotonic() < end
+        if time.monotonic() >= end:
+            return False
         time.sleep(0.01)
+    return True
+
+
+def wait_until(what: Callable[[], object]) -> None:
+    """Waits until a condition is true; the test fails at the time limit."""
+    assert eventually(what)
 
 
 def undisturbed(measure: Callable[[], T], is_right: Callable[[T], bool]) -> T:

@@ -24,7 +24,7 @@ from longfat.runner.planning import CellTrials
 from longfat.study import cells, load_study
 from tests.cluster.processes import kill, machines
 from tests.conftest import command
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 pytest.importorskip("distributed")
 
@@ -154,13 +154,6 @@ def group(number: int) -> list[str]:
         if int(status[3]) == number and status[0] != "Z":
             found.append(process.name)
     return found
-
-
-def wait_until(condition: Any) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_ctrl_c_ends_a_run_without_scheduler(tmp_path: Path) -> None:

@@ -8,13 +8,12 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.kernel.bpf_objects import map_exists
-from tests.waiting import PATIENCE_S, undisturbed
+from tests.waiting import PATIENCE_S, eventually, undisturbed, wait_until
 
 from longfat import _native
 from longfat.kernel.controllers import Controller, ensure, listed
@@ -85,10 +84,7 @@ def test_a_connection_keeps_its_controller_after_the_holder_ends() -> None:
             connection.connect(address)
             connection.sendall(bytes(SIZE))
             os.kill(holder.pid, signal.SIGKILL)
-            end = time.monotonic() + PATIENCE_S
-            while name in listed() and time.monotonic() < end:
-                time.sleep(0.01)
-            assert name not in listed()
+            wait_until(lambda: name not in listed())
             connection.sendall(bytes(SIZE))
             used = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
             assert used.rstrip(b"\0").decode() == name
@@ -98,11 +94,9 @@ def test_a_connection_keeps_its_controller_after_the_holder_ends() -> None:
 
 def is_gone(controller: Controller) -> bool:
     """Whether the kernel has freed the controller; it does so shortly after the last connection."""
-    assert controller.holder is not None
-    end = time.monotonic() + PATIENCE_S
-    while map_exists(controller.holder.map) and time.monotonic() < end:
-        time.sleep(0.01)
-    return not map_exists(controller.holder.map)
+    holder = controller.holder
+    assert holder is not None
+    return eventually(lambda: not map_exists(holder.map))
 
 
 @pytest.mark.usefixtures("emulated")

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 from tests.kernel.bpf_objects import link_exists, map_exists
+from tests.waiting import eventually, wait_until
 
 from longfat.kernel.controllers import HolderError, ensure, listed
 from longfat.kernel.holder import Holder
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 10.0
 
 pytestmark = pytest.mark.usefixtures("_bpf")
 
@@ -39,12 +39,7 @@ def reported(process: subprocess.Popen[bytes]) -> dict[str, Any]:
 
 def gone(link: int, controller: int) -> bool:
     """Whether the kernel has freed both; it frees maps shortly after their last user."""
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if not link_exists(link) and not map_exists(controller):
-            return True
-        time.sleep(0.01)
-    return False
+    return eventually(lambda: not link_exists(link) and not map_exists(controller))
 
 
 def test_a_controller_is_registered_while_held() -> None:
@@ -134,10 +129,7 @@ def test_a_process_killed_at_random_times_leaves_nothing() -> None:
     assert len(kept) >= 6
     for each in kept:
         assert gone(each["link"], each["map"])
-    end = time.monotonic() + PATIENCE_S
-    while orphans() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert not orphans()
+    wait_until(lambda: not orphans())
 
 
 def orphans() -> list[int]:

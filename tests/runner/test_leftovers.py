@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import command
-from tests.waiting import PATIENCE_S
+from tests.waiting import eventually
 
 from longfat.kernel.controllers import available
 
@@ -78,10 +78,8 @@ def surroundings() -> dict[str, object]:
 
 def remaining(search: Callable[[], object]) -> object:
     """Waits until a search finds nothing; returns what it still finds after the time limit."""
-    end = time.monotonic() + PATIENCE_S
-    while (found := search()) and time.monotonic() < end:
-        time.sleep(0.02)
-    return found
+    eventually(lambda: not search())
+    return search()
 
 
 def held_links(mark: str) -> list[int]:
