@@ -8,8 +8,11 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from longfat.remote_path import Location, RemotePath
+
+T = TypeVar("T")
 
 TEMPORARY = ".tmp"
 """Suffix of a file during writing. A later run removes such files of killed processes."""
@@ -23,7 +26,16 @@ def write_whole(path: Location, content: bytes) -> None:
     if isinstance(path, RemotePath) or is_special(path):
         path.write_bytes(content)
     else:
-        _publish(path, content, lambda temporary: temporary.replace(path))
+        _publish(
+            path, lambda temporary: temporary.write_bytes(content), lambda temporary: temporary.replace(path)
+        )
+
+
+def produce_whole(path: Path, produce: Callable[[Path], T]) -> T:
+    """Writes a file like `write_whole` by calling `produce` with the path to write; returns its result."""
+    if is_special(path):
+        return produce(path)
+    return _publish(path, produce, lambda temporary: temporary.replace(path))
 
 
 def create_whole(path: Location, content: bytes) -> bool:
@@ -31,19 +43,20 @@ def create_whole(path: Location, content: bytes) -> bool:
     if isinstance(path, RemotePath):
         return path.create_bytes(content)
     try:
-        _publish(path, content, lambda temporary: _link(temporary, path))
+        _publish(
+            path, lambda temporary: temporary.write_bytes(content), lambda temporary: _link(temporary, path)
+        )
     except FileExistsError:
         return False
     return True
 
 
-def _publish(path: Path, content: bytes, publish: Callable[[Path], object]) -> None:
+def _publish(path: Path, produce: Callable[[Path], T], publish: Callable[[Path], object]) -> T:
     # Several processes may write the same file.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(3)}{TEMPORARY}")
     try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
+        produced = produce(temporary)
+        with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         publish(temporary)
         _sync_folder(path.parent)
@@ -52,8 +65,11 @@ def _publish(path: Path, content: bytes, publish: Callable[[Path], object]) -> N
             temporary.unlink()
         if isinstance(error, OSError):
             # Report the final name instead of the temporary one.
+            if error.errno is None:
+                raise OSError(str(error).replace(str(temporary), str(path))) from None
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise
+    return produced
 
 
 def _link(temporary: Path, path: Path) -> None:

@@ -180,7 +180,7 @@ impl<'a> TraceOptions<'a> {
         self.interval
     }
 
-    /// Writes the capture, if requested.
+    /// Writes the capture, if requested, directly to its path: the caller publishes it (`files.produce_whole`).
     ///
     /// # Errors
     /// `OSError` if it cannot be written.
@@ -189,7 +189,12 @@ impl<'a> TraceOptions<'a> {
         write: impl FnOnce(&mut BufWriter<File>, CaptureOptions) -> std::io::Result<()>,
     ) -> PyResult<()> {
         let Some(path) = self.capture else { return Ok(()) };
-        write_capture(path, |out| write(out, self.extent))
+        File::create(path)
+            .map(BufWriter::new)
+            .and_then(|mut out| {
+                write(&mut out, self.extent)?;
+                out.flush()
+            })
             .map_err(|error| PyOSError::new_err(format!("cannot write {path}: {error}")))
     }
 }
@@ -225,29 +230,4 @@ pub fn trace(
         events: &recorder.table.events,
         series: series.as_ref(),
     })
-}
-
-/// Writes a capture and then renames it, so that it is complete when it appears. An existing device or pipe is written
-/// to, not replaced.
-fn write_capture(
-    path: &str,
-    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
-) -> std::io::Result<()> {
-    let write_to = |place: &str| {
-        let mut out = BufWriter::new(File::create(place)?);
-        write(&mut out)?;
-        out.flush()
-    };
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return write_to(path);
-    }
-    let partial = format!("{path}.part");
-    match write_to(&partial) {
-        Ok(()) => std::fs::rename(&partial, path),
-        Err(error) => {
-            // The first error is reported, even if the partial file cannot be removed.
-            let _ = std::fs::remove_file(&partial);
-            Err(error)
-        }
-    }
 }

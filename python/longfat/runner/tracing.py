@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,22 +121,9 @@ def _on_kernels(spec: dict[str, Any], options: dict[str, Any], whole: float) -> 
 
 def _captured(tracer: Tracer, every: float | None, capture: Capture) -> dict[str, Any]:
     """Returns the record; the capture appears at its path once it is complete."""
-    from longfat.files import TEMPORARY, is_special
+    from longfat.files import produce_whole
 
     if capture.path is None:
         return tracer({"interval": every})
-    if is_special(capture.path):
-        path, side, snap = str(capture.path), capture.side, capture.snap
-        return tracer({"pcapng": path, "interval": every, "side": side, "snap": snap})
-    temporary = capture.path.with_name(f".{capture.path.name}{TEMPORARY}")
-    options = {"pcapng": str(temporary), "interval": every, "side": capture.side, "snap": capture.snap}
-    try:
-        record = tracer(options)
-        temporary.replace(capture.path)
-    except OSError as error:
-        if error.errno is None:
-            raise OSError(str(error).replace(str(temporary), str(capture.path))) from None
-        raise OSError(error.errno, os.strerror(error.errno), str(capture.path)) from None
-    finally:
-        temporary.unlink(missing_ok=True)
-    return record
+    extent = {"interval": every, "side": capture.side, "snap": capture.snap}
+    return produce_whole(capture.path, lambda file: tracer({"pcapng": str(file), **extent}))
