@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -36,11 +37,16 @@ def run(folder: Path, arguments: Sequence[object]) -> subprocess.CompletedProces
         return subprocess.CompletedProcess(words, code, _text(out), _text(err))
 
 
-def execute(folder: Path, text: str, name: str) -> None:
-    """Executes a Python program in a folder with its own namespace; its exceptions fail the test."""
-    with pytest.MonkeyPatch.context() as patch, _handlers():
+def execute(folder: Path, text: str, name: str) -> str:
+    """Executes a Python program in a folder with its own namespace; its exceptions fail the test.
+
+    Returns what it prints.
+    """
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, _handlers(), contextlib.redirect_stdout(printed):
         patch.chdir(folder)
         exec(compile(text, name, "exec"), {"__name__": "__main__"})  # the project's own examples
+    return printed.getvalue()
 
 
 @contextlib.contextmanager

@@ -12,13 +12,14 @@ import pytest
 import vl_convert
 
 import longfat as lf
+from longfat.presentation.displayed_run import Run
 from longfat.results import RunResult
 
 Data = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of two hosts and other traffic; it sweeps a quantity, mixed units and a key of one protocol."""
     return lf.run(
         {
@@ -134,3 +135,9 @@ def test_a_failed_trial_is_not_measured(tmp_path: Path) -> None:
     frame = lf.run(study, out=tmp_path / "run").to_polars()
     assert frame["measured"].to_list() == [False]
     assert frame["error"][0]
+
+
+def test_runs_convert_to_pandas_and_arrow(run: Run) -> None:
+    frame = run.to_polars()
+    assert run.to_arrow().num_rows == frame.height
+    assert list(run.to_pandas().columns) == frame.columns

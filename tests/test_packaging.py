@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import subprocess
 import sys
 import tarfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +82,75 @@ def test_the_packages_of_an_extra_are_pinned(extra: str) -> None:
     }
     wanted = {re.split(r"[\[<>=;]", one)[0].lower() for one in PROJECT["optional-dependencies"][extra]}
     assert wanted - pinned == set()
+
+
+DEVELOPMENT = ("dev", "site")
+"""Extras for work on longfat, not for its use."""
+DISTRIBUTIONS = {
+    "vl_convert": "vl-convert-python",
+    **dict.fromkeys(("dask", "cloudpickle", "psutil", "tornado"), "distributed"),
+}
+"""The distributions that install modules of another name, themselves or by what they require."""
+
+
+def _requirements(*extras: str) -> set[str]:
+    listed = list(PROJECT["dependencies"])
+    for extra in extras:
+        listed += PROJECT["optional-dependencies"][extra]
+    return {re.split(r"[\[<>=;]", one)[0].lower() for one in listed}
+
+
+def _imports(source: str) -> Iterator[str]:
+    """Yields the distributions that a program imports."""
+    for node in ast.walk(ast.parse(source)):
+        names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+        for name in names:
+            root = name.partition(".")[0]
+            if root not in sys.stdlib_module_names | {"longfat"}:
+                yield DISTRIBUTIONS.get(root, root.replace("_", "-"))
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")], ids=lambda page: page.stem)
+def test_imports_of_a_page_are_in_an_extra(page: Path) -> None:
+    """Or the page names the package: `pip install NAME`, or the reason why its block does not run."""
+    extras = [extra for extra in PROJECT["optional-dependencies"] if extra not in DEVELOPMENT]
+    text = page.read_text(encoding="utf-8")
+    named = set(
+        " ".join(map(" ".join, re.findall(r"pip install ([^`\n]*)|<!-- skip: (.*) -->", text))).split()
+    )
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        for name in _imports(block):
+            assert name in _requirements(*extras) or name in named, name
+
+
+def test_imports_of_notebooks_are_in_an_extra() -> None:
+    allowed = _requirements(*PROJECT["optional-dependencies"])
+    for file in ROOT.glob("docs/notebooks/*.ipynb"):
+        cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+        source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        source = re.sub(r"^\s*[%!].*$", "", source, flags=re.MULTILINE)
+        assert set(_imports(source)) <= allowed, file.name
+
+
+def test_imports_of_the_package_are_in_its_requirements() -> None:
+    """Those of optional parts are in extras; pytest loads the plugin itself."""
+    extras = [extra for extra in PROJECT["optional-dependencies"] if extra not in DEVELOPMENT]
+    for file in (ROOT / "python" / "longfat").rglob("*.py"):
+        allowed = _requirements(*extras) | ({"pytest"} if file.parent.name == "testing" else set())
+        assert set(_imports(file.read_text(encoding="utf-8"))) <= allowed, file
+
+
+def test_required_packages_in_docstrings_are_in_the_named_extra() -> None:
+    found = 0
+    for file in (ROOT / "python" / "longfat").rglob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        for extra, packages in re.findall(r"Requires `longfat\[(\w+)\]` \(([\w, ]+)\)", text):
+            assert set(packages.split(", ")) <= _requirements(extra), file
+            found += 1
+        assert not re.search(r"Requires (?!`longfat\[)\w+ and \w+\.", text), file
+    assert found
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)

@@ -75,6 +75,15 @@ def outputs(text: str) -> Iterator[tuple[str, list[str]]]:
             yield command, [line for line in lines if line.strip() and not VARIABLE.search(line)]
 
 
+def figures(text: str) -> list[str]:
+    """Returns the outputs that a block of Python shows: comments behind `print(...)` that start with a digit.
+
+    >>> figures("print(x)  # 5.95 Mbit/s\\nprint(y)  # SI units\\nseed = 1  # 2")
+    ['5.95 Mbit/s']
+    """
+    return re.findall(r"^print\(.*\)  # (\d.*)$", text, re.MULTILINE)
+
+
 def missing(shown: list[str], output: str) -> list[str]:
     """Returns the shown lines that an output lacks, ignoring differences in spacing.
 
@@ -136,7 +145,8 @@ def run_page(page: str, folder: Path, *, skipped: set[str]) -> int:
                     assert missing(shown, printed) == [], f"{command}\n{printed}"
                 tried += 1
         elif kind == "python":
-            in_process.execute(folder, text, page)
+            printed = in_process.execute(folder, text, page)
+            assert missing(figures(text), printed) == [], printed
             tried += 1
         else:
             assert kind not in RUNNABLE, f"{page}: a block of {kind} needs a mark: {text}"
@@ -220,3 +230,32 @@ def test_named_files_exist(page: str) -> None:
     assert named
     missing = [path for path in sorted(named) if "NAME" not in path and not (ROOT / path).exists()]
     assert missing == []
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/extending.md"])
+def test_named_functions_of_crates_exist(page: str) -> None:
+    """`crate::name` in backticks, or `crate::module::name`, is declared in that crate."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for crate, name in re.findall(r"`(\w+)::(?:\w+::)*(\w+)`", text):
+        if not (ROOT / "crates" / crate).is_dir():
+            continue
+        sources = (ROOT / "crates" / crate / "src").rglob("*.rs")
+        declared = re.compile(rf"\b(?:fn|struct|enum|trait|mod|type|const) {name}\b")
+        assert any(declared.search(file.read_text(encoding="utf-8")) for file in sources), f"{crate}::{name}"
+
+
+def test_crates_with_unsafe_code_are_named() -> None:
+    files = ROOT.glob("crates/*/src/**/*.rs")
+    unsafe = {
+        file.relative_to(ROOT).parts[1]
+        for file in files
+        if re.search(r"\bunsafe (?:\{|fn|extern|impl)|#\[unsafe", file.read_text(encoding="utf-8"))
+    }
+    for page, line in (
+        ("ARCHITECTURE.md", "`unsafe` code exists only"),
+        ("CONTRIBUTING.md", "forbid(unsafe_code)"),
+    ):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        (found,) = (one for one in text.splitlines() if line in one)
+        named = set(re.findall(r"`(?:crates/)?(\w+)`", found.replace("`unsafe`", "")))
+        assert named == unsafe, page

@@ -18,6 +18,9 @@ pub(crate) struct Ticket {
     pub(crate) step: u32,
 }
 
+// ARCHITECTURE.md gives this size.
+const _: () = assert!(size_of::<Ticket>() == 12);
+
 /// A packet, and the step in the route table that corresponds to hop 0 of its route.
 #[derive(Clone, Debug)]
 struct Stored<B> {

@@ -98,11 +98,11 @@ class Displayed(abc.ABC):
         return altair_chart(self.drawing())
 
     def to_pandas(self) -> Any:
-        """Returns `to_polars` as a pandas data frame. Requires pandas and pyarrow."""
+        """Returns `to_polars` as a pandas data frame. Requires `longfat[frames]` (pandas, pyarrow)."""
         return self.to_polars().to_pandas()
 
     def to_arrow(self) -> Any:
-        """Returns `to_polars` as an Arrow table that shares its memory. Requires pyarrow.
+        """Returns `to_polars` as an Arrow table that shares its memory. Requires `longfat[frames]` (pyarrow).
 
         Libraries that read Arrow's C stream (pyarrow, DuckDB, pandas, Altair) take the result itself.
         """
