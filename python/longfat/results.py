@@ -91,13 +91,20 @@ class CellResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a claim in one world, with the numbers in `detail`."""
+    """The verdict on a claim in one world, with the deciding numbers as text in `detail`.
+
+    `figures` has them as numbers, in the metric's base unit; None if there was nothing to compare. Its keys
+    are `metric`, `params` (the point of the sweep), `values` (a list of names and means; for a claim about a
+    lead they are ratios), `ratio` (value and bounds: of a trend the last value over the first, else the first
+    over the second; or null), `n` (trials), `comparisons`, and `agreeing` (those with this verdict).
+    """
 
     id: str
     text: str
     verdict: VerdictWord
     detail: str
     world: str
+    figures: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,6 +176,16 @@ class RunResult:
         return flows_frame(self.flows.read().drop("cell"), self)
 
     @property
+    def verdict(self) -> VerdictWord | None:
+        """The verdict on all claims in all worlds; None without claims.
+
+        "fails" if any claim fails, else "undecided" if any is, else "holds".
+        """
+        words = {claim.verdict for claim in self.claims}
+        ordered: tuple[VerdictWord, ...] = ("fails", "undecided", "holds")
+        return next((word for word in ordered if word in words), None)
+
+    @property
     def report(self) -> Location:
         """Path or URL of the run's report (`report.html` in its folder)."""
         return self.folder / "report.html"
@@ -185,9 +202,17 @@ class RunResult:
             "run": str(self.folder),
             "cells": [_cell_json(result, swept) for result in self.cells],
             "claims": [
-                {"id": c.id, "text": c.text, "world": c.world, "verdict": c.verdict, "detail": c.detail}
+                {
+                    "id": c.id,
+                    "text": c.text,
+                    "world": c.world,
+                    "verdict": c.verdict,
+                    "detail": c.detail,
+                    "figures": c.figures,
+                }
                 for c in self.claims
             ],
+            "verdict": self.verdict,
         }
         if self.quick:
             document["quick"] = True

@@ -42,7 +42,7 @@ def test_several_studies_are_run_one_after_the_other(cli: Cli, write: Any, data:
 def test_standard_output_has_one_json_document_only(data: Data, write: Write, cli: Cli) -> None:
     done = cli("run", write(data), "--json")
     result = document(done)
-    assert list(result) == ["study", "run", "cells", "claims"]
+    assert list(result) == ["study", "run", "cells", "claims", "verdict"]
     assert result["study"] == "small"
     assert result["run"] == str(Path("runs") / "small")
     assert len(result["cells"]) == 6
@@ -53,7 +53,9 @@ def test_standard_output_has_one_json_document_only(data: Data, write: Write, cl
         for interval in cell["metrics"].values():
             assert list(interval) == ["mean", "low", "high"]
             assert interval["low"] <= interval["mean"] <= interval["high"]
-    assert [set(claim) for claim in result["claims"]] == [{"id", "text", "world", "verdict", "detail"}]
+    assert [set(claim) for claim in result["claims"]] == [
+        {"id", "text", "world", "verdict", "detail", "figures"}
+    ]
     assert "Report: runs/small/report.html" in done.stderr
 
 

@@ -30,9 +30,9 @@ def test_lines_report_start_progress_and_end(
     assert out == ""
     lines = err.splitlines()
     assert lines[0] == "sim: 4 trials to run, 2 already there, about 1 min 15 s"
-    assert lines[1].startswith("sim: 1 of 4 trials, 1 failed, ")
+    assert lines[1].startswith("sim: 3 of 6 trials, 1 failed, ")
     assert lines[1].endswith(" left")
-    assert "sim: 4 of 4 trials, 1 failed in 0.0 s" in lines
+    assert "sim: 6 of 6 trials, 1 failed in 0.0 s" in lines
     assert lines[-1] == "relay: 0 trials to run, 6 already there"
 
 
@@ -53,7 +53,7 @@ def test_a_terminal_shows_bars_and_notes(monkeypatch: pytest.MonkeyPatch) -> Non
     drive(Live(Console(file=screen, force_terminal=True, width=120)))
     shown = screen.getvalue()
     assert "sim: 4 trials to run, 2 already there, about 1 min 15 s" in shown
-    assert "sim: 4 of 4 trials, 1 failed, 0.0 s left" in shown
+    assert "sim: 6 of 6 trials, 1 failed, 0.0 s left" in shown
     assert "\N{BOX DRAWINGS HEAVY HORIZONTAL}" in shown
     assert "[precision] 5%: 2 cells need more repeats" in shown
 

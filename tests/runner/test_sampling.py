@@ -14,8 +14,10 @@ from tests.runner.conftest import Behaviour, Scripted
 
 from longfat.presentation import notes
 from longfat.presentation.report import build
+from longfat.progress import Silent
 from longfat.results import Cell
 from longfat.runner import run_study
+from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, first_counts, next_counts
 from longfat.runner.trial import Record, Trial
 from longfat.study import Study, cells, load_study
@@ -136,3 +138,23 @@ def test_a_run_states_what_it_lacks(scripted: Use, data: dict[str, Any], folder:
     assert html.escape(line) in build(more)
     plain = load_study(data, name="small")
     assert not list(notes.gaps(plain, run_study(plain, folder=folder.with_name("plain")).cells))
+
+
+def test_a_resumed_run_reports_no_look_again(scripted: Use, data: dict[str, Any], folder: Path) -> None:
+    """Its first line counts all trials in the folder."""
+
+    class Notes(Silent):
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.lines.append(text)
+
+    scripted(noisy(0.3, 0.2))
+    study = adaptive(data, max_repeats=500)
+    first, again = Notes(), Notes()
+    result = run_study(study, folder=folder, reporter=Reporter(first))
+    assert sum("need more trials" in line for line in first.lines) > 1
+    run_study(study, folder=folder, reporter=Reporter(again))
+    trials = sum(cell.n for cell in result.cells)
+    assert again.lines == [f"sim: 0 trials to run, {trials} already there"]

@@ -3,14 +3,17 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from tests.runner.conftest import goodput
 
 from longfat.results import Cell
-from longfat.runner import parts
+from longfat.runner import parts, run_study
 from longfat.runner.lock import FolderBusyError
 from longfat.runner.parts import FolderError
+from longfat.runner.shard import Shard
 from longfat.runner.store import Store, describe, open_store
 from longfat.runner.trial import Record, Records, Trial
 from longfat.study import Study
@@ -176,3 +179,17 @@ def test_a_part_is_never_visible_while_incomplete(
     fill(folder, study, range(1, 3))
     assert seen[-1] == 1
     assert len(parts.read(folder)) == 3
+
+
+def test_shards_of_another_count_are_refused(scripted: Any, study: Study, folder: Path) -> None:
+    scripted(goodput)
+    run_study(study, folder=folder, shard=Shard(1, 3))
+    with pytest.raises(ValueError, match="was started with 3 shards, not 4: give all shards the same count"):
+        run_study(study, folder=folder, shard=Shard(2, 4))
+    # Without shard, the run completes; its shards stay what they are.
+    run_study(study, folder=folder)
+    with pytest.raises(ValueError, match="3 shards, not 4"):
+        run_study(study, folder=folder, shard=Shard(2, 4))
+    run_study(study, folder=folder, shard=Shard(2, 3))
+    run_study(study, folder=folder, fresh=True)
+    run_study(study, folder=folder, shard=Shard(2, 4))

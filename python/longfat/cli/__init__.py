@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-BAD_INPUT = 2
 SYSTEM_ERROR = 1
+BAD_INPUT = 2
+CLAIM_FAILS = 3
+CLAIM_UNDECIDED = 4
 INTERRUPTED = 130
 DEBUG = "LONGFAT_DEBUG"
 
@@ -14,8 +16,8 @@ DEBUG = "LONGFAT_DEBUG"
 def main() -> None:
     """Runs a command. Every failure is one line on standard error and a non-zero exit code.
 
-    2: bad input. 1: a system error (a full disk, a missing file), or a run without any result.
-    130: Ctrl-C.
+    1: a system error (a full disk, a missing file), or a run without any result. 2: bad input.
+    3: a claim fails, 4: a claim is undecided (`longfat run --fail-on`). 130: Ctrl-C.
     """
     try:
         code = _guarded()

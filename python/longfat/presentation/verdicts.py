@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longfat.presentation import formatting, names
-from longfat.results import Verdict
+from longfat.results import Verdict, known
 from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
@@ -20,10 +20,30 @@ MOST_TIMES = 1000
 
 
 def verdict(judgement: Judgement) -> Verdict:
-    """Returns the verdict with its sentence."""
+    """Returns the verdict with its sentence and its numbers."""
     return Verdict(
-        judgement.claim.id, judgement.claim.text, judgement.verdict, _detail(judgement), judgement.world
+        judgement.claim.id,
+        judgement.claim.text,
+        judgement.verdict,
+        _detail(judgement),
+        judgement.world,
+        _figures(judgement),
     )
+
+
+def _figures(judgement: Judgement) -> dict[str, Any] | None:
+    evidence = judgement.decisive
+    if evidence is None or evidence.reason:
+        return None
+    return {
+        "metric": evidence.metric,
+        "params": dict(evidence.params or {}),
+        "values": [{"name": name, "value": known(value)} for name, value in evidence.values],
+        "ratio": None if evidence.ratio is None else evidence.ratio.to_json(),
+        "n": evidence.n,
+        "comparisons": judgement.total,
+        "agreeing": judgement.agreeing,
+    }
 
 
 def _detail(judgement: Judgement) -> str:

@@ -15,12 +15,12 @@ class Reporter:
     def __init__(self, display: Display | None = None) -> None:
         self._display: Display = display or Silent()
         self._world = ""
-        self._todo = self._done = self._failed = 0
+        self._todo = self._done = self._failed = self._present = 0
         self._started = 0.0
 
     def start(self, world: str, todo: int, present: int, seconds: float | None = None) -> None:
         """Starts a world with `todo` trials to run in about `seconds`; `present` ones are in the store."""
-        self._world, self._todo, self._done, self._failed = world, todo, 0, 0
+        self._world, self._todo, self._done, self._failed, self._present = world, todo, 0, 0, present
         self._started = time.monotonic()
         found = f", {present} already there" if present else ""
         about = f", about {clock(seconds)}" if seconds is not None else ""
@@ -32,7 +32,7 @@ class Reporter:
         self._failed += failed
         # Trials of all cells take turns, so those ahead take as long as those before.
         left = (time.monotonic() - self._started) / self._done * (self._todo - self._done)
-        self._display.show(_KEY, f"{self._counts()}, {clock(left)} left", self._done / self._todo)
+        self._display.show(_KEY, f"{self._counts()}, {clock(left)} left", self._part())
 
     def finish(self) -> None:
         """Reports the end of the world's trials, complete or not."""
@@ -45,6 +45,10 @@ class Reporter:
         """Prints a line that stays."""
         self._display.note(text)
 
+    def _part(self) -> float:
+        return (self._present + self._done) / (self._present + self._todo)
+
     def _counts(self) -> str:
         failed = f", {self._failed} failed" if self._failed else ""
-        return f"{self._world}: {self._done} of {self._todo} trials{failed}"
+        done, all_trials = self._present + self._done, self._present + self._todo
+        return f"{self._world}: {done} of {all_trials} trials{failed}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -86,8 +86,9 @@ class ThisMachine:
 
 
 def default_folder(study: Study, *, quick: bool) -> Path:
-    """Returns `runs/` and the study's name, with a suffix for a quick run."""
-    return RUNS / (f"{study.name}-quick" if quick else study.name)
+    """Returns `runs/` and the study's name, with suffixes for changed settings and for a quick run."""
+    parts = [study.name, *([study.variant] if study.variant else []), *(["quick"] if quick else [])]
+    return RUNS / "-".join(parts)
 
 
 def run_study(
@@ -149,9 +150,10 @@ def run_study(
                     reporter.note(line)
                 break
             raised = sum(new > old for new, old in zip(more, counts, strict=True))
-            reporter.note(f"precision {study.precision}: {raised} of {len(planned)} cells need more trials")
             counts = more
-            records, results = running.measure(counts)
+            look = f"precision {study.precision}: {raised} of {len(planned)} cells need more trials"
+            records, results = running.measure(counts, look)
+        running.report_idle()
         complete = records.height >= sum(counts)
         if shard is not None and complete:
             store.compact()
@@ -210,14 +212,28 @@ class _Running:
     force: bool
     fresh: bool
     shard: Shard | None = None
+    idle: dict[str, int] = field(default_factory=dict)
+    """The trials with a record of each world in which no trial has run."""
+    ran: set[str] = field(default_factory=set)
 
-    def measure(self, counts: Sequence[int]) -> tuple[Table, list[CellResult]]:
-        """Runs the missing trials, world by world, up to `counts` per cell; returns records and results."""
+    def report_idle(self) -> None:
+        """Reports the worlds in which no trial had to run."""
+        for world, present in self.idle.items():
+            self.reporter.start(world, 0, present)
+
+    def measure(self, counts: Sequence[int], look: str = "") -> tuple[Table, list[CellResult]]:
+        """Runs the missing trials, world by world, up to `counts` per cell; returns records and results.
+
+        `look` describes a further look of a run with a precision. It is reported if trials are missing, so
+        that a resumed run reports no look of the runs before it.
+        """
         from longfat.analysis.statistics import summarise
 
         study, store, shard = self.study, self.store, self.shard
         wanted = self._plan(counts)
         _check(wanted.missing)
+        if look and wanted.missing:
+            self.reporter.note(look)
         with contextlib.ExitStack() as stack:
             executors = self._executors(wanted.missing, stack)
             for world in study.worlds:
@@ -257,8 +273,11 @@ class _Running:
         reporter, todo, present = self.reporter, wanted.missing.of_world(world), wanted.present.get(world, 0)
         try:
             if not todo:
-                reporter.start(world, 0, present)
+                if world not in self.ran:
+                    self.idle[world] = present
                 return
+            self.ran.add(world)
+            self.idle.pop(world, None)
             executor = executors[world]
             forecast = executor.forecast(todo)
             if refusals := executor.refusals(todo):

@@ -95,6 +95,8 @@ class Store:
             "cuts": study.cuts,
             "environment": environment,
         }
+        if count := self._shard_count():
+            about["shards"] = count
         self._describe(RUN_FILE, (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode())
         self._describe(STUDY_FILE, study.text.encode())
         _refuse_foreign(self.folder, study.name)
@@ -102,11 +104,26 @@ class Store:
             self._require_equal(study)
         self._records.mkdir(exist_ok=True)
 
+    def _shard_count(self) -> int | None:
+        """Returns the number of shards of the run: this one's, or that of earlier ones that left records."""
+        if self._shard is not None:
+            return self._shard.count
+        if not (self.folder / RUN_FILE).is_file() or not parts.listed(self.folder):
+            return None
+        count = describe(self.folder).get("shards")
+        return count if isinstance(count, int) else None
+
     def _describe(self, name: str, content: bytes) -> None:
         if not create_whole(self.folder / name, content) and not self._shared:
             write_whole(self.folder / name, content)
 
     def _require_equal(self, study: Study) -> None:
+        count = describe(self.folder).get("shards")
+        if self._shard is not None and count not in (None, self._shard.count):
+            raise FolderError(
+                f"{self.folder}: was started with {count} shards, not {self._shard.count}: "
+                "give all shards the same count, or choose another --out"
+            )
         version = describe(self.folder).get("longfat")
         if version != self.version:
             raise FolderError(

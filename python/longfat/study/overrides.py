@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+import hashlib
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +18,10 @@ from longfat.study.sweep import Roots
 from longfat.study.vocabulary import allowed
 
 _TABLES = ("path", "topology", "workload", "protocols", "traffic", "sweep")
+_SELECTION = ("repeats", "repeats_in", "max_repeats", "precision", "worlds", "title", "show", "claims")
+"""Settings that select or describe trials, and change none."""
+_UNSAFE = re.compile(r"[^\w.,=%+-]+")
+_LONGEST = 80
 SKELETON = tuple(key for key in Study.model_fields if key not in _TABLES)
 
 
@@ -44,6 +51,22 @@ class Overrides:
             or self.seed is not None
             or self.precision is not None
         )
+
+    @property
+    def variant(self) -> str:
+        """The changed settings as a file name; empty if the trials are those of the study.
+
+        Numbers of trials, the precision and the worlds select trials of the same study.
+
+        >>> Overrides((("path.delay", "100ms"), ("max_repeats", 80)), seed=7).variant
+        'path.delay=100ms,seed=7'
+        """
+        changed = [(key, value) for key, value in self.settings if key not in _SELECTION]
+        changed += [("seed", self.seed)] if self.seed is not None else []
+        text = ",".join(f"{key}={_plain(value)}" for key, value in changed)
+        name = _UNSAFE.sub("_", text)[:_LONGEST]
+        # A shortened or changed name could be that of other settings.
+        return name if name == text else f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def apply(self, data: dict[str, Any]) -> dict[str, str]:
         """Changes the raw tables of a study file in place and returns the changed keys with their options.
@@ -135,6 +158,10 @@ def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
         of_one = for_all and swept.startswith("protocols.") and swept.split(".", 2)[2:] == [for_all]
         if swept == key or swept.startswith(f"{key}.") or of_one:
             del sweep[swept]
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _tables(value: Any) -> Iterable[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from longfat.cli import CLAIM_FAILS, CLAIM_UNDECIDED
 from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import StudySeed, StudySettings
 from longfat.worlds import WORLDS
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 
     from longfat.remote_path import Location
     from longfat.results import RunResult
+    from longfat.study import Study
 
 _STANDARD_OUTPUT = Path("-")
+FAIL_ON = {"failed": ("fails", CLAIM_FAILS), "undecided": ("undecided", CLAIM_UNDECIDED)}
+"""Values of --fail-on, each of which includes those before it, with the verdict and its exit code."""
 
 
 def run(
@@ -90,6 +94,13 @@ def run(
             "--force", help="Trials beyond this machine's capacity too, without unsupported ones (wall time)."
         ),
     ] = False,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERDICT",
+            help="Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.",
+        ),
+    ] = None,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -108,6 +119,8 @@ def run(
     Examples:
       longfat run arq/loss --quick --csv trials.csv
       longfat run arq/loss --precision claims --budget 10min
+    \b
+    Exit codes: 0 finished, 1 error, 2 bad input, 3 and 4 see --fail-on, 130 Ctrl-C.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis.expectation import theory_problems
     from longfat.api.running import Running
@@ -142,6 +155,7 @@ def run(
     require_suffix("--csv", None if csv == _STANDARD_OUTPUT else csv, ".csv", ".parquet")
     # A mistake in any study is reported before the first one runs.
     loaded = [load_study(one, overrides, also=theory_problems) for one in study]
+    _check_fail_on(fail_on, loaded)
     interrupt_on_sigterm()
     results = []
     try:
@@ -157,6 +171,31 @@ def run(
         documents = [result.to_json() for result in results]
         typer.echo(json.dumps(documents if len(study) > 1 else documents[0], indent=2, ensure_ascii=False))
     _report_failures(results)
+    if fail_on is not None:
+        _report_claims([result for result in results if not running.awaits_others(result)], fail_on)
+
+
+def _check_fail_on(fail_on: str | None, studies: Sequence[Study]) -> None:
+    """Raises ValueError for an unknown verdict, and for a study without claims, which cannot fail."""
+    from longfat.study.vocabulary import allowed
+
+    if fail_on is None:
+        return
+    if fail_on not in FAIL_ON:
+        raise ValueError(f'--fail-on: "{fail_on}" is unknown; {allowed(fail_on, FAIL_ON)}')
+    for study in studies:
+        if not study.claims:
+            raise ValueError(f"--fail-on: the study {study.name} has no claims")
+
+
+def _report_claims(results: Sequence[RunResult], fail_on: str) -> None:
+    """Ends with the code of the worst verdict that `fail_on` covers."""
+    for verdict, code in list(FAIL_ON.values())[: list(FAIL_ON).index(fail_on) + 1]:
+        found = [claim for result in results for claim in result.claims if claim.verdict == verdict]
+        if found:
+            which = ", ".join(dict.fromkeys(claim.id for claim in found))
+            typer.echo(f"longfat: --fail-on {fail_on}: {verdict}: {which}", err=True)
+            raise typer.Exit(code)
 
 
 def _show(result: RunResult, csv: Path | None, *, as_json: bool, partial: bool) -> None:
