@@ -44,6 +44,8 @@ def main() -> None:
         line += chunk
     obstacle = _enter_user_namespace() if role == "emulate" else None
     _thread.start_new_thread(_exit_with_parent, ())
+    # Standard output carries the answer, not what classes of the study print.
+    sys.stdout = sys.stderr
     try:
         request = json.loads(line)
         spec = json.dumps(request["spec"])

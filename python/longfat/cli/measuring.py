@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from longfat.api.defaults import IpVersion
+from longfat.cli import standard_output
 
 if TYPE_CHECKING:
     from longfat.api.round_trips import RoundTrips
@@ -43,7 +43,7 @@ def present(
     if out is not None and found.drawing() is not None:
         write_whole(out, found.page().encode())
     if as_json:
-        typer.echo(json.dumps(found.document(), indent=2))
+        standard_output.document(found.document())
         return
     if found.has_rows:
         shown = found.table()

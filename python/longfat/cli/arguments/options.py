@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments import completion
 
 OneStudy = Annotated[
@@ -61,7 +62,9 @@ ReportFile = Annotated[
     Path | None, typer.Option(metavar="FILE", callback=_html, help="Output file for an HTML report.")
 ]
 
-AsJson = Annotated[bool, typer.Option("--json", help="Output as one JSON document.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", callback=standard_output.reserve, help="Output as one JSON document.")
+]
 
 SamplesFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Output file for all samples: .parquet or .csv.")

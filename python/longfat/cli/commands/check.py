@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson, OneStudy, StudySettings
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def check(
     capacity = machine_capacity()
     if as_json:
         machine = None if capacity is None else vars(capacity)
-        typer.echo(json.dumps({"holds": holds, "machine": machine, "paths": reports}, indent=2))
+        standard_output.document({"holds": holds, "machine": machine, "paths": reports})
     elif capacity is not None:
         busy = "; measured while it was busy" if capacity.is_busy else ""
         typer.echo(

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson
 
 
@@ -23,7 +24,7 @@ def clean(as_json: AsJson = False) -> None:
     # Namespaces and devices end with the process that made them; only processes of commands can stay.
     found: dict[str, list[dict[str, Any]]] = json.loads(_native.clean())
     if as_json:
-        typer.echo(json.dumps({"stopped": found["ended"], "left": found["left"]}, indent=2))
+        standard_output.document({"stopped": found["ended"], "left": found["left"]})
     for process in [] if as_json else found["ended"]:
         typer.echo(f"stopped process {process['process']}: {process['what']}")
     for process in found["left"]:

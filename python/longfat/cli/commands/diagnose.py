@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson
 
 
@@ -94,7 +94,7 @@ def diagnose(
     if study is not None:
         found.write_study(study)
     if as_json:
-        typer.echo(json.dumps(found.document(), indent=2))
+        standard_output.document(found.document())
     else:
         typer.echo(found.conclusion)
         typer.echo()

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson
 
 
@@ -23,7 +24,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     probes: list[dict[str, Any]] = json.loads(_native.doctor())
     if as_json:
-        typer.echo(json.dumps(probes, indent=2, ensure_ascii=False))
+        standard_output.document(probes)
         return
     rows = []
     for probe in probes:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from longfat.api.defaults import ECHO_PORT
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson
 
 
@@ -83,7 +84,7 @@ def echo(
     finally:
         progress.close()
     if as_json:
-        typer.echo(json.dumps({**first, **counts}, indent=2))
+        standard_output.document({**first, **counts})
     else:
         typer.echo(summary(counts))
 

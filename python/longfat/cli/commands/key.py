@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from longfat.api import protection as credentials
+from longfat.cli import standard_output
 from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 
@@ -46,7 +46,7 @@ def key(
         public = _native.public_key(credentials.read_identity(path))
         if as_json:
             # The file is named, its content is secret.
-            typer.echo(json.dumps({"public_key": public, "identity": str(path), "is_new": is_new}, indent=2))
+            standard_output.document({"public_key": public, "identity": str(path), "is_new": is_new})
         else:
             typer.echo(public)
         return
@@ -54,7 +54,7 @@ def key(
     added = _trust(path, trust.strip(), name)
     if as_json:
         about = {"public_key": trust.strip(), "name": name or None, "trusted": str(path), "is_new": added}
-        typer.echo(json.dumps(about, indent=2))
+        standard_output.document(about)
     elif added:
         typer.echo(f"{path}: added {name or trust.strip()}")
     else:

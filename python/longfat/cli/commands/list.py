@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.completion import topics as complete_topics
 from longfat.cli.arguments.options import AsJson
 
@@ -65,14 +65,14 @@ def list_(
     if not topics:
         contents = _contents()
         if as_json:
-            typer.echo(json.dumps(contents, indent=2))
+            standard_output.document(contents)
         else:
             _index(contents)
         return
     found = {topic: _find(topic)() for topic in topics}
     if as_json:
         listed = {topic: [table.document() for table in tables] for topic, tables in found.items()}
-        typer.echo(json.dumps(listed, indent=2))
+        standard_output.document(listed)
         return
     for number, tables in enumerate(found.values()):
         if number:

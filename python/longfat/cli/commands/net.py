@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson, OneStudy, Point, StudySeed, StudySettings
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ def _ping_all(testbed: Testbed, *, as_json: bool) -> int:
 
     pings = json.loads(testbed.ping_all(PINGS))
     if as_json:
-        typer.echo(json.dumps(pings, indent=2))
+        standard_output.document(pings)
     else:
         tables.show(tables.ping_all(pings))
     lost = tables.unreachable(pings)
@@ -191,7 +192,7 @@ def list_(
             found.append(directory.describe(name))
     if as_json:
         listed = [{"name": one.name, "pid": one.pid, "study": one.study, "hosts": one.hosts} for one in found]
-        typer.echo(json.dumps(listed, indent=2))
+        standard_output.document(listed)
         return
     for one in found:
         typer.echo(f"{one.name}: {one.study}, process {one.pid}, hosts {', '.join(one.hosts)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson
 
 
@@ -40,7 +40,7 @@ def packetdrill(
         typer.echo(f"longfat: {f'cannot read {describe(error)}' if error.filename else error}", err=True)
         raise typer.Exit(2) from None
     if as_json:
-        typer.echo(json.dumps(found.reports, indent=2, ensure_ascii=False))
+        standard_output.document(found.reports)
     else:
         for line in _directories(found.reports, total) if summary else map(line_of, found.reports):
             typer.echo(line)

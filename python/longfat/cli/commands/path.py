@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from longfat.api.defaults import ProbeProtocol
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson, ReportFile
 
 
@@ -96,7 +96,7 @@ def path(
     if out is not None and found.links:
         write_whole(out, found.page().encode())
     if as_json:
-        typer.echo(json.dumps(found.document, indent=2))
+        standard_output.document(found.document)
     else:
         shown = found.table()
         tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))

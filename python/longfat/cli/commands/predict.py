@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from longfat.api.defaults import PredictedController, PredictedProtocol
+from longfat.cli import standard_output
 from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import AsJson
 from longfat.parameters import ParameterError
@@ -148,7 +148,7 @@ def predict(
             raise ValueError(f"--{str(error).removeprefix('path.')}") from None
         raise
     if as_json:
-        typer.echo(json.dumps(found.document(), indent=2))
+        standard_output.document(found.document())
         return
     shown = found.table()
     *parts, total = shown.rows

@@ -17,6 +17,7 @@ import typer
 from longfat.api import addresses
 from longfat.api.protection import Protection, by_code
 from longfat.api.received import ReceivedFiles, key_of, limits_of, prepared_folder
+from longfat.cli import standard_output
 from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 
@@ -110,7 +111,7 @@ def recv(
             cut = len(received.active)
             received.transfers.close()
     if as_json:
-        typer.echo(json.dumps(received.to_json(), indent=2, ensure_ascii=False))
+        standard_output.document(received.to_json())
     else:
         typer.echo(received.summary())
     if stopped and (cut or once):

@@ -9,6 +9,7 @@ import typer
 
 from longfat.api import addresses
 from longfat.api.relays import SIDES, RelayRates, ends
+from longfat.cli import standard_output
 from longfat.cli.arguments.options import AsJson, PathSettings, Seed
 from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
@@ -56,7 +57,7 @@ def relay(
     for side, bits_per_s in watched.rates.overall(report).items():
         report[side]["rate_bps"] = bits_per_s
     if as_json:
-        typer.echo(json.dumps({**watched.begun, "to": target, "seed": seed, **report}, indent=2))
+        standard_output.document({**watched.begun, "to": target, "seed": seed, **report})
         return
     tables.show(table(report))
     typer.echo(late(report))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from longfat.cli import CLAIM_FAILS, CLAIM_UNDECIDED
+from longfat.cli import CLAIM_FAILS, CLAIM_UNDECIDED, standard_output
 from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import StudySeed, StudySettings
 from longfat.worlds import WORLDS
@@ -26,6 +25,7 @@ FAIL_ON = {"failed": ("fails", CLAIM_FAILS), "undecided": ("undecided", CLAIM_UN
 
 
 def run(
+    context: typer.Context,
     study: Annotated[
         list[str],
         typer.Argument(
@@ -110,7 +110,11 @@ def run(
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Output as one JSON document; a list for several studies."),
+        typer.Option(
+            "--json",
+            callback=standard_output.reserve,
+            help="Output as one JSON document; a list for several studies.",
+        ),
     ] = False,
 ) -> None:
     """Run studies and check their claims; resume an interrupted run.
@@ -153,6 +157,7 @@ def run(
     if csv is not None and len(study) > 1:
         raise ValueError("--csv is a file for one run: run the studies one by one")
     require_suffix("--csv", None if csv == _STANDARD_OUTPUT else csv, ".csv", ".parquet")
+    standard_output.reserve(context, csv == _STANDARD_OUTPUT and not as_json)
     # A mistake in any study is reported before the first one runs.
     loaded = [load_study(one, overrides, also=theory_problems) for one in study]
     _check_fail_on(fail_on, loaded)
@@ -169,7 +174,7 @@ def run(
         raise typer.Exit(130) from None
     if as_json:
         documents = [result.to_json() for result in results]
-        typer.echo(json.dumps(documents if len(study) > 1 else documents[0], indent=2, ensure_ascii=False))
+        standard_output.document(documents if len(study) > 1 else documents[0])
     _report_failures(results)
     if fail_on is not None:
         _report_claims([result for result in results if not running.awaits_others(result)], fail_on)
@@ -236,7 +241,7 @@ def _write_trials(result: RunResult, target: Path) -> None:
     from longfat.presentation.data_files import encoded
 
     if target == _STANDARD_OUTPUT:
-        typer.echo(encoded(result.to_polars(), "csv").decode(), nl=False)
+        standard_output.write(encoded(result.to_polars(), "csv").decode())
     else:
         write_whole(target, encoded(result.to_polars(), target.suffix.removeprefix(".")))
         typer.echo(f"Trials: {target}", err=True)

@@ -12,6 +12,7 @@ import typer
 from longfat import _native
 from longfat.api import addresses
 from longfat.api.protection import Protection
+from longfat.cli import standard_output
 from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 from longfat.cli.arguments.sections import Given, SectionOptions
@@ -82,7 +83,7 @@ def send(
     interrupt_on_sigterm()
     report = _send(files, address, secured.document, protocol, recursive, patience)
     if as_json:
-        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        standard_output.document(report)
     failed = [file for file in report["files"] if file["outcome"] == "failed"]
     for file in report["files"]:
         if file["outcome"] != "failed" and not as_json:

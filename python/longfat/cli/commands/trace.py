@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from longfat.cli import standard_output
 from longfat.cli.arguments.formats import format_of
 from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
 
@@ -33,6 +34,7 @@ class TraceChart(StrEnum):
     RTT = "rtt"
     QUEUE = "queue"
     GOODPUT = "goodput"
+    CONTROLLER = "controller"
     SEQUENCE = "sequence"
     ALL = "all"
 
@@ -46,6 +48,7 @@ class CaptureSide(StrEnum):
 
 
 def trace(
+    context: typer.Context,
     study: OneStudy,
     cell: Point = None,
     protocol: Annotated[
@@ -118,6 +121,7 @@ def trace(
         raise ValueError(f"--json contradicts --format {format_.value}")
     format_ = TraceFormat.JSON if as_json else format_
     chosen = format_of(out, format_, TraceFormat.TEXT)
+    standard_output.reserve(context, out is None and chosen is not TraceFormat.TEXT)
     span = (_time("first", first), _time("last", last))
     loaded = load(study, settings, seed)
     places = [find_cell(loaded, name, cell or ()) for name in dict.fromkeys(protocol or ())] or [
@@ -160,7 +164,7 @@ def trace(
         write_whole(out, content)
         typer.echo(f"Trace: {out}", err=True)
     else:
-        typer.echo(content.decode(), nl=False)
+        standard_output.write(content.decode())
     if pcapng is not None:
         typer.echo(f"Packets: {pcapng}", err=True)
 
