@@ -81,3 +81,35 @@ def test_a_claim_that_fails_reports_verdict_and_numbers(
     with pytest.raises(ValueError, match="relation"):
         assert_claim("goodput", "bigger", "20Mbit/s", of="cubic", path=path, size="500kB")
     assert list(tmp_path.iterdir()) == []
+
+
+FAILING = """import longfat
+
+
+class Failing(longfat.CongestionController):
+    def on_acknowledged(self, ack):
+        raise RuntimeError("no such state")
+
+    def on_lost(self, loss):
+        pass
+
+    def on_timeout(self, now, in_flight):
+        pass
+"""
+
+
+def test_a_claim_about_a_failing_class_reports_its_exception(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("failing.py").write_text(FAILING, encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"on_acknowledged: RuntimeError: no such state \(line 6\)"):
+        assert_claim(
+            "goodput",
+            "at-least",
+            "5Mbit/s",
+            of=f"{tmp_path}/failing.py:Failing",
+            path=LinkPath(rate="10Mbit/s", delay="5ms"),
+            size="500kB",
+            repeats=3,
+        )

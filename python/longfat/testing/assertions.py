@@ -98,11 +98,13 @@ def assert_claim(
         seed: Random seed.
 
     Raises:
-        AssertionError: with verdict, metric, values and n, if the claim fails or is undecided.
+        AssertionError: with verdict, metric, values, n and the errors of failed trials (such as an exception
+            of the class), if the claim fails or is undecided.
         ValueError: with the key and what is allowed.
     """
     import longfat
     from longfat.api.specification import workload_of
+    from longfat.presentation import notes
     from longfat.study.tables import protocol_settings
 
     others = [] if against is None else [{"name": "other", **protocol_settings(against)}]
@@ -126,5 +128,6 @@ def assert_claim(
     run = longfat.sweep(study, seeds=repeats, seed=seed)
     verdict = run.claims[0]
     if verdict.verdict != "holds":
-        raise AssertionError(f"{metric} {relation} {verdict.verdict}: {verdict.detail}")
+        parts = [verdict.detail, *notes.failures(run.cells)]
+        raise AssertionError(f"{metric} {relation} {verdict.verdict}: {'; '.join(filter(None, parts))}")
     return run
