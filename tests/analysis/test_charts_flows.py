@@ -137,6 +137,20 @@ def test_a_class_without_flows_at_a_point_keeps_its_panel(run: RunResult) -> Non
                 assert {(row["point"], row["class"]) for row in drawn} == {place}
 
 
+def test_the_chart_names_what_it_leaves_out(run: RunResult, tmp_path: Path) -> None:
+    rows = charts_flows.rows(run)
+    assert "Not drawn" not in charts_flows.caption(run, rows)
+    rates = ["20/s", "30/s", "40/s", "50/s", "60/s"]
+    changed = {**STUDY, "repeats": 1, "sweep": {"workload.arrivals": rates}, "claims": []}
+    wider = lf.run(changed, out=tmp_path / "wider")
+    subtitle = " ".join(wider.flows_chart().to_dict()["title"]["subtitle"])
+    left_out = "2 of 5 points of the sweep (Flow arrival rate 30/s; Flow arrival rate 50/s)"
+    assert f"Not drawn: {left_out}." in subtitle
+    assert left_out in report.build(wider)
+    few = [row for row in rows if row["series"] != "MPTCP (all)"]
+    assert "Not drawn: MPTCP (all) (fewer than 20 flows)." in charts_flows.caption(run, few)
+
+
 def test_classes_are_sorted(run: RunResult) -> None:
     first, *others = run.cells
     without = {name: value for name, value in first.metrics.items() if not name.endswith("@G0")}

@@ -125,8 +125,13 @@ def titled(made: Any, run: RunResult, metric: str, subtitle: str, width: int) ->
 
 
 def _title(run: RunResult, metric: str, subtitle: str, width: int) -> Spec:
+    return heading(names.metric_title(metric), run, subtitle, width)
+
+
+def heading(text: str, run: RunResult, subtitle: str, width: int) -> Spec:
+    """The title of a chart of a run: what it shows and the study's title, and a subtitle."""
     return {
-        "text": textwrap.wrap(f"{names.metric_title(metric)}: {run.study.title}", int(width / TITLE_LETTER)),
+        "text": textwrap.wrap(f"{text}: {run.study.title}", int(width / TITLE_LETTER)),
         "subtitle": textwrap.wrap(subtitle, int(width / SUBTITLE_LETTER)),
         "anchor": "start",
         "fontSize": 15,

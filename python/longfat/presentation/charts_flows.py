@@ -8,7 +8,7 @@ import polars as pl
 
 from longfat.analysis import grid
 from longfat.presentation import names, series_names
-from longfat.presentation.charts import LABEL, config, series_color
+from longfat.presentation.charts import LABEL, config, heading, series_color
 from longfat.presentation.vega_bundle import SCHEMA
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 LEAST_FLOWS = 20
 """Minimum number of flows of a class at a point for a line."""
-MOST_POINTS = 3
-"""Points of a sweep that are drawn: the first, the middle and the last."""
 MARKS = (0.5, 0.95, 0.99)
 """Quantiles that are marked with a line."""
+MOST_NAMED = 6
+"""Points that are not drawn and are named."""
 STEPS = 100
 """Points of a line; its last hundredth has a quarter as many more."""
 
@@ -39,16 +39,10 @@ def rows(run: RunResult) -> list[Row]:
     if run.flows is None:
         return []
     world = grid.worlds(run.cells)[0]
-    by_point: dict[str, list[tuple[int, CellResult]]] = {}
+    drawn: dict[str, list[tuple[int, CellResult]]] = {name: [] for name in _drawn(_points(run))}
     for number, cell in enumerate(run.cells):
-        if cell.cell.world == world:
-            by_point.setdefault(names.point(grid.point_params(run.study, cell.cell)), []).append(
-                (number, cell)
-            )
-    points = list(by_point)
-    drawn = {
-        name: by_point[name] for name in dict.fromkeys((points[0], points[len(points) // 2], points[-1]))
-    }
+        if cell.cell.world == world and (name := _point(run, cell)) in drawn:
+            drawn[name].append((number, cell))
     numbers = [number for group in drawn.values() for number, _ in group]
     flows = run.flows.read(("traffic", "class", "fct_s", "opened_s"), numbers)
     if "fct_s" not in flows.columns:
@@ -64,6 +58,17 @@ def rows(run: RunResult) -> list[Row]:
 
 def _point(run: RunResult, cell: CellResult) -> str:
     return names.point(grid.point_params(run.study, cell.cell))
+
+
+def _points(run: RunResult) -> list[str]:
+    """The points of the sweep in the first world."""
+    world = grid.worlds(run.cells)[0]
+    return list(dict.fromkeys(_point(run, cell) for cell in run.cells if cell.cell.world == world))
+
+
+def _drawn(points: list[str]) -> list[str]:
+    """The first, the middle and the last point."""
+    return list(dict.fromkeys((points[0], points[len(points) // 2], points[-1])))
 
 
 def _warm_up(cell: CellResult) -> float:
@@ -94,8 +99,8 @@ def _shares() -> list[float]:
     return body + tail
 
 
-def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
-    """Classes side by side, points of the sweep below each other."""
+def chart(run: RunResult, found: list[Row], *, width: int = 620, title: bool = True) -> Spec:
+    """Classes side by side, points of the sweep below each other. The subtitle names what is not drawn."""
     drawn = {row["series"] for row in found}
     series = [
         name for name in series_names.series(run.study, (cell.cell for cell in run.cells)) if name in drawn
@@ -126,7 +131,10 @@ def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
         }
         for point in points
     ]
-    return {"$schema": SCHEMA, "vconcat": panels, "config": config()}
+    spec: Spec = {"$schema": SCHEMA, "vconcat": panels, "config": config()}
+    if title:
+        spec["title"] = heading("Distribution of flow completion times", run, caption(run, found), width)
+    return spec
 
 
 def _panel(
@@ -173,8 +181,27 @@ def _panel(
     return {"data": {"values": found}, "layer": [*layers, lines]}
 
 
-def caption(run: RunResult) -> str:
-    """How to read the chart."""
-    text = "Share of flows that complete within a time, over all trials; dotted: median, 95 % and 99 %"
-    more = len({_point(run, cell) for cell in run.cells}) - MOST_POINTS
-    return f"{text}; first, middle and last point of the sweep." if more > 0 else f"{text}."
+def caption(run: RunResult, found: list[Row]) -> str:
+    """How to read the chart, and what it leaves out: points, worlds, and protocols with too few flows."""
+    text = "Share of flows that complete within a time, over all trials; dotted: median, 95 % and 99 %."
+    first, *others = grid.worlds(run.cells)
+    points = _points(run)
+    omitted = [name for name in points if name not in _drawn(points)]
+    drawn = {row["series"] for row in found}
+    here = [cell.cell for cell in run.cells if cell.cell.world == first]
+    few = [name for name in series_names.series(run.study, here) if name not in drawn]
+    parts = []
+    if omitted:
+        parts.append(f"{len(omitted)} of {len(points)} points of the sweep ({_listed(omitted, '; ')})")
+    if others:
+        parts.append(f"{', '.join(others)} ({first} is drawn)")
+    if few:
+        parts.append(f"{', '.join(few)} (fewer than {LEAST_FLOWS} flows)")
+    return f"{text} Not drawn: {', '.join(parts)}." if parts else text
+
+
+def _listed(items: list[str], separator: str) -> str:
+    """The first items of a list, and how many follow."""
+    more = len(items) - MOST_NAMED
+    shown = separator.join(items[:MOST_NAMED])
+    return f"{shown}{separator}{more} more" if more > 0 else shown

@@ -92,9 +92,9 @@ def _charts(run: RunResult) -> list[Markup]:
     if bounds := notes.classes(run.study, main):
         made.append(tag("p", f"Classes of flows by size: {bounds}.", class_="note"))
     if flows := charts_flows.rows(run):
-        spec = charts_flows.chart(run, flows, width=_WIDTH)
+        spec = charts_flows.chart(run, flows, width=_WIDTH, title=False)
         title = "Distribution of flow completion times"
-        made.append(figure(spec, "flows", title=title, caption=charts_flows.caption(run)))
+        made.append(figure(spec, "flows", title=title, caption=charts_flows.caption(run, flows)))
     return made
 
 
