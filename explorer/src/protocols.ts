@@ -22,7 +22,7 @@ export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   cubic: tcp("TCP CUBIC", "cubic"),
   vegas: tcp("TCP Vegas", "vegas"),
   westwood: tcp("TCP Westwood+", "westwood"),
-  bbr: tcp("TCP BBR", "bbr"),
+  bbr: tcp("TCP BBRv3", "bbr"),
   bbr1: tcp("TCP BBRv1", "bbr1"),
   "stop-and-wait": arq("Stop-and-wait", "stop-and-wait"),
   "go-back-n": arq("Go-Back-N", "go-back-n"),

@@ -52,7 +52,7 @@ def test_a_queue_is_long_by_time_and_by_share_of_the_rtt(
 def test_the_conclusion_names_cubic_and_a_faster_controller() -> None:
     figures = PathFigures(rate=20e6, round_trip=0.04, loss=0.02)
     text = conclusion(figures, {"cubic": 2.3e6, "bbr": 18e6, "reno": 2.4e6}, None)
-    assert text == "Limit of the path: loss; CUBIC 2.30 Mbit/s, BBR 18.0 Mbit/s (of 20.0 Mbit/s)."
+    assert text == "Limit of the path: loss; CUBIC 2.30 Mbit/s, BBRv3 18.0 Mbit/s (of 20.0 Mbit/s)."
     decides = [line for line in reasons(figures) if line.endswith("(decides)")]
     assert len(decides) == 1
     assert decides[0].startswith("Loss: 2.00 % at an RTT of 40.0 ms")

@@ -47,9 +47,9 @@ def test_changes_are_listed_and_a_link_repeats_them_at_their_times(explorer: Exp
     enter(page, "loss", "5%")
     enter(page, "loss", "2%")
     choose_protocol(page, 1, "bbr")
-    page.wait(f"{TITLES}.includes('TCP BBR')")
+    page.wait(f"{TITLES}.includes('TCP BBRv3')")
     page.wait(f"{LOSSES}.includes('You change the loss to 2%')")
-    page.wait(f"{LOSSES}.includes('You replace TCP CUBIC by TCP BBR')")
+    page.wait(f"{LOSSES}.includes('You replace TCP CUBIC by TCP BBRv3')")
     play_to(page, page.evaluate(CLOCK) + 0.1)
     enter(page, "rate", "1Mbit/s")
     page.wait(f"{LIST}.length === 4")
@@ -57,7 +57,7 @@ def test_changes_are_listed_and_a_link_repeats_them_at_their_times(explorer: Exp
     times = [one["at"] for one in interventions]
     assert 0.3 <= times[0] == times[1] == times[2] < times[3]
     listed = page.evaluate(LIST)
-    texts = ["loss 5%", "loss 2%", "TCP BBR, configuration 2", "rate 1Mbit/s"]
+    texts = ["loss 5%", "loss 2%", "TCP BBRv3, configuration 2", "rate 1Mbit/s"]
     assert listed == [f"At {round(at, 3):g} s: {text}" for at, text in zip(times, texts, strict=True)]
     play_to(page, times[3] + 0.3)
     seen = listed_events(page)
@@ -68,7 +68,7 @@ def test_changes_are_listed_and_a_link_repeats_them_at_their_times(explorer: Exp
     assert page.evaluate(LIST) == listed
     play_to(page, times[3] + 0.3)
     assert (field(page, "loss"), field(page, "rate")) == ("2%", "1Mbit/s")
-    assert page.evaluate(TITLES) == ["TCP Reno", "TCP BBR"]
+    assert page.evaluate(TITLES) == ["TCP Reno", "TCP BBRv3"]
     assert_same_events(seen, listed_events(page))
     assert page.evaluate(MESSAGE) == ""
 

@@ -86,7 +86,7 @@ def test_the_controller_changes_while_it_runs(explorer: Explorer) -> None:
     page.wait(f"{CLOCK} > 0.3")
     select = "document.querySelector('#protocols select')"
     page.evaluate(f"(s => {{ s.value = 'bbr'; s.dispatchEvent(new Event('change')) }})({select})")
-    page.wait("document.querySelector('.world h2').textContent.startsWith('TCP BBR')")
+    page.wait("document.querySelector('.world h2').textContent.startsWith('TCP BBRv3')")
     assert page.evaluate(CLOCK) > 0.3
 
 
@@ -118,7 +118,7 @@ def test_the_native_engine_serves_the_same_page(page: Browser, folder: Path) -> 
         page.open(server.address(f"{quote(json.dumps({'worlds': ['bbr'], 'speed': 1}))}"))
         page.wait(f"{CLOCK} > 0.2")
         assert page.evaluate("document.querySelector('#engine').textContent") == "native engine"
-        assert page.evaluate("document.querySelector('.world h2').textContent") == "TCP BBR"
+        assert page.evaluate("document.querySelector('.world h2').textContent") == "TCP BBRv3"
         assert page.evaluate(MESSAGE) == ""
         page.open("about:blank")
         server.shutdown()

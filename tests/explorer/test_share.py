@@ -74,7 +74,7 @@ def test_pictures_have_charts_legends_and_ladders(explorer: Explorer) -> None:
     svg = saved(page, "svg")["longfat.svg"].decode()
     root = ElementTree.fromstring(svg)
     texts = {element.text for element in root.iter("{http://www.w3.org/2000/svg}text")}
-    assert {"RTT (ms)", "TCP Reno cwnd", "TCP BBR cwnd", "TCP BBR: ladder diagram", "Sender"} <= texts
+    assert {"RTT (ms)", "TCP Reno cwnd", "TCP BBRv3 cwnd", "TCP BBRv3: ladder diagram", "Sender"} <= texts
     labels = [
         element for element in root.iter("{http://www.w3.org/2000/svg}text") if "TCP" in (element.text or "")
     ]

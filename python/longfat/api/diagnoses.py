@@ -19,7 +19,7 @@ from longfat.api.quantities import whole_bytes
 from longfat.measurement.host_window import host_window
 from longfat.measurement.path_document import measured as measured_table
 from longfat.parameters import ParameterError
-from longfat.presentation import diagnosis_chart, diagnosis_text
+from longfat.presentation import diagnosis_chart, diagnosis_text, names
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.progress import watching
 
@@ -100,7 +100,7 @@ class Diagnosis(Displayed):
         """Returns the rate that each cause allows, the worst links, and the queue under load."""
         links = path_figures.worst_links(self.path, self.host, self.hops)
         problems = [
-            f"Not verified: {diagnosis_text.controller(one.controller)}: {one.problem}"
+            f"Not verified: {names.protocol(one.controller)}: {one.problem}"
             for one in self.predictions
             if one.problem
         ]
@@ -128,7 +128,7 @@ class Diagnosis(Displayed):
     def drawing(self) -> dict[str, Any] | None:
         """Returns the goodput of the controllers as Vega-Lite; None without trials."""
         found = [
-            (diagnosis_text.controller(one.controller), interval)
+            (names.protocol(one.controller), interval)
             for one in self.predictions
             if (interval := one.interval(diagnosis_trials.GOODPUT)) is not None
         ]

@@ -20,16 +20,6 @@ SCOPE = (
     "(ss -ti: rwnd_limited, sndbuf_limited, app_limited)"
 )
 """What a diagnosis does not examine."""
-_NAMES = {"westwood": "Westwood+", "bbr": "BBR", "bbr1": "BBRv1", "bbr-tolerant": "BBR, loss-tolerant"}
-
-
-def controller(kind: str) -> str:
-    """Returns the name of a controller.
-
-    >>> controller("bbr1"), controller("cubic")
-    ('BBRv1', 'CUBIC')
-    """
-    return _NAMES.get(kind, names.protocol(kind))
 
 
 def conclusion(path: PathFigures, goodputs: Mapping[str, float], relieved: float | None) -> str:
@@ -63,7 +53,7 @@ def _goodputs(goodputs: Mapping[str, float]) -> str:
     shown = [REFERENCE] if REFERENCE in goodputs else [fastest]
     if goodputs[fastest] > CLEARLY_FASTER * goodputs[shown[0]]:
         shown.append(fastest)
-    return ", ".join(f"{controller(name)} {quantity(goodputs[name], 'bit/s')}" for name in shown)
+    return ", ".join(f"{names.protocol(name)} {quantity(goodputs[name], 'bit/s')}" for name in shown)
 
 
 def reasons(path: PathFigures) -> list[str]:
@@ -118,7 +108,7 @@ def table(rows: Sequence[tuple[str, Sequence[Cell]]]) -> TextTable:
     head = ["Controller", *(column for title in titles for column in _columns(title, verified=verified))]
     body = [
         [
-            controller(name),
+            names.protocol(name),
             *(
                 text
                 for cell, scale in zip(cells, (1e6, 1e-3), strict=True)

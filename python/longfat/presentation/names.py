@@ -73,9 +73,16 @@ _PROTOCOLS = {
     "stop-and-wait": "Stop-and-wait",
     "go-back-n": "Go-Back-N",
     "selective-repeat": "Selective repeat",
-    **{name: name.upper() for name in ("tcp", "mptcp", "udp", "icmp", "cubic", "bbr")},
+    **{name: name.upper() for name in ("tcp", "mptcp", "udp", "icmp", "cubic", "lia", "olia", "balia")},
     **{name: name.capitalize() for name in ("reno", "vegas")},
+    "westwood": "Westwood+",
+    "wvegas": "wVegas",
+    "bbr": "BBRv3",
+    "bbr-tolerant": "BBRv3, loss-tolerant",
+    "bbr1": "BBRv1",
+    "fixed": "fixed window",
 }
+"""Display names of protocols and controllers. A test compares those of the explorer with them."""
 _BARE_UNITS = {"protocol.window": "packets"}
 _AXES: dict[str, tuple[Fraction, str]] = {
     "proportion": (Fraction(1, 100), "%"),
@@ -167,8 +174,8 @@ def point(params: Mapping[str, Any]) -> str:
 def protocol(kind: str) -> str:
     """The name of a kind of protocol or controller.
 
-    >>> protocol("go-back-n"), protocol("tcp"), protocol("cubic"), protocol("other")
-    ('Go-Back-N', 'TCP', 'CUBIC', 'other')
+    >>> protocol("go-back-n"), protocol("tcp"), protocol("bbr"), protocol("bbr1"), protocol("other")
+    ('Go-Back-N', 'TCP', 'BBRv3', 'BBRv1', 'other')
     """
     return _PROTOCOLS.get(kind, kind)
 

@@ -43,7 +43,7 @@ pub use weighting::WvegasDrain;
 registry::controllers! {
     bbr {
         "bbr" => BbrSettings: "model of bandwidth and minimum round-trip time (BBRv3)",
-        "bbr-tolerant" => BbrTolerantSettings: "bbr with an estimate of the path's random loss"
+        "bbr-tolerant" => BbrTolerantSettings: "BBRv3 with an estimate of the path's random loss"
     }
     bbr1 { "bbr1" => Bbr1Settings: "model of the path that ignores loss (BBRv1, 2016)" }
     cubic { "cubic" => CubicSettings: "loss-based, cubic growth (RFC 9438)" }
