@@ -386,7 +386,7 @@ def relay(
     """
 
 class Acknowledgement:
-    """What one arriving ACK told. Times in seconds, sizes in bytes of payload."""
+    """An ACK that acknowledges new data. Times are in s, sizes in bytes of payload."""
 
     def __init__(
         self,
@@ -405,40 +405,62 @@ class Acknowledgement:
     ) -> None: ...
     @property
     def now(self) -> float:
-        """When it arrived."""
+        """Arrival time of the ACK in s since the start of the trial."""
     @property
     def bytes(self) -> int:
-        """Bytes that it newly acknowledged, selectively or cumulatively."""
+        """Newly acknowledged payload bytes, cumulatively or selectively (SACK).
+
+        Each byte counts once, when it is first acknowledged.
+        """
     @property
     def rtt(self) -> float | None:
-        """The round-trip time of the newest packet acknowledged; None where that is ambiguous (Karn)."""
+        """Round-trip time of the newest acknowledged packet in s.
+
+        None if a retransmission makes it ambiguous (Karn's algorithm).
+        """
     @property
     def smoothed_rtt(self) -> float:
-        """The smoothed round-trip time (RFC 6298)."""
+        """Smoothed round-trip time in s (RFC 6298), this sample included; 0 before the first."""
     @property
     def newest_sent_at(self) -> float:
-        """When the newest packet acknowledged had left."""
+        """Send time of the newest acknowledged packet in s since the start of the trial."""
     @property
     def in_flight(self) -> int:
-        """Bytes in flight after this ACK."""
+        """Payload bytes in flight after this ACK.
+
+        Bytes that are selectively acknowledged or considered lost are not in flight.
+        """
     @property
     def delivered(self) -> int:
-        """Bytes delivered since the connection began, this ACK included."""
+        """Payload bytes acknowledged since the start of the connection, this ACK included.
+
+        Both cumulative and selective acknowledgements count.
+        """
     @property
     def delivery_rate(self) -> int | None:
-        """How fast the network delivered over the flight of a packet, in bit/s; None without a sample."""
+        """Delivery rate over the flight of the newest acknowledged packet in bit/s; None without a sample."""
     @property
     def application_limited(self) -> bool:
-        """Whether the sender lacked data during that flight: the rate is then a lower bound."""
+        """Whether the sender ran out of data during the sample of the delivery rate.
+
+        The rate is then a lower bound. False without a sample.
+        """
     @property
     def window_limited(self) -> bool:
-        """Whether the window kept a packet from leaving since the last ACK."""
+        """Whether the window or the pacing kept a packet from leaving since the last ACK.
+
+        False if only the application or the receiver limits the sender.
+        """
     @property
     def in_recovery(self) -> bool:
-        """Whether losses are being repaired (TCP); windows do not grow meanwhile (RFC 6675)."""
+        """Whether the window must not grow.
+
+        TCP repairs losses, reduces the window for an ECN mark, or receives duplicate ACKs. Always False
+        for the ARQ protocols.
+        """
 
 class Loss:
-    """One detection of lost packets. Times in seconds, sizes in bytes of payload."""
+    """Losses that one ACK revealed, reported together. Times are in s, sizes in bytes of payload."""
 
     def __init__(
         self,
@@ -452,22 +474,25 @@ class Loss:
     ) -> None: ...
     @property
     def now(self) -> float:
-        """When the loss was found."""
+        """Time of the detection in s since the start of the trial."""
     @property
     def bytes(self) -> int:
-        """Bytes found lost."""
+        """Payload bytes newly considered lost, without those of earlier detections; 0 for an ECN mark."""
     @property
     def newest_sent_at(self) -> float:
-        """When the newest of the lost packets had left."""
+        """Send time of the newest lost packet in s since the start of the trial.
+
+        Losses of packets sent before the last reduction belong to the same congestion event (RFC 6582).
+        """
     @property
     def prior_in_flight(self) -> int:
-        """Bytes in flight before the loss was found."""
+        """Payload bytes in flight before the detection."""
     @property
     def in_flight(self) -> int:
-        """Bytes in flight after it was found."""
+        """Payload bytes in flight after the detection."""
     @property
     def in_recovery(self) -> bool:
-        """Whether the sender was repairing losses already (TCP); False in ARQ protocols."""
+        """Whether TCP was in loss recovery before the detection; always False for the ARQ protocols."""
 
 def manage_paths(
     policy_json: str,

@@ -76,7 +76,14 @@ class CongestionController(Extension):
         """Handles the departure of a packet of `size` bytes, included in `in_flight`. Does nothing here."""
 
     def on_congestion_experienced(self, now: float, sent_at: float) -> None:
-        """Handles an ECN mark of a packet sent at `sent_at`: by default as a loss of 0 bytes (RFC 3168)."""
+        """Handles an ACK that reports ECN marks (RFC 3168): by default as a loss of 0 bytes.
+
+        The call reports that marks arrived, not how many. TCP makes it for the first ACK with a congestion
+        echo, and then at most once per round trip: not until all data sent before is acknowledged, and not
+        during loss recovery. A queue that marks many packets per round trip therefore causes far fewer calls
+        than marks (compare the metric `marks`). The echo does not identify the marked packet: `sent_at`
+        equals `now`. The ARQ protocols do not make the call.
+        """
         self.on_lost(Loss(now=now, bytes=0, newest_sent_at=sent_at))
 
     def on_spurious(self, now: float) -> None:
@@ -86,7 +93,11 @@ class CongestionController(Extension):
         """Handles the first packet after `idle` seconds; `rto` is the timeout in s. Does nothing here."""
 
     def metrics(self) -> dict[str, float]:
-        """Returns names and values of internal state for traces, in addition to the window."""
+        """Returns names and values of internal state, for traces in addition to the window.
+
+        A trace calls it for each sample. The values are columns `controller_NAME` of its samples, and drawn
+        as the chart `controller`. A name ends with its unit: `_bytes`, `_bps`, `_seconds`, or none.
+        """
         return {}
 
     def __new__(cls, *_args: object, **_settings: object) -> Self:

@@ -19,32 +19,66 @@ const TRIAL_SEGMENT: u64 = 1460;
 const UNLIMITED_WINDOW: f64 = (1_u64 << 50) as f64;
 
 event! {
-    /// An arriving ACK.
+    /// An ACK that acknowledges new data. Times are in s, sizes in bytes of payload.
     "longfat.controllers"
     pub struct Acknowledgement {
+        /// Arrival time of the ACK in s since the start of the trial.
         now: f64,
+        /// Newly acknowledged payload bytes, cumulatively or selectively (SACK).
+        ///
+        /// Each byte counts once, when it is first acknowledged.
         bytes: u64;
+        /// Round-trip time of the newest acknowledged packet in s.
+        ///
+        /// None if a retransmission makes it ambiguous (Karn's algorithm).
         rtt: Option<f64> = None,
+        /// Smoothed round-trip time in s (RFC 6298), this sample included; 0 before the first.
         smoothed_rtt: f64 = 0.0,
+        /// Send time of the newest acknowledged packet in s since the start of the trial.
         newest_sent_at: f64 = 0.0,
+        /// Payload bytes in flight after this ACK.
+        ///
+        /// Bytes that are selectively acknowledged or considered lost are not in flight.
         in_flight: u64 = 0,
+        /// Payload bytes acknowledged since the start of the connection, this ACK included.
+        ///
+        /// Both cumulative and selective acknowledgements count.
         delivered: u64 = 0,
+        /// Delivery rate over the flight of the newest acknowledged packet in bit/s; None without a sample.
         delivery_rate: Option<u64> = None,
+        /// Whether the sender ran out of data during the sample of the delivery rate.
+        ///
+        /// The rate is then a lower bound. False without a sample.
         application_limited: bool = false,
+        /// Whether the window or the pacing kept a packet from leaving since the last ACK.
+        ///
+        /// False if only the application or the receiver limits the sender.
         window_limited: bool = true,
+        /// Whether the window must not grow.
+        ///
+        /// TCP repairs losses, reduces the window for an ECN mark, or receives duplicate ACKs. Always False for the ARQ
+        /// protocols.
         in_recovery: bool = false,
     }
 }
 
 event! {
-    /// One detection of lost packets.
+    /// Losses that one ACK revealed, reported together. Times are in s, sizes in bytes of payload.
     "longfat.controllers"
     pub struct Loss {
+        /// Time of the detection in s since the start of the trial.
         now: f64,
+        /// Payload bytes newly considered lost, without those of earlier detections; 0 for an ECN mark.
         bytes: u64;
+        /// Send time of the newest lost packet in s since the start of the trial.
+        ///
+        /// Losses of packets sent before the last reduction belong to the same congestion event (RFC 6582).
         newest_sent_at: f64 = 0.0,
+        /// Payload bytes in flight before the detection.
         prior_in_flight: u64 = 0,
+        /// Payload bytes in flight after the detection.
         in_flight: u64 = 0,
+        /// Whether TCP was in loss recovery before the detection; always False for the ARQ protocols.
         in_recovery: bool = false,
     }
 }

@@ -6,22 +6,24 @@
 //! [`guarded`], which wraps every entry from Python that runs such objects, and becomes a one-line error.
 
 /// Declares an event as a class whose constructor takes all fields by keyword, some with defaults. Its representation shows
-/// the first field.
+/// the first field. The documentation of a field is that of the Python property.
 macro_rules! event {
     (
         $(#[$help:meta])*
         $module:literal
         pub struct $name:ident {
-            $first:ident: $id:ty $(, $key:ident: $type:ty)*;
-            $($other:ident: $of:ty = $default:expr,)+
+            $(#[$first_help:meta])*
+            $first:ident: $id:ty $(, $(#[$key_help:meta])* $key:ident: $type:ty)*;
+            $($(#[$other_help:meta])* $other:ident: $of:ty = $default:expr,)+
         }
     ) => {
         $(#[$help])*
         #[pyclass(frozen, get_all, module = $module)]
         pub struct $name {
+            $(#[$first_help])*
             pub $first: $id,
-            $(pub $key: $type,)*
-            $(pub $other: $of,)+
+            $($(#[$key_help])* pub $key: $type,)*
+            $($(#[$other_help])* pub $other: $of,)+
         }
 
         #[pymethods]

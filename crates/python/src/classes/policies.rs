@@ -18,15 +18,25 @@ event! {
     /// One path of a host.
     "longfat.policies"
     pub struct HostPath {
+        /// Number of the path, from 0.
         number: u8;
+        /// RTT without queues: configured, or the smallest sample; 0 if unknown.
         base_rtt: f64 = 0.0,
+        /// Latest RTT sample of the host; `base_rtt` before the first.
         rtt: f64 = 0.0,
+        /// Average RTT that includes queues but hardly the delays of ACKs.
         usual_rtt: f64 = 0.0,
+        /// Highest recent rate of acknowledgements in bit/s; 0 before the first.
         rate: f64 = 0.0,
+        /// Recent share of lost segments, 0 to 1.
         loss: f64 = 0.0,
+        /// Bytes assigned to the path and not acknowledged.
         unfinished: u64 = 0,
+        /// Total bytes acknowledged.
         acknowledged: u64 = 0,
+        /// Total segments lost.
         lost: u64 = 0,
+        /// Open subflows.
         subflows: u32 = 0,
     }
 }
@@ -85,9 +95,13 @@ event! {
     /// The progress of a connection.
     "longfat.policies"
     pub struct Progress {
+        /// Bytes covered by DATA_ACKs.
         acknowledged: u64;
+        /// Bytes written and not acknowledged.
         backlog: u64 = 0,
+        /// Time since the connection was opened, in s.
         age: f64 = 0.0,
+        /// Numbers of the paths with an open or planned subflow.
         paths: Vec<u16> = Vec::new(),
     }
 }

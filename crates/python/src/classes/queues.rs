@@ -16,11 +16,17 @@ event! {
     /// A packet in a queue.
     "longfat.queues"
     pub struct Packet {
+        /// Number of the packet at this queue, from 0.
         number: u64;
+        /// Bytes on the wire.
         size: u32 = 1500,
+        /// Time of joining the queue.
         since: f64 = 0.0,
+        /// Number of the route; flows are distinguished by `route` and `flow`.
         route: u32 = 0,
+        /// Number of the flow on its route.
         flow: u64 = 0,
+        /// Whether the packet is ECN-capable.
         ecn: bool = false,
     }
 }
@@ -29,11 +35,17 @@ event! {
     /// The arrival of a packet.
     "longfat.queues"
     pub struct Arrival {
+        /// Time of the arrival.
         now: f64,
+        /// The arriving packet.
         packet: Py<Packet>;
+        /// Packets in the queue, the one in transmission included and the arriving one not.
         packets: u64 = 0,
+        /// Bytes of these packets.
         bytes: u64 = 0,
+        /// Whether the queue with the arriving packet stays within its limit.
         fits: bool = true,
+        /// End of the current transmission, or of the last one if the link is idle.
         free_at: f64 = 0.0,
     }
 }

@@ -14,18 +14,31 @@ event! {
     /// A usable subflow.
     "longfat.schedulers"
     pub struct Subflow {
+        /// Number in the connection.
         number: u8;
+        /// Number of the path.
         path: u8 = 0,
+        /// Smoothed RTT; 0 before the first sample.
         srtt: f64 = 0.0,
+        /// Mean deviation of the RTT.
         rtt_variation: f64 = 0.0,
+        /// Minimum RTT; 0 before the first sample.
         base_rtt: f64 = 0.0,
+        /// Latest RTT sample; 0 before the first.
         latest_rtt: f64 = 0.0,
+        /// Congestion window.
         window: u64 = 0,
+        /// Bytes in flight.
         in_flight: u64 = 0,
+        /// Bytes assigned to it and not sent.
         queued: u64 = 0,
+        /// Bytes of a full segment.
         segment: u32 = 1460,
+        /// Whether a full segment would leave at once: windows and pacer allow it, and its queue is empty.
         room: bool = true,
+        /// Whether either end marked it as a backup.
         backup: bool = false,
+        /// Consecutive timeouts without an acknowledgement.
         timeouts: u32 = 0,
     }
 }
@@ -34,9 +47,13 @@ event! {
     /// The data to send.
     "longfat.schedulers"
     pub struct DataView {
+        /// Bytes written and not scheduled.
         unsent: u64;
+        /// Bytes scheduled and not covered by a DATA_ACK.
         in_flight: u64 = 0,
+        /// Free bytes of the peer's receive window (RFC 8684, section 3.3.1).
         window: u64 = 0,
+        /// Whether the segment is a reinjection from a subflow that is not in the list.
         reinjection: bool = false,
     }
 }

@@ -126,7 +126,12 @@ pub trait Controller: std::fmt::Debug + Send {
     /// Handles a retransmission timeout, before which `bytes_in_flight` were in flight. (The expiration of a single
     /// packet's timer while ACKs of others arrive is reported by `on_lost`.)
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64);
-    /// Handles an ACK that reports a packet marked Congestion Experienced (RFC 3168) and sent at `sent_at`.
+    /// Handles an ACK that reports that packets were marked Congestion Experienced (RFC 3168).
+    ///
+    /// This reports that marks arrived, not how many. TCP calls it for the first ACK with ECE, and then at most once per
+    /// round trip: not until all data sent before that call is acknowledged, and not during loss recovery (RFC 3168,
+    /// section 6.1.2). With many marks there are far fewer calls than marked packets. The echo of RFC 3168 does not
+    /// identify the marked packet, so `sent_at` equals `now`, the arrival time of the ACK. The ARQ protocols do not call it.
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant);
     /// Handles the detection that the last reduction, by `on_lost` or `on_timeout`, was spurious: the packets were
     /// not lost (Eifel, RFC 3522 and 4015; DSACK, RFC 3708; F-RTO, RFC 5682). The reduction may be undone.
@@ -174,6 +179,7 @@ pub trait Controller: std::fmt::Debug + Send {
             "congestion-avoidance"
         }
     }
-    /// Reports names and values of the internal state, for traces ("ssthresh_bytes", …).
+    /// Reports names and values of the internal state, for the series of traces ("ssthresh_bytes", …). A name ends with
+    /// its unit (`_bytes`, `_bps`, `_seconds`), if it has one; a value without a number now is omitted.
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
 }
