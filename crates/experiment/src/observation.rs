@@ -4,6 +4,13 @@ use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
 use network::{Body, Count, LinkId, Network, Observer};
 
+/// Returns the packets marked so far by all `links` of a network (ECN).
+#[must_use]
+pub fn marked<B: Body, O: Observer<B>>(network: &Network<B, O>, links: usize) -> u64 {
+    let counters = (0..links).map(|link| network.counters(LinkId(link as u32)));
+    counters.map(|counters| counters.marked.packets).sum()
+}
+
 /// The counters of a link at one time, or over a time.
 #[derive(Clone, Debug, Default)]
 pub struct Observation {
@@ -13,8 +20,6 @@ pub struct Observation {
     pub dropped: u64,
     /// Packets dropped by its loss model.
     pub lost: u64,
-    /// Packets marked by its queue (ECN).
-    pub marked: u64,
     /// Maximum queue length since the start of the trial.
     pub max_queue_packets: u64,
     /// Packets in the queue times nanoseconds.
@@ -32,7 +37,6 @@ impl Observation {
             delivered: counters.delivered,
             dropped: counters.queue_dropped.packets,
             lost: counters.lost.packets,
-            marked: counters.marked.packets,
             max_queue_packets: counters.max_queue_packets,
             packet_nanos: occupancy.packet_nanos,
             busy: occupancy.busy,
@@ -66,7 +70,6 @@ impl Observation {
             delivered: self.delivered - before.delivered,
             dropped: self.dropped - before.dropped,
             lost: self.lost - before.lost,
-            marked: self.marked - before.marked,
             max_queue_packets: self.max_queue_packets,
             packet_nanos: self.packet_nanos - before.packet_nanos,
             busy: self.busy - before.busy,

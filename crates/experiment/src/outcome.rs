@@ -22,6 +22,10 @@ pub struct SendCounters {
     pub bytes_again: u64,
     /// Payload bytes acknowledged in order.
     pub acknowledged: u64,
+    /// Nanoseconds in which the receive window limited the sender.
+    pub receiver_limited_ns: u64,
+    /// Nanoseconds in which the send buffer limited the sender.
+    pub buffer_limited_ns: u64,
 }
 
 impl SendCounters {
@@ -35,6 +39,8 @@ impl SendCounters {
             timeouts: statistics.timeouts,
             bytes_again: statistics.bytes_retransmitted,
             acknowledged: statistics.bytes_acknowledged,
+            receiver_limited_ns: statistics.receiver_limited.as_nanos(),
+            buffer_limited_ns: statistics.buffer_limited.as_nanos(),
         }
     }
 
@@ -46,6 +52,8 @@ impl SendCounters {
             timeouts: self.timeouts - before.timeouts,
             bytes_again: self.bytes_again - before.bytes_again,
             acknowledged: self.acknowledged - before.acknowledged,
+            receiver_limited_ns: self.receiver_limited_ns - before.receiver_limited_ns,
+            buffer_limited_ns: self.buffer_limited_ns - before.buffer_limited_ns,
         }
     }
 
@@ -59,6 +67,8 @@ impl SendCounters {
             timeouts: self.timeouts + other.timeouts,
             bytes_again: self.bytes_again + other.bytes_again,
             acknowledged: self.acknowledged + other.acknowledged,
+            receiver_limited_ns: self.receiver_limited_ns + other.receiver_limited_ns,
+            buffer_limited_ns: self.buffer_limited_ns + other.buffer_limited_ns,
         }
     }
 }

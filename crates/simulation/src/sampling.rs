@@ -1,7 +1,7 @@
 //! Periodic samples of goodput, congestion windows and queues.
 
 use experiment::metrics::GoodputWindow;
-use experiment::observation::Observation;
+use experiment::observation::{self, Observation};
 use experiment::plan::Group;
 use experiment::spec::TrialSpec;
 use experiment::trace::series::{Sampling, Series};
@@ -24,6 +24,8 @@ pub(crate) struct Sampler {
     details: bool,
     /// The bottlenecks at the start of the measured time.
     pub(crate) before: Vec<Observation>,
+    /// Packets marked by all links before it.
+    pub(crate) marked_before: u64,
 }
 
 impl Sampler {
@@ -36,6 +38,7 @@ impl Sampler {
             last: Vec::new(),
             details: false,
             before: vec![Observation::default(); topology.bottlenecks().len()],
+            marked_before: 0,
         }
     }
 
@@ -78,6 +81,7 @@ impl Sampler {
         self.before = bottlenecks
             .map(|&link| Observation::mark(now, network, link))
             .collect();
+        self.marked_before = observation::marked(network, topology.links().len());
     }
 
     /// Takes a goodput sample.

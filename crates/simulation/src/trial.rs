@@ -102,6 +102,7 @@ pub(crate) fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunErr
         flows: world.outcomes(),
         windows: world.sampler().windows(),
         bottlenecks: &bottlenecks,
+        marked: world.marked(),
         lateness: None,
         epoch: Instant::ZERO,
         host_drops: None,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::accounts::accounts;
-use experiment::observation::Observation;
+use experiment::observation::{self, Observation};
 use experiment::outcome::{FlowCounters, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
@@ -584,6 +584,11 @@ impl<W: WorldObserver> World<W> {
         links
             .map(|(&link, before)| Observation::take(now, network, link).since(before))
             .collect()
+    }
+
+    /// Returns the packets marked by all links in the measured time.
+    pub(crate) fn marked(&self) -> u64 {
+        observation::marked(&self.network, self.topology.links().len()) - self.sampler.marked_before
     }
 
     /// Returns the outcome of every started flow after the run, in order of start.

@@ -33,6 +33,12 @@ pub struct Statistics {
     pub packets_received: u64,
     /// Duplicate data frames received.
     pub duplicates_received: u64,
+    /// Time in which the receive window, not the congestion window, kept TCP from sending; counted until the last
+    /// acknowledgement.
+    pub receiver_limited: Duration,
+    /// Time in which the send buffer, not the congestion window, kept TCP from sending: all of it was sent, and the
+    /// application had more. Counted until the application could write again.
+    pub buffer_limited: Duration,
     /// Round-trip samples, if enabled.
     pub rtt: Option<Box<DurationTally>>,
 }

@@ -79,14 +79,14 @@ class Run(RunResult, Displayed):
         return TextTable(head, [row(result) for result in self.cells], right=range(first, len(head)))
 
     def remarks(self) -> Sequence[str]:
-        """Returns the verdicts, failures, and what the run lacks."""
+        """Returns the verdicts, failures and cautions."""
         from longfat.presentation import notes
 
         verdicts = [
             f"{_SYMBOLS[claim.verdict]} {claim.verdict}: {claim.text} ({claim.detail})"
             for claim in self.claims
         ]
-        return [*verdicts, *notes.failures(self.cells), *notes.gaps(self.study, self.cells)]
+        return [*verdicts, *notes.failures(self.cells), *notes.cautions(self.study, self.cells)]
 
     def drawing(self, metric: str | None = None) -> dict[str, Any] | None:
         """Returns the chart of a metric over the sweep as Vega-Lite; None if nothing was measured."""

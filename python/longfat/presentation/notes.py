@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
+from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
 from longfat.presentation import formatting, names
 from longfat.results import CONFIDENCE
@@ -111,6 +112,32 @@ def gaps(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
         trials = f"about {float(f'{needed:.2g}'):,.0f} trials" if math.isfinite(needed) else "more trials"
         misses = f"{len(missed)} of {planned} cells miss the precision of {study.precision}"
         yield f"{misses}; the widest, {_place(widest)}, needs {trials}"
+
+
+def cautions(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
+    """What a run lacks, packets that hosts dropped, and what limited its flows instead of the network."""
+    yield from gaps(study, results)
+    yield from host_drops(results)
+    yield from limits(results)
+
+
+def limits(cells: Sequence[CellResult]) -> Iterator[str]:
+    """One line with the limits other than the network, the number of cells, and the keys to change; or none.
+
+    >>> from longfat.results import Cell, CellResult
+    >>> spec = {"protocol": {"kind": "tcp"}, "workload": {"kind": "bulk", "duration": "11s"}}
+    >>> cell = Cell("sim", "cubic", {"path.delay": "100ms"}, spec)
+    >>> for line in limits([CellResult(cell, 1, {}, {}, {"sndbuf_limited_s": [9.0]})]):
+    ...     print(line.partition(": ")[2].partition(" (")[0])
+    the send buffer in 1 of 1 cells
+    """
+    found = [
+        f"the {one.name} in {one.cells} of {len(cells)} cells (up to {100 * one.share:.0f} % of the time: "
+        f"{_place(one.worst)}; key: {' or '.join(one.keys)} of the protocol)"
+        for one in limited.limits(cells)
+    ]
+    if found:
+        yield f"limited by a buffer, not by the network: {', '.join(found)}"
 
 
 def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:

@@ -98,10 +98,9 @@ def _claim(found: list[Verdict], *, several: bool) -> Markup:
 
 
 def failures(run: RunResult) -> Content:
-    """Failed trials by error, what the run lacks, and packets that hosts dropped; nothing without these."""
+    """Failed trials by error, and cautions; nothing without these."""
     lines = list(notes.failures(run.cells))
-    cautions = [*notes.gaps(run.study, run.cells), *notes.host_drops(run.cells)]
-    noted = [paragraph(line, "note") for line in cautions]
+    noted = [paragraph(line, "note") for line in notes.cautions(run.study, run.cells)]
     if not lines:
         return noted or None
     return [

@@ -47,8 +47,7 @@ def table(study: Study, result: RunResult) -> RenderableType:
     if bounds := notes.classes(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
     parts += [Text(line, style="dim") for line in footnotes(study, result.cells, columns[0])]
-    cautions = [*notes.gaps(study, result.cells), *notes.host_drops(result.cells)]
-    parts += [Text(line, style="yellow") for line in cautions]
+    parts += [Text(line, style="yellow") for line in notes.cautions(study, result.cells)]
     parts += disagreements(result.cells)
     return Group(*parts)
 

@@ -26,7 +26,7 @@ impl TrialOutcome<'_> {
         set("utilisation", mean(&used));
         set("drops", Some(each(&|seen| seen.dropped as f64).iter().sum()));
         set("losses", Some(each(&|seen| seen.lost as f64).iter().sum()));
-        set("marks", Some(each(&|seen| seen.marked as f64).iter().sum()));
+        set("marks", Some(self.marked as f64));
         set(
             "queue_mean_packets",
             mean(&each(&|seen| seen.mean_queue_packets(seconds))),

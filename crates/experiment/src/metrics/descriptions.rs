@@ -21,9 +21,11 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "queueing_delay_p99_s", "s", lower: "99th percentile of the queueing delay at the bottleneck";
     "queue_mean_packets", "", lower: "mean queue length at the bottleneck, in packets";
     "queue_max_packets", "", lower: "maximum queue length at the bottleneck since the start of the trial, in packets";
-    "drops", "", lower: "packets dropped by the queue of the bottleneck";
-    "losses", "", lower: "packets lost by the loss model of the bottleneck";
-    "marks", "", lower: "packets marked by the bottleneck (ECN)";
+    "drops", "", lower: "packets dropped by the queues of the bottlenecks";
+    "losses", "", lower: "packets lost by the loss models of the bottlenecks";
+    "marks", "", lower: "packets marked by the queues of all links (ECN)";
+    "rwnd_limited_s", "s", lower: "time in which the receive window, not the congestion window, kept a measured TCP flow from sending (tcpi_rwnd_limited in netns), mean over the flows";
+    "sndbuf_limited_s", "s", lower: "time in which the send buffer, not the congestion window, kept a measured TCP flow from sending (tcpi_sndbuf_limited in netns), mean over the flows";
     "jain", "", higher: "Jain's fairness index of the goodput of all flows that respond to congestion";
     "max_min_distance", "", lower: "distance of their goodput from the max-min fair shares, over the sum of the shares";
     "convergence_s", "s", lower: "time from the start of the last flow until Jain's index is at least 0.9 in 5 consecutive samples";

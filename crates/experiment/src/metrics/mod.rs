@@ -67,6 +67,8 @@ pub struct TrialOutcome<'a> {
     pub windows: &'a [GoodputWindow],
     /// The bottlenecks over the measured time.
     pub bottlenecks: &'a [Observation],
+    /// Packets marked by all links over the measured time (ECN).
+    pub marked: u64,
     /// Lateness of the emulator in nanoseconds, on wall time.
     pub lateness: Option<&'a Histogram<u64>>,
     /// Time of the network's clock at the start of the trial.
@@ -165,6 +167,11 @@ impl TrialOutcome<'_> {
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
         set("timeouts", Some(sent.timeouts as f64));
+        if matches!(self.groups[0].protocol, Protocol::Tcp(_)) && flows > 0.0 {
+            let each = |nanos: u64| Some(nanos as f64 / 1e9 / flows);
+            set("rwnd_limited_s", each(sent.receiver_limited_ns));
+            set("sndbuf_limited_s", each(sent.buffer_limited_ns));
+        }
         // Datagrams are not acknowledged.
         let is_acknowledged = self.groups[0].responds_to_congestion();
         set(

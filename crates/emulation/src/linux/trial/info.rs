@@ -8,7 +8,7 @@ use kernel::TcpInfo;
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
 /// Counters of the sending direction (`tcpi_data_segs_out`, `tcpi_bytes_sent`, `tcpi_total_retrans`, `tcpi_total_rto`,
-/// `tcpi_bytes_retrans`, `tcpi_bytes_acked`).
+/// `tcpi_bytes_retrans`, `tcpi_bytes_acked`, `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
 pub(super) fn sent(info: &TcpInfo) -> SendCounters {
     SendCounters {
         packets: info.u32_at(156).into(),
@@ -17,6 +17,8 @@ pub(super) fn sent(info: &TcpInfo) -> SendCounters {
         timeouts: info.u16_at(240).into(),
         bytes_again: info.u64_at(208),
         acknowledged: info.bytes_acknowledged(),
+        receiver_limited_ns: info.u64_at(176) * 1000,
+        buffer_limited_ns: info.u64_at(184) * 1000,
     }
 }
 

@@ -191,6 +191,7 @@ fn run_with(
         flows: &outcomes,
         windows: &trial.windows,
         bottlenecks: &trial.after,
+        marked: trial.marked,
         lateness: Some(&lateness),
         epoch: clock.start,
         host_drops: Some(host_drops),

@@ -8,7 +8,7 @@ use std::time::Duration as StdDuration;
 
 use experiment::TrialSpec;
 use experiment::metrics::GoodputWindow;
-use experiment::observation::Observation;
+use experiment::observation::{self, Observation};
 use experiment::plan::Group;
 use experiment::trace::Sampling;
 use experiment::workload::WorkloadKind;
@@ -49,6 +49,8 @@ pub(super) struct Trial<'e> {
     pub(super) bottlenecks: Vec<LinkId>,
     before: Vec<Observation>,
     pub(super) after: Vec<Observation>,
+    /// Packets marked by all links: before the measured time, then in it.
+    pub(super) marked: u64,
     pub(super) windows: Vec<GoodputWindow>,
     last: Vec<u64>,
     pub(super) measured_from: Instant,
@@ -84,6 +86,7 @@ impl<'e> Trial<'e> {
             planned: 0,
             flows: Vec::new(),
             before: vec![Observation::default(); topology.bottlenecks().len()],
+            marked: 0,
             after: Vec::new(),
             bottlenecks: topology.bottlenecks().to_vec(),
             topology,
@@ -271,6 +274,7 @@ impl<'e> Trial<'e> {
         }
         self.ended_at = self.clock.now();
         let seen = self.observe(Observation::take);
+        self.marked = self.marked_so_far() - self.marked;
         self.after = seen
             .into_iter()
             .zip(&self.before)
@@ -320,12 +324,20 @@ impl<'e> Trial<'e> {
             .with_network(move |network, now| links.iter().map(|&link| look(now, network, link)).collect())
     }
 
+    /// Returns the packets marked by all links since the start.
+    fn marked_so_far(&self) -> u64 {
+        let links = self.topology.links().len();
+        self.emulation
+            .with_network(move |network, _| observation::marked(network, links))
+    }
+
     /// Starts the measurement.
     fn mark(&mut self) {
         for flow in &self.flows {
             flow.mark();
         }
         self.before = self.observe(Observation::mark);
+        self.marked = self.marked_so_far();
         self.measured_from = self.clock.now();
     }
 

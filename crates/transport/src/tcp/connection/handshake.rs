@@ -214,7 +214,6 @@ impl Connection {
             lingers_until: Instant::MAX,
             took_payload: false,
             closed: false,
-            write_blocked: false,
             keep_alive: parameters
                 .keep_alive
                 .map(|idle| Box::new(KeepAlive::new(now, idle))),

@@ -113,7 +113,7 @@ impl Connection {
         segment.length > 0
             && !segment.has(Flags::ECE)
             && segment.options.sack.is_empty()
-            && !self.write_blocked
+            && !self.sender.is_write_blocked()
             && self
                 .sender
                 .is_unaffected_by_ack(acknowledged, self.window_of(segment))
@@ -221,8 +221,7 @@ impl Connection {
         };
         match validity {
             AckValidity::Valid { advanced } => {
-                if self.write_blocked && self.sender.should_wake_writer() {
-                    self.write_blocked = false;
+                if self.sender.wakes_writer(now, &mut self.statistics) {
                     self.emit(Events::WRITABLE);
                 }
                 if advanced && self.sender.is_finishing() && self.sender.fin_acknowledged() {

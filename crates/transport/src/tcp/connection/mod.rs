@@ -96,8 +96,6 @@ pub struct Connection {
     took_payload: bool,
     /// The application called `close` and no longer reads.
     closed: bool,
-    /// The last write was partial.
-    write_blocked: bool,
     keep_alive: Option<Box<KeepAlive>>,
     /// When the last challenge ACK was sent (RFC 5961, section 7).
     challenged_at: Option<Instant>,
@@ -159,9 +157,7 @@ impl Connection {
         if self.sender.is_finishing() || !self.may_write() {
             return 0;
         }
-        let taken = self.sender.write(bytes, more);
-        self.write_blocked = taken < bytes;
-        taken
+        self.sender.write(bytes, more)
     }
 
     /// Whether the application may write: the connection and this end's stream are open.

@@ -40,7 +40,8 @@ impl Connection {
         }
         match self.state {
             State::Established | State::CloseWait | State::FinWait1 | State::Closing | State::LastAck => {
-                if let Some(data) = self.sender.poll(now, self.sack_bytes()) {
+                let sack_bytes = self.sack_bytes();
+                if let Some(data) = self.sender.poll(now, sack_bytes, &mut self.statistics) {
                     return Some(self.data(now, &data));
                 }
             }

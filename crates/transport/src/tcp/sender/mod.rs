@@ -5,6 +5,7 @@ mod ack;
 mod buffer;
 mod cached_controller;
 mod info;
+mod limits;
 mod prr;
 mod rack;
 mod recovery;
@@ -27,6 +28,7 @@ use foundation::{Duration, Instant};
 
 use self::buffer::SendBuffer;
 use self::cached_controller::CachedController;
+use self::limits::LimitClock;
 use self::prr::Prr;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
@@ -38,6 +40,7 @@ use super::parameters::Parameters;
 use super::state::CongestionState;
 use crate::congestion::{Controller, Estimator, Pacer, Siblings};
 use crate::rtt::{RttEstimator, Rule};
+use crate::statistics::Statistics;
 
 /// Duplicate ACKs that indicate a loss (RFC 5681, section 3.2; RFC 6675, section 2).
 const DUPLICATE_THRESHOLD: u64 = 3;
@@ -57,6 +60,9 @@ pub struct Sender {
     /// The position after the last byte written.
     written: u64,
     finishing: bool,
+    /// The last write was partial.
+    write_blocked: bool,
+    limits: LimitClock,
     /// Payload bytes of a full segment.
     segment: u32,
     /// The peer's window from `una`, its maximum so far, and the position of the segment that advertised it (SND.WL1 of
@@ -179,6 +185,8 @@ impl Sender {
             next: 1,
             written: 1,
             finishing: false,
+            write_blocked: false,
+            limits: LimitClock::default(),
             segment: start.segment,
             window: start.window,
             largest_window: start.window,
@@ -278,6 +286,7 @@ impl Sender {
         debug_assert!(!self.finishing, "written after the end");
         let taken = bytes.min(self.room());
         self.written += taken;
+        self.write_blocked = taken < bytes;
         self.more_to_come = more;
         if taken > 0 && !more {
             self.push_at = self.written;
@@ -299,9 +308,26 @@ impl Sender {
         self.buffer.charged(bytes, self.scoreboard.sacked().packets)
     }
 
-    /// Returns whether to wake a blocked writer after an acknowledgement. Grows the send buffer if it, rather than the
+    /// Whether the last write was partial, and its writer was not woken since.
+    #[inline]
+    pub const fn is_write_blocked(&self) -> bool {
+        self.write_blocked
+    }
+
+    /// Wakes a blocked writer after an acknowledgement, if there is room; returns whether it did.
+    #[inline]
+    pub fn wakes_writer(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
+        if !self.write_blocked || !self.has_room_for_writer() {
+            return false;
+        }
+        self.write_blocked = false;
+        self.limits.wake_writer(now, statistics);
+        true
+    }
+
+    /// Returns whether the buffer has enough room to wake a blocked writer. Grows the buffer if it, rather than the
     /// congestion window, limits the sender (`tcp_should_expand_sndbuf`).
-    pub fn should_wake_writer(&mut self) -> bool {
+    fn has_room_for_writer(&mut self) -> bool {
         if self.buffer.may_grow() {
             let sendable = (self.una + self.window)
                 .min(self.written)

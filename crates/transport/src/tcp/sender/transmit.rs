@@ -6,6 +6,7 @@ use foundation::Instant;
 use super::Sender;
 use super::sent_segment::{Marks, SentSegment};
 use crate::congestion::Snapshot;
+use crate::statistics::Statistics;
 use crate::tcp::options::DEFAULT_MSS;
 use crate::tcp::state::CongestionState;
 
@@ -30,14 +31,19 @@ const MAX_TRAIN: u32 = 65_535;
 
 impl Sender {
     /// Returns the next segment to send; `sack_bytes`: bytes of its SACK option.
-    pub fn poll(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
+    pub fn poll(
+        &mut self,
+        now: Instant,
+        sack_bytes: u32,
+        statistics: &mut Statistics,
+    ) -> Option<DataSegment> {
         let is_due = self.send_first | self.send_tail_probe | self.send_window_probe;
         if (is_due || self.scoreboard.lost().packets > 0)
             && let Some(segment) = self.poll_due(now, sack_bytes)
         {
             return segment;
         }
-        self.poll_new(now, sack_bytes)
+        self.poll_new(now, sack_bytes, statistics)
     }
 
     /// Whether nothing waits to be sent and no burst is to end, as at the receiving end of a one-way transfer.
@@ -151,9 +157,18 @@ impl Sender {
         }
     }
 
-    fn poll_new(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
+    fn poll_new(
+        &mut self,
+        now: Instant,
+        sack_bytes: u32,
+        statistics: &mut Statistics,
+    ) -> Option<DataSegment> {
         if !self.has_unsent() {
-            self.end_burst(now, false, false);
+            self.limits.set_window_limited(now, false, statistics);
+            if self.end_burst(now, false, false) && self.write_blocked && !self.is_window_limited() {
+                // As Linux (`tcp_cwnd_validate`): all buffered data left, and the writer waits for room.
+                self.limits.set_buffer_limited(now, statistics);
+            }
             return None;
         }
         let length = self.next_length(sack_bytes);
@@ -161,15 +176,19 @@ impl Sender {
         // A FIN without data is exempt from the congestion window, as in RFC 5681 and Linux.
         let lone_fin = ends && length == 0;
         if !lone_fin && !self.fits_congestion_window(length) {
+            self.limits.set_window_limited(now, false, statistics);
             self.end_burst(now, true, true);
             return None;
         }
-        if !self.fits_window(length) || self.is_withheld(length) {
+        let fits = self.fits_window(length);
+        if !fits || self.is_withheld(length) {
+            self.limits.set_window_limited(now, !fits, statistics);
             self.end_burst(now, false, true);
             self.ensure_persist(now);
             return None;
         }
         if self.is_paced(now, length) {
+            self.limits.set_window_limited(now, false, statistics);
             // In Linux only the window limits, not the pacer (`is_cwnd_limited` in `tcp_write_xmit`).
             self.end_burst(now, !self.parameters.is_linux(), true);
             return None;
@@ -358,12 +377,13 @@ impl Sender {
         self.paced_until.is_some()
     }
 
-    /// Ends a burst. `limited`: the congestion window or the pacer withholds data; `unsent`: there is unsent data.
-    fn end_burst(&mut self, now: Instant, limited: bool, unsent: bool) {
+    /// Ends a burst; returns whether it sent new data. `limited`: the congestion window or the pacer withholds data;
+    /// `unsent`: there is unsent data.
+    fn end_burst(&mut self, now: Instant, limited: bool, unsent: bool) -> bool {
         let sent = std::mem::take(&mut self.sent_new);
         self.burst = 0;
         if !sent && !limited {
-            return;
+            return false;
         }
         if sent && !self.is_reordering_timer() {
             // The timer of a tail loss probe replaces the retransmission timer (RFC 8985, section 7.2).
@@ -380,6 +400,7 @@ impl Sender {
         if !unsent && !full {
             self.estimator.set_application_limited(self.pipe_bytes());
         }
+        sent
     }
 
     /// Whether the congestion window limited the sender recently. In slow start, up to half of it may be unused.
