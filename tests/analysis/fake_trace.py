@@ -31,6 +31,8 @@ def trace(flows: int = 1, seconds: float = 4.0, lose_every: int = 400) -> Trace:
     sampled = [toy.samples for toy in toys]
     times = sampled[0]["time"]
     packets = [sum(flow["in_flight_bytes"][i] for flow in sampled) // MSS // 3 for i in range(len(times))]
+    for flow in sampled:
+        flow["controller"] = {"w_max_bytes": [None, *flow["cwnd_bytes"][1:]]}
     queue = {"link": "bottleneck", "time": times, "packets": packets, "bytes": [p * 1500 for p in packets]}
     series = {"interval_s": RTT / 4, "flows": sampled, "queues": [queue]}
     return {"metrics": {}, "error": None, "events": events, "series": series}

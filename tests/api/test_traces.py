@@ -56,6 +56,13 @@ def test_files_hold_data_or_drawings(traces: lf.Traces, tmp_path: Path) -> None:
     assert pl.read_csv(tmp_path / "window.csv").height == traces.samples.height
     traces.write(tmp_path / "rtt.svg", "rtt")
     assert (tmp_path / "rtt.svg").read_text().startswith("<svg")
+    traces.write(tmp_path / "window.txt", "window", "sequence")
+    text = (tmp_path / "window.txt").read_text()
+    assert "congestion window" in text
+    assert "smoothed RTT" not in text
+    assert "lost (queue), retransmitted" in text
+    with pytest.raises(ValueError, match="winow"):
+        traces.write(tmp_path / "x.csv", "winow")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown suffix"):
         traces.write(tmp_path / "x.docx")
 

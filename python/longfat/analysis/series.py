@@ -36,6 +36,12 @@ FLOW_COLUMNS = (
     "sndbuf_limited_s",
 )
 QUEUE_COLUMNS = ("packets", "bytes")
+CONTROLLER = "controller_"
+"""Prefix of the columns of a controller's own state."""
+_DRAWN_ELSEWHERE = frozenset({"window_bytes", "ssthresh_bytes", "pacing_rate_bps"})
+"""State of controllers that `FLOW_COLUMNS` contain, too."""
+_UNITS = {"_bytes": "B", "_bps": "bit/s", "_seconds": "s", "_s": "s"}
+"""Units by the ends of names of a controller's state."""
 NO_THRESHOLD = 64
 """A slow-start threshold this many times above the largest window is still unset, and is not drawn."""
 
@@ -113,8 +119,35 @@ def named(name: str, names: Mapping[int, str]) -> int:
     raise ParameterError("flow", f'this trial has no flow "{name}"; {allowed(name, list(names.values()))}')
 
 
+def controller_samples(raw: Mapping[str, Any]) -> dict[str, Sequence[float | None]]:
+    """Returns the columns of a controller's own state in the raw series of a flow."""
+    return {f"{CONTROLLER}{name}": values for name, values in (raw.get("controller") or {}).items()}
+
+
+def controller_columns(flows: Iterable[Samples]) -> list[str]:
+    """Returns the columns of controllers that have values, without those that `FLOW_COLUMNS` contain."""
+    named = dict.fromkeys(column for flow in flows for column in flow.columns if flow.known(column))
+    return [
+        column
+        for column in named
+        if column.startswith(CONTROLLER) and column.removeprefix(CONTROLLER) not in _DRAWN_ELSEWHERE
+    ]
+
+
+def controller_label(column: str) -> tuple[str, str]:
+    """Returns the name of a controller's state in words, and its unit.
+
+    >>> controller_label("controller_min_rtt_seconds"), controller_label("controller_reductions")
+    (('min rtt', 's'), ('reductions', ''))
+    """
+    name = column.removeprefix(CONTROLLER)
+    end, unit = next(((end, unit) for end, unit in _UNITS.items() if name.endswith(end)), ("", ""))
+    return name.removesuffix(end).replace("_", " "), unit
+
+
 def _samples(name: str, raw: Mapping[str, Any], columns: Iterable[str]) -> Samples:
     found = {column: tuple(raw[column]) for column in columns if raw.get(column)}
+    found |= {column: tuple(values) for column, values in controller_samples(raw).items()}
     state = tuple(raw.get("state") or ())
     return Samples(name, tuple(raw["time"]), found, state, int(raw.get("flow", 0)))
 

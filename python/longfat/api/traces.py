@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from longfat.study import Study
     from longfat.study.tables import Path, Topology
 
-Part = Literal["window", "rtt", "queue", "goodput", "sequence"]
+Part = Literal["window", "rtt", "queue", "goodput", "controller", "sequence"]
 TABLES = ("events", "samples", "queues")
-_TABLE_OF = {"window": "samples", "rtt": "samples", "goodput": "samples", "queue": "queues"}
+_TABLE_OF = {**dict.fromkeys(("window", "rtt", "goodput", "controller"), "samples"), "queue": "queues"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,7 +39,10 @@ class Traces(Displayed):
 
     - `samples`: a row for each flow and sampling time: `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`,
       `rtt_s` (newest sample), `srtt_s`, `pacing_bps`, `delivery_bps`, `goodput_bps` (since the last sample),
-      `retransmissions` (so far) and `state`; null where the protocol has none.
+      `retransmissions` (so far), `rwnd_limited_s` and `sndbuf_limited_s` (seconds so far in which the receive
+      window or the send buffer limited the sender) and `state`; null where the protocol has none.
+      `controller_NAME` is a value of the controller's own state (`metrics` of a controller): its unit is the
+      end of its name.
     - `queues`: a row for each bottleneck and sampling time: `packets` and `bytes`.
     - `events`: a row for each event: `what` is send, receive, drop, mark, corrupt, duplicate, deliver or
       timeout;
@@ -120,16 +123,14 @@ class Traces(Displayed):
         """Returns charts over one time axis as an Altair chart, all protocols overlaid.
 
         Args:
-            *parts: "window", "rtt", "queue", "goodput" and "sequence" (every segment); by default all but
-                the last.
+            *parts: "window", "rtt", "queue", "goodput", "controller" (its own state) and "sequence" (every
+                segment); by default all but the last.
             flows: Names of the flows to draw; by default all.
 
         Raises:
             ValueError: for an unknown part or flow, and for trials without samples.
         """
-        for part in parts:
-            if part not in OVER_TIME:
-                raise ParameterError("parts", f'"{part}" is no chart; allowed: {", ".join(OVER_TIME)}')
+        _check(parts)
         return altair_chart(self.drawing(*parts, flows=flows))
 
     def ladder(self, *, flow: str | None = None, first: str | None = None, packets: int | None = None) -> str:
@@ -147,29 +148,41 @@ class Traces(Displayed):
     def write(self, file: str | File, *parts: Part) -> None:
         """Writes data or a drawing, by the file's suffix.
 
-        `.parquet` and `.csv` hold the table of the first part: `samples` for window, rtt and goodput,
-        `queues` for queue, and else `events`. `.html`, `.svg`, `.png`, `.pdf` and `.txt` are drawings of all
-        parts.
+        `.parquet` and `.csv` hold the table of the first part: `samples` for window, rtt, goodput and
+        controller, `queues` for queue, and else `events`. `.html`, `.svg`, `.png`, `.pdf` and `.txt` are
+        drawings of the parts, by default of all but the sequence.
 
         Raises:
-            ValueError: for an unknown suffix. OSError if the file cannot be written.
+            ValueError: for an unknown suffix or part. OSError if the file cannot be written.
         """
         from longfat.files import write_whole
 
+        _check(parts)
         target = File(file)
         kind = target.suffix.removeprefix(".")
         if kind in ("parquet", "csv"):
             write_whole(target, data_file(self, kind, parts[0] if parts else ALL))
+        elif kind == "txt":
+            shown = trace_drawing.text(View("text", ALL), self.traces, parts or OVER_TIME[:-1])
+            write_whole(target, shown.encode())
         elif kind in ("html", "svg", "png", "pdf"):
             drawn = self.drawing(*parts)
             if drawn is None:
                 raise ValueError("this trial has no samples to draw")
             write_whole(target, trace_drawing.rendering(drawn, self.traces, kind))  # type: ignore[arg-type]
         else:
-            raise ValueError(f"{target}: unknown suffix; allowed: .parquet, .csv, .html, .svg, .png, .pdf")
+            raise ValueError(
+                f"{target}: unknown suffix; allowed: .parquet, .csv, .html, .svg, .png, .pdf, .txt"
+            )
 
     def _repr_html_(self) -> str:
         return Displayed._repr_html_(self)
+
+
+def _check(parts: Sequence[str]) -> None:
+    for part in parts:
+        if part not in OVER_TIME:
+            raise ParameterError("parts", f'"{part}" is no chart; allowed: {", ".join(OVER_TIME)}')
 
 
 def data_file(traces: Traces, kind: str, chart: str) -> bytes:

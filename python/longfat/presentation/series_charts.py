@@ -15,6 +15,7 @@ from longfat.analysis.series import Samples, Series
 from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, SACKED, Loss, TimeSequence
 from longfat.presentation import formatting
 from longfat.presentation.charts import PALETTE, Spec, configured
+from longfat.presentation.names import with_unit
 
 WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
 POINTS = 1200
@@ -23,6 +24,8 @@ MEANS = 200
 """Maximum number of points of a rate, each a mean over an interval."""
 MOST_SEQUENCES = 4
 """Maximum number of sequence charts below each other."""
+MOST_STATES = 8
+"""Maximum number of charts of a controller's state."""
 MOST_LINES = 8
 """Maximum number of flows in a chart, one colour each."""
 
@@ -88,8 +91,8 @@ def charts(
 ) -> Spec:
     """Returns the parts below each other over one time axis, as a Vega-Lite specification.
 
-    `parts` are any of window, rtt, queue, goodput and sequence, all with the same time range. In HTML,
-    zooming and panning applies to all parts; `pointed` adds points that show the values under the pointer.
+    `parts` are any of window, rtt, queue, goodput, controller and sequence, on the same time range. In HTML,
+    zooming and panning apply to all parts; `pointed` adds points that show the values under the pointer.
     Raises ValueError if there is nothing to draw.
     """
     makers, notes = _makers(shown, sequences, parts)
@@ -140,7 +143,7 @@ def _makers(
     """Functions that draw each chart for a time range (None if it is empty), and notes for the subtitle."""
     makers: list[Callable[[Scope], Any]] = []
     notes: list[str] = []
-    if shown is not None and len(shown.flows) > MOST_LINES and set(parts) & {"window", "rtt", "goodput"}:
+    if shown is not None and len(shown.flows) > MOST_LINES and set(parts) - {"queue", "sequence"}:
         notes.append(f"first {MOST_LINES} of {len(shown.flows)} flows (see --flow)")
         shown = replace(shown, flows=shown.flows[:MOST_LINES])
     for part in parts:
@@ -150,6 +153,12 @@ def _makers(
             makers += [partial(_sequence, one, named=named) for one in drawn[:MOST_SEQUENCES]]
             if len(drawn) > MOST_SEQUENCES:
                 notes.append(f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows (see --flow)")
+        elif part == "controller" and shown is not None:
+            columns = series.controller_columns(shown.flows)
+            makers += [partial(_controller, shown, column) for column in columns[:MOST_STATES]]
+            if len(columns) > MOST_STATES:
+                rest = ", ".join(series.controller_label(column)[0] for column in columns[MOST_STATES:])
+                notes.append(f"not drawn of the controller: {rest}")
         elif shown is not None:
             makers.append(partial(_PARTS[part], shown))
     return makers, notes
@@ -318,6 +327,16 @@ def _goodput(shown: Series, scope: Scope) -> Any:
     divisor, unit = formatting.scale_for(values, "bit/s")
     rows = _lines(shown.flows, {"goodput_bps": "goodput"}, divisor, means=True)
     return _plot(rows, scope, f"Goodput ({unit})", ["goodput"], step=True) if rows else None
+
+
+def _controller(shown: Series, column: str, scope: Scope) -> Any:
+    """One value of the state of controllers."""
+    label, unit = series.controller_label(column)
+    values = [value for flow in shown.flows for value in flow.known(column)]
+    divisor, unit = formatting.scale_for(values, unit)
+    rows = _lines(shown.flows, {column: label}, divisor)
+    title = with_unit(f"Controller: {label}", unit)
+    return _plot(rows, scope, title, [label], step=True) if rows else None
 
 
 _PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}

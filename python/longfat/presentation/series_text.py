@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from longfat.analysis.series import Samples, Series, mean
+from longfat.analysis.series import Samples, Series, controller_columns, controller_label, mean
 from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, Loss, Piece, TimeSequence
 from longfat.presentation import formatting
 
@@ -14,6 +14,7 @@ WIDTH = 108
 """Default line width in characters."""
 _BEFORE_BARS = 60
 MOST_FLOWS = 8
+CONTROLLER_PART = "controller"
 MOST_EPISODES = 16
 
 _FLOW_LINES = (
@@ -36,15 +37,17 @@ def draw(
     subtitle: str,
     width: int = WIDTH,
 ) -> str:
-    """Returns the parts (window, rtt, queue, goodput, sequence) as text, `width` characters wide."""
+    """Returns the parts (window, rtt, queue, ...) as text, `width` characters wide."""
     width = max(20, min(width, WIDTH) - _BEFORE_BARS)
     lines = [title, subtitle, ""]
     by_name = {one.flow: one for one in sequences}
     columns = [line for line in _FLOW_LINES if line[0] in parts]
-    if shown is not None and (columns or "queue" in parts):
+    if shown is not None and (columns or {"queue", CONTROLLER_PART} & set(parts)):
         lines += [_heading(shown)]
         for flow in shown.flows[:MOST_FLOWS]:
-            lines += _flow(flow, columns, width)
+            own = controller_columns([flow]) if CONTROLLER_PART in parts else []
+            states = [(CONTROLLER_PART, column, *controller_label(column)) for column in own]
+            lines += _flow(flow, [*columns, *states], width)
         if len(shown.flows) > MOST_FLOWS:
             lines += [f"{len(shown.flows) - MOST_FLOWS} more flows (see --flow)"]
         if "queue" in parts:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from longfat.presentation.charts import Spec
 
 LADDER, ALL, SEQUENCE = "ladder", "all", "sequence"
-OVER_TIME = ("window", "rtt", "queue", "goodput", SEQUENCE)
+OVER_TIME = ("window", "rtt", "queue", "goodput", "controller", SEQUENCE)
 """The charts over time."""
 _RENDERED: dict[str, Literal["svg", "html", "png", "pdf"]] = {
     "svg": "svg",
@@ -67,13 +67,19 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
         return _ladders(view, traces)
     rendered = _RENDERED.get(view.format)
     if rendered is None:
-        from longfat.presentation import series_text
+        from longfat.presentation.series_text import WIDTH
 
-        shown, sequences = _overlaid(view, traces)
-        width = shutil.get_terminal_size((series_text.WIDTH, 24)).columns
-        title, subtitle = headings(traces)
-        return series_text.draw(shown, sequences, parts_of(view.chart), title, subtitle, width).encode()
+        return text(view, traces, columns=shutil.get_terminal_size((WIDTH, 24)).columns).encode()
     return rendering(chart(view, traces), traces, rendered)
+
+
+def text(view: View, traces: Sequence[Trace], parts: Sequence[str] = (), columns: int | None = None) -> str:
+    """Returns the charts over time as text; `parts` replaces the view's chart."""
+    from longfat.presentation import series_text
+
+    shown, sequences = _overlaid(view, traces, parts)
+    drawn, width = parts or parts_of(view.chart), columns or series_text.WIDTH
+    return series_text.draw(shown, sequences, drawn, *headings(traces), width)
 
 
 def rendering(spec: Spec, traces: Sequence[Trace], rendered: Literal["svg", "html", "png", "pdf"]) -> bytes:

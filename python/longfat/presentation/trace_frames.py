@@ -43,7 +43,7 @@ def events(traces: Sequence[Trace]) -> pl.DataFrame:
 
 
 def samples(traces: Sequence[Trace]) -> pl.DataFrame:
-    """Returns one row for each flow and time of a sample: windows, RTT, rates, counters."""
+    """Returns one row for each flow and time of a sample: windows, RTT, rates, counters, controllers."""
     return _sampled(traces, "flows", _SAMPLES)
 
 
@@ -66,10 +66,11 @@ def _sampled(traces: Sequence[Trace], key: str, columns: Sequence[str]) -> pl.Da
     frames = []
     for trace in traces:
         for one in (trace.record.get("series") or {}).get(key, ()):
+            listed = {name: one[name] for name in columns if name in one} | series.controller_samples(one)
             data = {
-                name: pl.Series(one[name], dtype=pl.Float64, strict=False)
-                for name in columns
-                if name in one and len(one[name]) == len(one["time"])
+                name: pl.Series(values, dtype=pl.Float64, strict=False)
+                for name, values in listed.items()
+                if len(values) == len(one["time"])
             }
             about = {"link": one["link"]} if key == "queues" else {"flow": one["flow"], "name": one["name"]}
             states = {"state": one["state"]} if one.get("state") else {}

@@ -1,10 +1,11 @@
 //! The state of a sender at one time.
 
 use foundation::{Duration, Rate};
+use transport::congestion::Controller;
 use transport::{arq, tcp};
 
 /// The state of the sender of a flow. Values that a world does not report are `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Probe {
     /// Congestion window in bytes.
     pub window: Option<u64>,
@@ -30,6 +31,8 @@ pub struct Probe {
     pub buffer_limited: Option<f64>,
     /// Loss recovery state: "open", "recovery", "loss", …
     pub state: &'static str,
+    /// Names and values of the controller's state ([`Controller::metrics`]), if requested.
+    pub controller: Vec<(&'static str, f64)>,
 }
 
 impl Probe {
@@ -48,9 +51,20 @@ impl Probe {
             pacing_rate: info.pacing_rate.map(bits_per_second),
             in_flight: info.bytes_in_flight,
             retransmissions: Some(info.total_retransmitted),
+            receiver_limited: Some(connection.statistics().receiver_limited.as_secs_f64()),
+            buffer_limited: Some(connection.statistics().buffer_limited.as_secs_f64()),
             state: info.congestion_state.name(),
             ..Self::default()
         }
+    }
+
+    /// Adds the state of a controller.
+    #[must_use]
+    pub fn with_controller(mut self, controller: Option<&dyn Controller>) -> Self {
+        if let Some(controller) = controller {
+            controller.metrics(&mut |name, value| self.controller.push((name, value)));
+        }
+        self
     }
 
     /// Returns the state of an ARQ connection.

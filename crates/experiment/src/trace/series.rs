@@ -1,5 +1,7 @@
 //! Periodic samples of machines and queues.
 
+use std::collections::BTreeMap;
+
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use serde::Serialize;
@@ -53,6 +55,9 @@ pub struct FlowSeries {
     pub sndbuf_limited_s: Vec<Option<f64>>,
     /// Loss recovery state of the sender.
     pub state: Vec<&'static str>,
+    /// State of the controller by name, such as "w_max_bytes"; `None` while a controller reports no value.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub controller: BTreeMap<&'static str, Vec<Option<f64>>>,
     #[serde(skip)]
     delivered: u64,
     /// Time of the last sample, also if it was taken away.
@@ -66,6 +71,20 @@ fn is_unknown<T>(values: &[Option<T>]) -> bool {
 }
 
 impl FlowSeries {
+    /// Adds the controller's values of the newest sample.
+    fn push_controller(&mut self, values: &[(&'static str, f64)]) {
+        let before = self.time.len() - 1;
+        for &(name, value) in values {
+            let column = self.controller.entry(name).or_default();
+            // A name that was not reported before, or is reported twice: the last value counts.
+            column.resize(before, None);
+            column.push(value.is_finite().then_some(value));
+        }
+        for column in self.controller.values_mut() {
+            column.resize(before + 1, None);
+        }
+    }
+
     /// Returns the flow without its samples, to add later ones.
     fn continuation(&self) -> Self {
         Self {
@@ -207,6 +226,7 @@ impl Sampling {
         line.rwnd_limited_s.push(probe.receiver_limited);
         line.sndbuf_limited_s.push(probe.buffer_limited);
         line.state.push(probe.state);
+        line.push_controller(&probe.controller);
         line.delivered = delivered;
         line.last = Some(now.as_secs_f64());
     }

@@ -160,7 +160,7 @@ impl Family for Arq {
     }
 
     fn probe(connection: &Self::Connection) -> Probe {
-        Probe::of_arq(connection)
+        Probe::of_arq(connection).with_controller(connection.sender().controller())
     }
 
     fn decisions(connection: &Self::Connection, add: &mut dyn FnMut(Decision)) {

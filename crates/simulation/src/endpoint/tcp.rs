@@ -162,7 +162,7 @@ impl Family for Tcp {
     }
 
     fn probe(connection: &Connection) -> Probe {
-        Probe::of_tcp(connection)
+        Probe::of_tcp(connection).with_controller(Some(connection.controller()))
     }
 
     fn decisions(connection: &Connection, add: &mut dyn FnMut(Decision)) {

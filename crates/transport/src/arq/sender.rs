@@ -237,6 +237,12 @@ impl Sender {
             .and_then(|congestion| congestion.controller.ssthresh())
     }
 
+    /// Returns the congestion controller, if the window is automatic.
+    #[must_use]
+    pub fn controller(&self) -> Option<&dyn Controller> {
+        self.congestion.as_ref().map(|congestion| &*congestion.controller)
+    }
+
     /// Returns the phase of the congestion controller; "fixed" without one.
     #[must_use]
     pub fn phase(&self) -> &'static str {

@@ -70,7 +70,10 @@ impl socket::session::Application for End<'_> {
     /// `now` is the session's time, which differs from the trial's.
     fn observe(&mut self, now: Instant, connection: &Connection<ReceivedPayload>) {
         let statistics = connection.statistics();
-        let snapshot = EndSnapshot::new(SendCounters::of(statistics), Probe::of_arq(connection));
+        let traced = self.application.flow.is_traced();
+        let controller = connection.sender().controller().filter(|_| traced);
+        let probe = Probe::of_arq(connection).with_controller(controller);
+        let snapshot = EndSnapshot::new(SendCounters::of(statistics), probe);
         let context = self.application.context;
         let here = context.clock.now();
         let trial_time = |at: Instant| {

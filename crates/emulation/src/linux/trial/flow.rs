@@ -201,6 +201,11 @@ impl Flow {
         locked(&self.ends[side as usize]).last = snapshot;
     }
 
+    /// Whether the trial is traced.
+    pub(super) const fn is_traced(&self) -> bool {
+        self.notes.is_some()
+    }
+
     /// Stores the counters of a source of datagrams.
     pub(super) fn set_sent(&self, packets: u64, bytes: u64) {
         let sent = SendCounters {

@@ -45,6 +45,7 @@ pub(super) fn probe(info: &TcpInfo) -> Probe {
         retransmissions: Some(info.retransmissions().into()),
         receiver_limited: Some(micros(info.u64_at(176))),
         buffer_limited: Some(micros(info.u64_at(184))),
+        controller: Vec::new(),
         state: match info.u8_at(1) {
             0 => "open",
             1 => "disorder",

@@ -36,12 +36,13 @@ impl Totals {
         };
         let sent = self.before.and(info::sent(&info));
         let probe = info::probe(&info);
+        let smoothed = probe.smoothed_rtt;
         flow.report(side, EndSnapshot::new(sent, probe));
         if is_over {
             self.before = sent;
             flow.report(side, EndSnapshot::new(sent, Probe::default()));
             if side == Side::Sender {
-                flow.add_round_trip(probe.smoothed_rtt);
+                flow.add_round_trip(smoothed);
             }
         }
     }

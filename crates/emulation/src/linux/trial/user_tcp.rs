@@ -161,7 +161,9 @@ impl<'a> End<'a> {
             return;
         };
         let statistics = connection.statistics();
-        let snapshot = EndSnapshot::new(SendCounters::of(statistics), Probe::of_tcp(connection));
+        let traced = self.application.flow.is_traced();
+        let probe = Probe::of_tcp(connection).with_controller(traced.then(|| connection.controller()));
+        let snapshot = EndSnapshot::new(SendCounters::of(statistics), probe);
         let start = self.application.context.clock.start;
         let trial_time = |at: Instant| Instant::ZERO + at.saturating_since(start);
         self.application.report(snapshot, statistics, trial_time, is_last);
