@@ -79,7 +79,7 @@ pub fn play(receiver: &Receiver, script: Vec<u8>, enough: usize) -> (Vec<u8>, Er
 }
 
 /// The sender's greeting, and an announcement of as many files and bytes as possible.
-const START: &[u8] = b"longfat files 3\n\x0a\0\0\0\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
+const START: &[u8] = b"longfat files 4\n\x0a\0\0\0\x0c\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff";
 /// Length of the receiver's greeting.
 const GREETING: usize = 16;
 
@@ -162,7 +162,7 @@ fn invalid_messages_close_only_their_connection() {
         // A wrong file number, and more open offers than allowed.
         [START, &offer(5, 1, b"x")].concat(),
         std::iter::once(START.to_vec())
-            .chain((0..100).map(|n| offer(n, 1, b"x")))
+            .chain((0..600).map(|n| offer(n, 1, b"x")))
             .flatten()
             .collect(),
         // Offers without an announcement, two announcements, and more files than announced.

@@ -59,6 +59,43 @@ fn many_small_files_arrive_over_one_connection() {
     receiver.stop();
 }
 
+/// Returns how many files below `folder` this process has open.
+#[cfg(target_os = "linux")]
+fn open_below(folder: &std::path::Path) -> usize {
+    let links = fs::read_dir("/proc/self/fd").unwrap();
+    let paths = links.filter_map(|link| fs::read_link(link.ok()?.path()).ok());
+    paths.filter(|path| path.parent() == Some(folder)).count()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn offered_files_are_not_open_until_they_are_sent() {
+    let receiver = Receiver::start();
+    let source = tempfile::tempdir().unwrap();
+    let paths: Vec<_> = (0..400)
+        .map(|number| {
+            let path = source.path().join(format!("{number}.txt"));
+            fs::write(&path, bytes(20_000, number as u64)).unwrap();
+            path
+        })
+        .collect();
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let folder = source.path().to_owned();
+    let counter = std::thread::spawn(move || {
+        let mut most = 0;
+        while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+            most = most.max(open_below(&folder));
+        }
+        most
+    });
+    let report = send(&receiver, paths).unwrap();
+    drop(stop);
+    assert_eq!(report.failures().count(), 0);
+    let most = counter.join().unwrap();
+    assert!(most <= 17, "{most} files open at the sender");
+    receiver.stop();
+}
+
 #[test]
 fn a_receiver_with_once_stops_after_its_sender() {
     let receiver = Receiver::start_with(|options| {

@@ -12,7 +12,7 @@ use socket::session::{Application, Session, Work};
 use socket::transfer::ReceiveEvent;
 use transport::arq::{ArqConfig, StreamRange};
 
-const OTHER: &[u8; 16] = b"longfat files 2\n";
+const OTHER: &[u8; 16] = b"longfat files 3\n";
 
 /// A receiver of another version. It aborts the connection after its greeting.
 struct OtherReceiver {
@@ -91,7 +91,7 @@ fn a_receiver_names_the_other_version_of_its_sender() {
     let receiver = Receiver::start();
     let (replies, _) = play(&receiver, OTHER.to_vec(), usize::MAX);
     // The receiver sends its greeting, so the sender can also name the version.
-    assert_eq!(String::from_utf8_lossy(&replies), "longfat files 3\n");
+    assert_eq!(String::from_utf8_lossy(&replies), "longfat files 4\n");
     let is_named = |event: &ReceiveEvent| matches!(event, ReceiveEvent::Disconnected(_, Some(reason)) if reason.contains("another version"));
     let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
     while !receiver.events.lock().unwrap().iter().any(is_named) {

@@ -1,9 +1,9 @@
-"""The limit of open files: a receiver needs up to 64 for each sender."""
+"""The limit of open files: a receiver needs a few for each sender, and up to 512 for partial files of earlier transfers."""
 
 from __future__ import annotations
 
 MOST = 65_536
-"""Enough for 1024 senders."""
+"""Enough for 128 senders that resume 512 files each."""
 
 
 def raise_limit() -> None:

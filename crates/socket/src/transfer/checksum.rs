@@ -7,6 +7,12 @@ use twox_hash::xxhash3_128::Hasher;
 #[derive(Default)]
 pub struct Checksum(Option<Hasher>);
 
+impl std::fmt::Debug for Checksum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Checksum({:032x})", self.value())
+    }
+}
+
 impl Checksum {
     /// Starts a checksum; without `enabled` it is always 0.
     #[must_use]

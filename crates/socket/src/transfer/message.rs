@@ -17,15 +17,16 @@
 //! ```
 
 /// First bytes of each stream: protocol and version. A change of the messages or of [`MAX_OFFERS`] needs a new version.
-pub const GREETING: [u8; 16] = *b"longfat files 3\n";
+pub const GREETING: [u8; 16] = *b"longfat files 4\n";
 /// The part of the greeting that all versions share.
 const PROTOCOL: &[u8] = b"longfat files ";
 /// The longest body of a message.
 pub const MAX_BODY: usize = 4096;
 /// Bytes before the body.
 pub const HEAD: usize = 5;
-/// Offers without a `Stored` or `Refused` at a time. Each lasts for two round trips and is an open file at both ends.
-pub const MAX_OFFERS: usize = 64;
+/// Offers without a `Stored` or `Refused` at a time. Each lasts for two round trips and a flush of the receiver's disk:
+/// 512 files of 10 kB fill a path of 200 Mbit/s for 0.2 s.
+pub const MAX_OFFERS: usize = 512;
 /// The longest text in a message, in bytes.
 pub const MAX_TEXT: usize = 1024;
 

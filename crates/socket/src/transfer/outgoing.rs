@@ -13,6 +13,8 @@ use super::reader::{Command, FileReader, PIECE, Reply, Source};
 use super::stream_buffer::StreamBuffer;
 use crate::session::{Application, Work};
 
+/// Files that are checked, and so open, before their contents are sent.
+const MAX_CHECKED: usize = 16;
 /// Bytes that may wait in the connection for their first transmission.
 const MAX_UNSENT: u64 = 4 << 20;
 
@@ -38,6 +40,10 @@ pub struct Outgoing {
     reported: u64,
     acknowledged: u64,
     offered: usize,
+    /// What the receiver has of files: they are checked in order.
+    present: VecDeque<(u32, u64, [u8; 32])>,
+    /// Number of files that are being checked, or wait for their contents to be sent, or are being sent.
+    checked: usize,
     /// The file whose contents are being sent.
     streaming: Option<u32>,
     /// Messages that wait for the end of the contents.
@@ -76,6 +82,8 @@ impl Outgoing {
             reported: 0,
             acknowledged: 0,
             offered: 0,
+            present: VecDeque::new(),
+            checked: 0,
             streaming: None,
             deferred: VecDeque::new(),
             outcomes: vec![None; count],
@@ -160,6 +168,16 @@ impl Outgoing {
         }
     }
 
+    fn check(&mut self) {
+        while self.checked < MAX_CHECKED {
+            let Some((file, offset, hash)) = self.present.pop_front() else {
+                return;
+            };
+            self.checked += 1;
+            self.command_reader(Command::Check(file, offset, hash));
+        }
+    }
+
     fn offer(&mut self) {
         for _ in self.offered.saturating_sub(self.ended)..MAX_OFFERS {
             let Some(source) = self.sources.get(self.offered) else {
@@ -218,7 +236,7 @@ impl Outgoing {
         }
         match message {
             Message::Have { file, offset, hash } if self.outcomes[file as usize].is_none() => {
-                self.command_reader(Command::Check(file, offset, hash));
+                self.present.push_back((file, offset, hash));
             }
             Message::Stored { file, already, name } => {
                 let name = printable(&name);
@@ -254,17 +272,25 @@ impl Outgoing {
                 self.resumed[file as usize] = Some(offset);
                 self.send_message(Message::Begin { file, offset });
             }
-            Reply::Checked(file, _, false) => self.send_message(Message::Differs { file }),
+            Reply::Checked(file, _, false) => {
+                self.checked -= 1;
+                self.send_message(Message::Differs { file });
+            }
             Reply::Ended(file, checksum) => {
+                self.checked -= 1;
                 self.streaming = None;
                 self.deferred.push_front(Message::End { file, checksum });
             }
             Reply::Changed(file, reason) => {
+                self.checked -= 1;
                 self.streaming = None;
                 self.record_outcome(file, Outcome::Failed(reason.clone()));
                 self.deferred.push_front(Message::Withdraw { file, reason });
             }
-            Reply::Unreadable(file, reason) => self.withdraw(file, reason),
+            Reply::Unreadable(file, reason) => {
+                self.checked -= 1;
+                self.withdraw(file, reason);
+            }
             Reply::Broken(file, reason) => {
                 self.record_outcome(file, Outcome::Failed(reason.clone()));
                 return Err(self.abort_at(file, &reason));
@@ -311,6 +337,7 @@ impl Application for Outgoing {
 
     fn work(&mut self, _: Instant, unsent: u64) -> Result<Work, String> {
         self.offer();
+        self.check();
         self.send_deferred();
         let mut starved = false;
         while self.failure.is_none() && unsent + (self.out.end() - self.reported) < MAX_UNSENT {
@@ -324,6 +351,7 @@ impl Application for Outgoing {
                     self.failure = Some("the reading thread has failed".to_owned());
                 }
             }
+            self.check();
             self.send_deferred();
         }
         if let Some(failure) = &self.failure {

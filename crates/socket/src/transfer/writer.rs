@@ -1,5 +1,5 @@
-//! The thread that does a receiving connection's disk work: it finds, checks, writes and renames files. The connection
-//! never waits for a disk.
+//! The thread that does a receiving connection's disk work: it finds, checks and writes files, and passes complete ones
+//! to the publisher. The connection never waits for a disk.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -12,9 +12,11 @@ use std::thread::JoinHandle;
 use super::budget::{Budget, Reservation};
 use super::checksum::Checksum;
 use super::claims::Claim;
-use super::directory::{Directory, Partial, make_executable, plain};
+use super::directory::{Directory, Partial, plain};
 use super::message::Offer;
+use super::partial_file::PartialFile;
 use super::piece::Piece;
+use super::publisher::{Complete, Publisher};
 use super::{name, prefix};
 
 /// Commands that may wait for the thread.
@@ -22,7 +24,7 @@ pub const QUEUE: usize = 8;
 /// Simultaneous transfers of one name.
 const MAX_SLOTS: u32 = 64;
 /// Files whose names differ by number only.
-const MAX_NUMBER: u32 = 999;
+pub const MAX_NUMBER: u32 = 999;
 
 /// Commands to the thread. `u32`s are numbers of files.
 #[derive(Debug)]
@@ -75,6 +77,7 @@ impl Writer {
         let (outbox, replies) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
         let mut work = Disk {
+            publisher: Publisher::start(store.clone(), outbox.clone())?,
             store,
             cancelled: Arc::clone(&cancelled),
             files: HashMap::new(),
@@ -115,6 +118,7 @@ pub struct Store {
 
 struct Disk {
     store: Store,
+    publisher: Publisher,
     cancelled: Arc<AtomicBool>,
     files: HashMap<u32, Incoming>,
     outbox: Sender<Reply>,
@@ -126,39 +130,19 @@ struct Incoming {
     /// Existing files that may be identical.
     candidates: VecDeque<String>,
     local: LocalCopy,
-    _claim: Claim,
+    claim: Claim,
 }
 
 enum LocalCopy {
     Nothing,
     /// A complete file with this name.
     Existing(String),
+    /// An empty file with this name, closed and not locked until its contents arrive.
+    Empty {
+        name: String,
+        reserved: Reservation,
+    },
     Partial(Box<PartialFile>),
-}
-
-struct PartialFile {
-    name: String,
-    file: File,
-    /// The checksum of the bytes of this transfer.
-    checksum: Checksum,
-    length: u64,
-    /// Offset of the first byte of this transfer; `None` before that byte.
-    started_at: Option<u64>,
-    /// Room for the bytes that are missing.
-    reserved: Reservation,
-}
-
-impl PartialFile {
-    /// On a full disk, truncates the file to the bytes of earlier transfers, because the rest would keep the disk
-    /// full. An empty file is removed with its transfer.
-    fn give_back_room(&mut self, error: &io::Error) {
-        use io::ErrorKind::{QuotaExceeded, StorageFull};
-        if matches!(error.kind(), StorageFull | QuotaExceeded) {
-            self.length = self.started_at.unwrap_or(0);
-            // On failure the file simply stays larger for a later transfer.
-            let _ = self.file.set_len(self.length);
-        }
-    }
 }
 
 /// Why a file is refused, in one line.
@@ -177,7 +161,7 @@ impl Disk {
                         offer,
                         candidates,
                         local,
-                        _claim: claim,
+                        claim,
                     },
                 );
                 (number, self.propose(number))
@@ -220,10 +204,16 @@ impl Disk {
         let Some(incoming) = self.files.remove(&number) else {
             return false;
         };
-        if let LocalCopy::Partial(partial) = &incoming.local
-            && (spoiled || partial.length == 0)
-        {
-            let _ = self.store.directory.remove(&partial.name);
+        match &incoming.local {
+            LocalCopy::Partial(partial) if spoiled || partial.length == 0 => {
+                let _ = self.store.directory.remove(&partial.name);
+            }
+            LocalCopy::Empty { name, .. } => {
+                if let Some(_locked) = self.lock_empty(name) {
+                    let _ = self.store.directory.remove(name);
+                }
+            }
+            _ => {}
         }
         true
     }
@@ -269,7 +259,16 @@ impl Disk {
         }
         let (partial, hash) = self.open_partial(number)?;
         let reply = Reply::Have(number, partial.length, hash);
-        self.incoming(number)?.local = LocalCopy::Partial(Box::new(partial));
+        self.incoming(number)?.local = match partial {
+            // Of many small files, few are open at a time.
+            PartialFile {
+                length: 0,
+                name,
+                reserved,
+                ..
+            } => LocalCopy::Empty { name, reserved },
+            partial => LocalCopy::Partial(Box::new(partial)),
+        };
         Ok(Some(reply))
     }
 
@@ -312,6 +311,23 @@ impl Disk {
         Err(format!("{MAX_SLOTS} transfers of this name are unfinished"))
     }
 
+    /// Opens and locks an empty file; `None` if another transfer uses it.
+    fn lock_empty(&self, name: &str) -> Option<File> {
+        match self.store.directory.open_partial(name) {
+            Ok(Partial::Mine(file)) if file.metadata().is_ok_and(|m| m.len() == 0) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Opens the empty file of a transfer whose contents start: the proposed one, or another if that is in use meanwhile.
+    fn open_empty(&self, offer: &Offer, proposed: &str) -> Result<(String, File), Refusal> {
+        let others = (0..MAX_SLOTS).map(|slot| name::partial(&offer.name, slot));
+        std::iter::once(proposed.to_owned())
+            .chain(others)
+            .find_map(|name| self.lock_empty(&name).map(|file| (name, file)))
+            .ok_or_else(|| format!("cannot open a file for {}", offer.name))
+    }
+
     /// Reserves room for `bytes`.
     fn reserve(&self, bytes: u64) -> Result<Reservation, Refusal> {
         // A disk that does not report its free space is not limited by it.
@@ -345,7 +361,24 @@ impl Disk {
     }
 
     fn begin(&mut self, number: u32, offset: u64) -> Result<Option<Reply>, Refusal> {
+        let checks = self.store.checks;
         let incoming = self.incoming(number)?;
+        match std::mem::replace(&mut incoming.local, LocalCopy::Nothing) {
+            LocalCopy::Empty { name, reserved } if offset == 0 => {
+                let offer = incoming.offer.clone();
+                let (name, file) = self.open_empty(&offer, &name)?;
+                self.incoming(number)?.local = LocalCopy::Partial(Box::new(PartialFile {
+                    name,
+                    file,
+                    checksum: Checksum::new(checks),
+                    length: 0,
+                    started_at: Some(0),
+                    reserved,
+                }));
+                return Ok(None);
+            }
+            local => incoming.local = local,
+        }
         match &mut incoming.local {
             LocalCopy::Existing(..) if offset == incoming.offer.size => Ok(None),
             LocalCopy::Partial(partial) if offset == partial.length && partial.started_at.is_none() => {
@@ -387,59 +420,33 @@ impl Disk {
     }
 
     fn end(&mut self, number: u32, checksum: u128) -> Result<Option<Reply>, Refusal> {
-        let Some(incoming) = self.files.get_mut(&number) else {
+        let Some(incoming) = self.files.remove(&number) else {
             return Ok(None);
         };
-        let offer = incoming.offer.clone();
-        let partial = match &mut incoming.local {
-            LocalCopy::Nothing => return Err("the sender ended a file that it did not start".to_owned()),
-            LocalCopy::Existing(name) => {
-                let reply = Reply::Stored(number, true, name.clone());
-                self.files.remove(&number);
-                return Ok(Some(reply));
+        match incoming.local {
+            LocalCopy::Nothing | LocalCopy::Empty { .. } => {
+                self.files.insert(number, incoming);
+                Err("the sender ended a file that it did not start".to_owned())
             }
-            LocalCopy::Partial(partial) => partial,
-        };
-        let name = partial.name.clone();
-        if partial.length != offer.size || partial.checksum.value() != checksum {
-            let _ = self.store.directory.remove(&name);
-            return Err(
-                "the received contents do not match the file's checksum; they were discarded".to_owned(),
-            );
-        }
-        match complete(&self.store, &offer, partial) {
-            Ok(stored) => {
-                self.files.remove(&number);
-                Ok(Some(Reply::Stored(number, false, stored)))
+            LocalCopy::Existing(name) => Ok(Some(Reply::Stored(number, true, name))),
+            LocalCopy::Partial(partial)
+                if partial.length == incoming.offer.size && partial.checksum.value() == checksum =>
+            {
+                self.publisher.publish(Complete {
+                    offer: incoming.offer,
+                    partial,
+                    claim: incoming.claim,
+                });
+                Ok(None)
             }
-            Err(error) => {
-                partial.give_back_room(&error);
-                Err(self.cannot("store", &name, &error))
+            LocalCopy::Partial(partial) => {
+                let _ = self.store.directory.remove(&partial.name);
+                drop(self.outbox.send(Reply::Refused(
+                    number,
+                    "the received contents do not match the file's checksum; they were discarded".to_owned(),
+                )));
+                Ok(None)
             }
         }
     }
-}
-
-/// Flushes a complete file to the disk and renames it, with a number if the name exists.
-fn complete(store: &Store, offer: &Offer, partial: &PartialFile) -> io::Result<String> {
-    if offer.modified > 0 {
-        let modified = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(offer.modified);
-        // Not every file system stores the time; only the contents matter.
-        let _ = partial.file.set_modified(modified);
-    }
-    if offer.executable && store.executables {
-        let _ = make_executable(&partial.file);
-    }
-    partial.file.sync_all()?;
-    for number in 0..=MAX_NUMBER {
-        let name = name::numbered(&offer.name, number);
-        if store.directory.publish(&partial.name, &name)? {
-            store.directory.sync(&name)?;
-            return Ok(name);
-        }
-    }
-    Err(io::Error::new(
-        io::ErrorKind::AlreadyExists,
-        format!("all {MAX_NUMBER} numbered names are taken"),
-    ))
 }
