@@ -334,6 +334,7 @@ def send_files(
     progress: Callable[[str], bool | None] | None = None,
     recursive: bool = False,
     wait_s: float = 0.0,
+    input_name: str | None = None,
 ) -> str:
     """Sends files to the receiver at `to` ("host:port"); releases the GIL, gives a report as JSON.
 
@@ -341,10 +342,11 @@ def send_files(
     the texts of these files). `progress` gets a JSON object about 20 times a second (`name`, `file`,
     `files`, `done`, `total`, `elapsed_s`, `rate_Bps`, `left_s`) and stops the sending by giving False or
     raising. With `recursive`, folders are sent with all files in them. If the receiver disappears, the sender
-    connects again for up to `wait_s` without progress (`waiting`). The report has `files` (each with `path`,
-    `size`, `resumed`, `outcome` stored|already|failed, `detail`), `skipped` (links and special files),
-    `reconnections`, `bytes`, `seconds`, `goodput_bps`, `rtt_s`, `packets_sent`, `bytes_sent`,
-    `retransmissions`, `timeouts`.
+    connects again for up to `wait_s` without progress (`waiting`). With `input_name`, standard input is sent
+    under this name instead of files; its `total` and `size` are None until they are known. The report has
+    `files` (each with `path`, `size`, `resumed`, `outcome` stored|already|failed, `detail`), `skipped` (links
+    and special files), `reconnections`, `bytes`, `seconds`, `goodput_bps`, `rtt_s`, `packets_sent`,
+    `bytes_sent`, `retransmissions`, `timeouts`.
     """
 
 class Approvals:

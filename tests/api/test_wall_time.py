@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from typing import ClassVar
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from tests.conftest import Cli
 import longfat as lf
 from longfat import _native
 from longfat.api.protection import INSECURE
+from longfat.progress import Silent
 
 ROOT = Path(__file__).parents[2]
 
@@ -100,6 +102,28 @@ def test_small_files_share_round_trips(tmp_path: Path) -> None:
     assert sent.is_complete
     # Batches of 8 files with two round trips each would take more than 3 s.
     assert sent.report["seconds"] < 2
+
+
+def test_send_shows_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Recorded(Silent):
+        lines: ClassVar[list[str]] = []
+
+        def show(self, key: str, text: str, part: float | None = None) -> None:
+            assert key == "all"
+            assert part is not None
+            self.lines.append(text)
+
+    monkeypatch.setattr(
+        "longfat.api.transfers.watching", lambda requested: Recorded() if requested else Silent()
+    )
+    file = tmp_path / "file.bin"
+    file.write_bytes(bytes(1_000_000))
+    with lf.receive(tmp_path / "in", listen="127.0.0.1:0", insecure=True) as receiver:
+        lf.send(file, receiver.address, insecure=True, progress=False)
+        assert Recorded.lines == []
+        lf.send(file, receiver.address, insecure=True, progress=True)
+    assert Recorded.lines[0].startswith("file.bin: ")
+    assert " of 1.00 MB, " in Recorded.lines[0]
 
 
 def test_an_idle_receiver_stops(tmp_path: Path) -> None:

@@ -58,6 +58,10 @@ class Running:
         assert isinstance(content, dict)
         return content
 
+    def events(self) -> list[dict[str, Any]]:
+        """Returns the objects of an output of JSON lines."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
     def wait_for(self, pattern: str) -> str:
         """Waits until standard error matches the pattern; returns the match or its group."""
         end = time.monotonic() + PATIENCE_S

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import signal
 import time
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import SIZE, SLOW, Make, Receive, Start, names, partial, under_way
+from tests.cli.conftest import CODE, SIZE, SLOW, Make, Receive, Start, names, partial, under_way
+from tests.waiting import wait_until
 
 from longfat.api.protection import INSECURE
+from longfat.api.transfer_progress import Transfers
 from longfat.cli.commands.recv import Received
-from longfat.cli.display.transfers import Transfers
 from longfat.progress import Lines
 
 
@@ -57,7 +60,15 @@ def test_documents(start: Start, receive: Receive, make: Make) -> None:
     assert sent["files"][0] == {**sent["files"][0], "size": 100_000, "outcome": "stored", "detail": "a.bin"}
     assert sent["bytes"] == 100_000
     assert sent["goodput_bps"] > 0
-    received = receiver.document()
+    *events, received = receiver.events()
+    assert [event["event"] for event in events] == [
+        "listening",
+        "connected",
+        "started",
+        "stored",
+        "disconnected",
+    ]
+    assert (events[0]["address"], events[0]["code"]) == (address, CODE)
     (file,) = received["files"]
     assert (file["name"], file["size"], file["already"]) == ("a.bin", 100_000, False)
     assert 0 < file["seconds"] < duration
@@ -134,6 +145,50 @@ def test_a_restarted_sender_resumes(start: Start, receive: Receive, place: Path,
     assert "1 file received" in receiver.out
 
 
+def test_standard_input_is_sent(start: Start, receive: Receive, place: Path) -> None:
+    receiver, address = receive("--json")
+    content = random.Random(1).randbytes(3_000_000)
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as source:
+        sender = start("send", "-", address, "--name", "dump.bin", "--json", stdin=source)
+    with os.fdopen(writing, "wb") as out:
+        out.write(content[:10])
+        out.flush()
+        # The first bytes arrive before the rest exists.
+        part = place / ".dump.bin.longfat-part"
+        wait_until(lambda: part.exists() and part.stat().st_size == 10)
+        out.write(content[10:])
+    assert sender.finish() == 0, sender.err
+    assert (place / "dump.bin").read_bytes() == content
+    (file,) = sender.document()["files"]
+    assert (file["size"], file["outcome"]) == (len(content), "stored")
+    assert receiver.finish(signal.SIGTERM) == 0
+    started, stored = (event for event in receiver.events() if event["event"] in ("started", "stored"))
+    assert (started["size"], stored["size"]) == (None, len(content))
+
+
+def test_standard_input_keeps_to_the_limit(start: Start, receive: Receive, place: Path, make: Make) -> None:
+    _, address = receive("--max-bytes", "1MB")
+    with make("large", 3_000_000).open() as source:
+        sender = start("send", "-", address, stdin=source)
+    sender.fails_with("exceed the receiver's limit (--max-bytes)")
+    wait_until(lambda: names(place) == [])
+
+
+def test_interrupted_standard_input_leaves_no_file(start: Start, receive: Receive, place: Path) -> None:
+    _, address = receive()
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as source, os.fdopen(writing, "wb") as out:
+        sender = start("send", "-", address, stdin=source)
+        out.write(bytes(100_000))
+        out.flush()
+        wait_until(lambda: names(place) == [".stdin.longfat-part"])
+        assert sender.finish(signal.SIGINT) == 130
+        wait_until(lambda: names(place) == [])
+    assert sender.err.startswith("longfat: stopped")
+    assert "resume" not in sender.err.replace("cannot be resumed", "")
+
+
 def test_ctrl_c_at_the_sender(start: Start, receive: Receive, place: Path, make: Make) -> None:
     receiver, address = receive("--once")
     sender = start("send", make("file.bin", SIZE), address, *SLOW)
@@ -152,7 +207,7 @@ def test_ctrl_c_at_the_receiver(start: Start, receive: Receive, place: Path, mak
     sender = start("send", make("file.bin", SIZE), address, *SLOW)
     under_way(place)
     assert receiver.finish(signal.SIGINT) == 130
-    assert receiver.document()["cut"] == ["file.bin"]
+    assert receiver.events()[-1]["cut"] == ["file.bin"]
     sender.fails_with("arrived; send again")
     assert names(place) == [partial(place).name]
 

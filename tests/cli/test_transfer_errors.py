@@ -71,6 +71,8 @@ unprivileged = pytest.mark.skipif(
         (["{file}", NOWHERE, "--set", "window"], "write KEY=VALUE"),
         (["{file}", NOWHERE, "--wait", "5"], '--wait: "5" is not a duration'),
         (["{file}", NOWHERE, "--widnow", "4"], "No such option: --widnow"),
+        (["{file}", NOWHERE, "--name", "x"], "--name is the name of standard input: it needs - as FILE"),
+        (["-", "{file}", NOWHERE], "FILE: - is sent alone"),
     ],
 )
 def test_invalid_arguments_to_send_are_refused(
@@ -78,6 +80,22 @@ def test_invalid_arguments_to_send_are_refused(
 ) -> None:
     path = str(make("a.bin", 10))
     refused(["send", *(path if word == "{file}" else word for word in words)], 2, [reported])
+
+
+def test_a_failure_has_a_document(make: Make, start: Start) -> None:
+    path = make("a.bin", 10)
+    sender = start("send", path, NOWHERE, "--json")
+    assert sender.finish() == 1
+    assert sender.document() == {
+        "error": f"nothing listens at {NOWHERE}: start longfat recv there",
+        "arrived_bytes": 0,
+        "bytes": 10,
+    }
+    receiver = start("recv", "--listen", "192.0.2.1:0", "--dir", path.parent, "--json")
+    assert receiver.finish() == 1
+    (end,) = receiver.events()
+    assert end["error"].startswith("cannot listen at 192.0.2.1:0: ")
+    assert end["files"] == end["failures"] == end["cut"] == []
 
 
 @pytest.mark.parametrize(

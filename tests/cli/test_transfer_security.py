@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import CODE, Make, Receive, Refused, Start, names
-from tests.conftest import Cli
+from tests.conftest import Cli, only_lines
 
 from longfat import _native
 
@@ -155,12 +155,26 @@ def test_the_default_files_of_keys(cli: Cli, home: Path, refused: Refused, make:
     refused(["key"], 2, [f"{home}/identity: other users can access this secret key (fix: chmod 600 "])
 
 
+def test_a_code_can_be_made_before_its_receiver(
+    cli: Cli, start: Start, receive: Receive, place: Path, make: Make
+) -> None:
+    made = cli("key", "--code").stdout.strip()
+    receiver, address = receive("--code", made)
+    path = make("a.bin", 1000)
+    for _ in range(2):
+        assert start("send", path, address, "--code", made).finish() == 0
+    assert start("send", path, address, "--code", _native.new_code()).finish() == 1
+    assert receiver.wait_for(r"127\.0\.0\.1:\d+: refused: its code is wrong or used\n")
+    assert names(place) == ["a.bin"]
+    only_lines(cli("key", "--code", "--trust", "KEY", ok=False).stderr, ["--code prints a new code"])
+
+
 @pytest.mark.parametrize(
     ("options", "reported"),
     [
         (
             ["--code", "123"],
-            "--code: the code has 3 characters instead of 24; use the one that longfat recv prints",
+            "--code: the code has 3 characters instead of 24; use one that longfat recv or",
         ),
         (["--code", CODE[:-1] + ("1" if CODE.endswith("0") else "0")], "typing error: its checksum differs"),
         (["--code", CODE + "u"], "--code: the code contains the character 'u'"),

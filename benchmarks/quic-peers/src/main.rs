@@ -1,17 +1,18 @@
 //! Sends bytes from memory to memory over loopback with a QUIC library, and prints the rate and the CPU time of each end.
 //!
-//! `quic-peers s2n-quic|quinn [MIB] [MTU]`: the receiver runs in a separate process. Windows are large enough for
-//! loopback; other settings are the library's defaults, including the MTU unless it is given.
+//! `quic-peers s2n-quic|quinn [MIB] [mtu=BYTES] [window=BYTES] [gso=on|off]`: the receiver runs in a separate process.
+//! Settings that are not given are the library's defaults.
 
 mod quinn_peer;
 mod s2n_peer;
+mod settings;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Window of a stream and of a connection in bytes.
-const WINDOW: u32 = 64 << 20;
+use settings::Settings;
+
 /// Bytes that the sender passes to the library at a time.
 const CHUNK: usize = 1 << 20;
 
@@ -34,38 +35,41 @@ async fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        [peer, "receive", folder, mtu] => {
+        [peer, "receive", folder, rest @ ..] => {
+            let settings = Settings::read(rest)?;
             let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()])?;
             let identity = Identity {
                 certificate: certified.cert,
                 key: certified.signing_key,
             };
             std::fs::write(format!("{folder}/certificate.pem"), identity.certificate.pem())?;
-            let mtu = mtu.parse()?;
             match *peer {
-                "s2n-quic" => s2n_peer::receive(&identity, mtu).await?,
-                "quinn" => quinn_peer::receive(&identity, mtu).await?,
+                "s2n-quic" => s2n_peer::receive(&identity, settings).await?,
+                "quinn" => quinn_peer::receive(&identity, settings).await?,
                 other => return Err(format!("{other}: s2n-quic or quinn").into()),
             }
             println!("{}", cpu());
             Ok(())
         }
         [peer, rest @ ..] => {
-            let mib: usize = rest.first().map_or(Ok(1024), |text| text.parse())?;
-            let mtu = rest.get(1).copied().unwrap_or("0");
-            measure(peer, mib, mtu).await
+            let (mib, words) = match rest.split_first() {
+                Some((first, words)) if !first.contains('=') => (first.parse()?, words),
+                _ => (1024, rest),
+            };
+            measure(peer, mib, words).await
         }
-        [] => Err("quic-peers s2n-quic|quinn [MIB] [MTU]".into()),
+        [] => Err("quic-peers s2n-quic|quinn [MIB] [mtu=BYTES] [window=BYTES] [gso=on|off]".into()),
     }
 }
 
-async fn measure(peer: &str, mib: usize, mtu: &str) -> Result<(), Failure> {
+async fn measure(peer: &str, mib: usize, words: &[&str]) -> Result<(), Failure> {
+    let settings = Settings::read(words)?;
     let folder = std::env::temp_dir().join(format!("quic-peers-{}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let mut child = Command::new(std::env::current_exe()?)
         .args([peer, "receive"])
         .arg(&folder)
-        .arg(mtu)
+        .args(words)
         .stdout(Stdio::piped())
         .spawn()?;
     let mut lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
@@ -74,8 +78,8 @@ async fn measure(peer: &str, mib: usize, mtu: &str) -> Result<(), Failure> {
     std::fs::remove_dir_all(&folder)?;
     let (before, started) = (cpu(), Instant::now());
     match peer {
-        "s2n-quic" => s2n_peer::send(to, &certificate, mib, mtu.parse()?).await?,
-        _ => quinn_peer::send(to, &certificate, mib, mtu.parse()?).await?,
+        "s2n-quic" => s2n_peer::send(to, &certificate, mib, settings).await?,
+        _ => quinn_peer::send(to, &certificate, mib, settings).await?,
     }
     let seconds = started.elapsed().as_secs_f64();
     let sender = cpu() - before;

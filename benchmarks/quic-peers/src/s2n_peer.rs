@@ -6,35 +6,40 @@ use s2n_quic::client::Connect;
 use s2n_quic::provider::{io, limits::Limits};
 use s2n_quic::{Client, Server};
 
-use crate::{CHUNK, Failure, Identity, WINDOW};
+use crate::settings::Settings;
+use crate::{CHUNK, Failure, Identity};
 
-fn limits() -> Result<Limits, Failure> {
-    let window = u64::from(WINDOW);
+fn limits(settings: Settings) -> Result<Limits, Failure> {
+    let Some(bytes) = settings.window else {
+        return Ok(Limits::new());
+    };
+    let window = u64::from(bytes);
     Ok(Limits::new()
         .with_data_window(window)?
         .with_bidirectional_local_data_window(window)?
         .with_bidirectional_remote_data_window(window)?
         .with_unidirectional_data_window(window)?
-        .with_max_send_buffer_size(WINDOW)?)
+        .with_max_send_buffer_size(bytes)?)
 }
 
-fn socket(address: &str, mtu: u16) -> Result<io::Default, Failure> {
+fn socket(address: &str, settings: Settings) -> Result<io::Default, Failure> {
     let address: SocketAddr = address.parse()?;
-    let builder = io::Default::builder().with_receive_address(address)?;
-    Ok(if mtu == 0 {
-        builder
-    } else {
-        builder.with_max_mtu(mtu)?
+    let mut builder = io::Default::builder().with_receive_address(address)?;
+    if let Some(mtu) = settings.mtu {
+        builder = builder.with_max_mtu(mtu)?;
     }
-    .build()?)
+    if let Some(gso) = settings.gso {
+        builder = builder.with_gso(gso)?;
+    }
+    Ok(builder.build()?)
 }
 
-pub async fn receive(identity: &Identity, mtu: u16) -> Result<(), Failure> {
+pub async fn receive(identity: &Identity, settings: Settings) -> Result<(), Failure> {
     let (certificate, key) = (identity.certificate.pem(), identity.key.serialize_pem());
     let mut server = Server::builder()
         .with_tls((certificate.as_str(), key.as_str()))?
-        .with_limits(limits()?)?
-        .with_io(socket("127.0.0.1:0", mtu)?)?
+        .with_limits(limits(settings)?)?
+        .with_io(socket("127.0.0.1:0", settings)?)?
         .start()?;
     println!("{}", server.local_addr()?);
     let mut connection = server.accept().await.ok_or("no connection")?;
@@ -54,11 +59,11 @@ pub async fn receive(identity: &Identity, mtu: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-pub async fn send(to: SocketAddr, certificate: &str, mib: usize, mtu: u16) -> Result<(), Failure> {
+pub async fn send(to: SocketAddr, certificate: &str, mib: usize, settings: Settings) -> Result<(), Failure> {
     let client = Client::builder()
         .with_tls(certificate)?
-        .with_limits(limits()?)?
-        .with_io(socket("127.0.0.1:0", mtu)?)?
+        .with_limits(limits(settings)?)?
+        .with_io(socket("127.0.0.1:0", settings)?)?
         .start()?;
     let mut connection = client
         .connect(Connect::new(to).with_server_name("localhost"))

@@ -173,10 +173,10 @@ fn sent_json(report: &SendReport) -> Value {
     })
 }
 
-/// Sends files; returns a report as JSON.
+/// Sends files, or standard input under the name `input_name`; returns a report as JSON.
 #[pyfunction]
 #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
-#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None, recursive=false, wait_s=0.0))]
+#[pyo3(signature = (files, to, protection_json, protocol_json="{}", progress=None, recursive=false, wait_s=0.0, input_name=None))]
 pub fn send_files(
     py: Python<'_>,
     files: Vec<PathBuf>,
@@ -186,10 +186,12 @@ pub fn send_files(
     progress: Option<Py<PyAny>>,
     recursive: bool,
     wait_s: f64,
+    input_name: Option<String>,
 ) -> PyResult<String> {
     let protocol = protocol(protocol_json)?;
     let options = SendOptions {
         recursive,
+        input: input_name,
         wait: foundation::Duration::from_secs_f64(wait_s),
         // Under a custom protocol, every packet has its own datagram.
         search_path_mtu: protocol == ArqConfig::for_files(),
@@ -215,6 +217,9 @@ fn event_json(event: ReceiveEvent) -> Value {
         ReceiveEvent::Listening(at) => json!({"event": "listening", "address": at.to_string()}),
         ReceiveEvent::Connected(peer, name) => {
             json!({"event": "connected", "peer": peer.to_string(), "name": name})
+        }
+        ReceiveEvent::Refused { peer, reason, others } => {
+            json!({"event": "refused", "peer": peer.to_string(), "reason": reason, "others": others})
         }
         ReceiveEvent::Request {
             peer,

@@ -39,6 +39,15 @@ pub struct Visitor {
     pub name: Option<String>,
 }
 
+/// Why a peer was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// By this receiver of encrypted connections.
+    Handshake(Reason),
+    /// It does not encrypt, but this end does.
+    Insecure,
+}
+
 /// The owner of a server's connections.
 pub trait Service {
     /// The application of each connection.
@@ -55,6 +64,8 @@ pub trait Service {
     fn next_credentials(&mut self) -> Option<Credentials> {
         None
     }
+    /// Handles a peer that was refused for `reason`. Its address is not authenticated. Does nothing by default.
+    fn refused(&mut self, _now: Instant, _from: SocketAddr, _reason: Refused) {}
     /// Takes a session that is over. `Break` stops the server.
     fn ended(&mut self, now: Instant, number: u64, session: Session<Self::Application>) -> ControlFlow<()>;
 }
@@ -282,6 +293,10 @@ impl<S: Service> ServerLoop<'_, S> {
             Entrance::Plain(_) if is_protected => {
                 let refusal = Refusal::of(datagram, Reason::Unprotected);
                 self.answer(from, refusal.as_deref());
+                if refusal.is_some() && Refusal::is_handshake(datagram) {
+                    let refused = Refused::Handshake(Reason::Unprotected);
+                    self.service.refused(now, from.address, refused);
+                }
             }
             Entrance::Plain(_) => {
                 if let Ok(frame) = codec::decode(datagram) {
@@ -290,7 +305,13 @@ impl<S: Service> ServerLoop<'_, S> {
             }
             Entrance::Protected(responder) if is_protected => {
                 match responder.handle(now, from.address, datagram, full) {
-                    security::Admission::Reply(reply) => self.answer(from, Some(&reply)),
+                    security::Admission::Reply(reply) => {
+                        self.answer(from, Some(&reply));
+                        if let Some(refusal) = Refusal::decode(&reply) {
+                            let refused = Refused::Handshake(refusal.reason);
+                            self.service.refused(now, from.address, refused);
+                        }
+                    }
                     security::Admission::Admit(admitted) => self.admit(now, from, datagram, *admitted),
                     security::Admission::Ignore => {
                         let unknown = Refusal::of(datagram, Reason::Unknown);
@@ -306,6 +327,7 @@ impl<S: Service> ServerLoop<'_, S> {
                     && frame.kind == FrameType::Open
                 {
                     self.reset(from, &frame, ResetReason::Protected);
+                    self.service.refused(now, from.address, Refused::Insecure);
                 }
             }
         }
@@ -338,6 +360,8 @@ impl<S: Service> ServerLoop<'_, S> {
                     });
                 if !accepted {
                     self.reset(from, frame, ResetReason::Busy);
+                    self.service
+                        .refused(now, from.address, Refused::Handshake(Reason::Busy));
                 }
             }
         }
@@ -361,6 +385,8 @@ impl<S: Service> ServerLoop<'_, S> {
         if !self.accept(now, from, name, connection, parameters, create) {
             let busy = Refusal::of(datagram, Reason::Busy);
             self.answer(from, busy.as_deref());
+            self.service
+                .refused(now, from.address, Refused::Handshake(Reason::Busy));
         }
     }
 

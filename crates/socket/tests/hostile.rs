@@ -176,6 +176,14 @@ fn invalid_messages_close_only_their_connection() {
             &offer(1, 1, b"y"),
         ]
         .concat(),
+        // Contents of unknown size after a known announcement, and parts of a file that was not started.
+        [&START[..16], &announce(1, 10), &offer(0, u64::MAX, b"x")].concat(),
+        [
+            START,
+            &offer(0, u64::MAX, b"x"),
+            &message(11, &[0, 0, 0, 0, 0, 0, 0, 1]),
+        ]
+        .concat(),
         // A start before the agreement on an offset.
         [
             START,

@@ -66,29 +66,46 @@ fn mismatched_ends_refuse_each_other() {
             code(1),
             code(2),
             "the code is wrong or used: type the newest one that the receiver prints",
+            Some("its code is wrong or used"),
         ),
         (
             keys(1, 3),
             keys(2, 1),
             "the receiver's key is not trusted: longfat-key-",
+            None,
         ),
-        (keys(1, 2), keys(2, 3), "the receiver does not trust this key"),
+        (
+            keys(1, 2),
+            keys(2, 3),
+            "the receiver does not trust this key",
+            Some("its key is not trusted"),
+        ),
         (
             code(1),
             keys(2, 1),
             "the receiver requires a trusted key instead of a code",
+            Some("it has a code, but this receiver requires a trusted key"),
         ),
         (
             keys(1, 2),
             code(1),
             "the receiver requires the code that it prints",
+            Some("it has a key, but this receiver requires the code"),
         ),
-        (code(1), Protection::None, "the receiver does not encrypt"),
-        (keys(1, 2), Protection::None, "the receiver does not encrypt"),
-        (Protection::None, code(1), "the peer requires encryption"),
-        (Protection::None, keys(2, 1), "the peer requires encryption"),
+        (
+            code(1),
+            Protection::None,
+            "the receiver does not encrypt",
+            Some("it encrypts, but this receiver is insecure"),
+        ),
+        (
+            Protection::None,
+            code(1),
+            "the peer requires encryption",
+            Some("it does not encrypt"),
+        ),
     ];
-    for (sender, listener, expected) in cases {
+    for (sender, listener, expected, reported) in cases {
         let receiver = receiver(listener);
         let (_place, path) = file(1000);
         let error = send(receiver.address, path, sender).unwrap_err().to_string();
@@ -100,7 +117,22 @@ fn mismatched_ends_refuse_each_other() {
         assert_eq!(receiver.names(), [""; 0]);
         let events = Arc::clone(&receiver.events);
         assert_eq!(receiver.stop().files, 0);
-        assert_eq!(*events.lock().unwrap(), [], "{expected}: nobody was admitted");
+        let events = events.lock().unwrap();
+        let reasons: Vec<&str> = events
+            .iter()
+            .map(|event| match event {
+                ReceiveEvent::Refused { reason, .. } => *reason,
+                event => panic!("{expected}: nobody was admitted: {event:?}"),
+            })
+            .collect();
+        assert_eq!(reasons.len(), usize::from(reported.is_some()), "{reasons:?}");
+        assert!(
+            reasons
+                .iter()
+                .zip(reported)
+                .all(|(reason, start)| reason.starts_with(start)),
+            "{reasons:?}"
+        );
     }
 }
 

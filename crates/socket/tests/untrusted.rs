@@ -157,7 +157,7 @@ fn the_user_decides_before_the_first_file() {
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         };
-        assert_eq!(asked, (0, 2, 2000, "a".to_owned()));
+        assert_eq!(asked, (0, 2, Some(2000), "a".to_owned()));
         assert_eq!(
             receiver.names(),
             [""; 0],

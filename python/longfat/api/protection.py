@@ -59,7 +59,9 @@ def chosen(
     try:
         _native.check_code(code)
     except ValueError as error:
-        raise ParameterError("code", f"{error}; use the one that longfat recv prints") from None
+        raise ParameterError(
+            "code", f"{error}; use one that longfat recv or longfat key --code prints"
+        ) from None
     return by_code(code)
 
 

@@ -14,8 +14,10 @@ from longfat.api import addresses, protection
 from longfat.api.quantities import duration
 from longfat.api.received import ReceivedFiles, limits_of, prepared_folder
 from longfat.api.servers import Server
+from longfat.api.transfer_progress import Sending
 from longfat.parameters import ParameterError
 from longfat.presentation.displayed import Displayed, TextTable
+from longfat.progress import watching
 from longfat.study.tables import table_of
 
 if TYPE_CHECKING:
@@ -34,7 +36,10 @@ class SentFiles(Displayed):
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """Each file: `path`, `size`, `resumed` (B from an earlier transfer), `outcome`, `detail`."""
+        """Each file: `path`, `size`, `resumed` (B from an earlier transfer), `outcome`, `detail`.
+
+        `outcome` is "stored", "already" (the receiver had it) or "failed".
+        """
         files: list[dict[str, Any]] = self.report["files"]
         return files
 
@@ -75,6 +80,7 @@ def send(
     protocol: Protocol | Mapping[str, Any] | None = None,
     recursive: bool = False,
     wait: str = "60s",
+    progress: bool | None = None,
 ) -> SentFiles:
     """Sends files to a receiver; resumes interrupted transfers.
 
@@ -89,6 +95,7 @@ def send(
         protocol: Keys of an ARQ protocol, e.g. `GoBackN(window=64)`; by default a tuned selective repeat.
         recursive: Sends folders with all files in them.
         wait: How long to wait for a receiver that disappears.
+        progress: Whether to show the progress; by default in a notebook or at a prompt.
 
     Returns:
         Outcomes of the files, and totals.
@@ -105,18 +112,50 @@ def send(
     if secured is None:
         raise ParameterError("", "set {code}, {keys} or {insecure}")
     settings = {} if protocol is None else table_of(protocol, "protocol")
-    report = json.loads(
-        _native.send_files(
+    sending = Sending(watching(progress))
+    try:
+        return sent(
+            sending,
             [str(file) for file in listed],
             address,
-            secured.document,
-            json.dumps(settings),
-            None,
-            recursive,
-            duration("wait", wait, 0, _LONGEST_WAIT_S),
+            secured,
+            settings,
+            recursive=recursive,
+            wait=wait,
+        )
+    finally:
+        sending.close()
+
+
+def sent(
+    sending: Sending,
+    files: Sequence[str],
+    address: str,
+    secured: protection.Protection,
+    settings: Mapping[str, Any],
+    *,
+    recursive: bool,
+    wait: str,
+    name: str | None = None,
+) -> SentFiles:
+    """Sends files to an address, or standard input under a name; shows the progress by `sending`.
+
+    Raises ValueError, OSError and KeyboardInterrupt; `sending` then has what arrived.
+    """
+    return SentFiles(
+        json.loads(
+            _native.send_files(
+                files,
+                address,
+                secured.document,
+                json.dumps(settings),
+                sending.show,
+                recursive,
+                duration("wait", wait, 0, _LONGEST_WAIT_S),
+                name,
+            )
         )
     )
-    return SentFiles(report)
 
 
 class Receiver:
@@ -176,7 +215,6 @@ class Receiver:
     def __repr__(self) -> str:
         code = f", code={self.code!r}" if self.code else ""
         state = "listening at" if self._server.is_running else "stopped, was at"
-        count = f"{len(self.files)} files in {str(self.directory)!r}"
         count = f"{len(self.files)} files in {str(self.directory)!r}"
         return f"Receiver({state} {self.address}{code}, {count})"
 

@@ -1,4 +1,4 @@
-"""The limit of open files: a receiver needs a few for each sender, and up to 512 for partial files of earlier transfers."""
+"""The limit of open files: a receiver needs up to 512 for a sender that resumes as many."""
 
 from __future__ import annotations
 

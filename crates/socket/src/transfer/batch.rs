@@ -1,6 +1,6 @@
 //! The files of a sender and their results, over all of its connections.
 
-use super::outgoing::{Outcome, Outgoing};
+use super::outgoing::{Outcome, Outgoing, total};
 use super::reader::Source;
 use super::send::SentFile;
 
@@ -11,10 +11,10 @@ pub struct Batch {
     names: Vec<String>,
     outcomes: Vec<Option<Outcome>>,
     resumed: Vec<Option<u64>>,
-    /// Bytes of all files.
-    total: u64,
     /// Bytes of the files that the receiver has.
     there: u64,
+    /// Bytes of these files that this sender has sent.
+    sent: u64,
     /// Bytes of other files that the receiver had at the end of the last connection. The next one confirms them.
     unconfirmed: u64,
 }
@@ -30,8 +30,8 @@ pub struct State<'a> {
     pub files: usize,
     /// Bytes of all files that the receiver has.
     pub done: u64,
-    /// Bytes of all files.
-    pub total: u64,
+    /// Bytes of all files, if they are known.
+    pub total: Option<u64>,
     /// Whether there is no connection.
     pub waiting: bool,
 }
@@ -39,7 +39,6 @@ pub struct State<'a> {
 impl Batch {
     /// Adds a file.
     pub fn add(&mut self, source: Source, name: String) {
-        self.total += source.size;
         self.sources.push(source);
         self.names.push(name);
         self.outcomes.push(None);
@@ -75,11 +74,14 @@ impl Batch {
         let before = self.there;
         for (at, &file) in files.iter().enumerate() {
             self.outcomes[file].clone_from(&outgoing.outcomes()[at]);
-            if let Some(Outcome::Stored(_) | Outcome::Already(_)) = self.outcomes[file] {
-                self.there += self.sources[file].size;
-            }
             // Later connections also resume what this sender itself has sent.
             self.resumed[file] = self.resumed[file].or(outgoing.resumed()[at]);
+            if let Some(Outcome::Stored(_) | Outcome::Already(_)) = self.outcomes[file] {
+                // Standard input is the only file of its connection.
+                let size = *self.sources[file].size.get_or_insert(outgoing.streamed());
+                self.there += size;
+                self.sent += size - self.resumed[file].unwrap_or(0).min(size);
+            }
         }
         if outgoing.is_confirmed() {
             self.unconfirmed = outgoing.done().saturating_sub(self.there - before);
@@ -95,14 +97,27 @@ impl Batch {
             Some(outgoing) if outgoing.is_confirmed() => outgoing.done(),
             _ => self.unconfirmed,
         };
+        let total = total(&self.sources);
         State {
             name: &self.names[file],
             file,
             files: self.names.len(),
-            done: (self.there + open).min(self.total),
-            total: self.total,
+            done: (self.there + open).min(total.unwrap_or(u64::MAX)),
+            total,
             waiting: outgoing.is_none(),
         }
+    }
+
+    /// Returns how many bytes of the files that arrived this sender has sent.
+    #[must_use]
+    pub const fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Whether all files can be sent again. Standard input cannot.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        total(&self.sources).is_some()
     }
 
     /// Returns the files with their results.

@@ -26,8 +26,6 @@ pub struct Connections<'a> {
     options: &'a SendOptions,
     /// Number of connections that were opened.
     pub count: u64,
-    /// Bytes of file contents that they sent.
-    pub streamed: u64,
     /// Their counters; times are those of the last one.
     pub statistics: Statistics,
     /// Smoothed round-trip time of the last one.
@@ -57,7 +55,6 @@ impl<'a> Connections<'a> {
         Self {
             options,
             count: 0,
-            streamed: 0,
             statistics: Statistics::default(),
             rtt: Duration::ZERO,
             completed_at: None,
@@ -85,7 +82,7 @@ impl<'a> Connections<'a> {
                 return Ok(());
             };
             let until = progress_at + self.options.wait;
-            if self.count == 0 || !is_temporary(&error) || clock.now() >= until {
+            if self.count == 0 || !batch.is_repeatable() || !is_temporary(&error) || clock.now() >= until {
                 return Err(error);
             }
             let next = clock.now() + PAUSE;
@@ -147,11 +144,6 @@ impl<'a> Connections<'a> {
             self.count += 1;
         }
         self.add(&session);
-        self.streamed += if error.is_none() {
-            session.application().streamed()
-        } else {
-            session.application().acknowledged_contents()
-        };
         batch.update(&files, session.application());
         error.map_or(Ok(()), Err)
     }

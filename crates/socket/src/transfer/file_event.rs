@@ -12,8 +12,8 @@ pub enum FileEvent {
         file: u32,
         /// Its name.
         name: String,
-        /// Its size.
-        size: u64,
+        /// Its size, if the sender knows it.
+        size: Option<u64>,
         /// Bytes already present from an earlier transfer.
         resumed: u64,
     },

@@ -85,9 +85,9 @@ pub struct Incoming {
     rules: OfferRules,
     consent: Consent,
     /// Upper bounds of what the sender still offers: files and bytes.
-    announced: Option<(u32, u64)>,
+    announced: Option<(u32, Option<u64>)>,
     /// Files and bytes of the announcement.
-    total: (u32, u64),
+    total: (u32, Option<u64>),
     offered: u32,
     outstanding: Vec<Outstanding>,
     /// Offers to be checked against the claims of other connections.
@@ -129,7 +129,7 @@ impl Incoming {
                 Consent::Given
             },
             announced: None,
-            total: (0, 0),
+            total: (0, Some(0)),
             offered: 0,
             outstanding: Vec::new(),
             new_offers: Vec::new(),
@@ -147,14 +147,14 @@ impl Incoming {
 
     /// Returns the file whose contents are arriving: number, name, bytes present, size.
     #[must_use]
-    pub fn progress(&self) -> Option<(u32, &str, u64, u64)> {
+    pub fn progress(&self) -> Option<(u32, &str, u64, Option<u64>)> {
         let (number, _) = self.current.as_ref()?;
         let file = self.outstanding.iter().find(|file| file.offer.file == *number)?;
         Some((*number, &file.offer.name, file.done, file.offer.size))
     }
 
     /// Returns the request for the user's decision once: the number of files, their bytes and the name of the first.
-    pub(super) fn take_request(&mut self) -> Option<(u32, u64, String)> {
+    pub(super) fn take_request(&mut self) -> Option<(u32, Option<u64>, String)> {
         let first = self.new_offers.first()?;
         if self.consent != Consent::Missing {
             return None;
@@ -189,7 +189,8 @@ impl Incoming {
         Observation {
             progress_at: self.progress_at,
             offered: self.offered,
-            sends_contents: self.current.is_some(),
+            // Standard input of the sender may pause.
+            sends_contents: self.parser.expects_data(),
             received: self.received,
         }
     }
@@ -247,15 +248,24 @@ impl Incoming {
                     size,
                     resumed: offset,
                 };
-                let Some(length) = size.checked_sub(offset).filter(|_| self.current.is_none()) else {
+                // Of a file of unknown size, no byte is present.
+                let length = size.unwrap_or(0).checked_sub(offset);
+                let Some(length) = length.filter(|_| self.current.is_none()) else {
                     return Err("the sender started a file at an invalid place".to_owned());
                 };
-                if length > 0 {
+                if length > 0 || size.is_none() {
                     self.events.push_back(started);
                 }
                 self.commands.push_back(Command::Begin(file, offset));
                 self.parser.expect_data(length);
                 self.current = Some((file, Piece::default()));
+            }
+            Message::Chunk { file, length } => {
+                let is_current = self.current.as_ref().is_some_and(|(current, _)| *current == file);
+                if !is_current || self.find(file)?.offer.size.is_some() {
+                    return Err("the sender sent a part of a file that it did not start".to_owned());
+                }
+                self.parser.expect_data(length.into());
             }
             Message::End { file, checksum } => {
                 match self.current.take() {
@@ -293,9 +303,13 @@ impl Incoming {
         if offer.file != self.offered || self.outstanding.len() >= MAX_OFFERS || self.farewell {
             return Err("the sender has too many open offers".to_owned());
         }
-        let left = self
-            .announced
-            .and_then(|(files, bytes)| Some((files.checked_sub(1)?, bytes.checked_sub(offer.size)?)));
+        let left = self.announced.and_then(|(files, bytes)| {
+            let bytes = match (bytes, offer.size) {
+                (None, _) => None,
+                (Some(bytes), size) => Some(bytes.checked_sub(size?)?),
+            };
+            Some((files.checked_sub(1)?, bytes))
+        });
         if left.is_none() {
             return Err("the sender offered more than it announced".to_owned());
         }
@@ -451,7 +465,7 @@ impl Incoming {
                             file,
                             offered: settled.offer.name,
                             name,
-                            size: settled.offer.size,
+                            size: settled.offer.size.unwrap_or(settled.done),
                             already,
                             took: self.now - settled.offered_at,
                         });

@@ -2,7 +2,7 @@
 //!
 //! Each stream starts with [`GREETING`], followed by messages: type (1 byte), length of the body (4 bytes,
 //! big-endian), body. The contents of a file follow its [`Message::Begin`] without framing and precede its
-//! [`Message::End`].
+//! [`Message::End`]. If the size was unknown at the offer, each part of the contents follows a [`Message::Chunk`] instead.
 //!
 //! ```text
 //! sender                                   receiver
@@ -37,8 +37,8 @@ pub enum Message {
     Announce {
         /// Number of files.
         files: u32,
-        /// Bytes of all files.
-        bytes: u64,
+        /// Bytes of all files, if they are known.
+        bytes: Option<u64>,
     },
     /// The sender offers this file.
     Offer(Offer),
@@ -62,6 +62,13 @@ pub enum Message {
         file: u32,
         /// Position of the first byte.
         offset: u64,
+    },
+    /// The next `length` bytes of contents of unknown size follow.
+    Chunk {
+        /// The file.
+        file: u32,
+        /// Number of bytes.
+        length: u32,
     },
     /// The contents are complete.
     End {
@@ -102,8 +109,8 @@ pub enum Message {
 pub struct Offer {
     /// The file.
     pub file: u32,
-    /// Its size in bytes.
-    pub size: u64,
+    /// Its size in bytes; `None` if it is not known yet.
+    pub size: Option<u64>,
     /// Modification time in nanoseconds since 1970; 0 if not known.
     pub modified: u64,
     /// Whether it is executable.
@@ -122,6 +129,9 @@ const STORED: u8 = 7;
 const REFUSED: u8 = 8;
 const FAREWELL: u8 = 9;
 const ANNOUNCE: u8 = 10;
+const CHUNK: u8 = 11;
+/// Encodes an unknown number of bytes.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Makes text from the peer safe for a terminal: one line without control characters.
 #[must_use]
@@ -153,7 +163,7 @@ impl Message {
         let kind = match self {
             Self::Offer(offer) => {
                 out.extend(offer.file.to_be_bytes());
-                out.extend(offer.size.to_be_bytes());
+                out.extend(offer.size.unwrap_or(UNKNOWN).to_be_bytes());
                 out.extend(offer.modified.to_be_bytes());
                 out.push(offer.executable.into());
                 out.extend(shorten(&offer.name));
@@ -173,6 +183,11 @@ impl Message {
                 out.extend(file.to_be_bytes());
                 out.extend(offset.to_be_bytes());
                 BEGIN
+            }
+            Self::Chunk { file, length } => {
+                out.extend(file.to_be_bytes());
+                out.extend(length.to_be_bytes());
+                CHUNK
             }
             Self::End { file, checksum } => {
                 out.extend(file.to_be_bytes());
@@ -198,7 +213,7 @@ impl Message {
             Self::Farewell => FAREWELL,
             Self::Announce { files, bytes } => {
                 out.extend(files.to_be_bytes());
-                out.extend(bytes.to_be_bytes());
+                out.extend(bytes.unwrap_or(UNKNOWN).to_be_bytes());
                 ANNOUNCE
             }
         };
@@ -215,7 +230,7 @@ impl Message {
         let message = match kind {
             OFFER => Self::Offer(Offer {
                 file: rest.number()?,
-                size: rest.long()?,
+                size: rest.size()?,
                 modified: rest.long()?,
                 executable: rest.flag()?,
                 name: rest.text()?,
@@ -229,6 +244,10 @@ impl Message {
             BEGIN => Self::Begin {
                 file: rest.number()?,
                 offset: rest.long()?,
+            },
+            CHUNK => Self::Chunk {
+                file: rest.number()?,
+                length: rest.number()?,
             },
             END => Self::End {
                 file: rest.number()?,
@@ -250,7 +269,7 @@ impl Message {
             FAREWELL => Self::Farewell,
             ANNOUNCE => Self::Announce {
                 files: rest.number()?,
-                bytes: rest.long()?,
+                bytes: rest.size()?,
             },
             _ => return None,
         };
@@ -275,6 +294,12 @@ impl Reader<'_> {
 
     fn long(&mut self) -> Option<u64> {
         self.take().map(u64::from_be_bytes)
+    }
+
+    /// A number of bytes, if it is known.
+    fn size(&mut self) -> Option<Option<u64>> {
+        self.long()
+            .map(|bytes| Some(bytes).filter(|&bytes| bytes != UNKNOWN))
     }
 
     fn flag(&mut self) -> Option<bool> {
@@ -315,6 +340,12 @@ impl Parser {
     /// Treats the next `bytes` bytes as file contents.
     pub const fn expect_data(&mut self, bytes: u64) {
         self.data = bytes;
+    }
+
+    /// Whether bytes of file contents are expected.
+    #[must_use]
+    pub const fn expects_data(&self) -> bool {
+        self.data > 0
     }
 
     /// Takes the next item off the front of `bytes`; `None` if it is incomplete.
@@ -381,16 +412,19 @@ mod tests {
 
     fn any_message() -> impl Strategy<Value = Message> {
         let (file, long, hash, text) = (any::<u32>(), any::<u64>(), any::<[u8; 32]>(), ".{0,40}");
+        let known = prop_oneof![Just(None), (0..UNKNOWN).prop_map(Some)];
         prop_oneof![
-            (file, long, long, any::<bool>(), text).prop_map(|(file, size, modified, executable, name)| {
-                Message::Offer(Offer {
-                    file,
-                    size,
-                    modified,
-                    executable,
-                    name,
-                })
-            }),
+            (file, known.clone(), long, any::<bool>(), text).prop_map(
+                |(file, size, modified, executable, name)| {
+                    Message::Offer(Offer {
+                        file,
+                        size,
+                        modified,
+                        executable,
+                        name,
+                    })
+                }
+            ),
             (file, long, hash).prop_map(|(file, offset, hash)| Message::Have { file, offset, hash }),
             file.prop_map(|file| Message::Differs { file }),
             (file, any::<u128>()).prop_map(|(file, checksum)| Message::End { file, checksum }),
@@ -402,7 +436,8 @@ mod tests {
             }),
             (file, text).prop_map(|(file, reason)| Message::Refused { file, reason }),
             Just(Message::Farewell),
-            (file, long).prop_map(|(files, bytes)| Message::Announce { files, bytes }),
+            (file, known).prop_map(|(files, bytes)| Message::Announce { files, bytes }),
+            (file, file).prop_map(|(file, length)| Message::Chunk { file, length }),
         ]
     }
 

@@ -61,6 +61,11 @@ pub struct Outgoing {
     failure: Option<String>,
 }
 
+/// Returns the bytes of all files, if they are known.
+pub fn total(sources: &[Source]) -> Option<u64> {
+    sources.iter().map(|source| source.size).sum()
+}
+
 impl Outgoing {
     /// Creates an end that sends `sources` under `names`.
     #[must_use]
@@ -70,7 +75,7 @@ impl Outgoing {
         let count = sources.len();
         let announcement = Message::Announce {
             files: u32::try_from(count).unwrap_or(u32::MAX),
-            bytes: sources.iter().map(|source| source.size).sum(),
+            bytes: total(&sources),
         };
         out.push(announcement.encode());
         Self {
@@ -265,6 +270,13 @@ impl Outgoing {
         match reply {
             Reply::Piece(bytes) => {
                 self.streamed += bytes.len() as u64;
+                if let Some(file) = self
+                    .streaming
+                    .filter(|&file| self.sources[file as usize].size.is_none())
+                {
+                    let length = bytes.len() as u32;
+                    self.out.push(Message::Chunk { file, length }.encode());
+                }
                 self.out.push(bytes);
                 return Ok(());
             }

@@ -182,7 +182,7 @@ mod tests {
         Complete {
             offer: Offer {
                 file: number,
-                size: name.len() as u64,
+                size: Some(name.len() as u64),
                 modified: 0,
                 executable: false,
                 name: name.to_owned(),

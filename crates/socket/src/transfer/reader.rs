@@ -12,7 +12,7 @@ use std::time::SystemTime;
 
 use super::checksum::Checksum;
 use super::directory::{is_executable, plain};
-use super::prefix;
+use super::{input, prefix};
 
 /// Bytes read at a time.
 pub const PIECE: usize = 512 << 10;
@@ -22,10 +22,10 @@ const AHEAD: usize = 6;
 /// A file to send, with its metadata at the time of the offer.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its path.
+    /// Its path; "-" is standard input.
     pub path: PathBuf,
-    /// Its size in bytes.
-    pub size: u64,
+    /// Its size in bytes; `None` for standard input, whose end is not known.
+    pub size: Option<u64>,
     /// When it was last modified.
     pub modified: Option<SystemTime>,
     /// Whether it is executable.
@@ -49,16 +49,27 @@ impl Source {
         File::open(path).map_err(|error| plain(&error))?;
         Ok(Self {
             path: path.to_owned(),
-            size: metadata.len(),
+            size: Some(metadata.len()),
             modified: metadata.modified().ok(),
             executable: is_executable(&metadata),
         })
     }
 
+    /// Standard input.
+    #[must_use]
+    pub fn standard_input() -> Self {
+        Self {
+            path: "-".into(),
+            size: None,
+            modified: None,
+            executable: false,
+        }
+    }
+
     /// Whether the open `file` still has the same size and modification time.
     fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let metadata = file.metadata()?;
-        Ok(metadata.len() == self.size && metadata.modified().ok() == self.modified)
+        Ok(Some(metadata.len()) == self.size && metadata.modified().ok() == self.modified)
     }
 }
 
@@ -176,6 +187,9 @@ impl Disk {
 
     fn check(&mut self, number: u32, length: u64, hash: [u8; 32]) -> io::Result<bool> {
         let source = &self.sources[number as usize];
+        let Some(size) = source.size else {
+            return Ok(length == 0);
+        };
         let mut file = match self.open.remove(&number) {
             Some((file, _)) => file,
             None => File::open(&source.path)?,
@@ -183,7 +197,7 @@ impl Disk {
         if !source.is_unchanged(&file)? {
             return Err(io::Error::other(CHANGED_BEFORE));
         }
-        if length > source.size {
+        if length > size {
             return Ok(false);
         }
         let same = prefix::hash(&mut file, length, &self.cancelled)? == hash;
@@ -193,7 +207,9 @@ impl Disk {
 
     /// Sends the rest of a file; returns its checksum, or `None` if the file changed meanwhile.
     fn stream(&mut self, number: u32) -> Option<io::Result<Option<u128>>> {
-        let size = self.sources[number as usize].size;
+        let Some(size) = self.sources[number as usize].size else {
+            return self.stream_input();
+        };
         let Some((mut file, mut at)) = self.open.remove(&number) else {
             return Some(Err(io::Error::other("it was not checked")));
         };
@@ -214,5 +230,28 @@ impl Disk {
             Ok(false) => Ok(None),
             Err(error) => Err(error),
         })
+    }
+    /// Sends standard input until its end; returns its checksum.
+    fn stream_input(&mut self) -> Option<io::Result<Option<u128>>> {
+        let mut checksum = Checksum::new(self.checks);
+        let mut buffer = vec![0; PIECE];
+        loop {
+            let length = match input::read(&mut buffer) {
+                Ok(0) => return Some(Ok(Some(checksum.value()))),
+                Ok(length) => length,
+                Err(error) => return Some(Err(error)),
+            };
+            // A copy, so that short pieces occupy little memory.
+            let mut piece = self
+                .returned
+                .try_recv()
+                .ok()
+                .filter(|_| length == PIECE)
+                .unwrap_or_default();
+            piece.clear();
+            piece.extend_from_slice(&buffer[..length]);
+            checksum.update(&piece);
+            self.outbox.send(Reply::Piece(piece)).ok()?;
+        }
     }
 }

@@ -19,10 +19,11 @@ use super::file_event::FileEvent;
 use super::incoming::{ContendedOffer, Incoming, OfferRules};
 use super::one_time::OneTimeCodes;
 use super::pace::Pace;
+use super::refusals::Refusals;
 use super::writer::{Store, Writer};
 use crate::client::TICK;
 use crate::error::Error;
-use crate::server::{Server, Service, Sessions, Visitor};
+use crate::server::{Refused, Server, Service, Sessions, Visitor};
 use crate::session::{End, Session};
 use crate::wire::Protection;
 
@@ -33,6 +34,10 @@ const CONTEST: Duration = Duration::from_millis(1500);
 const PROBE_INTERVAL: Duration = Duration::from_millis(300);
 /// A connection is alive if a frame arrived this long after the start of the contest or later.
 const ALIVE: Duration = Duration::from_millis(900);
+
+/// How long a receiver that stops waits for pending writes. A disk that needs longer loses them, as with a killed
+/// receiver: the sender resumes.
+const LAST_WRITES: std::time::Duration = std::time::Duration::from_millis(1200);
 
 /// Options of a receiver.
 #[derive(Clone, Debug)]
@@ -85,6 +90,15 @@ pub enum ReceiveEvent {
     Listening(SocketAddr),
     /// A sender has connected; with the name of its key, if it has one.
     Connected(SocketAddr, Option<String>),
+    /// A sender was refused before it connected; at most one report a second. Its address is not authenticated.
+    Refused {
+        /// The sender.
+        peer: SocketAddr,
+        /// Why.
+        reason: &'static str,
+        /// Refusals before it without a report.
+        others: u64,
+    },
     /// With [`ReceiveOptions::ask`]: a sender waits for a decision.
     Request {
         /// The sender.
@@ -93,8 +107,8 @@ pub enum ReceiveEvent {
         number: u64,
         /// The number of its files.
         files: u32,
-        /// Their bytes.
-        bytes: u64,
+        /// Their bytes, if the sender knows them.
+        bytes: Option<u64>,
         /// The name of the first, made printable.
         first: String,
     },
@@ -110,8 +124,8 @@ pub enum ReceiveEvent {
         name: String,
         /// Bytes received.
         done: u64,
-        /// Its size.
-        size: u64,
+        /// Its size, if the sender knows it.
+        size: Option<u64>,
     },
     /// A sender has disconnected; with the reason unless it finished.
     Disconnected(SocketAddr, Option<String>),
@@ -185,6 +199,7 @@ pub fn receive(
         once: options.once,
         threads: Vec::new(),
         arrivals: Vec::new(),
+        refusals: Refusals::default(),
         next_tick: Instant::ZERO,
         report: ReceiveReport::default(),
         on_event,
@@ -193,9 +208,11 @@ pub fn receive(
         server.serve(&mut receiver)?;
     }
     let report = receiver.report;
+    let until = std::time::Instant::now() + LAST_WRITES;
     for thread in receiver.threads {
-        // Pending writes finish before the function returns.
-        let _ = thread.join();
+        while !thread.is_finished() && std::time::Instant::now() < until {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
     receiver.failure.map_or(Ok(report), Err)
 }
@@ -219,6 +236,7 @@ struct FileReceiver<'a> {
     once: bool,
     threads: Vec<JoinHandle<()>>,
     arrivals: Vec<(SocketAddr, Option<String>)>,
+    refusals: Refusals,
     next_tick: Instant,
     report: ReceiveReport,
     on_event: &'a mut dyn FnMut(ReceiveEvent) -> ControlFlow<()>,
@@ -358,6 +376,13 @@ impl Service for FileReceiver<'_> {
         for (peer, name) in std::mem::take(&mut self.arrivals) {
             (self.on_event)(ReceiveEvent::Connected(peer, name))?;
         }
+        if let Some(report) = self.refusals.take() {
+            (self.on_event)(ReceiveEvent::Refused {
+                peer: report.peer,
+                reason: report.reason,
+                others: report.others,
+            })?;
+        }
         self.ask(sessions)?;
         self.resolve_conflicts(now, sessions);
         for (_, session) in sessions.iter_mut() {
@@ -371,10 +396,6 @@ impl Service for FileReceiver<'_> {
                 self.renew_code(number)?;
             }
         }
-        if now < self.next_tick {
-            return ControlFlow::Continue(());
-        }
-        self.next_tick = now + TICK;
         if self.once {
             // Do not wait for the closing handshake of the connection itself.
             for (_, session) in sessions.iter_mut() {
@@ -384,6 +405,10 @@ impl Service for FileReceiver<'_> {
                 }
             }
         }
+        if now < self.next_tick {
+            return ControlFlow::Continue(());
+        }
+        self.next_tick = now + TICK;
         for (number, session) in sessions.iter_mut() {
             let peer = session.peer().address;
             let seen = session.application().observation();
@@ -404,6 +429,10 @@ impl Service for FileReceiver<'_> {
             }
         }
         (self.on_event)(ReceiveEvent::Tick)
+    }
+
+    fn refused(&mut self, now: Instant, from: SocketAddr, reason: Refused) {
+        self.refusals.record(now, from, reason);
     }
 
     fn next_credentials(&mut self) -> Option<Credentials> {

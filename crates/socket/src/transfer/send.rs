@@ -26,6 +26,8 @@ pub struct SendOptions {
     pub files: Vec<PathBuf>,
     /// Send folders with all files in them. Links in them are skipped.
     pub recursive: bool,
+    /// Send standard input, under this name, instead of files. An interrupted transfer of it cannot be resumed.
+    pub input: Option<String>,
     /// The receiver.
     pub to: SocketAddr,
     /// Whether the connection is encrypted and authenticated.
@@ -45,6 +47,7 @@ impl SendOptions {
         Self {
             files,
             recursive: false,
+            input: None,
             to,
             protection,
             wait: Duration::ZERO,
@@ -65,8 +68,8 @@ pub struct SendProgress<'a> {
     pub files: usize,
     /// Bytes of all files that the receiver has.
     pub done: u64,
-    /// Bytes of all files.
-    pub total: u64,
+    /// Bytes of all files, if they are known.
+    pub total: Option<u64>,
     /// Whether the receiver has disappeared and the sender tries to connect again.
     pub waiting: bool,
     /// Time since the start.
@@ -82,8 +85,8 @@ pub struct SendProgress<'a> {
 pub struct SentFile {
     /// Its local path.
     pub path: PathBuf,
-    /// Its size in bytes.
-    pub size: u64,
+    /// Its size in bytes; `None` for standard input that did not arrive.
+    pub size: Option<u64>,
     /// Bytes of it that the receiver already had.
     pub resumed: u64,
     /// Its result.
@@ -97,7 +100,7 @@ pub struct SendReport {
     pub files: Vec<SentFile>,
     /// Links and special files in the folders, which are not sent.
     pub skipped: u64,
-    /// Bytes of file contents sent over the network, each counted once per connection.
+    /// Bytes of the files that arrived, without those that the receiver had already.
     pub bytes: u64,
     /// Time from the start to the receiver's last confirmation, in seconds.
     pub seconds: f64,
@@ -195,6 +198,13 @@ pub fn send_files(
         }
         batch.add(Source::new(&path).map_err(file)?, name);
     }
+    if let Some(name) = &options.input {
+        if !batch.is_complete() {
+            let message = "standard input is sent alone, without other files".to_owned();
+            return Err(Error::Abandoned(message));
+        }
+        batch.add(Source::standard_input(), name.clone());
+    }
     if batch.is_complete() {
         return Err(Error::Abandoned("no file to send".to_owned()));
     }
@@ -212,7 +222,10 @@ pub fn send_files(
             waiting: state.waiting,
             elapsed: now - Instant::ZERO,
             rate,
-            left: (rate > 0.0).then(|| Duration::from_secs_f64((state.total - state.done) as f64 / rate)),
+            left: state
+                .total
+                .filter(|_| rate > 0.0)
+                .map(|total| Duration::from_secs_f64((total - state.done) as f64 / rate)),
         })
     };
     let mut connections = Connections::new(options);
@@ -220,11 +233,11 @@ pub fn send_files(
     let completed_at = connections.completed_at.unwrap_or_else(|| clock.now());
     let seconds = (completed_at - Instant::ZERO).as_secs_f64();
     Ok(SendReport {
+        bytes: batch.sent(),
+        goodput: batch.sent() as f64 * 8.0 / seconds.max(1e-9),
         files: batch.into_files(),
         skipped: listing.skipped,
-        bytes: connections.streamed,
         seconds,
-        goodput: connections.streamed as f64 * 8.0 / seconds.max(1e-9),
         rtt: connections.rtt,
         reconnections: connections.count.saturating_sub(1),
         statistics: connections.statistics,

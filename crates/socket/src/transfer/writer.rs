@@ -116,6 +116,15 @@ pub struct Store {
     pub checks: bool,
 }
 
+impl Store {
+    /// Reserves room for `bytes`.
+    fn reserve(&self, bytes: u64) -> Result<Reservation, Refusal> {
+        // A disk that does not report its free space is not limited by it.
+        let free = self.directory.free().unwrap_or(u64::MAX);
+        self.budget.reserve(bytes, free)
+    }
+}
+
 struct Disk {
     store: Store,
     publisher: Publisher,
@@ -205,7 +214,9 @@ impl Disk {
             return false;
         };
         match &incoming.local {
-            LocalCopy::Partial(partial) if spoiled || partial.length == 0 => {
+            LocalCopy::Partial(partial)
+                if spoiled || partial.length == 0 || incoming.offer.size.is_none() =>
+            {
                 let _ = self.store.directory.remove(&partial.name);
             }
             LocalCopy::Empty { name, .. } => {
@@ -236,7 +247,7 @@ impl Disk {
             let name = name::numbered(&offer.name, number);
             match self.store.directory.open_existing(&name) {
                 Ok(Some(file)) => {
-                    if file.metadata().is_ok_and(|m| m.len() == offer.size) {
+                    if file.metadata().is_ok_and(|m| Some(m.len()) == offer.size) {
                         candidates.push_back(name);
                     }
                 }
@@ -251,7 +262,9 @@ impl Disk {
             let Ok(Some(mut file)) = self.store.directory.open_existing(&name) else {
                 continue;
             };
-            let size = self.incoming(number)?.offer.size;
+            let Some(size) = self.incoming(number)?.offer.size else {
+                continue;
+            };
             if let Ok(hash) = prefix::hash(&mut file, size, &self.cancelled) {
                 self.incoming(number)?.local = LocalCopy::Existing(name);
                 return Ok(Some(Reply::Have(number, size, hash)));
@@ -284,12 +297,13 @@ impl Disk {
             };
             let failed = |error: io::Error| self.cannot("read", &name, &error);
             let mut length = file.metadata().map_err(failed)?.len();
-            if length > offer.size {
+            // Contents of unknown size cannot be resumed.
+            if offer.size.is_none_or(|size| length > size) {
                 length = 0;
             }
             file.set_len(length).map_err(failed)?;
             let hash = prefix::hash(&mut file, length, &self.cancelled).map_err(failed)?;
-            let reserved = match self.reserve(offer.size - length) {
+            let reserved = match self.store.reserve(offer.size.map_or(0, |size| size - length)) {
                 Ok(reserved) => reserved,
                 Err(reason) => {
                     if length == 0 {
@@ -328,13 +342,6 @@ impl Disk {
             .ok_or_else(|| format!("cannot open a file for {}", offer.name))
     }
 
-    /// Reserves room for `bytes`.
-    fn reserve(&self, bytes: u64) -> Result<Reservation, Refusal> {
-        // A disk that does not report its free space is not limited by it.
-        let free = self.store.directory.free().unwrap_or(u64::MAX);
-        self.store.budget.reserve(bytes, free)
-    }
-
     fn try_next(&mut self, number: u32) -> Result<Option<Reply>, Refusal> {
         let incoming = self.incoming(number)?;
         match &mut incoming.local {
@@ -344,13 +351,13 @@ impl Disk {
             }
             LocalCopy::Partial(partial) if partial.length > 0 && partial.started_at.is_none() => {
                 partial.length = 0;
-                let size = incoming.offer.size;
+                let size = incoming.offer.size.unwrap_or(0);
                 if let Err(error) = partial.file.set_len(0) {
                     let name = partial.name.clone();
                     return Err(self.cannot("write", &name, &error));
                 }
                 partial.reserved.release();
-                let reserved = self.reserve(size)?;
+                let reserved = self.store.reserve(size)?;
                 if let LocalCopy::Partial(partial) = &mut self.incoming(number)?.local {
                     partial.reserved = reserved;
                 }
@@ -380,7 +387,7 @@ impl Disk {
             local => incoming.local = local,
         }
         match &mut incoming.local {
-            LocalCopy::Existing(..) if offset == incoming.offer.size => Ok(None),
+            LocalCopy::Existing(..) if Some(offset) == incoming.offer.size => Ok(None),
             LocalCopy::Partial(partial) if offset == partial.length && partial.started_at.is_none() => {
                 partial.started_at = Some(offset);
                 if let Err(error) = partial.file.seek(SeekFrom::Start(offset)) {
@@ -396,6 +403,7 @@ impl Disk {
     fn write(&mut self, number: u32, piece: &Piece) -> Result<Option<Reply>, Refusal> {
         let Some(Incoming {
             local: LocalCopy::Partial(partial),
+            offer,
             ..
         }) = self.files.get_mut(&number)
         else {
@@ -405,6 +413,9 @@ impl Disk {
             partial.checksum.update(bytes);
         }
         let length = piece.len() as u64;
+        if offer.size.is_none() {
+            partial.reserved = self.store.reserve(length)?;
+        }
         partial.length += length;
         match piece.write_to(&mut partial.file) {
             Ok(()) => {
@@ -430,7 +441,8 @@ impl Disk {
             }
             LocalCopy::Existing(name) => Ok(Some(Reply::Stored(number, true, name))),
             LocalCopy::Partial(partial)
-                if partial.length == incoming.offer.size && partial.checksum.value() == checksum =>
+                if incoming.offer.size.is_none_or(|size| size == partial.length)
+                    && partial.checksum.value() == checksum =>
             {
                 self.publisher.publish(Complete {
                     offer: incoming.offer,

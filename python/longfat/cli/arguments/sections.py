@@ -121,20 +121,19 @@ class SectionOptions:
         Raises ValueError with one line for each mistake.
         """
         from longfat.keys import place
-        from longfat.study import read_setting
 
         found: dict[str, Any] = copy.deepcopy(dict(base or {}))
         origins: dict[str, str] = {}
         self._check_kind(given)
         for key, text in given.items():
             if text is not None:
-                value = _value(text, read_setting(f"{key}={text}")[1])
+                value = _value(text, _setting(f"{key}={text}")[1])
                 # For a key that takes no plain numbers, a text such as "10" lacks its unit.
                 bare = isinstance(value, int | float) and not isinstance(value, bool)
                 found[key] = text if bare and not self._takes_numbers(self._properties[key]) else value
                 origins[key] = self._option(key)
         for setting in settings:
-            key, value = read_setting(setting, self._setter)
+            key, value = _setting(setting, self._setter)
             key = key.removeprefix(f"{self._section}.")
             if not all(key.split(".")):
                 raise ValueError(f'{self._setter}: "{setting}": a part of the key is empty')
@@ -170,6 +169,13 @@ class SectionOptions:
                 inner = key.removeprefix(known).removeprefix(".") if option != self._setter else key
                 return ": ".join(part for part in (option, inner, message) if part)
         return ": ".join(part for part in (key, message) if part)
+
+
+def _setting(text: str, setter: str = "--set") -> tuple[str, Any]:
+    """Returns the key and the value of `KEY=VALUE`. Commands without settings do not import the parser."""
+    from longfat.study import read_setting
+
+    return read_setting(text, setter)
 
 
 def _value(text: str, parsed: Any) -> Any:

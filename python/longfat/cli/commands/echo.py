@@ -96,7 +96,7 @@ def summary(counts: Mapping[str, Any]) -> str:
     >>> summary({**zero, "datagrams": 3, "connections": 2, "fast_opened": 1, "received": 900, "sent": 900})
     'Answered 3 datagrams and 2 connections (1 with TCP Fast Open), 900 B in, 900 B out'
     """
-    from longfat.cli.display.transfers import size
+    from longfat.api.transfer_progress import size
 
     opened = f" ({counts['fast_opened']} with TCP Fast Open)" if counts["fast_opened"] else ""
     parts = [f"Answered {counts['datagrams']:,} datagrams and {counts['connections']:,} connections{opened}"]

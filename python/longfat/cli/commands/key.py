@@ -19,6 +19,9 @@ def key(
         str | None,
         typer.Option(metavar="KEY", help="Public key to trust from now on.", show_default=False),
     ] = None,
+    code: Annotated[
+        bool, typer.Option("--code", help="Print a new code for recv and send --code instead.")
+    ] = False,
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Name of the key to trust, for messages.", show_default=False)
     ] = "",
@@ -32,9 +35,15 @@ def key(
     Examples:
       longfat key
       longfat key --trust KEY --name laptop
+      longfat key --code
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
 
+    if code:
+        if trust is not None or name or identity is not None or trusted is not None:
+            raise ValueError("--code prints a new code and uses no key: give it alone")
+        typer.echo(_native.new_code())
+        return
     if trust is None:
         if name:
             raise ValueError("--name is the name of a key to trust: it needs --trust KEY")

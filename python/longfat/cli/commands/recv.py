@@ -8,6 +8,7 @@ import queue
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,10 +20,12 @@ from longfat.api.protection import Protection, by_code
 from longfat.api.received import ReceivedFiles, key_of, limits_of, prepared_folder
 from longfat.cli import standard_output
 from longfat.cli.arguments import protection
-from longfat.cli.arguments.options import AsJson
+
+_FREQUENT = ("tick", "progress")
+"""Events that --json does not print."""
 
 if TYPE_CHECKING:
-    from longfat.cli.display.transfers import Transfers
+    from longfat.api.transfer_progress import Transfers
 
 
 def recv(
@@ -73,7 +76,9 @@ def recv(
             help="Most senders at a time; each may need 10 MiB of memory, all at least 512 MiB.",
         ),
     ] = 32,
-    as_json: AsJson = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Events as JSON objects, one per line; the last has the totals.")
+    ] = False,
 ) -> None:
     """Receive files from longfat send until Ctrl-C; print the command that sends, with a one-time code.
 
@@ -83,8 +88,8 @@ def recv(
       longfat recv --dir inbox --listen 0.0.0.0:9000 --once
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
+    from longfat.api.transfer_progress import Transfers
     from longfat.cli import open_files
-    from longfat.cli.display.transfers import Transfers
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.progress import display
 
@@ -98,7 +103,7 @@ def recv(
     open_files.raise_limit()
     stopped = False
     with prepared_folder(directory) as folder:
-        received = Received(folder, Transfers(display()), secured)
+        received = Received(folder, Transfers(display()), secured, as_json=as_json)
         received.questions = Questions(received.transfers) if ask else None
         approvals = received.questions.approvals if received.questions else None
         try:
@@ -107,12 +112,14 @@ def recv(
             )
         except KeyboardInterrupt:
             stopped = True
+        except OSError as error:
+            received.write({"event": "end", "error": str(error), **received.to_json()})
+            raise
         finally:
             cut = len(received.active)
             received.transfers.close()
-    if as_json:
-        standard_output.document(received.to_json())
-    else:
+    received.write({"event": "end", "error": None, **received.to_json()})
+    if not as_json:
         typer.echo(received.summary())
     if stopped and (cut or once):
         raise typer.Exit(130)
@@ -142,14 +149,15 @@ class Questions:
         self._waiting.put(event)
 
     def _run(self) -> None:
-        from longfat.cli.display.transfers import size
+        from longfat.api.transfer_progress import size
 
         while True:
             event = self._waiting.get()
             files = (
                 f"{event['files']:,} files, e.g. {event['first']}" if event["files"] > 1 else event["first"]
             )
-            self._transfers.note(f"{event['peer']}: offers {files}, {size(event['bytes'])}. Accept? [y/N]")
+            amount = "unknown size" if event["bytes"] is None else size(event["bytes"])
+            self._transfers.note(f"{event['peer']}: offers {files}, {amount}. Accept? [y/N]")
             accepted = sys.stdin.readline().strip().lower() in ("y", "yes")
             self.approvals.decide(event["request"], accepted)
 
@@ -165,14 +173,24 @@ class Received(ReceivedFiles):
     """The questions about senders, if they are asked."""
     address: str = ""
     """The address for senders."""
+    as_json: bool = False
+    """Whether events are printed as JSON."""
 
     def handle(self, text: str) -> None:
         """Handles an event of `_native.receive_files`."""
         event = json.loads(text)
         is_news = self.record(event)
+        if is_news and event["event"] not in _FREQUENT:
+            code = {"code": self.secured.code} if event["event"] == "listening" else {}
+            self.write({**event, **code})
         handler = getattr(self, f"_{event['event']}", None)
         if is_news and handler is not None:
             handler(event)
+
+    def write(self, event: Mapping[str, Any]) -> None:
+        """Prints an event on one line, with `--json`."""
+        if self.as_json:
+            standard_output.write(json.dumps(event, ensure_ascii=False) + "\n")
 
     def _listening(self, event: dict[str, Any]) -> None:
         address = event["address"]
@@ -190,27 +208,32 @@ class Received(ReceivedFiles):
         self.transfers.note(f"For the next sender: longfat send FILE {self.address} --code {event['code']}")
 
     def _connected(self, event: dict[str, Any]) -> None:
-        from longfat.cli.display.transfers import printable
+        from longfat.api.transfer_progress import printable
 
         if event["name"] is not None:
             self.transfers.note(f"{event['peer']}: connected with the key of {printable(event['name'])}")
+
+    def _refused(self, event: dict[str, Any]) -> None:
+        others = f" ({event['others']} more refused before it)" if event["others"] else ""
+        self.transfers.note(f"{event['peer']}: refused: {event['reason']}{others}")
 
     def _request(self, event: dict[str, Any]) -> None:
         if self.questions is not None:
             self.questions.ask(event)
 
     def _started(self, event: dict[str, Any]) -> None:
-        from longfat.cli.display.transfers import size
+        from longfat.api.transfer_progress import size
 
         resumed = f", resuming at {size(event['resumed'])}" if event["resumed"] else ""
-        self.transfers.note(f"{event['peer']}: {event['name']}: receiving {size(event['size'])}{resumed}")
+        what = "standard input" if event["size"] is None else size(event["size"])
+        self.transfers.note(f"{event['peer']}: {event['name']}: receiving {what}{resumed}")
         self.transfers.start(key_of(event), event["name"], event["size"], event["resumed"])
 
     def _progress(self, event: dict[str, Any]) -> None:
         self.transfers.advance(key_of(event), event["done"])
 
     def _stored(self, event: dict[str, Any]) -> None:
-        from longfat.cli.display.transfers import size
+        from longfat.api.transfer_progress import size
         from longfat.presentation.formatting import quantity
 
         self.transfers.end(key_of(event))
@@ -229,13 +252,13 @@ class Received(ReceivedFiles):
             self.transfers.note(f"{event['peer']}: {event['reason']}")
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the document for `--json`."""
+        """Returns the totals for `--json`."""
         cut = [file["name"] for file in self.active.values()]
         return {"dir": str(self.directory), "files": self.files, "failures": self.failures, "cut": cut}
 
     def summary(self) -> str:
         """Returns the totals as one line."""
-        from longfat.cli.display.transfers import size
+        from longfat.api.transfer_progress import size
 
         count = len(self.files)
         total = size(sum(file["size"] for file in self.files))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -17,7 +17,11 @@ from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 from longfat.cli.arguments.sections import Given, SectionOptions
 
-_KEY = "all"
+if TYPE_CHECKING:
+    from longfat.api.transfer_progress import Sending
+
+_INPUT = "-"
+_INPUT_NAME = "stdin"
 _EXAMPLE = "write longfat send FILE... ADDR, e.g. longfat send notes.txt 127.0.0.1:9000"
 _AUTHENTICATE = "no code: longfat recv prints it for --code CODE; --keys and --insecure need none"
 
@@ -28,7 +32,12 @@ _PROTOCOL = SectionOptions("protocol", names={"kind": "protocol"}, whole=_native
 def send(
     *,
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="FILE", help="Files to send.", show_default=False)
+        list[str] | None,
+        typer.Argument(
+            metavar="FILE",
+            help="Files to send; - is standard input, which cannot be resumed.",
+            show_default=False,
+        ),
     ] = None,
     address: Annotated[
         str,
@@ -45,6 +54,14 @@ def send(
     identity: protection.Identity = None,
     trusted: protection.Trusted = None,
     insecure: protection.Insecure = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help='Name of standard input at the receiver.  [default: "stdin"]',
+            show_default=False,
+        ),
+    ] = None,
     wait: Annotated[
         str,
         typer.Option(
@@ -68,20 +85,57 @@ def send(
       longfat send notes.pdf 127.0.0.1:9000 --code ft0cxa-7kgrax-srk42p-z8jcn8
       longfat send big.bin 127.0.0.1:9000 --insecure --protocol go-back-n --window 64
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.api.quantities import duration
-    from longfat.cli.display.transfers import printable
+    from longfat.api.transfer_progress import Sending
+    from longfat.api.transfers import sent
     from longfat.cli.signals import interrupt_on_sigterm
+    from longfat.progress import display
 
     if not addresses.is_address(address) and (":" not in address or Path(address).exists()):
         raise ValueError(f'ADDR: "{address}" is not an address: {_EXAMPLE}')
     addresses.peer(address, "address")
     if not files:
         raise ValueError(f"no file to send: {_EXAMPLE}")
+    received_name = _name_of_input(files, name)
     protocol = _PROTOCOL.read(given, settings or ())
-    secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed()
-    patience = duration("wait", wait, 0, 86_400)
+    secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed(files)
     interrupt_on_sigterm()
-    report = _send(files, address, secured.document, protocol, recursive, patience)
+    sending = Sending(display())
+    try:
+        report = sent(
+            sending,
+            [file for file in files if received_name is None],
+            address,
+            secured,
+            protocol,
+            recursive=recursive,
+            wait=wait,
+            name=received_name,
+        ).report
+    except (KeyboardInterrupt, OSError) as error:
+        sending.close()
+        _fail(error, sending, as_json)
+    finally:
+        sending.close()
+    _show(report, as_json)
+
+
+def _fail(error: BaseException, sending: Sending, as_json: bool) -> NoReturn:
+    """Reports a failure with the bytes that arrived before."""
+    stopped = isinstance(error, KeyboardInterrupt)
+    line = f"{'stopped' if stopped else error}{sending.arrived}"
+    if as_json:
+        failure = {"error": line, "arrived_bytes": sending.done, "bytes": sending.total}
+        typer.echo(json.dumps(failure, indent=2, ensure_ascii=False))
+    if not stopped:
+        raise OSError(line) from None
+    typer.echo(f"longfat: {line}", err=True)
+    raise typer.Exit(130) from None
+
+
+def _show(report: dict[str, Any], as_json: bool) -> None:
+    """Prints the results of all files, and exits with 1 if one failed."""
+    from longfat.api.transfer_progress import printable
+
     if as_json:
         standard_output.document(report)
     failed = [file for file in report["files"] if file["outcome"] == "failed"]
@@ -100,9 +154,22 @@ def send(
         raise typer.Exit(1)
 
 
-def _typed() -> Protection:
+def _name_of_input(files: list[str], name: str | None) -> str | None:
+    """Returns the name of standard input at the receiver, if it is sent."""
+    if _INPUT not in files:
+        if name is not None:
+            raise ValueError(f"--name is the name of standard input: it needs {_INPUT} as FILE")
+        return None
+    if len(files) > 1:
+        raise ValueError(f"FILE: {_INPUT} is sent alone: standard input may never end")
+    if name == "":
+        raise ValueError("--name: the name is empty")
+    return name or _INPUT_NAME
+
+
+def _typed(files: list[str]) -> Protection:
     """Returns the protection by a code that the user types."""
-    if not sys.stdin.isatty():
+    if _INPUT in files or not sys.stdin.isatty():
         raise ValueError(_AUTHENTICATE)
     typer.echo("Code: ", nl=False, err=True)
     typed = protection.chosen(sys.stdin.readline().strip(), False, None, None, False)
@@ -111,51 +178,8 @@ def _typed() -> Protection:
     return typed
 
 
-def _send(
-    files: list[str], address: str, secured: str, protocol: dict[str, Any], recursive: bool, wait: float
-) -> dict[str, Any]:
-    """Sends the files and returns the report. Errors include the bytes that arrived before."""
-    from longfat.cli.display.transfers import Transfers, printable, size
-    from longfat.progress import display
-
-    transfers = Transfers(display())
-    state = {"done": 0, "total": 0, "waiting": False}
-
-    def show(text: str) -> None:
-        now = json.loads(text)
-        label = printable(now["name"])
-        if now["files"] > 1:
-            label += f" ({now['file'] + 1} of {now['files']})"
-        if now["waiting"] and not state["waiting"]:
-            transfers.note("The receiver is gone: waiting for its return (Ctrl-C stops)")
-        state["waiting"] = now["waiting"]
-        if not state["total"]:
-            transfers.start(_KEY, label, now["total"], now["done"])
-        transfers.advance(_KEY, now["done"], label)
-        state.update(done=now["done"], total=now["total"])
-
-    def arrived() -> str:
-        if not state["done"]:
-            return ""
-        return f"; {size(state['done'])} of {size(state['total'])} arrived; send again to resume"
-
-    try:
-        report: dict[str, Any] = json.loads(
-            _native.send_files(files, address, secured, json.dumps(protocol), show, recursive, wait)
-        )
-    except KeyboardInterrupt:
-        transfers.close()
-        typer.echo(f"longfat: stopped{arrived()}", err=True)
-        raise typer.Exit(130) from None
-    except OSError as error:
-        raise OSError(f"{error}{arrived()}") from None
-    finally:
-        transfers.close()
-    return report
-
-
 def _line(file: dict[str, Any]) -> str:
-    from longfat.cli.display.transfers import printable, size
+    from longfat.api.transfer_progress import printable, size
 
     path = printable(file["path"])
     if file["outcome"] == "already":
@@ -171,7 +195,7 @@ def summary(report: dict[str, Any]) -> str:
     ...          "retransmissions": 30})
     '2.00 MB in 1.60 s: 10.0 Mbit/s; 1,530 packets, 30 retransmissions (2 %)'
     """
-    from longfat.cli.display.transfers import size
+    from longfat.api.transfer_progress import size
     from longfat.presentation.formatting import quantity
 
     took = quantity(report["seconds"], "s")
