@@ -382,7 +382,9 @@ fn a_partial_file_with_different_content_is_discarded() {
 fn a_full_disk_is_a_one_line_error_without_data_loss() {
     let (place, source) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = source.path().join("file.bin");
-    fs::write(&file, bytes(SIZE, 5)).unwrap();
+    // More than the buffers of both ends hold, so that the refusal arrives amid the contents.
+    let size = 100_000_000;
+    fs::write(&file, bytes(size, 5)).unwrap();
     // Files of at most 4000 blocks of 512 or 1024 bytes, as if the disk were full.
     let (mut process, address) = receiver(place.path(), "127.0.0.1:0", "trap '' XFSZ; ulimit -f 4000;");
     let report = send_to(address, vec![file.clone(), file.clone()]).unwrap();
@@ -404,7 +406,7 @@ fn a_full_disk_is_a_one_line_error_without_data_loss() {
     let (process, address) = receiver(place.path(), "127.0.0.1:0", "");
     let report = send_to(address, vec![file]).unwrap();
     assert_eq!(report.files[0].resumed, partial);
-    assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(SIZE, 5));
+    assert!(fs::read(place.path().join("file.bin")).unwrap() == bytes(size, 5));
     process.kill();
 }
 
