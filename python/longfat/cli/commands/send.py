@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -125,7 +124,7 @@ def _fail(error: BaseException, sending: Sending, as_json: bool) -> NoReturn:
     line = f"{'stopped' if stopped else error}{sending.arrived}"
     if as_json:
         failure = {"error": line, "arrived_bytes": sending.done, "bytes": sending.total}
-        typer.echo(json.dumps(failure, indent=2, ensure_ascii=False))
+        standard_output.document(failure)
     if not stopped:
         raise OSError(line) from None
     typer.echo(f"longfat: {line}", err=True)
