@@ -213,8 +213,11 @@ class HopProber:
         "size", "mtu"} | null, "application_s", "kernel_s"}` in the order of completion.
         """
 
-def doctor() -> str:
-    """What this machine can do: a JSON list of `{"name", "ok", "busy", "detail", "remedy"}`."""
+def doctor(only: Sequence[str] | None = None) -> str:
+    """What this machine can do: a JSON list of `{"key", "name", "ok", "busy", "detail", "remedy"}`.
+
+    `only`: the keys of the checks to run. ValueError lists the keys.
+    """
 
 def clean() -> str:
     """Ends what killed emulations have left: JSON lists `ended` and `left` of `{"process", "what"}`."""

@@ -7,9 +7,10 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
-from tests.cli.conftest import Refused
+from tests.cli.conftest import Refused, Start
 from tests.conftest import Cli
 from tests.waiting import PATIENCE_S
 
@@ -50,7 +51,7 @@ def test_doctor_shows_each_probe_with_its_detail(cli: Cli) -> None:
     assert {"kernel", "network namespaces", "TUN devices", "timers", "congestion control"} <= set(probes)
     assert re.match(r"default: \S+( \(version 1\))?; available: ", probes["congestion control"]["detail"])
     for probe in probes.values():
-        assert set(probe) == {"name", "ok", "busy", "detail", "remedy"}
+        assert set(probe) == {"key", "name", "ok", "busy", "detail", "remedy"}
         assert probe["detail"]
         assert probe["ok"] == (probe["remedy"] is None)
         assert not (probe["ok"] and probe["busy"])
@@ -61,6 +62,49 @@ def test_doctor_shows_each_probe_with_its_detail(cli: Cli) -> None:
     assert shown == list(probes)
     good = sum(line.startswith("ok ") for line in lines)
     assert f"{good} of {len(probes)} ok" in lines[-2:]
+
+
+@linux
+def test_doctor_checks_what_is_required_only(cli: Cli) -> None:
+    done = cli("doctor", "--require", "kernel, userns", "--json", ok=False)
+    probes = json.loads(done.stdout)
+    assert [probe["key"] for probe in probes] == ["kernel", "userns"]
+    assert done.returncode == (not all(probe["ok"] for probe in probes))
+    assert cli("doctor", "--require", "kernel").stdout == "ok: kernel\n"
+
+
+def test_doctor_fails_with_one_line_if_a_requirement_is_missing(
+    refused: Refused, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probes = [
+        {"key": "netns", "name": "network namespaces", "ok": True, "busy": False, "detail": "", "remedy": None},
+        {"key": "tun", "name": "TUN", "ok": False, "busy": False, "detail": "no node", "remedy": "modprobe tun"},
+        {"key": "emulation", "name": "", "ok": False, "busy": True, "detail": "late", "remedy": "wait"},
+    ]
+    monkeypatch.setattr(_native, "doctor", lambda only: json.dumps(probes))
+    busy = "emulation not met, because this machine is busy: late: wait"
+    refused(
+        ["doctor", "--require", "netns,tun,emulation"],
+        1,
+        [f"longfat: doctor: tun missing: no node: modprobe tun; {busy}"],
+    )
+
+
+def test_doctor_refuses_unknown_requirements(refused: Refused) -> None:
+    refused(["doctor", "--require", "netns,tap"], 2, ['--require: "tap" is not known: allowed: kernel, '])
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_doctor_ends_within_two_seconds_of_a_signal(start: Start, number: signal.Signals) -> None:
+    running = start("doctor")
+    # Any time is allowed; this one is inside the checks on most machines.
+    time.sleep(0.5)
+    sent = time.monotonic()
+    running.process.send_signal(number)
+    code = running.process.wait(PATIENCE_S)
+    assert time.monotonic() - sent < 2
+    assert code in (-number, 128 + number)
 
 
 @linux

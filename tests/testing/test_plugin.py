@@ -45,6 +45,17 @@ def test_a_machine_without_namespaces_skips_with_the_reason(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(["*TUN devices: missing: do this*"])
 
 
+def test_skips_become_failures_on_request(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(
+        "from longfat.testing import emulation\nemulation.missing = lambda: 'tun: missing: do this'\n"
+    )
+    pytester.makepyfile("def test_it(longfat_emulation):\n    raise SystemExit(1)\n")
+    result = pytester.runpytest_subprocess("--longfat-no-skips")
+    assert result.parseoutcomes() == {"errors": 1}
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["*tun: missing: do this*"])
+
+
 def test_a_failing_client_fails_with_its_output(pytester: pytest.Pytester) -> None:
     if (lacking := emulation.missing()) is not None:
         requirements.skip("netns", lacking)

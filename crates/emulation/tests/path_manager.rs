@@ -3,7 +3,7 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixStream};
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::multihomed::{PATIENCE, network, packets, send, sink};
+use crate::common::multihomed::{PATIENCE, network, packets, send, sink, source};
 use crate::common::{self, FAR, NEAR, Requirement};
 use emulation::Emulation;
 use kernel::mptcp::daemon::{NAME, Notification, Options, run};
@@ -169,6 +169,45 @@ fn an_unregistered_connection_joins_paths_as_it_grows() {
         .filter(|event| matches!(event, Notification::Joined { .. }))
         .count();
     assert_eq!(joined, 2, "{events:?}");
+}
+
+#[test]
+fn an_unregistered_download_joins_paths_as_it_grows() {
+    let Some(emulation) = network() else { return };
+    let to = source(&emulation, 5_000_000);
+    let mut status = Value::Null;
+    let events = with_manager(&emulation, &fsfs(), |_| {
+        emulation.in_host(NEAR, || {
+            let mut socket = mptcp::connect(None, to, PATIENCE).unwrap();
+            socket.write_all(b"?").unwrap();
+            let mut buffer = vec![0; 65_536];
+            let mut received = 0;
+            while received < 4_000_000 {
+                received += socket.read(&mut buffer).unwrap();
+            }
+            status = send_request(&json!({"status": {}}));
+            while socket.read(&mut buffer).unwrap() > 0 {}
+        });
+    });
+    let joined = events.iter().filter_map(|event| match event {
+        Notification::Joined { to: remote, .. } => Some(*remote),
+        _ => None,
+    });
+    assert_eq!(joined.collect::<Vec<_>>(), [to.ip(); 2], "{events:?}");
+    let closed = events.iter().find_map(|event| match event {
+        Notification::Closed { received, .. } => Some(received.iter().map(|(_, bytes)| bytes).sum::<u64>()),
+        _ => None,
+    });
+    // The last read may be before the last bytes.
+    assert!(closed.unwrap() > 1_000_000, "{events:?}");
+    let status = &status["status"];
+    assert_eq!(status["policy"], "fsfs");
+    for path in status["peers"][0]["paths"].as_array().unwrap() {
+        assert_eq!(path["remote"], to.ip().to_string(), "{status}");
+    }
+    for subflow in status["connections"][0]["subflows"].as_array().unwrap() {
+        assert_eq!(subflow["remote"], to.to_string(), "{status}");
+    }
 }
 
 #[test]

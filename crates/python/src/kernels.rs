@@ -81,10 +81,16 @@ pub fn emulate_traced(
     })
 }
 
-/// Returns the facilities of this machine as a JSON list.
+/// Returns the facilities of this machine as a JSON list; `only`: those with these short names.
 #[pyfunction]
-pub fn doctor(py: Python<'_>) -> PyResult<String> {
-    json(&py.detach(emulation::doctor::probe))
+#[pyo3(signature = (only=None))]
+pub fn doctor(py: Python<'_>, only: Option<Vec<String>>) -> PyResult<String> {
+    let known: Vec<&str> = emulation::doctor::keys().collect();
+    if let Some(unknown) = only.iter().flatten().find(|name| !known.contains(&name.as_str())) {
+        return Err(wrong(format!("\"{unknown}\" is not known: allowed: {}", known.join(", "))));
+    }
+    let is_selected = |key: &str| only.as_ref().is_none_or(|only| only.iter().any(|name| name == key));
+    json(&py.detach(|| emulation::doctor::probe_only(is_selected)))
 }
 
 /// Removes leftovers of emulations; returns what was removed and what could not be, as JSON.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from longfat.study.tables import Path
 
-REQUIRED = ("network namespaces", "TUN devices")
-"""Names of the checks of `longfat doctor`."""
+REQUIRED = ("netns", "tun")
+"""Checks of `longfat doctor`."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ def missing() -> str | None:
 
     if sys.platform != "linux":
         return "emulated paths need Linux"
-    for probe in json.loads(_native.doctor()):
-        if probe["name"] in REQUIRED and not probe["ok"]:
+    for probe in json.loads(_native.doctor(REQUIRED)):
+        if not probe["ok"]:
             return ": ".join(part for part in (probe["name"], probe["detail"], probe["remedy"]) if part)
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     from longfat.api.relays import Relay
     from longfat.study.tables import Path
     from longfat.testing.emulation import Emulated
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that turns skips of longfat's fixtures into failures."""
+    parser.addoption(
+        "--longfat-no-skips",
+        action="store_true",
+        help="Fail tests that longfat's fixtures would skip because this machine cannot emulate paths.",
+    )
+
+
+def _skip(config: pytest.Config, reason: str) -> NoReturn:
+    if config.getoption("--longfat-no-skips"):
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.fixture
@@ -31,14 +46,15 @@ def longfat_relay() -> Iterator[Callable[..., Relay]]:
 
 
 @pytest.fixture(scope="session")
-def longfat_emulation() -> Callable[..., Emulated]:
+def longfat_emulation(pytestconfig: pytest.Config) -> Callable[..., Emulated]:
     """The function `longfat.testing.emulation.emulate`, for programs at both ends of an emulated path.
 
-    Tests are skipped, with the reason and its fix, if this machine cannot emulate paths.
+    Tests are skipped, with the reason and its fix, if this machine cannot emulate paths. With the option
+    `--longfat-no-skips` they fail.
     """
     from longfat.testing import emulation
 
     lacking = emulation.missing()
     if lacking is not None:
-        pytest.skip(lacking)
+        _skip(pytestconfig, lacking)
     return emulation.emulate

@@ -19,6 +19,8 @@ use crate::options::EmulationOptions;
 /// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Probe {
+    /// Its short name, for options.
+    pub key: &'static str,
     /// What was checked.
     pub name: &'static str,
     /// Whether the check passed.
@@ -60,53 +62,63 @@ impl From<Error> for Failure {
 /// A check.
 type Check = fn() -> Outcome;
 
-/// All checks in display order.
-const PROBES: &[(&str, Check)] = &[
-    ("kernel", kernel),
-    ("permissions", permissions),
-    ("user namespaces", user_namespaces),
-    ("real-time priority", real_time),
-    ("echo requests", || of_right(rights::echo_requests())),
-    ("captures", || of_right(rights::captures())),
-    ("kernel time stamps", || of_right(rights::stamps())),
-    ("network namespaces", network_namespaces),
-    ("TUN devices", tun_devices),
-    ("emulation", emulation),
-    ("timers", timers),
-    ("congestion control", congestion_control),
-    ("Vegas", vegas),
-    ("BPF", bpf),
-    ("MPTCP", mptcp),
-    ("TCP Fast Open", fast_open),
-    ("UDP segmentation offload", segmentation),
-    ("leftovers", leftovers),
+/// All checks in display order: short name, name, function.
+const PROBES: &[(&str, &str, Check)] = &[
+    ("kernel", "kernel", kernel),
+    ("permissions", "permissions", permissions),
+    ("userns", "user namespaces", user_namespaces),
+    ("real-time", "real-time priority", real_time),
+    ("echo", "echo requests", || of_right(rights::echo_requests())),
+    ("captures", "captures", || of_right(rights::captures())),
+    ("timestamps", "kernel time stamps", || of_right(rights::stamps())),
+    ("netns", "network namespaces", network_namespaces),
+    ("tun", "TUN devices", tun_devices),
+    ("emulation", "emulation", emulation),
+    ("timers", "timers", timers),
+    ("congestion", "congestion control", congestion_control),
+    ("vegas", "Vegas", vegas),
+    ("bpf", "BPF", bpf),
+    ("mptcp", "MPTCP", mptcp),
+    ("fast-open", "TCP Fast Open", fast_open),
+    ("udp-gso", "UDP segmentation offload", segmentation),
+    ("leftovers", "leftovers", leftovers),
 ];
+
+/// Returns the short names of all checks.
+pub fn keys() -> impl Iterator<Item = &'static str> {
+    PROBES.iter().map(|&(key, ..)| key)
+}
 
 /// Runs all checks. It changes nothing, and no packet leaves the machine. A single-threaded process that lacks
 /// permissions enters a user namespace after the first checks, as it would for an emulation.
 #[must_use]
 pub fn probe() -> Vec<Probe> {
-    let run = |&(name, probe): &(&'static str, Check)| match probe() {
-        Ok(detail) => Probe {
+    probe_only(|_| true)
+}
+
+/// Runs the checks whose short names are selected, as [`probe`].
+pub fn probe_only(is_selected: impl Fn(&str) -> bool) -> Vec<Probe> {
+    let run = |&(key, name, probe): &(&'static str, &'static str, Check)| {
+        let outcome = probe();
+        let (detail, remedy, is_late) = match outcome {
+            Ok(detail) => (detail, None, false),
+            Err(failure) => (failure.detail, Some(failure.remedy), failure.is_late),
+        };
+        Probe {
+            key,
             name,
-            ok: true,
-            busy: false,
+            ok: remedy.is_none(),
+            busy: is_late && is_busy(),
             detail,
-            remedy: None,
-        },
-        Err(failure) => Probe {
-            name,
-            ok: false,
-            busy: failure.is_late && is_busy(),
-            detail: failure.detail,
-            remedy: Some(failure.remedy),
-        },
+            remedy,
+        }
     };
+    let selected = |&&(key, ..): &&(&str, &str, Check)| is_selected(key);
     let (outside, inside) = PROBES.split_at(OUTSIDE);
-    let mut probes: Vec<Probe> = outside.iter().map(run).collect();
+    let mut probes: Vec<Probe> = outside.iter().filter(selected).map(run).collect();
     // If this fails, the following checks report it.
     let _ = user_namespace::enter();
-    probes.extend(inside.iter().map(run));
+    probes.extend(inside.iter().filter(selected).map(run));
     probes
 }
 

@@ -62,6 +62,22 @@ pub fn sink(emulation: &Emulation) -> SocketAddr {
     SocketAddr::from((emulation.host_address(FAR), port))
 }
 
+/// A listener at the far host that answers the first byte of each connection with `bytes` bytes.
+pub fn source(emulation: &Emulation, bytes: usize) -> SocketAddr {
+    let listener: TcpListener = emulation.in_host(FAR, || {
+        Manager::open().unwrap().set_limits(8, 8).unwrap();
+        mptcp::listen(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))).unwrap()
+    });
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        while let Ok((mut socket, _)) = listener.accept() {
+            // The client may have gone.
+            let _ = socket.read(&mut [0]).and_then(|_| socket.write_all(&vec![7; bytes]));
+        }
+    });
+    SocketAddr::from((emulation.host_address(FAR), port))
+}
+
 /// Packets so far on each path, in the direction of the data.
 pub fn packets(emulation: &Emulation) -> [u64; 3] {
     emulation.with_network(|network, _| {

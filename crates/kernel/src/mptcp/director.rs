@@ -38,7 +38,8 @@ pub struct SubflowState {
 pub enum UnknownSize {
     /// The size stays unknown.
     AsUnknown,
-    /// The bytes sent so far, at every update: a connection joins more paths as it grows.
+    /// The bytes transferred so far in both directions, at every update: a connection joins more paths as it grows,
+    /// whichever end sends.
     BytesSoFar,
 }
 
@@ -47,6 +48,7 @@ pub enum UnknownSize {
 struct Contribution {
     path: PathIndex,
     acknowledged: u64,
+    received: u64,
     lost: u32,
     claimed: u64,
 }
@@ -67,6 +69,7 @@ pub struct Director {
     opened_at: Instant,
     joinable_since: Option<Instant>,
     acknowledged: u64,
+    received: u64,
     contributions: Vec<Contribution>,
 }
 
@@ -106,6 +109,7 @@ impl Director {
             opened_at: now,
             joinable_since: None,
             acknowledged: 0,
+            received: 0,
             contributions: Vec::new(),
         }
     }
@@ -153,7 +157,7 @@ impl Director {
     /// connection without any path takes the one with the smallest RTT. `size` as in [`Self::open`].
     pub fn reconsider(&mut self, size: Option<u64>, host: &HostPaths) {
         let grows = self.unknown == Some(UnknownSize::BytesSoFar);
-        let size = size.or(grows.then_some(self.acknowledged.max(1)));
+        let size = size.or(grows.then_some(self.transferred().max(1)));
         let opening = self.policy.open(size, host, &mut self.random);
         let wanted = 1 + opening.joins.len();
         let fallback = host.sorted_by(|path| path.rtt).into_iter().map(Join::immediately);
@@ -197,11 +201,20 @@ impl Director {
         manager: &Manager,
     ) -> Result<Vec<PathIndex>, Error> {
         self.update_accounts(now, subflows, host);
-        if self.acknowledged > 0 && self.joinable_since.is_none() {
+        if self.transferred() > 0 && self.joinable_since.is_none() {
             self.joinable_since = Some(now);
         }
         self.decide(now, backlog, host);
         self.open_due(now, token, to, ways, manager)
+    }
+
+    /// The connection's progress: bytes acknowledged so far, and also those received if its size is unknown.
+    fn transferred(&self) -> u64 {
+        let received = match self.unknown {
+            Some(UnknownSize::BytesSoFar) => self.received,
+            _ => 0,
+        };
+        self.acknowledged + received
     }
 
     fn decide(&mut self, now: Instant, backlog: u64, host: &HostPaths) {
@@ -217,7 +230,7 @@ impl Director {
             };
             self.policy.progress(&progress, host)
         } else if self.unknown == Some(UnknownSize::BytesSoFar) {
-            let opening = self.policy.open(Some(self.acknowledged), host, &mut self.random);
+            let opening = self.policy.open(Some(self.transferred()), host, &mut self.random);
             // A single-path policy chooses a different path at each call.
             if opening.joins.is_empty() {
                 Vec::new()
@@ -248,10 +261,10 @@ impl Director {
         let Some(since) = self.joinable_since else {
             return Ok(opened);
         };
-        let acknowledged = self.acknowledged;
+        let transferred = self.transferred();
         let is_due = |join: &Join| match join.when {
             JoinTime::Immediately => true,
-            JoinTime::AfterBytes(bytes) => acknowledged >= bytes,
+            JoinTime::AfterBytes(bytes) => transferred >= bytes,
             JoinTime::AfterTime(time) => since + time <= now,
         };
         self.joins.retain(|join| {
@@ -291,6 +304,9 @@ impl Director {
             let more = acknowledged.saturating_sub(contribution.acknowledged);
             self.acknowledged += more;
             contribution.acknowledged = contribution.acknowledged.max(acknowledged);
+            let received = subflow.tcp.bytes_received();
+            self.received += received.saturating_sub(contribution.received);
+            contribution.received = contribution.received.max(received);
             let lost = subflow.tcp.retransmissions();
             let more_lost = u64::from(lost.saturating_sub(contribution.lost));
             contribution.lost = contribution.lost.max(lost);
@@ -318,6 +334,7 @@ impl Director {
         self.contributions.push(Contribution {
             path,
             acknowledged: 0,
+            received: 0,
             lost: 0,
             claimed: 0,
         });

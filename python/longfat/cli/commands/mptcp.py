@@ -16,8 +16,8 @@ def mptcp(
         str,
         typer.Option(
             metavar="KIND or TABLE",
-            help="Path policy: a kind such as fsfs, all or single, or a table such as "
-            "'{ kind = \"fsfs\", paths = [1, 2, 2] }'.",
+            help="Path policy: a kind such as fsfs (more paths for larger transfers), all (all paths at once) or "
+            "single, or a table such as '{ kind = \"fsfs\", paths = [1, 2, 2] }'.",
         ),
     ] = "fsfs",
     set_sysctl: Annotated[
@@ -89,24 +89,31 @@ def _check(policy: Any) -> None:
         raise ValueError("\n".join(": ".join(filter(None, ("--policy", *one))) for one in keyed))
 
 
+_GROWTH = {"fsfs": " (paths by the bytes sent and received; --policy all: all paths at once)"}
+"""How a policy chooses the number of paths of a connection whose size is unknown."""
+
+
+def _shares(shares: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{address} {count}" for address, count in shares if count) or "none"
+
+
 def _line(event: dict[str, Any]) -> str:
     """Returns an event as text."""
     match event:
-        case {"event": "ready", "paths": paths, "set_sysctl": changed}:
+        case {"event": "ready", "policy": policy, "paths": paths, "set_sysctl": changed}:
             sysctl = ", net.mptcp.pm_type set to 1 until this command stops" if changed else ""
-            return f"ready: paths {', '.join(paths)}{sysctl}"
+            return f"ready: policy {policy}{_GROWTH.get(policy, '')}, paths {', '.join(paths)}{sysctl}"
         case {"event": "opened", "token": token, "to": to, "size": size, "from": source}:
             known = "size unknown" if size is None else f"{size} bytes"
             return f"{token:08x} {to} {known}: starts from {source}"
-        case {"event": "joined", "token": token, "from": source}:
-            return f"{token:08x} joins {source}"
+        case {"event": "joined", "token": token, "from": source, "to": to}:
+            return f"{token:08x} joins {source} to {to}"
         case {"event": "announced", "token": token, "address": address}:
             return f"{token:08x} announces {address}"
         case {"event": "left", "token": token, "from": source}:
             return f"{token:08x} leaves {source}"
-        case {"event": "closed", "token": token, "bytes": shares}:
-            sent = ", ".join(f"{source} {count}" for source, count in shares) or "none"
-            return f"{token:08x} closed: bytes {sent}"
+        case {"event": "closed", "token": token, "bytes": sent, "received": received}:
+            return f"{token:08x} closed: bytes sent {_shares(sent)}; received {_shares(received)}"
         case {"event": "refused", "token": token, "reason": reason}:
             return f"{token:08x} {reason}"
     return json.dumps(event)

@@ -28,6 +28,8 @@ pub(super) struct Connection {
     pub subflows: BTreeSet<SocketPair>,
     /// Acknowledged bytes by path.
     pub bytes: BTreeMap<PathIndex, u64>,
+    /// Received bytes by path.
+    pub received: BTreeMap<PathIndex, u64>,
 }
 
 impl Connection {
@@ -55,6 +57,8 @@ impl Connection {
             let bytes = subflow.tcp.bytes_acknowledged();
             let kept = self.bytes.entry(subflow.path).or_default();
             *kept = bytes.max(*kept);
+            let received = self.received.entry(subflow.path).or_default();
+            *received = subflow.tcp.bytes_received().max(*received);
         }
         let acknowledged: u64 = self.bytes.values().sum();
         let backlog = self.size.map_or(0, |size| size.saturating_sub(acknowledged));
@@ -66,8 +70,9 @@ impl Connection {
         {
             Ok(opened) => {
                 for path in opened {
-                    let from = ways[path.index()].path.address;
-                    notify(Notification::Joined { token, from });
+                    let way = ways[path.index()];
+                    let (from, to) = (way.path.address, way.remote);
+                    notify(Notification::Joined { token, from, to });
                 }
             }
             Err(error) => notify(Notification::Refused {
@@ -128,14 +133,15 @@ impl Connection {
         }
     }
 
-    /// Acknowledged bytes by source address.
-    pub(super) fn by_address(&self, peer: &Peer) -> Vec<(IpAddr, u64)> {
-        let mut bytes_of = BTreeMap::<IpAddr, u64>::new();
-        for (path, bytes) in &self.bytes {
-            if let Some(way) = peer.ways.get(path.index()) {
-                *bytes_of.entry(way.path.address).or_default() += bytes;
-            }
+}
+
+/// Sums bytes of paths by this host's address.
+pub(super) fn by_address(bytes: &BTreeMap<PathIndex, u64>, peer: &Peer) -> Vec<(IpAddr, u64)> {
+    let mut bytes_of = BTreeMap::<IpAddr, u64>::new();
+    for (path, bytes) in bytes {
+        if let Some(way) = peer.ways.get(path.index()) {
+            *bytes_of.entry(way.path.address).or_default() += bytes;
         }
-        bytes_of.into_iter().collect()
     }
+    bytes_of.into_iter().collect()
 }

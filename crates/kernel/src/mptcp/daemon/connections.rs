@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use foundation::{Duration, Generator, Instant, Streams};
 
 use super::announcements::Announcements;
-use super::connection::Connection;
+use super::connection::{Connection, by_address};
 use super::notification::Notification;
 use super::options::Options;
 use super::peer::Peer;
@@ -152,6 +152,7 @@ impl<'o> Connections<'o> {
             director,
             subflows: first.into_iter().collect(),
             bytes: BTreeMap::new(),
+            received: BTreeMap::new(),
         };
         self.connections.insert(token, connection);
     }
@@ -167,7 +168,8 @@ impl<'o> Connections<'o> {
         connection.director.end(&mut peer.account);
         notify(Notification::Closed {
             token,
-            bytes: connection.by_address(peer),
+            bytes: by_address(&connection.bytes, peer),
+            received: by_address(&connection.received, peer),
         });
         self.tidy();
     }

@@ -2,7 +2,7 @@
 //! belongs to the network namespace and leaves no file. It serves root and the path manager's own user.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr as InternetAddress};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -49,8 +49,10 @@ pub enum Request {
 /// A path in a status reply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PathStatus {
-    /// Its address.
+    /// Its address at this host.
     pub address: IpAddr,
+    /// Its address at the peer.
+    pub remote: IpAddr,
     /// The last smoothed RTT in milliseconds; null without a sample.
     pub rtt_ms: Option<f64>,
     /// The minimum RTT in milliseconds.
@@ -81,8 +83,21 @@ pub struct ConnectionStatus {
     pub to: IpAddr,
     /// Bytes to send; null if unknown.
     pub size: Option<u64>,
-    /// Acknowledged bytes by source address.
+    /// Acknowledged bytes by address of this host.
     pub bytes: Vec<(IpAddr, u64)>,
+    /// Received bytes by address of this host.
+    pub received: Vec<(IpAddr, u64)>,
+    /// Its subflows.
+    pub subflows: Vec<SubflowStatus>,
+}
+
+/// A subflow in a status reply.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubflowStatus {
+    /// Address and port at this host.
+    pub local: InternetAddress,
+    /// Address and port at the peer.
+    pub remote: InternetAddress,
 }
 
 /// A reply.
@@ -103,6 +118,8 @@ pub enum Reply {
     },
     /// All peers and connections.
     Status {
+        /// The kind of the path policy.
+        policy: String,
         /// Hosts with connections.
         peers: Vec<PeerStatus>,
         /// Open connections.
@@ -237,6 +254,7 @@ mod tests {
 
     fn status(_: Request) -> Reply {
         Reply::Status {
+            policy: "all".into(),
             peers: Vec::new(),
             connections: Vec::new(),
         }
@@ -254,7 +272,7 @@ mod tests {
         let mut client = connect(&name);
         client.write_all(b"{\"status\": {}}\n").unwrap();
         listener.serve(Instant::now(), status);
-        assert_eq!(line(&client), "{\"status\":{\"peers\":[],\"connections\":[]}}\n");
+        assert_eq!(line(&client), "{\"status\":{\"policy\":\"all\",\"peers\":[],\"connections\":[]}}\n");
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub fn run(
     let failed = |what: &'static str| move |error: io::Error| error::mptcp(what, error);
     let found = paths().map_err(failed("read the host's addresses"))?;
     notify(Notification::Ready {
+        policy: policy.kind().into(),
         paths: found.iter().map(|path| path.address).collect(),
         set_sysctl: restore.has_changed(),
     });

@@ -10,6 +10,8 @@ use serde::Serialize;
 pub enum Notification {
     /// The path manager is ready.
     Ready {
+        /// The kind of its path policy.
+        policy: String,
         /// The addresses of the host's paths.
         paths: Vec<IpAddr>,
         /// Whether it changed `net.mptcp.pm_type`.
@@ -32,6 +34,8 @@ pub enum Notification {
         token: u32,
         /// The subflow's source address.
         from: IpAddr,
+        /// The subflow's destination address.
+        to: IpAddr,
     },
     /// The path manager announced a further address of this host to the peer of a connection.
     Announced {
@@ -58,7 +62,9 @@ pub enum Notification {
     Closed {
         /// Its token.
         token: u32,
-        /// Acknowledged bytes by source address, as last read.
+        /// Acknowledged bytes by address of this host, as last read.
         bytes: Vec<(IpAddr, u64)>,
+        /// Received bytes by address of this host, as last read.
+        received: Vec<(IpAddr, u64)>,
     },
 }

@@ -3,7 +3,10 @@
 use foundation::{Duration, Instant};
 
 use super::{Connections, PendingConnection};
-use crate::mptcp::daemon::control::{ConnectionStatus, PathStatus, PeerStatus, Reply, Request};
+use crate::mptcp::daemon::connection::by_address;
+use crate::mptcp::daemon::control::{
+    ConnectionStatus, PathStatus, PeerStatus, Reply, Request, SubflowStatus,
+};
 use crate::mptcp::daemon::notification::Notification;
 
 impl Connections<'_> {
@@ -62,6 +65,7 @@ impl Connections<'_> {
                 .zip(peer.account.paths())
                 .map(|(way, account)| PathStatus {
                     address: way.path.address,
+                    remote: way.remote,
                     rtt_ms: millis(account.rtt),
                     base_rtt_ms: millis(account.base_rtt),
                     unfinished: account.unfinished,
@@ -73,17 +77,24 @@ impl Connections<'_> {
         let connections = self
             .connections
             .iter()
-            .map(|(&token, connection)| ConnectionStatus {
-                token,
-                to: connection.to,
-                size: connection.size,
-                bytes: self
-                    .peers
-                    .get(&connection.peer)
-                    .map(|peer| connection.by_address(peer))
-                    .unwrap_or_default(),
+            .map(|(&token, connection)| {
+                let peer = self.peers.get(&connection.peer);
+                let by_address = |bytes| peer.map(|peer| by_address(bytes, peer)).unwrap_or_default();
+                let subflows = connection.subflows.iter().map(|pair| SubflowStatus {
+                    local: pair.local,
+                    remote: pair.remote,
+                });
+                ConnectionStatus {
+                    token,
+                    to: connection.to,
+                    size: connection.size,
+                    bytes: by_address(&connection.bytes),
+                    received: by_address(&connection.received),
+                    subflows: subflows.collect(),
+                }
             });
         Reply::Status {
+            policy: self.options.policy.kind().into(),
             peers: peers.collect(),
             connections: connections.collect(),
         }
