@@ -228,6 +228,8 @@ def shell(
     seed: int = 1,
     server: str | None = None,
     tcp: tuple[str | None, str | None] = (None, None),
+    programs: str = "{}",
+    wait_port: tuple[int, bool] | None = None,
 ) -> str:
     """Runs a command (the user's shell where the list is empty) behind a path; its report as JSON.
 
@@ -236,6 +238,10 @@ def shell(
     `code`, `seconds`, for `forward` and `reverse` what the link did, and in `path` what was asked of it.
     OSError says what the system lacks. A process (of one thread) that lacks permissions enters a user
     namespace, for good, in which it has them.
+
+    `programs` is a JSON object that may have `sysctls` (each with `key`, `value` and optionally `host`),
+    `congestion` and `pcapng`. The command starts once the server listens at `wait_port` (a number, and
+    whether it is one of UDP).
     """
 
 def checked_paths(spec_json: str) -> str:
@@ -261,7 +267,15 @@ class Testbed:
     ValueError is about names and options, OSError about the system.
     """
 
-    def __init__(self, spec_json: str) -> None: ...
+    def __init__(self, spec_json: str, programs: str = "{}") -> None:
+        """`programs`: see `shell`."""
+
+    def kernel(self) -> str:
+        """The hosts' settings as JSON: `controller`, and `sysctls` that differ from this machine's."""
+
+    def listens(self, host: str, port: int, is_udp: bool) -> bool:
+        """Whether a socket that other hosts can reach listens at a port of a host."""
+
     def hosts(self) -> str:
         """A JSON list of `{"name", "address", "node"}`."""
 
@@ -298,8 +312,12 @@ class Testbed:
     def goodput(self, source: str, target: str, seconds: float) -> str:
         """What one connection of the kernel's TCP gets from one host to another, as JSON."""
 
-    def close(self) -> None:
-        """Ends the network and all commands."""
+    def close(self, patience: float = 0.0) -> str | None:
+        """Stops all commands by SIGTERM, after `patience` seconds by SIGKILL, and removes the network.
+
+        Returns the contents of the capture, if any, as JSON: numbers of `packets` and of `missing` ones.
+        A signal ends the wait. OSError is about the capture.
+        """
 
 def endpoint(role: str, spec_json: str, addr: str | None) -> str:
     """One process (`receive`, `relay`, `send`) of a trial in the world `relay`; releases the GIL and blocks.

@@ -77,8 +77,22 @@ def test_doctor_fails_with_one_line_if_a_requirement_is_missing(
     refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probes = [
-        {"key": "netns", "name": "network namespaces", "ok": True, "busy": False, "detail": "", "remedy": None},
-        {"key": "tun", "name": "TUN", "ok": False, "busy": False, "detail": "no node", "remedy": "modprobe tun"},
+        {
+            "key": "netns",
+            "name": "network namespaces",
+            "ok": True,
+            "busy": False,
+            "detail": "",
+            "remedy": None,
+        },
+        {
+            "key": "tun",
+            "name": "TUN",
+            "ok": False,
+            "busy": False,
+            "detail": "no node",
+            "remedy": "modprobe tun",
+        },
         {"key": "emulation", "name": "", "ok": False, "busy": True, "detail": "late", "remedy": "wait"},
     ]
     monkeypatch.setattr(_native, "doctor", lambda only: json.dumps(probes))

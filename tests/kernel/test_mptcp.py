@@ -203,3 +203,24 @@ def test_a_daemon_of_root_does_not_serve_other_users() -> None:
     # The connection succeeds, and the daemon manages it without knowing its size.
     [opened] = [one for one in reports if one.get("event") == "opened"]
     assert opened["size"] is None
+
+
+@pytest.mark.usefixtures("_built")
+@pytest.mark.parametrize("number", ["SIGINT", "SIGTERM"])
+def test_a_signal_ends_a_daemon_within_two_seconds(number: str) -> None:
+    [report] = _reported(f"""
+        command = [sys.executable, "-P", "-m", "longfat", "mptcp", "--set-sysctl"]
+        daemon, events = started(start, "a", *command)
+        sent = time.monotonic()
+        os.kill(daemon, signal.{number})
+        assert wait(daemon) == 0
+        elapsed = time.monotonic() - sent
+        reading, writing = os.pipe()
+        assert wait(start("a", "cat", "/proc/sys/net/mptcp/pm_type", out=writing)) == 0
+        print(json.dumps({{"elapsed": elapsed, "kind": os.read(reading, 9).decode()}}))
+        bed.close()
+    """)
+    assert report["kind"] == "0\n"
+    # It looks for signals several times a second; a busy machine may add.
+    assert isinstance(report["elapsed"], float)
+    assert report["elapsed"] < 5

@@ -68,6 +68,33 @@ def test_a_failing_client_fails_with_its_output(pytester: pytest.Pytester) -> No
     result.stdout.fnmatch_lines(["*exit code 3*", "*went wrong*"])
 
 
+PAIR = """
+import sys
+SERVER = "import socket, time; s = socket.create_server(('', 80)); time.sleep(60)"
+CLIENT = (
+    "import os, socket\\n"
+    "client = socket.create_connection(('receiver', 80))\\n"
+    "print(client.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).strip(bytes(1)).decode())\\n"
+    "print(open('/proc/sys/net/ipv4/tcp_rmem').read().split()[2], os.environ['LONGFAT_PEER6'])\\n"
+)
+def test_it(longfat_emulation):
+    client, server = [sys.executable, "-c", CLIENT], [sys.executable, "-c", SERVER]
+    done = longfat_emulation(
+        {"delay": "1ms"}, client, server, wait_port=80, congestion="reno", pcapng="x.pcapng",
+        sysctl={"sender:net.ipv4.tcp_rmem": "4096 131072 999424"},
+    )
+    assert done.stdout.split() == ["reno", "999424", "fd77::a4d:2"]
+    assert done.report["capture"]["packets"] > 5
+"""
+
+
+def test_an_emulation_has_the_options_of_shell(pytester: pytest.Pytester) -> None:
+    if (lacking := emulation.missing()) is not None:
+        requirements.skip("netns", lacking)
+    pytester.makepyfile(PAIR)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
 def test_assertions_decide_with_intervals() -> None:
     assert_at_most([1.0, 1.1, 0.9], 1.5)
     assert_at_least([1.0, 1.1, 0.9], 0.5)

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => shell::default_command(),
     };
     let options = shell::ShellOptions::new(path, foundation::Streams::new(1, 0), command);
-    let report = shell::run(options, &mut || false)?;
+    let report = shell::run(options, &mut || None)?;
     eprintln!("{}", serde_json::to_string_pretty(&report)?);
     std::process::exit(report.code);
 }

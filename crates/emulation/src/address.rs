@@ -1,6 +1,7 @@
-//! The addresses of emulated hosts and routers, from one private block that exists in their namespaces only.
+//! The addresses of emulated hosts and routers, from one private block that exists in their namespaces only. Each IPv4
+//! address has an IPv6 address that contains it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use network::HostId;
 
@@ -114,9 +115,44 @@ impl Block {
     }
 }
 
+/// The 96 bits before an IPv4 address in the IPv6 address of the same host or router: fd77::/96, a unique local prefix
+/// (RFC 4193).
+const PREFIX: [u16; 6] = [0xfd77, 0, 0, 0, 0, 0];
+/// Length of the prefix in bits.
+pub const PREFIX_BITS: u8 = 96;
+
+/// The IPv6 address of the host or router with an IPv4 address: fd77::a4d:2 for 10.77.0.2.
+#[must_use]
+pub const fn to_ipv6(address: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = PREFIX;
+    let [first, second, third, fourth] = address.octets();
+    let (high, low) = (
+        u16::from_be_bytes([first, second]),
+        u16::from_be_bytes([third, fourth]),
+    );
+    Ipv6Addr::new(a, b, c, d, e, f, high, low)
+}
+
+/// The IPv4 address that an IPv6 address contains; `None` outside of emulated networks.
+#[must_use]
+pub fn from_ipv6(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [.., high, low] = address.segments();
+    let embedded = Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
+    (to_ipv6(embedded) == address).then_some(embedded)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ipv6_addresses_contain_those_of_ipv4() {
+        let address = Ipv4Addr::new(10, 77, 0, 2);
+        assert_eq!(to_ipv6(address).to_string(), "fd77::a4d:2");
+        assert_eq!(from_ipv6(to_ipv6(address)), Some(address));
+        assert_eq!(from_ipv6("fd78::a4d:2".parse().unwrap()), None);
+        assert_eq!(from_ipv6(Ipv6Addr::LOCALHOST), None);
+    }
 
     #[test]
     fn host_addresses_are_unique() {

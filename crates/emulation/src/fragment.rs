@@ -12,8 +12,13 @@ const OFFSET: u16 = 0x1fff;
 const UNIT: usize = 8;
 
 impl IpPacket {
-    /// Returns fragments of at most `mtu` bytes, in order; `None` if the packet has DF set or the MTU is too small.
+    /// Returns fragments of at most `mtu` bytes, in order; `None` if the packet has DF set or is one of IPv6, or if the MTU is too
+    /// small.
     pub(crate) fn fragments(&self, mtu: usize) -> Option<Vec<Self>> {
+        // Routers do not fragment IPv6 packets (RFC 8200, section 4.5).
+        if self.is_ipv6() {
+            return None;
+        }
         let bytes = self.bytes();
         let (length, start) = (usize::from(u16_at(bytes, ip::LENGTH)), self.header_len());
         let flags = u16_at(bytes, ip::FLAGS);

@@ -48,9 +48,9 @@ pub use kernel::Error;
 
 pub use address::MOST_HOSTS;
 pub use linux::{
-    Clock, DevicePort, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace, PacketEvent, Port,
-    RouterState, StreamState, Tap, UserListener, UserStack, UserStream, check, clean, doctor, privileges,
-    shell, testbed, trial, user_namespace,
+    CaptureReport, Clock, DevicePort, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace,
+    PacketEvent, Port, RouterState, StreamState, SysctlDifference, Tap, UserListener, UserStack, UserStream,
+    check, clean, doctor, privileges, shell, testbed, trial, user_namespace,
 };
-pub use options::EmulationOptions;
+pub use options::{EmulationOptions, KernelOptions, ProgramOptions, Sysctl};
 pub use packet::IpPacket;

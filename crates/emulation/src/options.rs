@@ -1,10 +1,15 @@
 //! Options of an emulation.
 
+use std::path::PathBuf;
+
 use foundation::{Problem, Streams};
 use network::{QueueConfig, Topology};
 
+use serde::Deserialize;
+
 use crate::address::MOST_HOSTS;
 use crate::error::Error;
+use crate::linux::sysctl;
 
 /// Options of an emulation.
 #[derive(Clone, Debug)]
@@ -24,12 +29,89 @@ pub struct EmulationOptions {
     /// Whether the last host is the emulated host of the calling thread, which then forwards packets between both
     /// emulations; default false.
     pub nested: bool,
+    /// The kernel's settings at the hosts; default those of trials.
+    pub kernel: KernelOptions,
+}
+
+/// A setting of the kernel in the network namespaces of hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sysctl {
+    /// Name of the host; default all hosts.
+    #[serde(default)]
+    pub host: Option<String>,
+    /// The name, such as `net.ipv4.tcp_rmem`.
+    pub key: String,
+    /// The value.
+    pub value: String,
+}
+
+/// The kernel's settings at emulated hosts.
+#[derive(Clone, Debug)]
+pub struct KernelOptions {
+    /// Whether hosts have this machine's settings instead of those of a new network namespace.
+    pub inherits: bool,
+    /// Settings to change, in this order.
+    pub sysctls: Vec<Sysctl>,
+    /// The congestion controller of programs that select none; `None` for the kernel's default.
+    pub congestion: Option<String>,
+    /// Whether hosts have IPv6 addresses.
+    pub has_ipv6: bool,
+}
+
+impl KernelOptions {
+    /// The settings of trials, the same on every machine: buffers of TCP for 1 Gbit/s over 250 ms, and connections that
+    /// do not learn from earlier ones. IPv4 only.
+    #[must_use]
+    pub fn of_trials() -> Self {
+        const SYSCTLS: [(&str, &str); 3] = [
+            ("net.ipv4.tcp_no_metrics_save", "1"),
+            // Minimum, default and maximum bytes.
+            ("net.ipv4.tcp_rmem", "4096 131072 67108864"),
+            ("net.ipv4.tcp_wmem", "4096 16384 67108864"),
+        ];
+        let sysctl = |(key, value): (&str, &str)| Sysctl {
+            host: None,
+            key: key.into(),
+            value: value.into(),
+        };
+        Self {
+            inherits: false,
+            sysctls: SYSCTLS.map(sysctl).to_vec(),
+            congestion: None,
+            has_ipv6: false,
+        }
+    }
+}
+
+/// Options of hosts that run programs: the settings of this machine, with changes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProgramOptions {
+    /// Settings to change, in this order.
+    pub sysctls: Vec<Sysctl>,
+    /// The congestion controller of programs that select none; default the kernel's.
+    pub congestion: Option<String>,
+    /// File of a capture of all packets at the hosts (pcapng); default none.
+    pub pcapng: Option<PathBuf>,
+}
+
+impl ProgramOptions {
+    /// The kernel's settings at the hosts.
+    pub(crate) fn kernel(&self) -> KernelOptions {
+        KernelOptions {
+            inherits: true,
+            sysctls: self.sysctls.clone(),
+            congestion: self.congestion.clone(),
+            has_ipv6: true,
+        }
+    }
 }
 
 impl EmulationOptions {
     /// Default options for a topology.
     #[must_use]
-    pub const fn new(topology: Topology, streams: Streams) -> Self {
+    pub fn new(topology: Topology, streams: Streams) -> Self {
         Self {
             topology,
             streams,
@@ -37,6 +119,7 @@ impl EmulationOptions {
             real_time: true,
             offload: true,
             nested: false,
+            kernel: KernelOptions::of_trials(),
         }
     }
 
@@ -51,6 +134,14 @@ impl EmulationOptions {
                 "mtu",
                 format!("{} is out of range: allowed: 68 to 65535 bytes", self.mtu),
             );
+        }
+        for sysctl in &self.kernel.sysctls {
+            sysctl::check(&sysctl.key)?;
+            let unknown = |host: &&String| !self.topology.hosts().contains(host);
+            if let Some(host) = sysctl.host.as_ref().filter(unknown) {
+                let hosts = self.topology.hosts().join(", ");
+                return wrong("sysctl", format!("there is no host {host:?}: allowed: {hosts}"));
+            }
         }
         let external = |queue: &QueueConfig| matches!(queue, QueueConfig::External(_));
         if let Some(link) = self

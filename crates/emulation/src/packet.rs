@@ -1,9 +1,11 @@
-//! IPv4 packets as the bodies of a network's packets.
+//! IP packets as the bodies of a network's packets.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use foundation::{Instant, checksum};
 use network::{Body, HostId};
+
+use crate::address::from_ipv6;
 
 /// The shortest IPv4 header (RFC 791, section 3.1).
 pub(crate) const HEADER: usize = 20;
@@ -19,6 +21,22 @@ pub(crate) mod ip {
     pub const SOURCE: usize = 12;
     pub const DESTINATION: usize = 16;
 }
+/// The header of IPv6 (RFC 8200, section 3).
+pub(crate) mod ip6 {
+    /// Bytes of the header without extensions.
+    pub const HEADER: usize = 40;
+    /// Length of everything after the header.
+    pub const LENGTH: usize = 4;
+    pub const NEXT: usize = 6;
+    pub const HOP_LIMIT: usize = 7;
+    pub const SOURCE: usize = 8;
+    pub const DESTINATION: usize = 24;
+    /// Extension headers that a payload may follow (section 4): hop-by-hop, routing and destination options, fragment.
+    pub const OPTIONS: [u8; 3] = [0, 43, 60];
+    pub const FRAGMENT: u8 = 44;
+    /// The most extension headers that are read.
+    pub const MOST: usize = 8;
+}
 /// Both bits of the ECN field: congestion experienced (RFC 3168, section 5).
 const CE: u8 = 0b11;
 
@@ -32,10 +50,22 @@ pub(crate) fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// An IPv4 packet, from the first byte of its header to the last of its payload.
+/// The payload of a packet: a segment, datagram or message, or a part of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Payload {
+    protocol: u8,
+    /// Where it starts.
+    start: usize,
+    /// Whether it is a fragment other than the first, which has no ports.
+    is_later_fragment: bool,
+}
+
+/// An IPv4 or IPv6 packet, from the first byte of its header to the last of its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IpPacket {
     bytes: Vec<u8>,
+    /// The version when it was sent: its bytes may be damaged later.
+    is_ipv6: bool,
     /// The sending host and the time of sending, set by the emulator.
     pub(crate) sent: Option<(HostId, Instant)>,
     /// The packet's way, from 0, set by the emulator.
@@ -45,15 +75,27 @@ pub struct IpPacket {
 }
 
 impl IpPacket {
-    /// A packet from its bytes; `None` unless they start with a complete IPv4 header.
+    /// A packet from its bytes; `None` unless they start with a complete header of IPv4 or IPv6.
     #[must_use]
     pub fn new(bytes: Vec<u8>) -> Option<Self> {
-        (bytes.len() >= HEADER && bytes[0] >> 4 == 4).then_some(Self {
+        let is_ipv6 = match bytes.first()? >> 4 {
+            4 if bytes.len() >= HEADER => false,
+            6 if bytes.len() >= ip6::HEADER => true,
+            _ => return None,
+        };
+        Some(Self {
             bytes,
+            is_ipv6,
             sent: None,
             way: 0,
             has_valid_checksum: false,
         })
+    }
+
+    /// Whether it is an IPv6 packet.
+    #[must_use]
+    pub const fn is_ipv6(&self) -> bool {
+        self.is_ipv6
     }
 
     /// A packet with other bytes and the same sender and way. The bytes start with a complete header.
@@ -79,47 +121,81 @@ impl IpPacket {
 
     /// Its source address.
     #[must_use]
-    pub fn source(&self) -> Ipv4Addr {
-        self.address(ip::SOURCE)
+    pub fn source_address(&self) -> IpAddr {
+        self.address(ip::SOURCE, ip6::SOURCE)
     }
 
     /// Its destination address.
     #[must_use]
+    pub fn destination_address(&self) -> IpAddr {
+        self.address(ip::DESTINATION, ip6::DESTINATION)
+    }
+
+    /// The IPv4 address of its sender, also of an IPv6 packet; unspecified for one from outside.
+    #[must_use]
+    pub fn source(&self) -> Ipv4Addr {
+        as_ipv4(self.source_address())
+    }
+
+    /// The IPv4 address of its destination, also of an IPv6 packet; unspecified for one outside.
+    #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
-        self.address(ip::DESTINATION)
+        as_ipv4(self.destination_address())
     }
 
-    fn address(&self, at: usize) -> Ipv4Addr {
+    fn address(&self, v4: usize, v6: usize) -> IpAddr {
         let bytes = &self.bytes;
-        Ipv4Addr::new(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3])
+        if self.is_ipv6 {
+            let mut address = [0; 16];
+            address.copy_from_slice(&bytes[v6..v6 + 16]);
+            return Ipv6Addr::from(address).into();
+        }
+        Ipv4Addr::new(bytes[v4], bytes[v4 + 1], bytes[v4 + 2], bytes[v4 + 3]).into()
     }
 
-    /// The protocol of its payload: 1 for ICMP, 6 for TCP, 17 for UDP.
+    /// The protocol of its payload: 1 for ICMP, 6 for TCP, 17 for UDP, 58 for ICMPv6.
     #[must_use]
     pub fn protocol(&self) -> u8 {
-        self.bytes[ip::PROTOCOL]
+        self.payload().protocol
     }
 
-    /// Its time to live: the hops left, including the last one (RFC 791, section 3.1).
+    /// Its time to live, or hop limit: the hops left, including the last one (RFC 791, section 3.1).
     #[must_use]
     pub fn time_to_live(&self) -> u8 {
-        self.bytes[ip::TIME_TO_LIVE]
+        self.bytes[if self.is_ipv6 {
+            ip6::HOP_LIMIT
+        } else {
+            ip::TIME_TO_LIVE
+        }]
     }
 
     /// Changes the header as `routers` forwarding routers do (RFC 1812, section 5.3.1): decrements the time to live and
     /// updates the checksum, so that a wrong checksum stays wrong.
     pub(crate) fn pass_routers(&mut self, routers: u8) {
+        let (old, new) = (self.time_to_live(), self.time_to_live().saturating_sub(routers));
+        if self.is_ipv6 {
+            self.bytes[ip6::HOP_LIMIT] = new;
+            return;
+        }
         let protocol = self.bytes[ip::PROTOCOL];
         let field = |live: u8| u16::from_be_bytes([live, protocol]);
-        let (old, new) = (self.time_to_live(), self.time_to_live().saturating_sub(routers));
         self.bytes[ip::TIME_TO_LIVE] = new;
         self.replace_sum(field(old), field(new));
     }
 
     /// Whether the header is complete and its checksum correct, the checks of a router (RFC 1812, section 5.2.2).
     pub(crate) fn has_right_header(&self) -> bool {
+        if self.is_ipv6 {
+            let length = usize::from(u16_at(&self.bytes, ip6::LENGTH)) + ip6::HEADER;
+            return self.bytes[0] >> 4 == 6 && length <= self.bytes.len();
+        }
         let length = self.header_len();
         (HEADER..=self.bytes.len()).contains(&length) && checksum::of(&self.bytes[..length]) == 0
+    }
+
+    /// Both bits of the ECN field in the second byte (RFC 3168, section 5; RFC 8200, section 7).
+    const fn ecn_bits(&self) -> u8 {
+        if self.is_ipv6 { CE << 4 } else { CE }
     }
 
     /// Updates the header checksum for one changed 16-bit field.
@@ -130,20 +206,71 @@ impl IpPacket {
 
     /// Source and destination port of a TCP segment.
     pub(crate) fn tcp_ports(&self) -> Option<(u16, u16)> {
-        let start = self.header_len();
-        let has_ports = self.protocol() == 6 && !self.is_later_fragment();
-        let ports = self.bytes.get(start..start + 4).filter(|_| has_ports)?;
+        let payload = self.payload();
+        let has_ports = payload.protocol == 6 && !payload.is_later_fragment;
+        let ports = self
+            .bytes
+            .get(payload.start..payload.start + 4)
+            .filter(|_| has_ports)?;
         Some((u16_at(ports, 0), u16_at(ports, 2)))
     }
 
-    /// Length of its header in bytes, from the header.
+    /// Length of its headers in bytes, from the headers.
     pub(crate) fn header_len(&self) -> usize {
-        usize::from(self.bytes[0] & 0xf) * 4
+        self.payload().start
     }
 
     /// Whether it is a fragment other than the first, which has no ports (RFC 791, section 3.1).
     pub(crate) fn is_later_fragment(&self) -> bool {
-        u16_at(&self.bytes, ip::FLAGS) & 0x1fff != 0
+        self.payload().is_later_fragment
+    }
+
+    #[inline]
+    fn payload(&self) -> Payload {
+        if self.is_ipv6 {
+            return self.payload_after_extensions();
+        }
+        Payload {
+            protocol: self.bytes[ip::PROTOCOL],
+            start: usize::from(self.bytes[0] & 0xf) * 4,
+            is_later_fragment: u16_at(&self.bytes, ip::FLAGS) & 0x1fff != 0,
+        }
+    }
+
+    /// Follows the extension headers of an IPv6 packet.
+    fn payload_after_extensions(&self) -> Payload {
+        let mut payload = Payload {
+            protocol: self.bytes[ip6::NEXT],
+            start: ip6::HEADER,
+            is_later_fragment: false,
+        };
+        for _ in 0..ip6::MOST {
+            let Some(&[next, length, high, low]) = self
+                .bytes
+                .get(payload.start..)
+                .and_then(|rest| rest.first_chunk())
+            else {
+                break;
+            };
+            if ip6::OPTIONS.contains(&payload.protocol) {
+                payload.start += (usize::from(length) + 1) * 8;
+            } else if payload.protocol == ip6::FRAGMENT {
+                payload.start += 8;
+                payload.is_later_fragment |= u16::from_be_bytes([high, low]) >> 3 != 0;
+            } else {
+                break;
+            }
+            payload.protocol = next;
+        }
+        payload
+    }
+}
+
+/// The IPv4 address of the same host or router.
+fn as_ipv4(address: IpAddr) -> Ipv4Addr {
+    match address {
+        IpAddr::V4(address) => address,
+        IpAddr::V6(address) => from_ipv6(address).unwrap_or(Ipv4Addr::UNSPECIFIED),
     }
 }
 
@@ -155,42 +282,48 @@ impl Body for IpPacket {
     }
 
     fn is_ecn_capable(&self) -> bool {
-        self.bytes[1] & CE != 0
+        self.bytes[1] & self.ecn_bits() != 0
     }
 
     fn mark_congestion_experienced(&mut self) -> bool {
-        let service = self.bytes[1];
-        match service & CE {
-            0 => return false,
-            CE => return true,
-            _ => {}
+        let (service, both) = (self.bytes[1], self.ecn_bits());
+        if service & both == 0 {
+            return false;
         }
-        let old = u16::from_be_bytes([self.bytes[0], service]);
-        self.bytes[1] = service | CE;
-        let new = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
-        self.replace_sum(old, new);
+        self.bytes[1] = service | both;
+        if !self.is_ipv6 && service & both != both {
+            let field = |service| u16::from_be_bytes([self.bytes[0], service]);
+            let (old, new) = (field(service), field(service | both));
+            self.replace_sum(old, new);
+        }
         true
     }
 
     fn flow(&self) -> u64 {
+        let bytes = &self.bytes;
         let u32_at = |at: usize| {
             u64::from(u32::from_be_bytes([
-                self.bytes[at],
-                self.bytes[at + 1],
-                self.bytes[at + 2],
-                self.bytes[at + 3],
+                bytes[at],
+                bytes[at + 1],
+                bytes[at + 2],
+                bytes[at + 3],
             ]))
         };
-        let start = self.header_len();
-        let has_ports = matches!(self.protocol(), 6 | 17) && !self.is_later_fragment();
-        let ports = match has_ports && self.bytes.len() >= start + 4 {
-            true => u32_at(start),
+        let payload = self.payload();
+        let has_ports = matches!(payload.protocol, 6 | 17) && !payload.is_later_fragment;
+        let ports = match has_ports && bytes.len() >= payload.start + 4 {
+            true => u32_at(payload.start),
             false => 0,
         };
+        // Hosts of an emulated network differ in the last 32 bits of their IPv6 addresses.
+        let (source, destination) = match self.is_ipv6 {
+            true => (ip6::SOURCE + 12, ip6::DESTINATION + 12),
+            false => (ip::SOURCE, ip::DESTINATION),
+        };
         // The multipliers differ, so that a flow with swapped addresses or ports is another one.
-        let addresses =
-            u32_at(12).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u32_at(16).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
-        (addresses ^ ports.wrapping_mul(0x1656_67b1_9e37_79f9)).rotate_left(29) ^ u64::from(self.protocol())
+        let addresses = u32_at(source).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ u32_at(destination).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+        (addresses ^ ports.wrapping_mul(0x1656_67b1_9e37_79f9)).rotate_left(29) ^ u64::from(payload.protocol)
     }
 }
 
@@ -252,9 +385,70 @@ mod tests {
         assert_eq!(flow(fragment), flow(other));
     }
 
+    /// A UDP datagram over IPv6 behind extension headers (RFC 8200, sections 3 and 4).
+    fn packet6(extensions: &[u8], next: u8) -> IpPacket {
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 0, next, 64];
+        for last in [1, 2] {
+            bytes.extend([0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 77, 0, last]);
+        }
+        bytes.extend(extensions);
+        bytes.extend([0, 1, 0, 2, 0, 8, 0, 0]);
+        bytes[5] = bytes.len() as u8 - 40;
+        IpPacket::new(bytes).unwrap()
+    }
+
     #[test]
-    fn rejects_bytes_that_are_not_ipv4() {
-        assert_eq!(IpPacket::new(vec![0x60; 40]), None);
+    fn reads_ipv6_headers_with_extensions() {
+        let plain = packet6(&[], 17);
+        assert_eq!(
+            (plain.protocol(), plain.header_len(), plain.time_to_live()),
+            (17, 40, 64)
+        );
+        assert_eq!(plain.source(), Ipv4Addr::new(10, 77, 0, 1));
+        assert_eq!(plain.destination_address().to_string(), "fd77::a4d:2");
+        assert!(plain.has_right_header());
+        // Destination options of 16 bytes, then a fragment header: the first fragment, and a later one.
+        let options = [44, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (offset, is_later) in [(1, false), (8, true)] {
+            let fragment = [17, 0, 0, offset, 0, 0, 0, 7];
+            let packet = packet6(&[&options[..], &fragment].concat(), 60);
+            assert_eq!((packet.protocol(), packet.header_len()), (17, 64));
+            assert_eq!(packet.is_later_fragment(), is_later);
+            assert_eq!(packet.flow() == plain.flow(), !is_later);
+        }
+        let mut passed = plain;
+        passed.pass_routers(3);
+        assert_eq!(passed.time_to_live(), 61);
+    }
+
+    #[test]
+    fn marks_ecn_capable_ipv6_packets() {
+        for ecn in 0..4 {
+            let mut packet = packet6(&[], 17);
+            packet.bytes[1] = 0x0f | ecn << 4;
+            assert_eq!(packet.mark_congestion_experienced(), ecn != 0);
+            assert_eq!(packet.bytes()[1], if ecn == 0 { 0x0f } else { 0x3f });
+        }
+    }
+
+    #[test]
+    fn a_damaged_version_keeps_the_packet_readable() {
+        let mut damaged = packet(0, [0; 4]);
+        damaged.bytes[0] ^= 0x20;
+        assert_eq!(damaged.bytes[0] >> 4, 6);
+        let _ = (
+            damaged.flow(),
+            damaged.source(),
+            damaged.tcp_ports(),
+            damaged.has_right_header(),
+        );
+    }
+
+    #[test]
+    fn rejects_bytes_that_are_not_ip() {
+        assert_eq!(IpPacket::new(vec![0x60; 39]), None);
+        assert_eq!(IpPacket::new(vec![0x50; 40]), None);
+        assert_eq!(IpPacket::new(Vec::new()), None);
         assert_eq!(IpPacket::new(vec![0x45; HEADER - 1]), None);
         let packet = packet(0, [0; 4]);
         assert_eq!(packet.source(), Ipv4Addr::new(10, 0, 0, 1));

@@ -1,11 +1,13 @@
 //! Replies of a router to packets for itself (RFC 1812, sections 4.2 to 4.4).
 
-use foundation::icmp::PROTOCOL as ICMP;
+use std::net::IpAddr;
+
+use foundation::icmp::{self, PROTOCOL as ICMP};
 use transport::tcp::reset_for;
 use transport::tcp::wire;
 
-use crate::icmp::Fault;
-use crate::packet::IpPacket;
+use crate::icmp::{Fault, PROTOCOL_V6, message_to};
+use crate::packet::{IpPacket, ip6, u16_at};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -13,6 +15,9 @@ const UDP: u8 = 17;
 /// The reply to a packet whose destination is the router's address: an echo reply, a reset, or an ICMP error. `None`
 /// for later fragments (routers do not reassemble), other ICMP messages and damaged packets.
 pub fn answer(packet: &IpPacket) -> Option<IpPacket> {
+    if packet.is_ipv6() {
+        return answer_v6(packet);
+    }
     let own = packet.destination();
     match packet.protocol() {
         ICMP => IpPacket::new(stack::echo_reply(packet.bytes())?),
@@ -25,6 +30,34 @@ pub fn answer(packet: &IpPacket) -> Option<IpPacket> {
         }
         UDP => Fault::Port.message(packet, own),
         _ => Fault::Protocol.message(packet, own),
+    }
+}
+
+/// The reply to an IPv6 packet: an echo reply (RFC 4443, section 4.2), or an ICMPv6 error.
+fn answer_v6(packet: &IpPacket) -> Option<IpPacket> {
+    const ECHO_REQUEST: u8 = 128;
+    const ECHO_REPLY: u8 = 129;
+    let (IpAddr::V6(sender), IpAddr::V6(own)) = (packet.source_address(), packet.destination_address())
+    else {
+        return None;
+    };
+    if packet.is_later_fragment() {
+        return None;
+    }
+    match packet.protocol() {
+        PROTOCOL_V6 => {
+            let end = ip6::HEADER + usize::from(u16_at(packet.bytes(), ip6::LENGTH));
+            let message = packet.bytes().get(packet.header_len()..end)?;
+            if message.len() < icmp::HEADER || message[0] != ECHO_REQUEST {
+                return None;
+            }
+            let mut reply = message.to_vec();
+            reply[0] = ECHO_REPLY;
+            message_to(sender, own, reply)
+        }
+        // Sockets report a closed port of TCP like one of UDP.
+        TCP | UDP => Fault::Port.message(packet, packet.destination()),
+        _ => Fault::Protocol.message(packet, packet.destination()),
     }
 }
 

@@ -252,7 +252,7 @@ fn shell(keys: &str, command: Command) -> Result<ShellReport, Error> {
     let path: PathConfig = serde_json::from_str(keys).unwrap();
     let path = path.links(&mut |_| Err("no files".into())).unwrap();
     let options = ShellOptions::new(path, Streams::new(1, 0), command);
-    shell::run(options, &mut || false)
+    shell::run(options, &mut || None)
 }
 
 /// The report; `None`, with a printed reason, if the system lacks something.

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use crate::common::{path, skip_without, topology};
-use emulation::Error;
+use emulation::{Error, ProgramOptions};
 use emulation::check;
 use emulation::testbed::Testbed;
 use experiment::TrialSpec;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// A testbed; `None`, with a printed reason, if the system lacks something.
 fn testbed(topology: Topology) -> Option<Testbed> {
-    match Testbed::start(topology, Streams::new(1, 0)) {
+    match Testbed::start(topology, Streams::new(1, 0), ProgramOptions::default()) {
         Ok(testbed) => Some(testbed),
         Err(error @ (Error::Permission { .. } | Error::Missing { .. })) => {
             skip_without(&error);

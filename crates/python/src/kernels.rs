@@ -5,11 +5,12 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use emulation::shell::{ShellOptions, default_command};
+use emulation::shell::{ListeningPort, ShellOptions, StopRequest, default_command};
 use emulation::{trial, user_namespace};
 use experiment::TrialRecord;
 use foundation::{Duration, Streams, reading};
 use network::{LinkConfig, PathConfig};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use transport::tcp::TcpConfig;
@@ -87,9 +88,15 @@ pub fn emulate_traced(
 pub fn doctor(py: Python<'_>, only: Option<Vec<String>>) -> PyResult<String> {
     let known: Vec<&str> = emulation::doctor::keys().collect();
     if let Some(unknown) = only.iter().flatten().find(|name| !known.contains(&name.as_str())) {
-        return Err(wrong(format!("\"{unknown}\" is not known: allowed: {}", known.join(", "))));
+        return Err(wrong(format!(
+            "\"{unknown}\" is not known: allowed: {}",
+            known.join(", ")
+        )));
     }
-    let is_selected = |key: &str| only.as_ref().is_none_or(|only| only.iter().any(|name| name == key));
+    let is_selected = |key: &str| {
+        only.as_ref()
+            .is_none_or(|only| only.iter().any(|name| name == key))
+    };
     json(&py.detach(|| emulation::doctor::probe_only(is_selected)))
 }
 
@@ -102,11 +109,13 @@ pub fn clean(py: Python<'_>) -> PyResult<String> {
 }
 
 /// Runs a command behind a path; returns a report as JSON. `server` is a shell command for the other end; `tcp` has the
-/// keys of longfat's TCP at each end as JSON, where it replaces the kernel's.
+/// keys of longfat's TCP at each end as JSON, where it replaces the kernel's; `programs` has the settings of the hosts;
+/// `wait_port` is the port at which the server must listen before the command starts, and whether it is one of UDP.
 ///
 /// A process without the permissions enters a user namespace, permanently.
 #[pyfunction]
-#[pyo3(signature = (path_json, command, seed=1, server=None, tcp=(None, None)))]
+#[expect(clippy::too_many_arguments, reason = "the keywords of one Python function")]
+#[pyo3(signature = (path_json, command, seed=1, server=None, tcp=(None, None), programs="{}", wait_port=None))]
 pub fn shell(
     py: Python<'_>,
     path_json: &str,
@@ -114,6 +123,8 @@ pub fn shell(
     seed: u64,
     server: Option<String>,
     tcp: TcpKeys,
+    programs: &str,
+    wait_port: Option<(u16, bool)>,
 ) -> PyResult<String> {
     let config: PathConfig = reading::read(path_json).map_err(wrong)?;
     let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
@@ -129,6 +140,7 @@ pub fn shell(
             command
         }
     };
+    let programs = reading::read(programs).map_err(wrong)?;
     user_namespace::enter().map_err(raised)?;
     let mut options = ShellOptions::new(path, Streams::new(seed, 0), command);
     for (end, keys) in options.tcp.iter_mut().zip([tcp.0, tcp.1]) {
@@ -138,10 +150,20 @@ pub fn shell(
         }
     }
     options.server = server.map(|line| server_command(&line)).transpose()?;
+    options.programs = programs;
+    options.wait_port = wait_port.map(|(number, is_udp)| ListeningPort { number, is_udp });
     // An exception of a signal handler stops the command; the report is still complete.
-    let mut stopped = || Python::attach(|py| py.check_signals().is_err());
+    let mut requested = || {
+        Python::attach(|py| {
+            let error = py.check_signals().err()?;
+            Some(match error.is_instance_of::<PyKeyboardInterrupt>(py) {
+                true => StopRequest::Interrupt,
+                false => StopRequest::Terminate,
+            })
+        })
+    };
     let report = py
-        .detach(|| emulation::shell::run(options, &mut stopped))
+        .detach(|| emulation::shell::run(options, &mut requested))
         .map_err(raised)?;
     let mut value = serde_json::to_value(&report).map_err(wrong)?;
     value["path"] = described(&config);

@@ -4,6 +4,7 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
+use emulation::shell::ListeningPort;
 use emulation::testbed::Testbed as Inner;
 use emulation::user_namespace;
 use foundation::reading;
@@ -30,12 +31,16 @@ impl Testbed {
 #[pymethods]
 impl Testbed {
     #[new]
-    fn new(py: Python<'_>, spec_json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (spec_json, programs="{}"))]
+    fn new(py: Python<'_>, spec_json: &str, programs: &str) -> PyResult<Self> {
         let spec = spec(spec_json)?;
         let topology = spec.topology().map_err(wrong)?;
+        let programs = reading::read(programs).map_err(wrong)?;
         user_namespace::enter().map_err(raised)?;
         let streams = spec.streams().component("network");
-        let made = py.detach(|| Inner::start(topology, streams)).map_err(raised)?;
+        let made = py
+            .detach(|| Inner::start(topology, streams, programs))
+            .map_err(raised)?;
         Ok(Self(RwLock::new(Some(made))))
     }
 
@@ -88,7 +93,33 @@ impl Testbed {
         })?)
     }
 
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.0.write().unwrap_or_else(PoisonError::into_inner).take()));
+    fn kernel(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, |testbed| Ok(testbed.kernel()))?)
+    }
+
+    fn listens(&self, py: Python<'_>, host: &str, port: u16, is_udp: bool) -> PyResult<bool> {
+        let port = ListeningPort { number: port, is_udp };
+        self.with(py, |testbed| testbed.listens(host, port).map_err(raised))
+    }
+
+    #[pyo3(signature = (patience=0.0))]
+    fn close(&self, py: Python<'_>, patience: f64) -> PyResult<Option<String>> {
+        let span = Duration::try_from_secs_f64(patience)
+            .map_err(|_| wrong(format!("patience: {patience} is not a valid duration")))?;
+        let report = py.detach(|| {
+            let taken = self.0.write().unwrap_or_else(PoisonError::into_inner).take();
+            // A signal ends the wait.
+            let mut is_interrupted = false;
+            let mut left = || {
+                is_interrupted |= Python::attach(|py| py.check_signals().is_err());
+                match is_interrupted {
+                    true => foundation::Duration::ZERO,
+                    false => foundation::Duration::from_nanos(span.as_nanos() as u64),
+                }
+            };
+            taken.map(|testbed| testbed.stop(&mut left)).transpose()
+        });
+        let report = report.map_err(raised)?.flatten();
+        report.as_ref().map(json).transpose()
     }
 }

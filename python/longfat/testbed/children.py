@@ -10,7 +10,7 @@ import time
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
-_TIMEOUT_S = 2.0
+_TIMEOUT_S = 0.7
 
 
 def code_of(error: OSError) -> int:
@@ -48,7 +48,7 @@ def signal_group(pid: int, number: int) -> None:
 
 
 def end(pid: int) -> int:
-    """Stops a command, after 2 s by SIGKILL, and returns its exit code."""
+    """Stops a command, after 0.7 s by SIGKILL, and returns its exit code."""
     signal_group(pid, signal.SIGHUP)
     signal_group(pid, signal.SIGTERM)
     deadline = time.monotonic() + _TIMEOUT_S

@@ -8,10 +8,11 @@ import json
 import os
 import signal
 import sys
+import time
 from typing import IO, TYPE_CHECKING, Any
 
 from longfat.study import read_setting, units
-from longfat.testbed import children, tables
+from longfat.testbed import children, programs, tables
 
 if TYPE_CHECKING:
     from longfat._native import Testbed
@@ -19,15 +20,21 @@ if TYPE_CHECKING:
 PINGS = 10
 """Default number of echo requests between two hosts."""
 MEASURED_S = 5.0
+WAITED_S = 60.0
 _HELP = (
     ("HOST COMMAND", "run a line of sh at a host, which resolves host names; Ctrl-C stops it"),
     ("shell HOST", "your shell at a host"),
     ("hosts", "names and addresses"),
     ("net", "nodes with their hosts and links"),
+    ("kernel", "congestion controller of the hosts, and sysctls that differ from this machine"),
     ("links (or dump)", "settings, counters and queue of each link"),
     (
         "set LINK KEY VALUE",
         "change a link, e.g. set forward rate 5Mbit/s; the value none removes a key",
+    ),
+    (
+        "wait HOST PORT",
+        "wait until a program listens at a port of a host, e.g. wait r1 5201 or wait r1 53/udp",
     ),
     ("pingall [COUNT]", "RTTs and losses between all hosts, next to those expected from the links"),
     ("measure A B [TIME]", "goodput of one TCP connection from A to B; default time 5s"),
@@ -147,6 +154,24 @@ class Prompt(cmd.Cmd):
         if line := tables.dropped(json.loads(self._testbed.dropped())):
             print(line)
 
+    def do_kernel(self, _rest: str) -> None:
+        """Prints the kernel's settings at the hosts."""
+        kernel = json.loads(self._testbed.kernel())
+        for line in programs.lines(kernel["controller"], kernel["sysctls"]):
+            print(line)
+
+    def do_wait(self, rest: str) -> None:
+        """Waits until a program listens at a port of a host."""
+        parts = rest.split()
+        if len(parts) != 2:
+            raise ValueError("wait: write a host and a port, e.g. wait h2 5201")
+        number, is_udp = programs.port(parts[1])
+        end = time.monotonic() + WAITED_S
+        while not self._testbed.listens(parts[0], number, is_udp):
+            if time.monotonic() > end:
+                raise ValueError(f"wait: nothing listens at {parts[0]} {parts[1]} after {WAITED_S:g} s")
+            time.sleep(0.02)
+
     def do_shell(self, rest: str) -> bool:
         """Starts the user's shell at a host."""
         if rest not in self._hosts:
@@ -217,7 +242,10 @@ def _wait(pid: int, *, lent: bool) -> int:
             print(f"stopped (Ctrl-Z); write {'&'!r} after a command to run it in the background")
             return children.end(pid)
     except KeyboardInterrupt:
-        return children.end(pid)
+        code = children.end(pid)
+        if not lent:  # it ends a script
+            raise
+        return code
     except BaseException:
         children.end(pid)
         raise

@@ -27,6 +27,8 @@ class Server:
         self._testbed = testbed
         self._listening = listening
         self._study = study
+        self.is_stopping = False
+        """Whether another process has requested the end of the testbed."""
         self._hosts = [host["name"] for host in json.loads(testbed.hosts())]
         threading.Thread(target=self._listen, name="testbed", daemon=True).start()
 
@@ -62,6 +64,7 @@ class Server:
                 _send(connection, pid=os.getpid(), study=self._study, hosts=self._hosts)
             case "stop":
                 _send(connection, stopping=True)
+                self.is_stopping = True
                 os.kill(os.getpid(), signal.SIGTERM)
             case "exec" if len(streams) == _STREAMS:
                 self._run(connection, request, streams)

@@ -48,18 +48,28 @@ def emulate(
     client: Sequence[str],
     server: Sequence[str] | str | None = None,
     *,
+    wait_port: int | str | None = None,
+    congestion: str | None = None,
+    sysctl: Mapping[str, object] | None = None,
+    pcapng: str | File | None = None,
     seed: int = 1,
     timeout: float = 60.0,
 ) -> Emulated:
     """Runs a client and a server at the ends of an emulated path.
 
-    The client finds the server's address in the environment variable `LONGFAT_PEER`. The server starts
-    before the client and is stopped after it.
+    The client runs at the host `sender` and the server at the host `receiver`; both names resolve. The
+    client also finds the server's addresses in the environment variables `LONGFAT_PEER` and `LONGFAT_PEER6`.
+    The server starts before the client and is stopped after it: by SIGTERM, and by SIGKILL after 5 s.
 
     Args:
         path: The path between them.
         client: Command line of the client.
         server: Command line of the server: arguments, or text for `sh`.
+        wait_port: Port at which the server must listen before the client starts, such as 5201 or "53/udp".
+        congestion: Congestion controller of programs that select none; default the kernel's.
+        sysctl: Settings of the kernel at both hosts, or at one of them: `{"receiver:net.ipv4.tcp_ecn": 1}`;
+            default this machine's.
+        pcapng: File of a capture of all packets at the hosts.
         seed: Random seed of losses and delays.
         timeout: Limit of the client's duration, in s.
 
@@ -79,7 +89,11 @@ def emulate(
         model.write_text(tomli_w.dumps({"path": table}), encoding="utf-8")
         shell = ["-m", "longfat", "shell", "--path", str(model), "--seed", str(seed), "--json"]
         with_server = ["--server", started] if started is not None else []
-        command = [*python_command(*shell), *with_server, "--", *client]
+        given = {"--wait-port": wait_port, "--congestion": congestion, "--pcapng": pcapng}
+        options = [text for name, value in given.items() if value is not None for text in (name, str(value))]
+        for key, value in (sysctl or {}).items():
+            options += ["--sysctl", f"{key}={value}"]
+        command = [*python_command(*shell), *with_server, *options, "--", *client]
         try:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
         except subprocess.TimeoutExpired:

@@ -8,6 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
 use super::keeper;
+use super::process_table::{is_dead, name, parent, processes};
 
 /// A process without an owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -90,37 +91,6 @@ pub fn clean() -> Vec<Leftover> {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     leftovers()
-}
-
-fn processes() -> impl Iterator<Item = u32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-fn name(process: u32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{process}/comm")).ok()?;
-    Some(name.trim_end().to_owned())
-}
-
-/// Fields of a process from its state on (`proc_pid_stat(5)`).
-fn fields(process: u32) -> Option<Vec<String>> {
-    let line = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name is in parentheses and may contain parentheses.
-    let (_, fields) = line.rsplit_once(')')?;
-    Some(fields.split_whitespace().map(str::to_owned).collect())
-}
-
-fn parent(process: u32) -> Option<u32> {
-    fields(process)?.get(1)?.parse().ok()
-}
-
-/// `PF_EXITING` (`linux/sched.h`).
-const EXITING: u32 = 0x4;
-
-/// Whether a process is exiting: an init waits until its last process is reaped.
-fn is_dead(process: u32) -> bool {
-    let flags = fields(process).and_then(|fields| fields.get(6)?.parse::<u32>().ok());
-    flags.is_none_or(|flags| flags & EXITING != 0)
 }
 
 /// Whether a process has the thread that is the parent of an init.

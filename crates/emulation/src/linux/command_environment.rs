@@ -11,6 +11,8 @@ use rustix::mount::{
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
+use crate::address::to_ipv6;
+
 /// The file of host names (`hosts(5)`).
 const NAMES: &CStr = c"/etc/hosts";
 
@@ -26,13 +28,20 @@ pub(crate) struct CommandEnvironment {
 impl CommandEnvironment {
     /// For machines with these names and addresses, the first of which are the hosts. Names with characters that the
     /// file format does not allow are left out.
-    pub(crate) fn new<'a>(machines: impl Iterator<Item = (&'a str, Ipv4Addr)>, hosts: usize) -> Self {
+    pub(crate) fn new<'a>(
+        machines: impl Iterator<Item = (&'a str, Ipv4Addr)>,
+        hosts: usize,
+        has_ipv6: bool,
+    ) -> Self {
         let mut names = std::fs::read("/etc/hosts").unwrap_or_default();
         names.push(b'\n');
         let mut own = Vec::new();
         for (name, address) in machines {
             if !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '#') {
                 names.extend(format!("{address} {name}\n").into_bytes());
+                if has_ipv6 {
+                    names.extend(format!("{} {name}\n", to_ipv6(address)).into_bytes());
+                }
             }
             if own.len() < hosts {
                 own.push(CString::new(name).unwrap_or_default());

@@ -1,35 +1,39 @@
 //! An emulated network with its hosts.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use foundation::{Instant, Problem};
+use foundation::{Duration, Instant, Problem};
 use network::{HostId, Network};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::write;
 use socket::clock::Clock;
 
+use super::capture::{CaptureReport, CaptureWriter};
 use super::command_environment::CommandEnvironment;
+use super::default_controller::{self, Selection};
 use super::device_port::DevicePort;
 use super::drops::{self, HostDrops};
 use super::emulator::{ControlChannel, Emulator, EmulatorReport, Job};
-use super::host::{DeviceOptions, Host};
+use super::host::{DeviceOptions, Host, HostKernel};
 use super::keeper::Keeper;
 use super::namespace::Namespace;
 use super::offload::burst;
 use super::port::Port;
 use super::routing::{RouterState, Routing};
+use super::sysctl::{Settings, SysctlDifference};
 use super::tap::{PacketEvent, SegmentCounts, Tap};
-use crate::address::Block;
+use crate::address::{Block, to_ipv6};
 use crate::error::{Error, system_error};
-use crate::options::EmulationOptions;
+use crate::options::{EmulationOptions, Sysctl};
 use crate::packet::IpPacket;
 
 /// A network on wall time whose hosts are network namespaces with the kernel's own stack. Dropping it removes
@@ -51,6 +55,11 @@ pub struct Emulation {
     /// Counters at the start, by host; zero in a new namespace.
     dropped_before: Vec<HostDrops>,
     backlog_before: u64,
+    has_ipv6: bool,
+    /// Settings of hosts that differ from the machine's.
+    sysctls: Vec<SysctlDifference>,
+    /// How hosts select the requested congestion controller.
+    selection: Option<Selection>,
 }
 
 impl Emulation {
@@ -70,7 +79,9 @@ impl Emulation {
             .iter()
             .map(|router| (router.name.as_str(), router.address));
         let count = options.topology.hosts().len();
-        let keeper = Keeper::start(CommandEnvironment::new(names.zip(addresses).chain(others), count))?;
+        let has_ipv6 = options.kernel.has_ipv6 && Host::can_have_ipv6(options.mtu);
+        let machines = names.zip(addresses).chain(others);
+        let keeper = Keeper::start(CommandEnvironment::new(machines, count, has_ipv6))?;
         let (mut hosts, mut devices, mut ways) = (Vec::new(), Vec::new(), Vec::new());
         let count = count as u32;
         let burst = if options.offload {
@@ -82,22 +93,34 @@ impl Emulation {
             mtu: options.mtu,
             burst,
         };
+        let kernels = HostKernels::new(&options)?;
+        let (mut sysctls, mut selection) = (Vec::new(), None);
         for host in (0..count - u32::from(outer.is_some())).map(HostId) {
             let loopback = options.topology.loopback();
+            let kernel = kernels.host(host);
             let made = Host::create(
                 block,
                 host,
                 (routing.ways(host), routing.longest()),
                 device_options,
                 loopback,
+                &kernel,
             )?;
+            sysctls.extend(kernels.differences(host, &made.namespace)?);
+            selection = made.selection.or(selection);
             hosts.push(made.namespace);
             ways.push(made.ports.len() as u8);
             devices.push(made.ports);
         }
         if let Some(outer) = outer {
             let address = block.host(HostId(count - 1));
-            let made = Host::join(outer.namespace, address, block, device_options)?;
+            let made = Host::join(
+                outer.namespace,
+                address,
+                block,
+                device_options,
+                options.kernel.has_ipv6,
+            )?;
             hosts.push(made.namespace);
             ways.push(1);
             devices.push(made.ports);
@@ -133,7 +156,62 @@ impl Emulation {
             routers,
             dropped_before,
             backlog_before,
+            has_ipv6,
+            sysctls,
+            selection,
         })
+    }
+
+    /// The settings of hosts that differed from those of this machine when the emulation started; none unless hosts
+    /// inherit the machine's.
+    #[must_use]
+    pub fn sysctl_differences(&self) -> &[SysctlDifference] {
+        &self.sysctls
+    }
+
+    /// The congestion controller of programs at a host that select none; `requested` is the one of the options.
+    pub(crate) fn controller(&self, host: HostId, requested: Option<&str>) -> Option<String> {
+        match (self.selection, requested) {
+            (Some(Selection::Routes), Some(name)) => {
+                let name = default_controller::label(name);
+                Some(format!(
+                    "{name} (by the routes, also for programs that select another)"
+                ))
+            }
+            _ => self.in_host(host, default_controller::here),
+        }
+    }
+
+    /// Starts a capture of all packets that hosts send and receive. Dropping the emulation or
+    /// [`stop_capture`](Self::stop_capture) completes it.
+    ///
+    /// # Errors
+    /// The system's.
+    ///
+    /// # Panics
+    /// If the emulator has failed.
+    pub(crate) fn capture(&self, file: &Path, hosts: &[String]) -> Result<CaptureWriter, Error> {
+        let (writer, tap) = CaptureWriter::create(file, hosts, self.clock)?;
+        self.run_in_emulator(move |emulator, _| emulator.capture = Some(tap));
+        Ok(writer)
+    }
+
+    /// Completes the file of a capture.
+    ///
+    /// # Errors
+    /// The system's, for example for a full disk.
+    ///
+    /// # Panics
+    /// If the emulator has failed.
+    pub(crate) fn stop_capture(&self, writer: CaptureWriter) -> Result<CaptureReport, Error> {
+        self.run_in_emulator(|emulator, _| emulator.capture = None);
+        writer.finish()
+    }
+
+    /// Sends SIGTERM to all commands at hosts and their descendants, and waits until they have ended: at most for the
+    /// time that `patience` returns, which it may shorten meanwhile. The end of the emulation kills the rest.
+    pub fn stop_commands(&self, patience: &mut dyn FnMut() -> Duration) {
+        self.keeper.stop_commands(patience);
     }
 
     /// The number of hosts.
@@ -146,6 +224,12 @@ impl Emulation {
     #[must_use]
     pub const fn host_address(&self, host: HostId) -> Ipv4Addr {
         self.block.host(host)
+    }
+
+    /// A host's IPv6 address, valid only within the emulation; `None` without IPv6.
+    #[must_use]
+    pub fn host_address_v6(&self, host: HostId) -> Option<Ipv6Addr> {
+        self.has_ipv6.then(|| to_ipv6(self.block.host(host)))
     }
 
     /// The routers with addresses, in the order of the topology's nodes. A router at the node of a host with its name
@@ -347,6 +431,63 @@ impl Drop for Emulation {
 
 fn read_drops(hosts: &[Namespace]) -> io::Result<Vec<HostDrops>> {
     hosts.iter().map(|host| host.run(HostDrops::read)?).collect()
+}
+
+/// The kernel's settings of all hosts.
+struct HostKernels<'a> {
+    options: &'a EmulationOptions,
+    /// The settings of the calling thread's namespace, if hosts have them.
+    machine: Option<Settings>,
+    inherited: Settings,
+}
+
+impl<'a> HostKernels<'a> {
+    fn new(options: &'a EmulationOptions) -> Result<Self, Error> {
+        let machine = options.kernel.inherits.then(Settings::here);
+        let inherited = match &machine {
+            None => Settings::default(),
+            Some(machine) => {
+                let fresh = Namespace::create()?.run(Settings::here);
+                let fresh = fresh.map_err(|error| system_error("enter a network namespace", error))?;
+                machine.changes_from(&fresh)
+            }
+        };
+        Ok(Self {
+            options,
+            machine,
+            inherited,
+        })
+    }
+
+    fn host(&self, host: HostId) -> HostKernel<'_> {
+        HostKernel {
+            inherited: &self.inherited,
+            options: &self.options.kernel,
+            name: &self.options.topology.hosts()[host.0 as usize],
+        }
+    }
+
+    /// The settings of a new host that differ from the machine's. Hosts without settings of their own equal the first
+    /// one, whose differences are those of all hosts.
+    fn differences(&self, host: HostId, namespace: &Namespace) -> Result<Vec<SysctlDifference>, Error> {
+        let kernel = self.host(host);
+        let of_host = |sysctl: &&Sysctl| sysctl.host.as_deref() == Some(kernel.name);
+        let own: Vec<&Sysctl> = self.options.kernel.sysctls.iter().filter(of_host).collect();
+        let Some(machine) = &self.machine else {
+            return Ok(Vec::new());
+        };
+        if host.0 > 0 && own.is_empty() {
+            return Ok(Vec::new());
+        }
+        let found = namespace.run(|| machine.differences_here(kernel.requested()));
+        let mut found = found.map_err(|error| system_error("enter a network namespace", error))?;
+        found.retain_mut(|difference| {
+            let is_own = own.iter().any(|sysctl| sysctl.key == difference.key);
+            difference.host = is_own.then(|| kernel.name.to_owned());
+            is_own || host.0 == 0
+        });
+        Ok(found)
+    }
 }
 
 /// The emulated host of the calling thread.

@@ -19,6 +19,7 @@ use socket::rest::RestBudget;
 use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait;
 
+use super::capture::CaptureTap;
 use super::device::{self, Device};
 use super::offload::merge::Run;
 use super::outbox::Outbox;
@@ -58,7 +59,7 @@ pub struct EmulatorReport {
     pub written: u64,
     /// Packets that a host's port did not accept.
     pub refused: u64,
-    /// Packets from hosts that are not IPv4.
+    /// Packets from hosts that are not IP, and IPv6 packets to groups of hosts.
     pub ignored: u64,
     /// Packets without a route.
     pub unroutable: u64,
@@ -119,6 +120,8 @@ pub(crate) struct Emulator {
     headers: Vec<u8>,
     buffer: Vec<u8>,
     pool: Vec<Vec<u8>>,
+    /// Records the packets that hosts send and receive.
+    pub(crate) capture: Option<CaptureTap>,
 }
 
 /// A user-space port of a host.
@@ -188,6 +191,7 @@ impl Emulator {
             first_device,
             buffer: vec![0; device::LARGEST],
             pool: Vec::new(),
+            capture: None,
         })
     }
 
@@ -354,8 +358,16 @@ impl Emulator {
             self.report.ignored += 1;
             return;
         };
+        // Of IPv6 hosts: who is interested in a group of hosts, which no link leads to.
+        if packet.is_ipv6() && packet.destination_address().is_multicast() {
+            self.report.ignored += 1;
+            return;
+        }
         packet.has_valid_checksum = has_valid_checksum;
         packet.sent = Some((from, now));
+        if let Some(capture) = &self.capture {
+            capture.record(now, from, packet.bytes());
+        }
         packet.way = way.unwrap_or_else(|| self.routing.way(&packet));
         match self.routing.route(&mut self.network, from, &packet) {
             Ok(route) => {
@@ -462,6 +474,9 @@ impl Emulator {
 
     /// Passes a packet to a host: at once to a user-space port, else to the outbox.
     fn hand_over(&mut self, host: HostId, packet: IpPacket) {
+        if let Some(capture) = &self.capture {
+            capture.record(self.clock.now(), host, packet.bytes());
+        }
         let place = host.0 as usize;
         let attached = self.attached[place].as_ref();
         let Some(own) = attached.filter(|attached| attached.is_for(&packet)) else {

@@ -1,17 +1,20 @@
 //! An emulated host: a namespace with one TUN device for each way to other hosts.
 
-use std::io::{self, ErrorKind};
-use std::net::Ipv4Addr;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 
 use network::HostId;
 
+use super::default_controller::{self, Selection};
 use super::device::Device;
 use super::namespace::Namespace;
 use super::netlink::{self, DeviceConfig, Netlink, Route};
 use super::offload::burst;
+use super::sysctl::{self, Settings};
 use super::tun;
-use crate::address::Block;
+use crate::address::{Block, PREFIX_BITS, to_ipv6};
 use crate::error::{Error, system_error};
+use crate::options::{KernelOptions, Sysctl};
 
 /// The first device of every host.
 pub const DEVICE: &str = "longfat0";
@@ -40,16 +43,9 @@ impl DeviceOptions {
     }
 }
 
-/// Sysctls of every namespace (Linux' `Documentation/networking/ip-sysctl.rst`). They do not affect other namespaces.
+/// Sysctls that emulation needs at every host (Linux' `Documentation/networking/ip-sysctl.rst`). They do not affect
+/// other namespaces.
 const SYSCTLS: &[(&str, &str)] = &[
-    // No neighbor discovery: it would add packets.
-    ("net/ipv6/conf/all/disable_ipv6", "1"),
-    ("net/ipv6/conf/default/disable_ipv6", "1"),
-    // Connections must not learn from earlier ones.
-    ("net/ipv4/tcp_no_metrics_save", "1"),
-    // Minimum, default and maximum bytes: enough for 1 Gbit/s over 250 ms.
-    ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
-    ("net/ipv4/tcp_wmem", "4096 16384 67108864"),
     // No rate limit for ICMP errors.
     ("net/ipv4/icmp_ratelimit", "0"),
     // With several ways, the way back may differ.
@@ -57,20 +53,93 @@ const SYSCTLS: &[(&str, &str)] = &[
     ("net/ipv4/conf/default/rp_filter", "0"),
 ];
 
+/// Sysctls of hosts with IPv6: packets are those of programs only.
+const WITH_IPV6: &[(&str, &str)] = &[
+    ("net/ipv6/conf/all/disable_ipv6", "0"),
+    ("net/ipv6/conf/default/disable_ipv6", "0"),
+    // No addresses besides those of the emulation, and no search for routers and duplicate addresses.
+    ("net/ipv6/conf/default/addr_gen_mode", "1"),
+    ("net/ipv6/conf/default/accept_ra", "0"),
+    ("net/ipv6/conf/default/autoconf", "0"),
+    ("net/ipv6/conf/default/router_solicitations", "0"),
+    ("net/ipv6/conf/default/dad_transmits", "0"),
+    // No rate limit for ICMP errors.
+    ("net/ipv6/icmp/ratelimit", "0"),
+];
+
+/// Sysctls of hosts without IPv6.
+const WITHOUT_IPV6: &[(&str, &str)] = &[
+    // No neighbor discovery: it would add packets.
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+];
+
 /// Linux's initial time to live (RFC 1700): paths with more links need a larger one.
 const USUAL_HOPS: u8 = 64;
 
 /// All groups may open ping sockets; in a user namespace only existing groups are valid.
-const PINGERS: (&str, [&str; 2]) = ("net/ipv4/ping_group_range", ["0 2147483647", "0 0"]);
+fn allow_pings() -> Result<(), Error> {
+    const NAME: &str = "net/ipv4/ping_group_range";
+    let own = rustix::process::getgid().as_raw();
+    sysctl::set(NAME, "0 2147483647").or_else(|_| sysctl::set(NAME, &format!("{own} {own}")))
+}
+
+/// The kernel's settings of one host.
+pub(crate) struct HostKernel<'a> {
+    /// Settings that differ from those of a new namespace.
+    pub(crate) inherited: &'a Settings,
+    pub(crate) options: &'a KernelOptions,
+    /// The host's name.
+    pub(crate) name: &'a str,
+}
+
+impl HostKernel<'_> {
+    /// The requested settings of this host.
+    pub(crate) fn requested(&self) -> impl Iterator<Item = &Sysctl> {
+        let sysctls = self.options.sysctls.iter();
+        sysctls.filter(|sysctl| sysctl.host.as_deref().is_none_or(|host| host == self.name))
+    }
+
+    /// Applies the settings in the calling thread's namespace, before it has devices; returns how the requested
+    /// congestion controller is selected. `links`: of the longest route.
+    fn apply(&self, links: u8) -> Result<Option<Selection>, Error> {
+        self.inherited.apply();
+        let of_ipv6 = if self.options.has_ipv6 {
+            WITH_IPV6
+        } else {
+            WITHOUT_IPV6
+        };
+        for (name, value) in SYSCTLS.iter().chain(of_ipv6) {
+            sysctl::set(name, value)?;
+        }
+        if links > USUAL_HOPS {
+            sysctl::set("net/ipv4/ip_default_ttl", "255")?;
+            sysctl::set("net/ipv6/conf/default/hop_limit", "255")?;
+        }
+        allow_pings()?;
+        for requested in self.requested() {
+            sysctl::set_requested(requested)?;
+        }
+        let congestion = self.options.congestion.as_deref();
+        congestion.map(default_controller::select).transpose()
+    }
+}
 
 /// A host's namespace and its TUN devices, by way.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) namespace: Namespace,
     pub(crate) ports: Vec<Device>,
+    /// How the host selects the requested congestion controller.
+    pub(crate) selection: Option<Selection>,
 }
 
 impl Host {
+    /// Whether hosts with this MTU can have IPv6, which requires 1280 bytes (RFC 8200, section 5).
+    pub(crate) fn can_have_ipv6(mtu: u32) -> bool {
+        mtu >= 1280 && std::path::Path::new("/proc/sys/net/ipv6/conf").exists()
+    }
+
     /// Creates a namespace with `ways` devices. Packets from a way's address, and packets to other hosts' addresses of
     /// that way, use its device; all others use the first one. `loopback`: MTU of the loopback device, if not the
     /// kernel's.
@@ -80,27 +149,30 @@ impl Host {
         (ways, links): (u8, u8),
         options: DeviceOptions,
         loopback: Option<u32>,
+        kernel: &HostKernel<'_>,
     ) -> Result<Self, Error> {
         let namespace = Namespace::create()?;
-        let ports = within(&namespace, || {
-            for (name, value) in SYSCTLS {
-                set(name, value)?;
-            }
-            if links > USUAL_HOPS {
-                set("net/ipv4/ip_default_ttl", "255")?;
-            }
-            let (name, [all, some]) = PINGERS;
-            set(name, all).or_else(|_| set(name, some))?;
+        let (ports, selection) = within(&namespace, || {
+            let selection = kernel.apply(links)?;
+            let congestion = kernel
+                .options
+                .congestion
+                .as_deref()
+                .filter(|_| selection == Some(Selection::Routes));
+            let has_ipv6 = kernel.options.has_ipv6 && Self::can_have_ipv6(options.mtu);
             let mut ports = Vec::new();
             for way in 0..ways {
                 let (name, source) = (device_name(way), block.on_way(host, way));
                 let port = options.create(&name)?;
                 let destination = (way > 0).then(|| block.way(way));
-                connect(&name, source, destination, &port, options)?;
-                ports.push(port);
-                if way > 0 {
-                    choose_by_source(&name, source, way)?;
+                set_up(&name, &port, options)?;
+                for (source, destination) in versions(source, destination, has_ipv6) {
+                    connect(&name, source, destination, congestion)?;
+                    if way > 0 {
+                        choose_by_source(&name, source, way, congestion)?;
+                    }
                 }
+                ports.push(port);
             }
             let config = loopback.map(|mtu| DeviceConfig {
                 mtu,
@@ -109,9 +181,13 @@ impl Host {
             });
             let up = Netlink::open().and_then(|link| link.set_up(netlink::device("lo")?, config));
             up.map_err(|error| system_error("set up the loopback device", error))?;
-            Ok(ports)
+            Ok((ports, selection))
         })?;
-        Ok(Self { namespace, ports })
+        Ok(Self {
+            namespace,
+            ports,
+            selection,
+        })
     }
 
     /// Adds a device at `address` to a namespace of another emulation, with a route to `block`. That host forwards
@@ -121,18 +197,30 @@ impl Host {
         address: Ipv4Addr,
         block: Block,
         options: DeviceOptions,
+        has_ipv6: bool,
     ) -> Result<Self, Error> {
         let ports = within(&namespace, || {
-            set("net/ipv4/ip_forward", "1")?;
+            sysctl::set("net/ipv4/ip_forward", "1")?;
+            let has_ipv6 = has_ipv6 && Self::can_have_ipv6(options.mtu);
+            if has_ipv6 {
+                sysctl::set("net/ipv6/conf/all/forwarding", "1")?;
+            }
             let name = (1..=255)
                 .map(device_name)
                 .find(|name| netlink::device(name).is_err())
                 .unwrap_or_else(|| DEVICE.into());
             let port = options.create(&name)?;
-            connect(&name, address, Some(block.whole()), &port, options)?;
+            set_up(&name, &port, options)?;
+            for (source, destination) in versions(address, Some(block.whole()), has_ipv6) {
+                connect(&name, source, destination, None)?;
+            }
             Ok(vec![port])
         })?;
-        Ok(Self { namespace, ports })
+        Ok(Self {
+            namespace,
+            ports,
+            selection: None,
+        })
     }
 }
 
@@ -148,7 +236,7 @@ pub(crate) fn device_name(way: u8) -> String {
 }
 
 /// Routes all packets from `source` through the device.
-fn choose_by_source(name: &str, source: Ipv4Addr, way: u8) -> Result<(), Error> {
+fn choose_by_source(name: &str, source: IpAddr, way: u8, congestion: Option<&str>) -> Result<(), Error> {
     let chosen = || -> io::Result<()> {
         let link = Netlink::open()?;
         let route = Route {
@@ -156,6 +244,7 @@ fn choose_by_source(name: &str, source: Ipv4Addr, way: u8) -> Result<(), Error> 
             destination: None,
             source,
             table: Some(way),
+            congestion,
         };
         link.add_route(route)?;
         link.add_rule(source, way)
@@ -163,43 +252,54 @@ fn choose_by_source(name: &str, source: Ipv4Addr, way: u8) -> Result<(), Error> 
     chosen().map_err(|error| system_error(format!("route by the source {source}"), error))
 }
 
-fn connect(
-    name: &str,
+/// An address, and the destinations that its device leads to.
+type Connected = (IpAddr, Option<(IpAddr, u8)>);
+
+/// The same address and destinations in each version of IP.
+fn versions(
     address: Ipv4Addr,
     destination: Option<(Ipv4Addr, u8)>,
-    port: &Device,
-    options: DeviceOptions,
-) -> Result<(), Error> {
+    has_ipv6: bool,
+) -> impl Iterator<Item = Connected> {
+    let v4 = (
+        address.into(),
+        destination.map(|(first, length)| (first.into(), length)),
+    );
+    let embedded = |(first, length)| (to_ipv6(first).into(), PREFIX_BITS + length);
+    let v6 = has_ipv6.then(|| (to_ipv6(address).into(), destination.map(embedded)));
+    std::iter::once(v4).chain(v6)
+}
+
+fn set_up(name: &str, port: &Device, options: DeviceOptions) -> Result<(), Error> {
     let config = DeviceConfig {
         mtu: options.mtu,
         queue: QUEUE,
         // Without offload the kernel would split segments itself, after passing them at once.
         segments: if port.has_offload() { options.segments() } else { 1 },
     };
+    let up = Netlink::open().and_then(|link| link.set_up(netlink::device(name)?, Some(config)));
+    up.map_err(|error| system_error(format!("set up {name}"), error))
+}
+
+fn connect(
+    name: &str,
+    address: IpAddr,
+    destination: Option<(IpAddr, u8)>,
+    congestion: Option<&str>,
+) -> Result<(), Error> {
     let connected = || -> io::Result<()> {
         let (link, device) = (Netlink::open()?, netlink::device(name)?);
-        link.set_up(device, Some(config))?;
         link.add_address(device, address)?;
         let route = Route {
             device,
             destination,
             source: address,
             table: None,
+            congestion,
         };
         link.add_route(route)
     };
     connected().map_err(|error| system_error(format!("set up {name} at {address}"), error))
-}
-
-/// Sets a sysctl of the calling thread's network namespace. Ignores one that the kernel does not have.
-pub(crate) fn set(name: &str, value: &str) -> Result<(), Error> {
-    let path = format!("/proc/sys/{name}");
-    match std::fs::write(&path, value) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(system_error(format!("write {value:?} to {path}"), error))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The nesting depth of the emulated host that the calling thread is in; `None` outside.

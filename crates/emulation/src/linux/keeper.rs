@@ -4,20 +4,23 @@
 //! and dies with it (`PR_SET_PDEATHSIG`). Then the kernel kills all processes in the namespace (`pid_namespaces(7)`),
 //! including daemons, even after SIGKILL.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use foundation::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 use super::command_environment::CommandEnvironment;
+use super::{process_table, user_namespace};
 use crate::error::{Error, system_error};
 
 /// The process name of init.
@@ -39,6 +42,8 @@ pub(crate) struct Keeper {
     requests: Option<Sender<SpawnRequest>>,
     thread: Option<JoinHandle<()>>,
     init: Pid,
+    /// Handles of the commands, which end with the emulation.
+    commands: Mutex<Vec<(Pid, OwnedFd)>>,
 }
 
 impl Keeper {
@@ -66,7 +71,43 @@ impl Keeper {
             init,
             requests: Some(requests),
             thread: Some(thread),
+            commands: Mutex::default(),
         })
+    }
+
+    /// Sends SIGTERM to the commands and to the daemons that they started, with their process groups, and waits until
+    /// they have ended: at most for the time that `patience` returns.
+    pub(crate) fn stop_commands(&self, patience: &mut dyn FnMut() -> Duration) {
+        const INTERVAL: std::time::Duration = std::time::Duration::from_millis(10);
+        let start = std::time::Instant::now();
+        let mut signalled = HashSet::new();
+        loop {
+            let heads = self.heads();
+            for &head in heads.iter().filter(|&&head| !signalled.contains(&head)) {
+                terminate(head);
+            }
+            if heads.is_empty() || start.elapsed().as_nanos() >= u128::from(patience().as_nanos()) {
+                return;
+            }
+            signalled.extend(heads);
+            std::thread::sleep(INTERVAL);
+        }
+    }
+
+    /// The running commands, and the processes whose parent has ended: init has adopted them.
+    fn heads(&self) -> Vec<Pid> {
+        let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        commands.retain(|(_, handle)| !has_ended(handle));
+        let init = self.init.as_raw_nonzero().get() as u32;
+        let adopted = process_table::processes()
+            .filter(|&process| process_table::parent(process) == Some(init))
+            .filter(|&process| !process_table::is_dead(process))
+            .filter_map(|process| Pid::from_raw(process as i32));
+        commands
+            .iter()
+            .map(|(process, _)| *process)
+            .chain(adopted)
+            .collect()
     }
 
     /// Starts a command in the network namespace of a host.
@@ -87,7 +128,14 @@ impl Keeper {
             reply,
         };
         requests.send(request).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+        let child = answer.recv().map_err(|_| gone())??;
+        let process = Pid::from_child(&child);
+        if let Ok(handle) = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()) {
+            let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+            commands.retain(|(_, handle)| !has_ended(handle));
+            commands.push((process, handle));
+        }
+        Ok(child)
     }
 }
 
@@ -99,6 +147,25 @@ impl Drop for Keeper {
             reap(self.init);
         }
     }
+}
+
+/// Sends SIGTERM to a process, and to its group unless that is also the group of this process.
+fn terminate(process: Pid) {
+    let group = rustix::process::getpgid(Some(process)).ok();
+    // It may have ended meanwhile.
+    let _ = match group.filter(|&group| group != rustix::process::getpgrp()) {
+        Some(group) => rustix::process::kill_process_group(group, Signal::TERM),
+        None => kill_process(process, Signal::TERM),
+    };
+}
+
+/// Whether the process of a handle has ended: the handle is readable (`pidfd_open(2)`).
+fn has_ended(handle: &OwnedFd) -> bool {
+    const NONE: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&NONE)).is_ok_and(|ready| ready > 0)
 }
 
 fn keep(requests: &Receiver<SpawnRequest>, init: Pid, environment: &Arc<CommandEnvironment>) {
@@ -133,6 +200,7 @@ fn spawn(request: &mut SpawnRequest, environment: &Arc<CommandEnvironment>) -> i
         let namespace = unsafe { BorrowedFd::borrow_raw(namespace) };
         move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))?;
         environment.enter(host);
+        user_namespace::keep_capabilities();
         Ok(())
     };
     // SAFETY: only system calls between fork and exec, without allocation or locks.
@@ -157,13 +225,8 @@ fn create_namespace() -> io::Result<Pid> {
 /// The first process of the namespace. It waits for its parent's death and adopts orphans.
 fn be_init(parent: &OwnedFd) -> ! {
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    // If the parent died before that call, no signal follows, but its descriptor is readable (`pidfd_open(2)`).
-    let none = Timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    let has_died = poll(&mut [PollFd::new(parent, PollFlags::IN)], Some(&none)).is_ok_and(|ready| ready > 0);
-    if has_died {
+    // If the parent died before that call, no signal follows.
+    if has_ended(parent) {
         // SAFETY: exits without running the parent's exit handlers.
         unsafe { libc::_exit(0) };
     }

@@ -1,14 +1,14 @@
 //! Addresses, routes and settings of devices, over rtnetlink (RFC 3549; `rtnetlink(7)`).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use kernel::netlink;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
-use netlink_packet_route::address::{AddressAttribute, AddressMessage};
+use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkMessage};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleHeader, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -27,15 +27,17 @@ pub struct DeviceConfig {
 
 /// A route.
 #[derive(Clone, Copy, Debug)]
-pub struct Route {
+pub struct Route<'a> {
     /// Index of the output device.
     pub device: u32,
     /// Prefix of the destinations; `None` for the default route.
-    pub destination: Option<(Ipv4Addr, u8)>,
+    pub destination: Option<(IpAddr, u8)>,
     /// Source address of packets that have none yet.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// Routing table; `None` for the main table.
     pub table: Option<u8>,
+    /// Congestion controller of its connections; `None` for the one of the program or the namespace.
+    pub congestion: Option<&'a str>,
 }
 
 /// Priority of the first rule of [`Netlink::add_rule`]: before the main table's, 32766.
@@ -77,15 +79,20 @@ impl Netlink {
     ///
     /// # Errors
     /// The system's.
-    pub fn add_address(&self, device: u32, address: Ipv4Addr) -> io::Result<()> {
+    pub fn add_address(&self, device: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
-        message.header.family = AddressFamily::Inet;
-        message.header.prefix_len = 32;
+        let (family, length) = family(address);
+        message.header.family = family;
+        message.header.prefix_len = length;
         message.header.index = device;
         message.attributes = vec![
-            AddressAttribute::Local(IpAddr::V4(address)),
-            AddressAttribute::Address(IpAddr::V4(address)),
+            AddressAttribute::Local(address),
+            AddressAttribute::Address(address),
         ];
+        if address.is_ipv6() {
+            // Usable at once: nobody else has the address.
+            message.header.flags = AddressHeaderFlags::Nodad;
+        }
         netlink::request(
             &self.0,
             RouteNetlinkMessage::NewAddress(message),
@@ -97,11 +104,11 @@ impl Netlink {
     ///
     /// # Errors
     /// The system's.
-    pub fn add_route(&self, route: Route) -> io::Result<()> {
-        let (destination, length) = route.destination.unwrap_or((Ipv4Addr::UNSPECIFIED, 0));
+    pub fn add_route(&self, route: Route<'_>) -> io::Result<()> {
+        let length = route.destination.map_or(0, |(_, length)| length);
         let mut message = RouteMessage::default();
         message.header = RouteHeader {
-            address_family: AddressFamily::Inet,
+            address_family: family(route.source).0,
             destination_prefix_length: length,
             table: route.table.unwrap_or(RouteHeader::RT_TABLE_MAIN),
             protocol: RouteProtocol::Static,
@@ -111,12 +118,16 @@ impl Netlink {
         };
         message.attributes = vec![
             RouteAttribute::Oif(route.device),
-            RouteAttribute::PrefSource(RouteAddress::Inet(route.source)),
+            RouteAttribute::PrefSource(route.source.into()),
         ];
-        if length > 0 {
+        if let Some(name) = route.congestion {
+            let metric = RouteMetric::CcAlgo(name.into());
+            message.attributes.push(RouteAttribute::Metrics(vec![metric]));
+        }
+        if let Some((destination, _)) = route.destination {
             message
                 .attributes
-                .push(RouteAttribute::Destination(RouteAddress::Inet(destination)));
+                .push(RouteAttribute::Destination(destination.into()));
         }
         netlink::request(
             &self.0,
@@ -129,17 +140,18 @@ impl Netlink {
     ///
     /// # Errors
     /// The system's.
-    pub fn add_rule(&self, source: Ipv4Addr, table: u8) -> io::Result<()> {
+    pub fn add_rule(&self, source: IpAddr, table: u8) -> io::Result<()> {
         let mut message = RuleMessage::default();
+        let (family, length) = family(source);
         message.header = RuleHeader {
-            family: AddressFamily::Inet,
-            src_len: 32,
+            family,
+            src_len: length,
             table,
             action: RuleAction::ToTable,
             ..RuleHeader::default()
         };
         message.attributes = vec![
-            RuleAttribute::Source(IpAddr::V4(source)),
+            RuleAttribute::Source(source),
             RuleAttribute::Priority(RULES + u32::from(table)),
         ];
         netlink::request(
@@ -147,6 +159,14 @@ impl Netlink {
             RouteNetlinkMessage::NewRule(message),
             NLM_F_CREATE | NLM_F_EXCL,
         )
+    }
+}
+
+/// The family of an address, and its length in bits.
+const fn family(address: IpAddr) -> (AddressFamily, u8) {
+    match address {
+        IpAddr::V4(_) => (AddressFamily::Inet, 32),
+        IpAddr::V6(_) => (AddressFamily::Inet6, 128),
     }
 }
 

@@ -1,29 +1,38 @@
 //! A shell or a command behind an emulated path.
 
+mod listening;
 mod report;
+mod stopping;
 
-use std::process::{Child, Command, ExitStatus};
+use std::net::Ipv6Addr;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::Arc;
 
-use foundation::{Duration, Streams};
+use foundation::Streams;
 use network::{PathSpec, Topology};
-use rustix::event::{PollFd, PollFlags};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process};
 use transport::tcp::TcpConfig;
 
 use super::emulation::Emulation;
+use super::host;
 use super::stack::HostGateway;
 use super::terminal::Terminal;
-use super::{default_controller, host};
 use crate::error::Error;
-use crate::options::EmulationOptions;
+use crate::options::{EmulationOptions, ProgramOptions};
 
+pub use listening::ListeningPort;
 use report::{FAR, NEAR};
 pub use report::{HopReport, LinkReport, ShellReport};
+pub use stopping::StopRequest;
+use stopping::Stopping;
 
 /// Environment variable with the address of the other end. In a nested shell this is the far end of all paths, unless
 /// the inner shell has a server.
 pub const PEER: &str = "LONGFAT_PEER";
+/// Environment variable with the IPv6 address of the other end, as [`PEER`].
+pub const PEER_V6: &str = "LONGFAT_PEER6";
+/// Environment variable with the command's own IPv6 address.
+pub const ADDRESS_V6: &str = "LONGFAT_ADDRESS6";
 /// Environment variable with the command's own address.
 pub const ADDRESS: &str = "LONGFAT_ADDRESS";
 
@@ -38,9 +47,13 @@ pub struct ShellOptions {
     pub mtu: u32,
     /// The command to run.
     pub command: Command,
-    /// A command at the other end, started first and killed with the shell; default none. The kernel there answers
+    /// A command at the other end, started first and stopped with the command; default none. The kernel there answers
     /// pings.
     pub server: Option<Command>,
+    /// The port at which the server must listen before the command starts; default: the command starts at once.
+    pub wait_port: Option<ListeningPort>,
+    /// Settings of the hosts.
+    pub programs: ProgramOptions,
     /// The project's TCP instead of the kernel's, at the command's host and at the other end; default neither.
     pub tcp: [Option<Arc<TcpConfig>>; 2],
 }
@@ -48,13 +61,15 @@ pub struct ShellOptions {
 impl ShellOptions {
     /// A command behind a path, without a server.
     #[must_use]
-    pub const fn new(path: Vec<PathSpec>, streams: Streams, command: Command) -> Self {
+    pub fn new(path: Vec<PathSpec>, streams: Streams, command: Command) -> Self {
         Self {
             path,
             streams,
             mtu: 1500,
             command,
             server: None,
+            wait_port: None,
+            programs: ProgramOptions::default(),
             tcp: [None, None],
         }
     }
@@ -67,22 +82,32 @@ pub fn default_command() -> Command {
 }
 
 /// Runs a command behind a path until it exits, with this process's standard streams. Paths of nested shells follow
-/// each other. `stopped` is called several times a second; once it returns true, the command gets signals up to
+/// each other. `requested` is called several times a second; once it returns a request to stop, the command gets signals
+/// up to SIGKILL. At the end the server and other remaining commands get SIGTERM and, after 5 s (1.5 s after a request),
 /// SIGKILL.
 ///
 /// # Errors
-/// Those of [`Emulation::start`], and a command that does not start.
-pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<ShellReport, Error> {
+/// Those of [`Emulation::start`], a command that does not start, a server that does not listen, and a capture that cannot
+/// be written.
+pub fn run(
+    options: ShellOptions,
+    requested: &mut dyn FnMut() -> Option<StopRequest>,
+) -> Result<ShellReport, Error> {
     let topology = Topology::chain(&options.path);
+    let hosts = topology.hosts().to_vec();
     let nested = host::depth_here().is_some();
+    let mut kernel = options.programs.kernel();
+    // The project's TCP carries IPv4 only.
+    kernel.has_ipv6 = options.tcp.iter().all(Option::is_none);
     let emulation = Emulation::start(EmulationOptions {
         mtu: options.mtu,
         nested,
+        kernel,
         ..EmulationOptions::new(topology, options.streams)
     })?;
     let uses_kernel = options.tcp.iter().any(Option::is_none);
     let kernel_controller = uses_kernel
-        .then(|| emulation.in_host(NEAR, default_controller::here))
+        .then(|| emulation.controller(NEAR, options.programs.congestion.as_deref()))
         .flatten();
     let mut gateways = Vec::new();
     for (host, config) in [NEAR, FAR].into_iter().zip(&options.tcp) {
@@ -95,12 +120,22 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
             })?);
         }
     }
+    let capture = options.programs.pcapng.as_deref();
+    let capture = capture.map(|file| emulation.capture(file, &hosts)).transpose()?;
     let served = options.server.is_some();
     let environment = |mut command: Command, own, peer| {
         command.env(ADDRESS, emulation.host_address(own).to_string());
+        let set = |command: &mut Command, name, address: Option<Ipv6Addr>| {
+            match address {
+                Some(address) => command.env(name, address.to_string()),
+                None => command.env_remove(name),
+            };
+        };
+        set(&mut command, ADDRESS_V6, emulation.host_address_v6(own));
         // In a nested shell the other end is the outer one's, unless this path has a server.
         if !nested || served || std::env::var_os(PEER).is_none() {
             command.env(PEER, emulation.host_address(peer).to_string());
+            set(&mut command, PEER_V6, emulation.host_address_v6(peer));
         }
         command
     };
@@ -109,96 +144,50 @@ pub fn run(options: ShellOptions, stopped: &mut dyn FnMut() -> bool) -> Result<S
         let spawned = emulation.spawn_in_host(host, command);
         spawned.map_err(|source| Error::Command { name, source })
     };
+    let mut request = Stopping::new(requested);
     let mut server = match options.server {
-        Some(command) => Some(spawn(FAR, environment(command, FAR, NEAR))?),
+        Some(mut command) => {
+            command.process_group(0);
+            Some(spawn(FAR, environment(command, FAR, NEAR))?)
+        }
         None => None,
     };
-    let mut command = environment(options.command, NEAR, FAR);
-    let terminal = Terminal::hand_over(&mut command);
-    let started = emulation.clock().now();
-    let mut failed = || {
-        gateways
-            .iter_mut()
-            .find_map(HostGateway::failure)
-            .or_else(|| (!emulation.is_running()).then(|| std::io::Error::other("the emulator has failed")))
-    };
-    let status = wait(&mut spawn(NEAR, command)?, stopped, &mut failed);
-    drop(terminal);
-    let status = status?;
     let mut ended = None;
-    if let Some(server) = &mut server {
-        ended = server.try_wait().ok().flatten();
+    let run_command = || -> Result<_, Error> {
+        if let (Some(port), Some(server)) = (options.wait_port, &mut server) {
+            listening::wait(&emulation, FAR, port, server, &mut request)?;
+        }
+        let mut command = environment(options.command, NEAR, FAR);
+        let terminal = Terminal::hand_over(&mut command);
+        let started = emulation.clock().now();
+        let mut failed = || {
+            gateways.iter_mut().find_map(HostGateway::failure).or_else(|| {
+                (!emulation.is_running()).then(|| std::io::Error::other("the emulator has failed"))
+            })
+        };
+        let mut child = spawn(NEAR, command)?;
+        let status = request.wait(&mut child, terminal.is_some(), &mut failed)?;
+        drop(terminal);
+        ended = server
+            .as_mut()
+            .and_then(|server| server.try_wait().ok().flatten());
+        Ok((started, emulation.clock().now(), status))
+    };
+    let outcome = run_command();
+    emulation.stop_commands(&mut request.patience());
+    if let Some(mut server) = server {
+        // It may have ended.
         let _ = server.kill();
         let _ = server.wait();
     }
-    report::report(&emulation, status, ended, started, kernel_controller)
-}
-
-/// Interval between calls of `stopped`.
-const STOP_INTERVAL: Duration = Duration::from_millis(100);
-/// Signals to a command that must stop, after this many intervals: SIGTERM, SIGHUP (interactive shells ignore SIGTERM),
-/// SIGKILL.
-const STOP_SIGNALS: [(u32, Signal); 3] = [(0, Signal::TERM), (5, Signal::HUP), (20, Signal::KILL)];
-
-/// Waits until the command exits, and stops it once `stopped` returns true or `failed` returns an error, which becomes
-/// the result.
-fn wait(
-    child: &mut Child,
-    stopped: &mut dyn FnMut() -> bool,
-    failed: &mut dyn FnMut() -> Option<std::io::Error>,
-) -> Result<ExitStatus, Error> {
-    let system = |what: &str| {
-        let what = what.to_owned();
-        move |source| Error::System { what, source }
+    let (started, finished, status) = outcome?;
+    let capture = capture.map(|writer| emulation.stop_capture(writer)).transpose()?;
+    let command = report::CommandOutcome {
+        status,
+        server: ended,
+        seconds: (finished - started).as_secs_f64(),
+        kernel_controller,
+        capture,
     };
-    let process = Pid::from_child(child);
-    let handle = rustix::process::pidfd_open(process, PidfdFlags::empty())
-        .map_err(|error| system("wait for the command")(error.into()))?;
-    let (mut rounds, mut failure) = (0, None);
-    while child
-        .try_wait()
-        .map_err(system("wait for the command"))?
-        .is_none()
-    {
-        socket::wait::wait_any(&mut [PollFd::new(&handle, PollFlags::IN)], STOP_INTERVAL);
-        failure = failure.or_else(&mut *failed);
-        if rounds > 0 || failure.is_some() || stopped() {
-            for (_, signal) in STOP_SIGNALS.iter().filter(|(when, _)| *when == rounds) {
-                // It may have exited meanwhile.
-                let _ = kill_process(process, *signal);
-            }
-            rounds += 1;
-        }
-    }
-    let status = child.wait().map_err(system("wait for the command"))?;
-    match failure {
-        None => Ok(status),
-        Some(error) => Err(system("carry the command's packets")(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stops_the_command_when_the_gateway_fails() {
-        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        let mut failed = || Some(std::io::Error::other("its thread has panicked: a bug"));
-        let error = wait(&mut child, &mut || false, &mut failed)
-            .unwrap_err()
-            .to_string();
-        assert_eq!(
-            error,
-            "cannot carry the command's packets: its thread has panicked: a bug"
-        );
-        assert!(child.try_wait().unwrap().is_some());
-    }
-
-    #[test]
-    fn returns_the_status_of_a_command() {
-        let mut child = Command::new("sh").args(["-c", "exit 3"]).spawn().unwrap();
-        let status = wait(&mut child, &mut || false, &mut || None).unwrap();
-        assert_eq!(status.code(), Some(3));
-    }
+    report::report(&emulation, command)
 }

@@ -31,10 +31,10 @@ const IFF_VNET_HDR: u16 = 0x4000;
 /// Fails if the device exists.
 const IFF_TUN_EXCL: u16 = 0x8000;
 
-/// Packets without checksum; segments of TCP over IPv4, also with CWR; datagrams of UDP, which the kernel accepts only
+/// Packets without checksum; segments of TCP over both versions of IP, also with CWR; datagrams of UDP, which the kernel accepts only
 /// for both versions of IP.
 const CHECKSUM: usize = 0x01;
-const SEGMENTS: usize = 0x02 | 0x08;
+const SEGMENTS: usize = 0x02 | 0x04 | 0x08;
 const DATAGRAMS: usize = 0x20 | 0x40;
 
 /// Requested offloads, best first: Linux before 6.2 does not have those of datagrams.

@@ -46,6 +46,29 @@ PathSettings = Annotated[
 
 Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, metavar="N", help="Random seed.")]
 
+HostSysctls = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--sysctl",
+        metavar="[HOST:]KEY=VALUE",
+        help="Setting of the hosts' kernels, e.g. net.ipv4.tcp_ecn=1; repeatable.  [default: this machine's]",
+    ),
+]
+
+HostCongestion = Annotated[
+    str | None,
+    typer.Option(
+        "--congestion",
+        metavar="NAME",
+        help="Congestion controller of programs that select none, e.g. cubic.  [default: the kernel's]",
+    ),
+]
+
+HostCapture = Annotated[
+    Path | None,
+    typer.Option("--pcapng", metavar="FILE", help="Capture of all packets at the hosts, for Wireshark."),
+]
+
 IPv4Only = Annotated[bool, typer.Option("-4", help="IPv4 only.")]
 
 IPv6Only = Annotated[bool, typer.Option("-6", help="IPv6 only.")]

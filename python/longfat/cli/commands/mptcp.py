@@ -16,8 +16,8 @@ def mptcp(
         str,
         typer.Option(
             metavar="KIND or TABLE",
-            help="Path policy: a kind such as fsfs (more paths for larger transfers), all (all paths at once) or "
-            "single, or a table such as '{ kind = \"fsfs\", paths = [1, 2, 2] }'.",
+            help="Path policy: a kind such as fsfs (more paths for larger transfers), all (all paths at "
+            "once) or single, or a table such as '{ kind = \"fsfs\", paths = [1, 2, 2] }'.",
         ),
     ] = "fsfs",
     set_sysctl: Annotated[

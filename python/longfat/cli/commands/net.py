@@ -15,7 +15,16 @@ import typer
 from typer.core import TyperGroup
 
 from longfat.cli import standard_output
-from longfat.cli.arguments.options import AsJson, OneStudy, Point, StudySeed, StudySettings
+from longfat.cli.arguments.options import (
+    AsJson,
+    HostCapture,
+    HostCongestion,
+    HostSysctls,
+    OneStudy,
+    Point,
+    StudySeed,
+    StudySettings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +32,9 @@ if TYPE_CHECKING:
     from longfat._native import Testbed
 
 _STOP_S = 10.0
+_PATIENCE_S = 5.0
+"""How long commands have after SIGTERM when the testbed ends by itself or by `longfat net stop`."""
+_PATIENCE_ON_SIGNAL_S = 1.0
 _STOPPED = 143
 """128 and the number of SIGTERM, which stops a testbed."""
 
@@ -64,6 +76,9 @@ def open_(
     ] = None,
     pingall: Annotated[bool, typer.Option("--pingall", help="Ping between all hosts only.")] = False,
     name: Annotated[str | None, typer.Option(help="Name of the testbed.  [default: the study's]")] = None,
+    congestion: HostCongestion = None,
+    sysctl: HostSysctls = None,
+    pcapng: HostCapture = None,
     settings: StudySettings = None,
     seed: StudySeed = None,
     as_json: Annotated[bool, typer.Option("--json", help="With --pingall: output as one JSON list.")] = False,
@@ -76,6 +91,7 @@ def open_(
       longfat net arq/loss --cell path.loss=2% --pingall
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.cells import find_cell, load
+    from longfat.testbed import programs
 
     if as_json and not pingall:
         raise ValueError("--json requires --pingall")
@@ -84,10 +100,11 @@ def open_(
     loaded = load(study, settings, seed)
     place = find_cell(loaded, protocol or loaded.protocols[0].name, cell or ())
     spec = {**place.spec, "seed": loaded.seed, "trial": 0}
+    hosts = programs.options(sysctl or (), congestion, pcapng)
     with contextlib.ExitStack() as stack:
         lines: IO[str] = sys.stdin if run is None else stack.enter_context(run.open(encoding="utf-8"))
         signal.signal(signal.SIGTERM, _stop)
-        testbed = stack.enter_context(_served(spec, name, loaded.name))
+        testbed = stack.enter_context(_served(spec, hosts, name, loaded.name, pcapng))
         if pingall:
             code = _ping_all(testbed, as_json=as_json)
         else:
@@ -96,30 +113,45 @@ def open_(
 
 
 def _stop(_number: int, _frame: object) -> None:
+    # Later signals only end the wait for commands.
     raise SystemExit(_STOPPED)
 
 
 @contextlib.contextmanager
-def _served(spec: dict[str, Any], name: str | None, study: str) -> Iterator[Testbed]:
+def _served(
+    spec: dict[str, Any], options: str, name: str | None, study: str, pcapng: Path | None
+) -> Iterator[Testbed]:
     """Yields the testbed, which other processes can reach meanwhile."""
     from longfat import _native
+    from longfat.testbed import programs
     from longfat.testbed.directory import listen
 
     # The name may be taken: reserve it first. Threads must not run before the testbed has its permissions.
     listening, known = listen(name, study)
     with listening:
-        testbed = _native.Testbed(json.dumps(spec))
+        testbed = _native.Testbed(json.dumps(spec), options)
         from longfat.testbed.server import Server
 
         server = Server(testbed, listening, study)
         if sys.stdin.isatty():
             hosts = [host["name"] for host in json.loads(testbed.hosts())]
             typer.echo(f"Testbed {known}: hosts {', '.join(hosts)}. Type help for the commands.", err=True)
+            kernel = json.loads(testbed.kernel())
+            for line in programs.lines(kernel["controller"], kernel["sysctls"]):
+                typer.echo(line, err=True)
+        patience = _PATIENCE_S
         try:
             yield testbed
+        except (KeyboardInterrupt, SystemExit):
+            patience = _PATIENCE_S if server.is_stopping else _PATIENCE_ON_SIGNAL_S
+            raise
         finally:
             server.close()
-            testbed.close()
+            report = testbed.close(patience)
+            if pcapng is not None and report:
+                missing = programs.capture_line(pcapng, json.loads(report))
+                if missing:
+                    typer.echo(f"longfat: {missing}", err=True)
 
 
 def _ping_all(testbed: Testbed, *, as_json: bool) -> int:

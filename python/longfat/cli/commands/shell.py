@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from longfat.cli.arguments.options import PathSettings, Seed
+from longfat.cli.arguments.options import HostCapture, HostCongestion, HostSysctls, PathSettings, Seed
 from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 
@@ -65,6 +65,16 @@ def shell(
             help="Key of longfat's TCP (longfat list protocols), e.g. congestion=vegas; repeatable.",
         ),
     ] = None,
+    wait_port: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PORT",
+            help="Port at which the server must listen before the command starts, e.g. 5201 or 53/udp.",
+        ),
+    ] = None,
+    congestion: HostCongestion = None,
+    sysctl: HostSysctls = None,
+    pcapng: HostCapture = None,
     seed: Seed = 1,
     as_json: Annotated[
         bool,
@@ -76,23 +86,36 @@ def shell(
     \b
     Examples:
       longfat shell --rate 20Mbit/s --delay 30ms --loss 1% -- sh -c 'ping -c 10 $LONGFAT_PEER'
-      longfat shell --preset lte --server 'iperf3 -s' -- sh -c 'sleep 1; iperf3 -c $LONGFAT_PEER'
+      longfat shell --preset lte --server 'iperf3 -s' --wait-port 5201 -- iperf3 -c receiver
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
-    from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.testbed import children
+    from longfat.testbed import children, programs
 
     path = as_subscriber(_PATH.read(given, settings or (), _model(model)))
     own = _own_tcp(stack, tcp or ())
+    if wait_port is not None and server is None:
+        raise ValueError("--wait-port requires --server")
+    try:
+        port = None if wait_port is None else programs.port(wait_port)
+    except ValueError as error:
+        raise ValueError(f"--wait-port: {error}") from None
+    hosts = programs.options(sysctl or (), congestion, pcapng)
     if not command and sys.stdin.isatty():
         typer.echo("Shell behind the path; the far end is $LONGFAT_PEER. exit stops it.", err=True)
-    # Ctrl-C is for the command; the summary of its links follows in any case. A handler, unlike SIG_IGN, is
-    # not inherited.
-    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
-    interrupt_on_sigterm()  # the native part takes the exception and stops the command
+    # The native part takes the exceptions of signals, stops the command, and reports its links.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         report: dict[str, Any] = json.loads(
-            _native.shell(json.dumps(path), command or [], seed=seed, server=server, tcp=own)
+            _native.shell(
+                json.dumps(path),
+                command or [],
+                seed=seed,
+                server=server,
+                tcp=own,
+                programs=hosts,
+                wait_port=port,
+            )
         )
     except OSError as error:
         if error.errno is None or not error.filename:
@@ -103,6 +126,8 @@ def shell(
         signal.signal(signal.SIGINT, before)
     if code := report.get("server_code"):
         typer.echo(f"longfat: --server: exited with code {code} before the command: {server}", err=True)
+    if pcapng is not None and (line := programs.capture_line(pcapng, report["capture"])):
+        typer.echo(f"longfat: {line}", err=True)
     if as_json:
         typer.echo(json.dumps({"seed": seed, **report}), err=True)
     else:
@@ -110,6 +135,10 @@ def shell(
 
         show(report)
     raise typer.Exit(report["code"])
+
+
+def _terminate(_number: int, _frame: object) -> None:
+    raise SystemExit(128 + signal.SIGTERM)
 
 
 def _model(file: str | None) -> dict[str, Any] | None:

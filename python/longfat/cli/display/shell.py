@@ -24,9 +24,10 @@ _OPTIONAL = (
 def show(report: Mapping[str, Any]) -> None:
     """Prints the summary on standard error."""
     from longfat.presentation import tables
+    from longfat.testbed import programs
 
     console = tables.console(stderr=True)
-    for line in controllers(report):
+    for line in programs.lines(report["kernel_controller"], report["sysctls"]):
         console.print(line)
     console.print(table(report))
     for line in cautions(report):
@@ -34,18 +35,6 @@ def show(report: Mapping[str, Any]) -> None:
     if report.get("hops"):
         console.print("")
         console.print(hops(report))
-
-
-def controllers(report: Mapping[str, Any]) -> Iterator[str]:
-    """Returns a line with the kernel's default congestion controller, if a host uses the kernel's TCP.
-
-    >>> list(controllers({"kernel_controller": "bbr (version 1)"}))
-    ['Default congestion controller of the kernel: bbr (version 1)']
-    >>> list(controllers({"kernel_controller": None}))
-    []
-    """
-    if report["kernel_controller"]:
-        yield f"Default congestion controller of the kernel: {report['kernel_controller']}"
 
 
 def cautions(report: Mapping[str, Any]) -> Iterator[str]:

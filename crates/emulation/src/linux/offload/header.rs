@@ -6,6 +6,7 @@ pub const LENGTH: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
 const TCP: u8 = 1;
+const TCP_V6: u8 = 4;
 const UDP: u8 = 5;
 /// The first segment has the TCP flag CWR.
 const ECN: u8 = 0x80;
@@ -42,10 +43,12 @@ pub struct Segmentation {
 /// The transport protocol of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
-    /// TCP over IPv4, with the flag CWR or without.
+    /// TCP, with the flag CWR or without.
     Tcp {
         /// Whether the first segment has the flag.
         has_cwr: bool,
+        /// Over IPv6 rather than IPv4.
+        is_ipv6: bool,
     },
     /// Datagrams of UDP.
     Udp,
@@ -58,8 +61,9 @@ impl Header {
         let field = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let kind = match bytes[1] & !ECN {
             0 => None,
-            TCP => Some(SegmentKind::Tcp {
+            kind @ (TCP | TCP_V6) => Some(SegmentKind::Tcp {
                 has_cwr: bytes[1] & ECN != 0,
+                is_ipv6: kind == TCP_V6,
             }),
             UDP => Some(SegmentKind::Udp),
             _ => return None,
@@ -97,8 +101,10 @@ impl Header {
         };
         bytes[1] = match self.segmentation.map(|segmentation| segmentation.kind) {
             None => 0,
-            Some(SegmentKind::Tcp { has_cwr: false }) => TCP,
-            Some(SegmentKind::Tcp { has_cwr: true }) => TCP | ECN,
+            Some(SegmentKind::Tcp { has_cwr, is_ipv6 }) => {
+                let kind = if is_ipv6 { TCP_V6 } else { TCP };
+                kind | if has_cwr { ECN } else { 0 }
+            }
             Some(SegmentKind::Udp) => UDP,
         };
         bytes
@@ -118,8 +124,18 @@ mod tests {
     #[test]
     fn reads_what_it_writes() {
         for kind in [
-            SegmentKind::Tcp { has_cwr: false },
-            SegmentKind::Tcp { has_cwr: true },
+            SegmentKind::Tcp {
+                has_cwr: false,
+                is_ipv6: false,
+            },
+            SegmentKind::Tcp {
+                has_cwr: true,
+                is_ipv6: false,
+            },
+            SegmentKind::Tcp {
+                has_cwr: true,
+                is_ipv6: true,
+            },
             SegmentKind::Udp,
         ] {
             let header = Header {
@@ -139,8 +155,8 @@ mod tests {
 
     #[test]
     fn other_kinds_of_segments_are_unknown() {
-        // 3: UDP fragments; 4: TCP over IPv6.
-        for kind in [2, 3, 4, 0x84] {
+        // 3: UDP fragments.
+        for kind in [2, 3, 6, 0x83] {
             assert_eq!(Header::read([0, kind, 0, 0, 0, 0, 0, 0, 0, 0]), None);
         }
     }

@@ -1,7 +1,7 @@
 //! Joins consecutive packets of one flow for one write, as a network card does for its host.
 
 use super::header::{Header, PartialChecksum, SegmentKind, Segmentation};
-use super::{ip, pseudo_header, put_u16, set_length_and_id, tcp, u16_at, u32_at, udp};
+use super::{ip, ip6, pseudo_header, put_u16, set_length, tcp, u16_at, u32_at, udp};
 use crate::packet::{HEADER, IpPacket};
 
 /// Packets in a run: Linux divides larger packets of UDP datagrams only up to this number (`UDP_MAX_SEGMENTS`), and one
@@ -37,7 +37,10 @@ pub struct Run {
 /// Where headers and payload of a packet are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
+    is_ipv6: bool,
     is_tcp: bool,
+    /// Bytes of the IP header.
+    start: usize,
     /// Bytes of all headers.
     headers: usize,
     /// Bytes of payload.
@@ -49,10 +52,19 @@ impl Shape {
     /// options and no flags of a connection's start or abort.
     fn of(packet: &IpPacket, limits: MergeLimits) -> Option<Self> {
         let bytes = packet.bytes();
-        let is_whole = packet.has_valid_checksum
-            && packet.header_len() == HEADER
-            && usize::from(u16_at(bytes, ip::LENGTH)) == bytes.len()
-            && u16_at(bytes, ip::FLAGS) & FRAGMENT == 0;
+        let is_ipv6 = packet.is_ipv6();
+        let (start, is_complete) = match is_ipv6 {
+            true => (
+                ip6::HEADER,
+                usize::from(u16_at(bytes, ip6::LENGTH)) + ip6::HEADER == bytes.len(),
+            ),
+            false => (
+                HEADER,
+                usize::from(u16_at(bytes, ip::LENGTH)) == bytes.len()
+                    && u16_at(bytes, ip::FLAGS) & FRAGMENT == 0,
+            ),
+        };
+        let is_whole = packet.has_valid_checksum && packet.header_len() == start && is_complete;
         if !is_whole || limits.bytes == 0 {
             return None;
         }
@@ -62,7 +74,7 @@ impl Shape {
             _ => return None,
         };
         let transport = if is_tcp { tcp::HEADER } else { udp::HEADER };
-        let segment = bytes.get(HEADER..).filter(|segment| segment.len() >= transport)?;
+        let segment = bytes.get(start..).filter(|segment| segment.len() >= transport)?;
         let transport = match is_tcp {
             true => usize::from(segment[tcp::OFFSET] >> 4) * 4,
             false => udp::HEADER,
@@ -76,8 +88,10 @@ impl Shape {
         }
         let size = segment.len().checked_sub(transport).filter(|&size| size > 0)?;
         Some(Self {
+            is_ipv6,
             is_tcp,
-            headers: HEADER + transport,
+            start,
+            headers: start + transport,
             size,
         })
     }
@@ -119,7 +133,8 @@ impl Run {
         limits: MergeLimits,
     ) -> Option<usize> {
         let next = Shape::of(packet, limits)?;
-        let fits = (next.is_tcp, next.headers) == (shape.is_tcp, shape.headers)
+        let kind = |shape: Shape| (shape.is_ipv6, shape.is_tcp, shape.headers);
+        let fits = kind(next) == kind(shape)
             && next.size <= shape.size
             && self.bytes + next.size <= limits.bytes
             && self.packets.len() < MOST_PACKETS;
@@ -128,14 +143,20 @@ impl Run {
         }
         let (one, other) = (first.bytes(), packet.bytes());
         let same = |range: std::ops::Range<usize>| one[range.clone()] == other[range];
-        // All of the IPv4 header but length, identification and checksum.
-        let same_ip = same(0..ip::LENGTH) && same(ip::FLAGS..ip::CHECKSUM) && same(ip::SOURCE..HEADER);
-        if !same_ip || !self.continues_id(one, other) {
+        // All of the header but length, identification and checksum.
+        let same_ip = match shape.is_ipv6 {
+            true => same(0..ip6::LENGTH) && same(ip6::NEXT..ip6::HEADER),
+            false => same(0..ip::LENGTH) && same(ip::FLAGS..ip::CHECKSUM) && same(ip::SOURCE..HEADER),
+        };
+        if !same_ip || !(shape.is_ipv6 || self.continues_id(one, other)) {
             return None;
         }
         let continues = match shape.is_tcp {
-            true => self.continues_stream(&one[HEADER..shape.headers], &other[HEADER..shape.headers], shape),
-            false => same(HEADER..HEADER + udp::LENGTH),
+            true => {
+                let headers = shape.start..shape.headers;
+                self.continues_stream(&one[headers.clone()], &other[headers], shape)
+            }
+            false => same(shape.start..shape.start + udp::LENGTH),
         };
         continues.then_some(next.size)
     }
@@ -177,15 +198,16 @@ impl Run {
         headers.clear();
         headers.extend_from_slice(&first.bytes()[..shape.headers]);
         let id = u16_at(headers, ip::ID);
-        set_length_and_id(&mut headers[..HEADER], self.bytes, id);
-        let length = self.bytes - HEADER;
+        set_length(&mut headers[..shape.start], self.bytes, id);
+        let length = self.bytes - shape.start;
         let sum = pseudo_header(headers, length).folded();
-        let segment = &mut headers[HEADER..];
+        let segment = &mut headers[shape.start..];
         let (kind, offset) = match shape.is_tcp {
             true => {
-                segment[tcp::FLAGS] |= last.bytes()[HEADER + tcp::FLAGS];
+                segment[tcp::FLAGS] |= last.bytes()[shape.start + tcp::FLAGS];
                 let has_cwr = segment[tcp::FLAGS] & tcp::CWR != 0;
-                (SegmentKind::Tcp { has_cwr }, tcp::CHECKSUM)
+                let is_ipv6 = shape.is_ipv6;
+                (SegmentKind::Tcp { has_cwr, is_ipv6 }, tcp::CHECKSUM)
             }
             false => {
                 put_u16(segment, udp::LENGTH, length as u16);
@@ -195,7 +217,7 @@ impl Run {
         put_u16(segment, offset, sum);
         Some(Header {
             checksum: Some(PartialChecksum {
-                start: HEADER as u16,
+                start: shape.start as u16,
                 offset: offset as u16,
             }),
             segmentation: Some(Segmentation {
@@ -221,7 +243,7 @@ impl Run {
 
 /// Whether no segment may follow this one in a run.
 fn ends_segment(packet: &IpPacket, shape: Shape) -> bool {
-    shape.is_tcp && packet.bytes()[HEADER + tcp::FLAGS] & (tcp::FIN | tcp::PSH) != 0
+    shape.is_tcp && packet.bytes()[shape.start + tcp::FLAGS] & (tcp::FIN | tcp::PSH) != 0
 }
 
 #[cfg(test)]

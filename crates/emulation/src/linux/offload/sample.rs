@@ -4,11 +4,12 @@ use proptest::prelude::*;
 
 use super::header::{Header, PartialChecksum, SegmentKind, Segmentation};
 use super::split::Packets;
-use super::{ip, pseudo_header, put_u16, set_length_and_id, tcp, udp};
+use super::{ip6, pseudo_header, put_u16, set_length, tcp, udp};
 
 /// A large packet of `payload` bytes for segments of `size` bytes.
 #[derive(Clone, Debug)]
 pub struct Sample {
+    pub is_ipv6: bool,
     pub is_tcp: bool,
     pub payload: usize,
     pub size: usize,
@@ -24,6 +25,7 @@ pub struct Sample {
 impl Sample {
     pub fn tcp(payload: usize, size: usize) -> Self {
         Self {
+            is_ipv6: false,
             is_tcp: true,
             payload,
             size,
@@ -43,7 +45,7 @@ impl Sample {
     }
 
     pub const fn ip_header(&self) -> usize {
-        20
+        if self.is_ipv6 { ip6::HEADER } else { 20 }
     }
 
     pub const fn headers(&self) -> usize {
@@ -59,7 +61,8 @@ impl Sample {
         let (kind, offset) = match self.is_tcp {
             true => {
                 let has_cwr = self.flags & tcp::CWR != 0;
-                (SegmentKind::Tcp { has_cwr }, tcp::CHECKSUM)
+                let is_ipv6 = self.is_ipv6;
+                (SegmentKind::Tcp { has_cwr, is_ipv6 }, tcp::CHECKSUM)
             }
             false => (SegmentKind::Udp, udp::CHECKSUM),
         };
@@ -102,10 +105,25 @@ impl Sample {
             0,
             2,
         ];
+        if self.is_ipv6 {
+            bytes = vec![
+                0x60 | self.service >> 4,
+                self.service << 4,
+                0,
+                1,
+                0,
+                0,
+                protocol,
+                64,
+            ];
+            for last in [1, 2] {
+                bytes.extend([0xfd, 0x77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 10, 77, 0, last]);
+            }
+        }
         bytes.resize(headers, 0);
         bytes.extend((0..self.payload).map(|at| (at * 31 % 251) as u8));
         let length = bytes.len();
-        set_length_and_id(&mut bytes[..start], length, self.id);
+        set_length(&mut bytes[..start], length, self.id);
         let sum = pseudo_header(&bytes, length - start).folded();
         let segment = &mut bytes[start..];
         segment[..4].copy_from_slice(&[0x12, 0x34, 0x56, 0x78]);
@@ -120,7 +138,6 @@ impl Sample {
             put_u16(segment, udp::LENGTH, (length - start) as u16);
             put_u16(segment, udp::CHECKSUM, sum);
         }
-        debug_assert_eq!(bytes[ip::PROTOCOL], protocol);
         bytes
     }
 }
@@ -158,9 +175,11 @@ pub fn sample() -> impl Strategy<Value = Sample> {
         flags,
         0_usize..=10,
         any::<u8>(),
+        any::<bool>(),
     )
         .prop_map(
-            |(is_tcp, size, full, rest, id, sequence, flags, options, service)| Sample {
+            |(is_tcp, size, full, rest, id, sequence, flags, options, service, is_ipv6)| Sample {
+                is_ipv6,
                 is_tcp,
                 payload: size * full + rest.min(size),
                 size,

@@ -3,7 +3,7 @@
 use foundation::checksum::Sum;
 
 use super::header::{Header, PartialChecksum, SegmentKind, Segmentation};
-use super::{ip, pseudo_header, put_u16, set_length_and_id, tcp, u16_at, u32_at, udp};
+use super::{ip, ip6, pseudo_header, put_u16, set_length, tcp, u16_at, u32_at, udp};
 use crate::packet::HEADER;
 
 /// The packets in one read of a device.
@@ -21,7 +21,7 @@ pub enum Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// Returns the packets in `bytes`, after completing a checksum; `None` for segments that are not IPv4 or are
+    /// Returns the packets in `bytes`, after completing a checksum; `None` for segments that are not IP or are
     /// inconsistent.
     pub fn of(header: Header, bytes: &'a mut [u8]) -> Option<Self> {
         if let Some(segmentation) = header.segmentation {
@@ -80,7 +80,7 @@ const fn nonzero(sum: u16) -> u16 {
 #[derive(Debug)]
 pub struct Segments<'a> {
     headers: &'a [u8],
-    /// Length of the IPv4 header.
+    /// Length of the IP header.
     start: usize,
     payload: &'a [u8],
     is_tcp: bool,
@@ -92,15 +92,25 @@ pub struct Segments<'a> {
 
 impl<'a> Segments<'a> {
     fn new(segmentation: Segmentation, packet: &'a [u8]) -> Option<Self> {
-        if packet.len() < HEADER || packet.len() > usize::from(u16::MAX) || packet[0] >> 4 != 4 {
+        let is_ipv6 = match packet.first()? >> 4 {
+            4 => false,
+            6 => true,
+            _ => return None,
+        };
+        let shortest_ip = if is_ipv6 { ip6::HEADER } else { HEADER };
+        if packet.len() < shortest_ip || packet.len() > usize::from(u16::MAX) + shortest_ip {
             return None;
         }
-        let start = usize::from(packet[0] & 0xf) * 4;
+        // Hosts pass packets with extension headers one by one.
+        let (start, found) = match is_ipv6 {
+            true => (ip6::HEADER, packet[ip6::NEXT]),
+            false => (usize::from(packet[0] & 0xf) * 4, packet[ip::PROTOCOL]),
+        };
         let (is_tcp, protocol, shortest) = match segmentation.kind {
             SegmentKind::Tcp { .. } => (true, tcp::PROTOCOL, tcp::HEADER),
             SegmentKind::Udp => (false, udp::PROTOCOL, udp::HEADER),
         };
-        if start < HEADER || packet.len() < start + shortest || packet[ip::PROTOCOL] != protocol {
+        if start < HEADER || packet.len() < start + shortest || found != protocol {
             return None;
         }
         let length = match is_tcp {
@@ -133,7 +143,7 @@ impl<'a> Segments<'a> {
         let packet = &mut packet[at..];
         let length = packet.len();
         let id = u16_at(packet, ip::ID).wrapping_add(self.number);
-        set_length_and_id(&mut packet[..self.start], length, id);
+        set_length(&mut packet[..self.start], length, id);
         let pseudo = pseudo_header(packet, length - self.start);
         let is_last = self.done + size == self.payload.len();
         let segment = &mut packet[self.start..];
@@ -176,6 +186,12 @@ mod tests {
     use foundation::checksum;
 
     fn is_valid(packet: &[u8]) -> bool {
+        if packet[0] >> 4 == 6 {
+            let length = packet.len() - ip6::HEADER;
+            let sum = pseudo_header(packet, length);
+            return usize::from(u16_at(packet, ip6::LENGTH)) == length
+                && sum.with(&packet[ip6::HEADER..]).checksum() == 0;
+        }
         let start = usize::from(packet[0] & 0xf) * 4;
         let sum = pseudo_header(packet, packet.len() - start);
         checksum::of(&packet[..start]) == 0
@@ -221,7 +237,7 @@ mod tests {
             let mut joined: Vec<u8> = Vec::new();
             for (number, part) in parts.iter().enumerate() {
                 prop_assert!(is_valid(part));
-                prop_assert_eq!(u16_at(part, ip::ID), u16_at(&whole, ip::ID).wrapping_add(number as u16));
+                prop_assert!(sample.is_ipv6 || u16_at(part, ip::ID) == u16_at(&whole, ip::ID).wrapping_add(number as u16));
                 let is_last = number + 1 == parts.len();
                 prop_assert!(is_last || part.len() == headers + sample.size);
                 if sample.is_tcp {
@@ -246,16 +262,18 @@ mod tests {
         #[test]
         fn any_bytes_are_split_without_a_panic(
             mut bytes in proptest::collection::vec(any::<u8>(), 0..300),
-            first in 0x40_u8..0x50,
+            is_ipv6 in any::<bool>(),
+            first in 0_u8..16,
             is_tcp in any::<bool>(),
             size in any::<u16>(),
             partial in proptest::option::of((any::<u16>(), any::<u16>())),
         ) {
             if bytes.len() >= HEADER {
-                bytes[0] = first;
-                bytes[ip::PROTOCOL] = if is_tcp { tcp::PROTOCOL } else { udp::PROTOCOL };
+                bytes[0] = first | if is_ipv6 { 0x60 } else { 0x40 };
+                let at = if is_ipv6 { ip6::NEXT } else { ip::PROTOCOL };
+                bytes[at] = if is_tcp { tcp::PROTOCOL } else { udp::PROTOCOL };
             }
-            let kind = if is_tcp { SegmentKind::Tcp { has_cwr: false } } else { SegmentKind::Udp };
+            let kind = if is_tcp { SegmentKind::Tcp { has_cwr: false, is_ipv6 } } else { SegmentKind::Udp };
             let checksum = partial.map(|(start, offset)| PartialChecksum { start: start % 400, offset: offset % 400 });
             for segmentation in [None, Some(Segmentation { kind, headers: 40, size })] {
                 let mut bytes = bytes.clone();

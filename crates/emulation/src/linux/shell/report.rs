@@ -3,12 +3,14 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use foundation::{Duration, Instant};
+use foundation::Duration;
 use network::{HostId, LinkCounters};
 use serde::Serialize;
 
 use crate::error::Error;
+use crate::linux::capture::CaptureReport;
 use crate::linux::emulation::Emulation;
+use crate::linux::sysctl::SysctlDifference;
 
 /// The command's host.
 pub(super) const NEAR: HostId = HostId(0);
@@ -26,6 +28,10 @@ pub struct ShellReport {
     pub seconds: f64,
     /// The default congestion controller of the kernel's TCP at the hosts; null if no host uses the kernel's TCP.
     pub kernel_controller: Option<String>,
+    /// Settings of the hosts' kernels that differ from this machine's.
+    pub sysctls: Vec<SysctlDifference>,
+    /// The capture; null without one.
+    pub capture: Option<CaptureReport>,
     /// All links from the command's host to the other.
     pub forward: LinkReport,
     /// All links in the other direction.
@@ -92,20 +98,24 @@ struct LinkSnapshot {
     busy: Duration,
 }
 
-fn code_of(status: ExitStatus) -> i32 {
+pub(super) fn code_of(status: ExitStatus) -> i32 {
     status
         .code()
         .unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-pub(super) fn report(
-    emulation: &Emulation,
-    status: ExitStatus,
-    server: Option<ExitStatus>,
-    started: Instant,
-    kernel_controller: Option<String>,
-) -> Result<ShellReport, Error> {
-    let seconds = (emulation.clock().now() - started).as_secs_f64();
+/// What is known about a command after its end.
+pub(super) struct CommandOutcome {
+    pub(super) status: ExitStatus,
+    /// The status of a server that exited before the command.
+    pub(super) server: Option<ExitStatus>,
+    /// Duration of the command.
+    pub(super) seconds: f64,
+    pub(super) kernel_controller: Option<String>,
+    pub(super) capture: Option<CaptureReport>,
+}
+
+pub(super) fn report(emulation: &Emulation, command: CommandOutcome) -> Result<ShellReport, Error> {
     let drops = emulation.host_drops()?;
     let snapshots: Vec<LinkSnapshot> = emulation.with_network(|network, now| {
         let look = |link| {
@@ -145,10 +155,12 @@ pub(super) fn report(
         }
     };
     Ok(ShellReport {
-        code: code_of(status),
-        server_code: server.map(code_of),
-        seconds,
-        kernel_controller,
+        code: code_of(command.status),
+        server_code: command.server.map(code_of),
+        seconds: command.seconds,
+        kernel_controller: command.kernel_controller,
+        sysctls: emulation.sysctl_differences().to_vec(),
+        capture: command.capture,
         forward: way(&forward, NEAR, FAR),
         reverse: way(&reverse, FAR, NEAR),
         backlog_dropped: emulation.backlog_drops()?,

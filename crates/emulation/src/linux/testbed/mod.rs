@@ -15,10 +15,13 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, system_error};
+use crate::linux::capture::{CaptureReport, CaptureWriter};
 use crate::linux::drops::HostDrops;
 use crate::linux::emulation::Emulation;
 use crate::linux::routing::RouterState;
-use crate::options::EmulationOptions;
+use crate::linux::shell::ListeningPort;
+use crate::linux::sysctl::SysctlDifference;
+use crate::options::{EmulationOptions, ProgramOptions};
 pub use command::{CommandOptions, TerminalMode};
 pub use goodput::Goodput;
 pub use links::LinkState;
@@ -31,6 +34,8 @@ pub struct HostState {
     pub name: String,
     /// Its IPv4 address.
     pub address: String,
+    /// Its IPv6 address; null without IPv6.
+    pub address6: Option<String>,
     /// Its node in the topology.
     pub node: String,
 }
@@ -51,6 +56,17 @@ pub struct Testbed {
     emulation: Emulation,
     /// The current links.
     topology: RwLock<Arc<Topology>>,
+    congestion: Option<String>,
+    capture: Option<CaptureWriter>,
+}
+
+/// The kernel's settings at the hosts of a testbed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KernelState {
+    /// The congestion controller of programs that select none.
+    pub controller: Option<String>,
+    /// Settings that differ from this machine's.
+    pub sysctls: Vec<SysctlDifference>,
 }
 
 impl Testbed {
@@ -58,13 +74,53 @@ impl Testbed {
     ///
     /// # Errors
     /// As [`Emulation::start`].
-    pub fn start(topology: Topology, streams: Streams) -> Result<Self, Error> {
+    pub fn start(topology: Topology, streams: Streams, programs: ProgramOptions) -> Result<Self, Error> {
         let kept = RwLock::new(Arc::new(topology.clone()));
-        let emulation = Emulation::start(EmulationOptions::new(topology, streams))?;
+        let hosts = topology.hosts().to_vec();
+        let emulation = Emulation::start(EmulationOptions {
+            kernel: programs.kernel(),
+            ..EmulationOptions::new(topology, streams)
+        })?;
+        let capture = programs.pcapng.as_deref();
+        let capture = capture.map(|file| emulation.capture(file, &hosts)).transpose()?;
         Ok(Self {
             emulation,
             topology: kept,
+            congestion: programs.congestion,
+            capture,
         })
+    }
+
+    /// Stops all commands with SIGTERM and, after the time that `patience` returns, SIGKILL; then removes the network.
+    /// Returns the contents of the capture.
+    ///
+    /// # Errors
+    /// A capture that could not be written.
+    pub fn stop(
+        self,
+        patience: &mut dyn FnMut() -> foundation::Duration,
+    ) -> Result<Option<CaptureReport>, Error> {
+        self.emulation.stop_commands(patience);
+        self.capture
+            .map(|writer| self.emulation.stop_capture(writer))
+            .transpose()
+    }
+
+    /// Whether a socket that other hosts can reach listens at a port of a host.
+    ///
+    /// # Errors
+    /// An unknown host.
+    pub fn listens(&self, host: &str, port: ListeningPort) -> Result<bool, Error> {
+        Ok(self.emulation.in_host(self.host(host)?, || port.is_reachable()))
+    }
+
+    /// The kernel's settings at the hosts.
+    #[must_use]
+    pub fn kernel(&self) -> KernelState {
+        KernelState {
+            controller: self.emulation.controller(HostId(0), self.congestion.as_deref()),
+            sysctls: self.emulation.sysctl_differences().to_vec(),
+        }
     }
 
     /// The emulation.
@@ -108,6 +164,10 @@ impl Testbed {
         let state = |(name, host): (&String, HostId)| HostState {
             name: name.clone(),
             address: self.emulation.host_address(host).to_string(),
+            address6: self
+                .emulation
+                .host_address_v6(host)
+                .map(|address| address.to_string()),
             node: nodes[topology.node_of(host).0 as usize].to_owned(),
         };
         let numbers = (0..).map(HostId);
@@ -140,7 +200,11 @@ impl Testbed {
     /// # Errors
     /// Names the known hosts.
     pub fn host(&self, name: &str) -> Result<HostId, Error> {
-        let of_address = |host: &HostId| self.emulation.host_address(*host).to_string() == name;
+        let of_address = |&host: &HostId| {
+            let v6 = self.emulation.host_address_v6(host);
+            self.emulation.host_address(host).to_string() == name
+                || v6.is_some_and(|v6| v6.to_string() == name)
+        };
         let topology = self.topology();
         let found = topology.host(name);
         found

@@ -132,7 +132,7 @@ fn run_with(
         let hosts: BTreeSet<HostId> = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         for host in hosts {
             for (name, value) in kernel.iter().flat_map(|kernel| &kernel.sysctls) {
-                emulation.in_host(host, || crate::linux::host::set(name, value))?;
+                emulation.in_host(host, || crate::linux::sysctl::set(name, value))?;
             }
         }
     }

@@ -12,7 +12,7 @@ use transport::mptcp::{JoinAfter, MptcpConfig, ReinjectionTrigger};
 
 use crate::error::{Error, system_error};
 use crate::linux::emulation::Emulation;
-use crate::linux::host::set;
+use crate::linux::sysctl::set;
 use crate::linux::trial::kernel_tcp::{ControllerNames, KernelTcp};
 
 /// Translates the settings of a study.
