@@ -141,7 +141,9 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
             );
         }
     });
-    assert!(matches!(&events[0], Notification::Ready { paths, set_sysctl: true, policy } if policy == "fsfs" && paths.len() == 3));
+    assert!(
+        matches!(&events[0], Notification::Ready { paths, set_sysctl: true, policy } if policy == "fsfs" && paths.len() == 3)
+    );
     let closed = events.iter().filter_map(|event| match event {
         Notification::Closed { bytes, .. } => Some(bytes.len()),
         _ => None,

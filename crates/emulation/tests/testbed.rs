@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use crate::common::{path, skip_without, topology};
-use emulation::{Error, ProgramOptions};
 use emulation::check;
 use emulation::testbed::Testbed;
+use emulation::{Error, ProgramOptions};
 use experiment::TrialSpec;
 use foundation::Streams;
 use network::Topology;

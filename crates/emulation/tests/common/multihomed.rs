@@ -72,7 +72,9 @@ pub fn source(emulation: &Emulation, bytes: usize) -> SocketAddr {
     std::thread::spawn(move || {
         while let Ok((mut socket, _)) = listener.accept() {
             // The client may have gone.
-            let _ = socket.read(&mut [0]).and_then(|_| socket.write_all(&vec![7; bytes]));
+            let _ = socket
+                .read(&mut [0])
+                .and_then(|_| socket.write_all(&vec![7; bytes]));
         }
     });
     SocketAddr::from((emulation.host_address(FAR), port))

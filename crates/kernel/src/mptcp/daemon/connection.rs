@@ -132,7 +132,6 @@ impl Connection {
             }
         }
     }
-
 }
 
 /// Sums bytes of paths by this host's address.

@@ -272,7 +272,10 @@ mod tests {
         let mut client = connect(&name);
         client.write_all(b"{\"status\": {}}\n").unwrap();
         listener.serve(Instant::now(), status);
-        assert_eq!(line(&client), "{\"status\":{\"policy\":\"all\",\"peers\":[],\"connections\":[]}}\n");
+        assert_eq!(
+            line(&client),
+            "{\"status\":{\"policy\":\"all\",\"peers\":[],\"connections\":[]}}\n"
+        );
     }
 
     #[test]

@@ -74,25 +74,22 @@ impl Connections<'_> {
                 })
                 .collect(),
         });
-        let connections = self
-            .connections
-            .iter()
-            .map(|(&token, connection)| {
-                let peer = self.peers.get(&connection.peer);
-                let by_address = |bytes| peer.map(|peer| by_address(bytes, peer)).unwrap_or_default();
-                let subflows = connection.subflows.iter().map(|pair| SubflowStatus {
-                    local: pair.local,
-                    remote: pair.remote,
-                });
-                ConnectionStatus {
-                    token,
-                    to: connection.to,
-                    size: connection.size,
-                    bytes: by_address(&connection.bytes),
-                    received: by_address(&connection.received),
-                    subflows: subflows.collect(),
-                }
+        let connections = self.connections.iter().map(|(&token, connection)| {
+            let peer = self.peers.get(&connection.peer);
+            let by_address = |bytes| peer.map(|peer| by_address(bytes, peer)).unwrap_or_default();
+            let subflows = connection.subflows.iter().map(|pair| SubflowStatus {
+                local: pair.local,
+                remote: pair.remote,
             });
+            ConnectionStatus {
+                token,
+                to: connection.to,
+                size: connection.size,
+                bytes: by_address(&connection.bytes),
+                received: by_address(&connection.received),
+                subflows: subflows.collect(),
+            }
+        });
         Reply::Status {
             policy: self.options.policy.kind().into(),
             peers: peers.collect(),
