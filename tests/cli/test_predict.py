@@ -155,12 +155,14 @@ def test_presets_are_predicted(cli: Cli) -> None:
     assert seconds("--subscriber", "near") > 1.3
     assert seconds("--rate", "T1") > 5.0
     assert seconds("--loss", "2%") > 1.5 * seconds()
+    for name in ("3g", "4g", "5g"):
+        assert document(cli("predict", "--preset", name, "--size", "100kB", "--json"))["total_s"] > 0
 
 
 @pytest.mark.parametrize(
     ("words", "reported"),
     [
-        (["--preset", "9g"], '--preset: "9g" is not known: allowed: lan, '),
+        (["--preset", "moon"], '--preset: "moon" is not known: allowed: lan, '),
         (["--preset", "lte", "--hop", "rate=T1"], "set the path once: by --hop, by --path, by --preset"),
         (["--rate", "T1", "--subscriber", "near"], "--subscriber requires --preset"),
     ],

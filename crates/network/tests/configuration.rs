@@ -150,7 +150,7 @@ fn errors_list_the_allowed_forms() {
             &["limt: unknown key: did you mean \"limit\""],
         ),
         (r#"{"dealy": "5ms"}"#, &["dealy", "`delay`"]),
-        (r#"{"preset": "5g"}"#, &["5g", "`lte`", "`geo-satellite`"]),
+        (r#"{"preset": "6g"}"#, &["6g", "`lte`", "`geo-satellite`"]),
         (r#"{"reverse": {"reverse": {}}}"#, &["`reverse`"]),
         (
             r#"{"reverse": "1Mbit/s"}"#,

@@ -33,7 +33,7 @@ class PathKeys(TypedDict, total=False):
     mtu: str
     """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
     unlimited."""
-    preset: Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]
+    preset: Literal["lan", "wifi", "3g", "4g", "5g", "lte", "dsl", "transatlantic", "geo-satellite"]
     """Preset with typical values, which other keys override; default: none."""
     queue: str | PathQueueKeys | HasSettings | type[Any]
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
@@ -72,7 +72,7 @@ class PathHopKeys(TypedDict, total=False):
     mtu: str
     """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
     unlimited."""
-    preset: Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]
+    preset: Literal["lan", "wifi", "3g", "4g", "5g", "lte", "dsl", "transatlantic", "geo-satellite"]
     """Preset with typical values, which other keys override; default: none."""
     queue: str | PathQueueKeys | HasSettings | type[Any]
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
@@ -301,7 +301,7 @@ TopologyFreeLinkKeys = TypedDict(
         "loss": "str | PathLossKeys | HasSettings",
         "mtu": "str",
         "name": "str",
-        "preset": 'Literal["lan", "wifi", "lte", "dsl", "transatlantic", "geo-satellite"]',
+        "preset": 'Literal["lan", "wifi", "3g", "4g", "5g", "lte", "dsl", "transatlantic", "geo-satellite"]',
         "queue": "str | PathQueueKeys | HasSettings | type[Any]",
         "rate": "str",
         "reorder": "PathReorderKeys | HasSettings",
