@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,27 +20,39 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.folder, self._bin = folder, folder / "bin"
         (folder / "explorer").mkdir()
+        (folder / "Cargo.toml").write_text('[workspace.package]\nrust-version = "1.90"\n')
         shutil.copy(SCRIPT, folder / "explorer" / "build")
         self._bin.mkdir()
         for name in TOOLS:
             (self._bin / name).symlink_to(shutil.which(name) or name)
 
-    def add(self, name: str, script: str) -> None:
-        file = self._bin / name
+    def add(self, name: str, script: str, folder: str = "bin") -> None:
+        (self.folder / folder).mkdir(exist_ok=True)
+        file = self.folder / folder / name
         file.write_text(f"#!/bin/sh\n{script}\n")
         file.chmod(0o755)
 
-    def add_rust(self, *, installed: bool) -> None:
-        """A compiler whose target WebAssembly is installed or not, and a cargo that records its call."""
-        library = self.folder / "library"
+    def add_rust(
+        self, *, installed: bool = False, sources: bool = False, version: str = "1.90.0", folder: str = "bin"
+    ) -> None:
+        """A compiler with the target WebAssembly, with the sources of its library, or without both.
+
+        Its cargo records its call.
+        """
+        library, sysroot = self.folder / folder / "library", self.folder / folder / "sysroot"
+        script = f'case "$*" in --version) echo "rustc {version} (a b)";; *sysroot) echo {sysroot};;'
+        self.add("rustc", f"{script} *) echo {library};; esac", folder)
+        linker = "$CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER"
+        self.add("cargo", f'echo "{folder} $RUSTC_BOOTSTRAP {linker} $RUSTC $*" > cargo.log', folder)
         if installed:
             library.mkdir()
-        self.add("rustc", f'test "$2" = sysroot && echo {self.folder}/sysroot || echo {library}')
-        linker = "$CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER"
-        self.add("cargo", f'echo "$RUSTC_BOOTSTRAP {linker} $*" > cargo.log')
+        if sources:
+            (sysroot / "lib" / "rustlib" / "src" / "rust" / "library").mkdir(parents=True)
 
-    def build(self, *options: str) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": str(self._bin), "CARGO_TARGET_DIR": str(self.folder / "target")}
+    def build(self, *options: str, first: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+        """Runs the script with these folders first in PATH."""
+        path = os.pathsep.join([*(str(self.folder / one) for one in first), str(self._bin)])
+        environment = {"PATH": path, "CARGO_TARGET_DIR": str(self.folder / "target")}
         script = self.folder / "explorer" / "build"
         return subprocess.run(
             [script, *options], env=environment, capture_output=True, text=True, timeout=60, check=False
@@ -101,10 +114,33 @@ def test_without_npm_packages_tests_are_skipped(machine: Machine) -> None:
 def test_debians_sources_of_the_standard_library_serve(machine: Machine) -> None:
     for name in ("node", "npm", "wasm-ld"):
         machine.add(name, "true")
-    machine.add_rust(installed=False)
-    (machine.folder / "sysroot" / "lib" / "rustlib" / "src" / "rust" / "library").mkdir(parents=True)
+    machine.add_rust(sources=True)
     machine.build("--test")
     called = (machine.folder / "cargo.log").read_text()
-    assert called.startswith("1 wasm-ld build ")
+    assert called.startswith(f"bin 1 wasm-ld {machine.folder}/bin/rustc build ")
     assert called.endswith("-Z build-std=std,panic_abort\n")
-    assert os.fspath(machine.folder) not in called
+
+
+@pytest.mark.parametrize("order", [("rustup", "debian"), ("debian", "rustup")])
+@pytest.mark.parametrize("able", ["rustup", "debian"])
+def test_the_toolchain_with_the_target_serves_in_any_order(
+    machine: Machine, order: tuple[str, str], able: str
+) -> None:
+    for name in ("node", "npm", "wasm-ld"):
+        machine.add(name, "true")
+    machine.add_rust(installed=able == "rustup", folder="rustup")
+    machine.add_rust(sources=able == "debian", folder="debian")
+    machine.build("--test", first=order)
+    called = (machine.folder / "cargo.log").read_text()
+    bootstrap, linker = ("1", "wasm-ld") if able == "debian" else ("", "")
+    assert called.startswith(f"{able} {bootstrap} {linker} {machine.folder}/{able}/rustc build ")
+    assert called.endswith("panic_abort\n") == (able == "debian")
+
+
+def test_a_toolchain_that_is_too_old_is_passed_over(machine: Machine) -> None:
+    for name in ("node", "npm"):
+        machine.add(name, "true")
+    machine.add_rust(installed=True, version="1.85.1", folder="debian")
+    machine.add_rust(installed=True, folder="rustup")
+    machine.build("--test", first=("debian", "rustup"))
+    assert (machine.folder / "cargo.log").read_text().startswith("rustup ")
