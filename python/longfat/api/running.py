@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 class Running:
     """How studies run: the parameters of `run` with these names.
 
-    `prefix` precedes the names of parameters in messages: "--" for options.
+    `variant` is that of the overrides, for the default folder. `prefix` precedes the names of parameters in
+    messages: "--" for options.
     """
 
     out: str | Path | None
@@ -37,6 +38,7 @@ class Running:
     scheduler: str | None
     scheduler_file: str | Path | None
     shard: str | None
+    variant: str = ""
     prefix: str = ""
 
     def run(self, studies: Sequence[Study], reporter: Reporter) -> Iterator[Run]:
@@ -51,6 +53,7 @@ class Running:
                     machines=machines,
                     fresh=self.fresh,
                     quick=self.quick,
+                    variant=self.variant,
                     reporter=reporter,
                     force=self.force,
                     budget=self.budget,

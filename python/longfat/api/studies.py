@@ -106,6 +106,7 @@ def run(
         scheduler,
         scheduler_file,
         shard,
+        overrides.variant,
     )
     checked = load_study(study, overrides, also=theory_problems)
     try:

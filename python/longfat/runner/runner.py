@@ -85,9 +85,9 @@ class ThisMachine:
         return {}
 
 
-def default_folder(study: Study, *, quick: bool) -> Path:
+def default_folder(study: Study, *, quick: bool, variant: str = "") -> Path:
     """Returns `runs/` and the study's name, with suffixes for changed settings and for a quick run."""
-    parts = [study.name, *([study.variant] if study.variant else []), *(["quick"] if quick else [])]
+    parts = [study.name, *([variant] if variant else []), *(["quick"] if quick else [])]
     return RUNS / "-".join(parts)
 
 
@@ -98,6 +98,7 @@ def run_study(
     jobs: int | None = None,
     fresh: bool = False,
     quick: bool = False,
+    variant: str = "",
     reporter: Reporter | None = None,
     force: bool = False,
     budget: Budget | None = None,
@@ -112,6 +113,7 @@ def run_study(
         jobs: Number of parallel trials; None for each world's default.
         fresh: Removes the study's records first.
         quick: Whether the study was shortened by `--quick`; stored with the run.
+        variant: Changed settings as a file name (`Overrides.variant`), for the default folder.
         reporter: Shows the progress; None for no progress.
         force: Also runs trials above this machine's capacity; unsupported trials fail.
         budget: Limits of time and trials; None for no limits. Another run with a larger one continues.
@@ -123,7 +125,7 @@ def run_study(
         ValueError: for another study's folder, one in use, or a mistake in a trial's network or hosts.
         OSError: if the folder is not writable, or the machine cannot run some trials.
     """
-    folder = folder or default_folder(study, quick=quick)
+    folder = folder or default_folder(study, quick=quick, variant=variant)
     reporter = reporter or Reporter()
     budget = budget or Budget()
     machines = machines or ThisMachine(jobs)

@@ -76,7 +76,6 @@ def load_study(
         study._cuts = cuts
     study._name = name or read.name
     study._text = text or write_toml(data)
-    study._variant = overrides.variant
     study._dropped_sweeps = overrides.dropped_sweeps(data)
     return study
 

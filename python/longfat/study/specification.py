@@ -171,7 +171,6 @@ class Study(BaseModel):
     _name: str = PrivateAttr("study")
     _text: str = PrivateAttr("")
     _cuts: list[str] = PrivateAttr(default_factory=list)
-    _variant: str = PrivateAttr(default="")
     _dropped_sweeps: list[str] = PrivateAttr(default_factory=list)
 
     def __repr_args__(self) -> list[tuple[str | None, Any]]:
@@ -193,11 +192,6 @@ class Study(BaseModel):
     def cuts(self) -> list[str]:
         """The reductions by `--quick`, one phrase each."""
         return self._cuts
-
-    @property
-    def variant(self) -> str:
-        """The settings that distinguish this run from the study as written, for the name of its folder."""
-        return self._variant
 
     @property
     def dropped_sweeps(self) -> list[str]:

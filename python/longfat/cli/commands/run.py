@@ -150,6 +150,7 @@ def run(
         scheduler,
         scheduler_file,
         shard,
+        overrides.variant,
         prefix="--",
     )
     if out is not None and len(study) > 1:
