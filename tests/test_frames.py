@@ -14,6 +14,7 @@ import vl_convert
 import longfat as lf
 from longfat.presentation.displayed_run import Run
 from longfat.results import RunResult
+from tests.offline import fetched
 
 Data = dict[str, Any]
 
@@ -141,3 +142,17 @@ def test_runs_convert_to_pandas_and_arrow(run: Run) -> None:
     frame = run.to_polars()
     assert run.to_arrow().num_rows == frame.height
     assert list(run.to_pandas().columns) == frame.columns
+
+
+def test_charts_in_notebooks_load_nothing(run: Run) -> None:
+    with alt.renderers.enable("default"):
+        chart = run.chart("goodput")
+        own = alt.Chart(run.to_polars()).mark_point().encode(x="trial")
+        for shown in (chart, own):
+            data = shown._repr_mimebundle_()
+            assert set(data) == {"image/svg+xml"}
+            assert fetched(data["image/svg+xml"]) == []
+    with alt.renderers.enable("png"):
+        run.chart("goodput")
+        assert alt.renderers.active == "png"
+    assert fetched(run._repr_html_()) == []

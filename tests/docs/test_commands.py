@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 import typer
 from tests import in_process
+from tests.offline import loaded
 
 from longfat.cli.app import app
 from longfat.study import StudyError, builtin, load_study
@@ -159,6 +160,8 @@ def test_commands_and_examples_of_a_page_run(
 ) -> None:
     monkeypatch.setenv("COLUMNS", COLUMNS)
     assert run_page(page, tmp_path, skipped={"skip", "minutes"}) > 0
+    for file in tmp_path.rglob("*.html"):
+        assert loaded(file.read_text(encoding="utf-8")) == [], file
 
 
 @pytest.mark.minutes

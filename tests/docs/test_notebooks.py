@@ -14,6 +14,7 @@ import pytest
 from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 from tests import requirements
+from tests.offline import fetched
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "notebooks"
@@ -59,6 +60,8 @@ def test_the_notebook_runs(file: Path, tmp_path: Path, kernel: KernelManager) ->
     shown = [output for cell in done.cells for output in cell.get("outputs", ())]
     assert any("text/html" in output.get("data", {}) for output in shown)
     assert not [output for output in shown if output["output_type"] == "error"]
+    data = [text for output in shown for text in output.get("data", {}).values()]
+    assert [found for text in data for found in fetched(str(text))] == []
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)

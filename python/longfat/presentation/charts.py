@@ -113,7 +113,11 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620, titl
         if rows > 1:
             facet["row"] = {"field": "panel", "type": "nominal", "sort": data.panels, "header": header}
         plot = {"facet": facet, "spec": plot}
-    spec: Spec = {"$schema": SCHEMA, "data": {"values": data.rows}, **plot, "config": config()}
+    # Altair keeps a selection of layers only at the top.
+    chosen = {"type": "point", "fields": ["series"]}
+    params = [{"name": _CHOSEN, "select": chosen, "bind": "legend", "views": [_CHOSEN]}]
+    data_of = {"$schema": SCHEMA, "data": {"values": data.rows}}
+    spec: Spec = {**data_of, **plot, "params": params, "config": config()}
     if title:
         spec["title"] = _title(run, metric, _caption(run, data), width)
     return spec
@@ -242,9 +246,7 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
     drawn.append(layer(MEASURED, "point", {"filled": True, "size": 46}, shape=shape))
     if SOURCE in data.kinds:
         drawn.append(layer(SOURCE, "point", {"filled": False, "size": 62, "strokeWidth": 1.6}, shape=shape))
-    drawn[-1]["params"] = [
-        {"name": _CHOSEN, "select": {"type": "point", "fields": ["series"]}, "bind": "legend"}
-    ]
+    drawn[-1]["name"] = _CHOSEN
     return drawn
 
 

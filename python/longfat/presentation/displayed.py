@@ -121,11 +121,17 @@ class Displayed(abc.ABC):
 
 
 def altair_chart(spec: dict[str, Any] | None) -> Any:
-    """Returns a Vega-Lite specification as an Altair chart. Raises ValueError for None."""
+    """Returns a Vega-Lite specification as an Altair chart. Raises ValueError for None.
+
+    In notebooks Altair's default renderer loads scripts from the network. It is replaced by the one for SVG;
+    another choice of the user stays.
+    """
     if spec is None:
         raise ValueError("there is nothing to draw")
     import altair as alt
 
+    if alt.renderers.active == "default":
+        alt.renderers.enable("svg")
     with alt.data_transformers.disable_max_rows():
         return alt.Chart.from_dict(spec)
 
