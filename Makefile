@@ -130,6 +130,7 @@ wheel: $(VENV)/.packages
 reference: $(VENV)/.native-dev
 	$(BIN)/python -m tests.docs.reference
 	$(BIN)/python -m tests.study.key_types
+	$(BIN)/python -m tests.explorer.units
 
 # Instructions of whole simulations, compared with a table. The runner's version is that of the crate in Cargo.lock.
 RUNNER := target/tools/bin/gungraun-runner

@@ -1,41 +1,35 @@
 // Quantities with units, as in study files.
+import { type Dimension, type Unit, UNITS } from "./units";
 
-const UNITS: Readonly<Record<string, number>> = {
-  "bit/s": 1,
-  "kbit/s": 1e3,
-  "Mbit/s": 1e6,
-  "Gbit/s": 1e9,
-  us: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  "%": 0.01,
-  pkt: 1,
-  B: 1,
-  kB: 1e3,
-  KiB: 1024,
-  MB: 1e6,
+const DIMENSIONS: Readonly<Record<string, readonly Dimension[]>> = {
+  rate: ["rate"],
+  delay: ["duration"],
+  jitter: ["duration"],
+  loss: ["proportion"],
+  queue: ["packets", "size"],
+  size: ["size"],
+  minRto: ["duration"],
+  delayedAck: ["duration"],
+  rto: ["duration"],
+  ackDelay: ["duration"],
 };
 
-const TIMES = ["us", "ms", "s"];
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  rate: ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"],
-  delay: TIMES,
-  jitter: TIMES,
-  loss: ["%"],
-  queue: ["pkt", "B", "kB", "KiB", "MB"],
-  size: ["B", "kB", "MB"],
-  minRto: TIMES,
-  delayedAck: TIMES,
-  rto: TIMES,
-  ackDelay: TIMES,
-};
+const QUANTITY = /^\s*([\d.]+)\s*([^\s\d.]+)\s*$/;
+
+/** Returns whether a queue limit is a number of packets, not of bytes. */
+export function isPackets(text: string): boolean {
+  const name = QUANTITY.exec(text)?.[2];
+  return UNITS.packets.some((one) => one.unit === name);
+}
 
 /** Returns a quantity in its base unit, or throws with the allowed units. */
 export function quantity(key: string, text: string): number {
-  const [, digits, unit] = /^\s*([\d.]+)\s*([A-Za-z%/]+)\s*$/.exec(text) ?? [];
-  const units = ALLOWED[key] ?? [];
-  if (!digits || !unit || !units.includes(unit) || Number.isNaN(Number(digits))) {
-    throw new Error(`${key}: "${text}" is not a number with a unit (${units.join(", ")})`);
+  const [, digits, name] = QUANTITY.exec(text) ?? [];
+  const units = (DIMENSIONS[key] ?? []).flatMap((dimension): readonly Unit[] => UNITS[dimension]);
+  const unit = units.find((one) => one.unit === name);
+  if (!digits || !unit || Number.isNaN(Number(digits))) {
+    const listed = units.filter((one) => !one.alias).map((one) => one.unit);
+    throw new Error(`${key}: "${text}" is not a number with a unit (${listed.join(", ")})`);
   }
-  return Number(digits) * UNITS[unit]!;
+  return Number(digits) * unit.scale;
 }

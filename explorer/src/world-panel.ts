@@ -11,7 +11,7 @@ import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
 import { changesSettings } from "./live-settings";
 import { flowsOf } from "./network-keys";
-import { quantity } from "./quantities";
+import { isPackets, quantity } from "./quantities";
 import { specOf, type Scene } from "./scene";
 import { theoryOf, type Theory } from "./theory";
 import { last, type World } from "./world";
@@ -81,7 +81,7 @@ export class WorldPanel {
 
   draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
     this.details.ontoggle = () => this.draw(scene, packets, chosen);
-    const limit = scene.queue.trim().endsWith("pkt") ? quantity("queue", scene.queue) : 0;
+    const limit = isPackets(scene.queue) ? quantity("queue", scene.queue) : 0;
     const byFlow = scene.discipline === "fq-codel";
     const colour = worldColour(this.place);
     const view = { colour, limit, byFlow, packets, speed: scene.speed, chosen };

@@ -1,6 +1,7 @@
 //! JSON Schemas of the sections of a study file that Rust defines, and their validation.
 
 use foundation::Problem;
+use foundation::dimension::DIMENSIONS;
 use foundation::reading::read;
 use network::topology::TopologyConfig;
 use network::{PathConfig, Preset};
@@ -18,7 +19,8 @@ use crate::workload::WorkloadConfig;
 /// The sections of a study file that [`check`] accepts.
 pub const SECTIONS: [&str; 5] = ["path", "topology", "protocol", "workload", "traffic"];
 
-/// Returns the JSON Schemas of all sections and of a row of the flow table, the presets with their keys, and the metrics.
+/// Returns the JSON Schemas of all sections and of a row of the flow table, the presets with their keys, the metrics,
+/// and the units of quantities.
 #[must_use]
 pub fn vocabulary() -> Value {
     let presets: serde_json::Map<String, Value> = Preset::ALL
@@ -37,7 +39,20 @@ pub fn vocabulary() -> Value {
         "presets": presets,
         "metrics": metrics,
         "flows": schemars::schema_for!(FlowRecord),
+        "units": units(),
     })
+}
+
+/// Returns the units of each dimension: name, size in s, bit/s, B, 1, 1/s or packets, and whether it is another
+/// spelling that messages do not list.
+fn units() -> Value {
+    let entry = |(unit, scale), alias| json!({"unit": unit, "scale": scale, "alias": alias});
+    let dimensions = DIMENSIONS.iter().map(|dimension| {
+        let units = dimension.units().map(|unit| entry(unit, false));
+        let aliases = dimension.aliases().map(|unit| entry(unit, true));
+        (dimension.name.to_owned(), units.chain(aliases).collect())
+    });
+    Value::Object(dimensions.collect())
 }
 
 /// Returns the schema of a table of TOML, which has no null: a key without a value is omitted.

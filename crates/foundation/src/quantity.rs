@@ -38,9 +38,17 @@ impl Unit {
     pub const fn name(&self) -> &'static str {
         self.name
     }
+
+    /// Returns its size in base units.
+    #[must_use]
+    pub const fn scale(&self) -> f64 {
+        self.scale
+    }
 }
 
-fn unit_names(units: &[Unit]) -> String {
+/// Returns the names of units as a list in a message.
+#[must_use]
+pub fn unit_names(units: &[Unit]) -> String {
     units.iter().map(|u| u.name).collect::<Vec<_>>().join(", ")
 }
 
@@ -203,13 +211,13 @@ pub use impl_text_quantity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
-const RATE_UNITS: &[Unit] = &[
+pub(crate) const RATE_UNITS: &[Unit] = &[
     Unit::new("bit/s", 1.0),
     Unit::new("kbit/s", 1e3),
     Unit::new("Mbit/s", 1e6),
     Unit::new("Gbit/s", 1e9),
 ];
-const RATE_ALIASES: &[Unit] = &[
+pub(crate) const RATE_ALIASES: &[Unit] = &[
     Unit::new("bps", 1.0),
     Unit::new("kbps", 1e3),
     Unit::new("Mbps", 1e6),
@@ -278,7 +286,8 @@ impl_text_quantity!(
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Size(u64);
 
-const SIZE_UNITS: &[Unit] = &[
+/// The units of a [`Size`].
+pub const SIZE_UNITS: &[Unit] = &[
     Unit::new("B", 1.0),
     Unit::new("kB", 1e3),
     Unit::new("KiB", 1024.0),
@@ -287,7 +296,7 @@ const SIZE_UNITS: &[Unit] = &[
     Unit::new("GB", 1e9),
     Unit::new("GiB", 1_073_741_824.0),
 ];
-const SIZE_ALIASES: &[Unit] = &[Unit::new("KB", 1e3)];
+pub(crate) const SIZE_ALIASES: &[Unit] = &[Unit::new("KB", 1e3)];
 
 impl Size {
     /// Returns a size of `bytes` bytes.
@@ -335,7 +344,7 @@ impl_text_quantity!(
 pub struct Frequency(u64);
 
 /// Base unit: one millionth per second.
-const FREQUENCY_UNITS: &[Unit] = &[Unit::new("/min", 1e6 / 60.0), Unit::new("/s", 1e6)];
+pub(crate) const FREQUENCY_UNITS: &[Unit] = &[Unit::new("/min", 1e6 / 60.0), Unit::new("/s", 1e6)];
 
 impl Frequency {
     /// Returns the frequency in 1/s.
@@ -371,6 +380,17 @@ impl_text_quantity!(
     ["1000/s", "0.5/s"]
 );
 
+/// The unit of a number of packets.
+pub const PACKET_UNITS: &[Unit] = &[Unit::new("pkt", 1.0)];
+/// Other spellings of it.
+pub const PACKET_ALIASES: &[Unit] = &[
+    Unit::new("pkts", 1.0),
+    Unit::new("packet", 1.0),
+    Unit::new("packets", 1.0),
+];
+
+pub(crate) const PROBABILITY_UNITS: &[Unit] = &[Unit::new("%", 0.01)];
+
 /// A probability, written in percent: "2%", "0.5%". From 0 % to 100 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);
@@ -395,8 +415,7 @@ impl Probability {
 impl FromStr for Probability {
     type Err = QuantityError;
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        const UNITS: &[Unit] = &[Unit::new("%", 0.01)];
-        let (number, unit) = split_number("a probability", text, UNITS)?;
+        let (number, unit) = split_number("a probability", text, PROBABILITY_UNITS)?;
         if unit != "%" {
             return Err(QuantityError(format!(
                 "{text:?} is not a probability: write it in percent, e.g. \"2%\""

@@ -212,14 +212,14 @@ impl From<Duration> for std::time::Duration {
     }
 }
 
-const UNITS: &[Unit] = &[
+pub(crate) const UNITS: &[Unit] = &[
     Unit::new("ns", 1.0),
     Unit::new("us", 1e3),
     Unit::new("ms", 1e6),
     Unit::new("s", 1e9),
     Unit::new("min", 60e9),
 ];
-const ALIASES: &[Unit] = &[Unit::new("µs", 1e3), Unit::new("μs", 1e3)];
+pub(crate) const ALIASES: &[Unit] = &[Unit::new("µs", 1e3), Unit::new("μs", 1e3)];
 
 impl FromStr for Duration {
     type Err = QuantityError;

@@ -6,40 +6,44 @@ base unit (s, bit/s, B, packets, 1), so that the last point of a range is exact.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-_SCALES: dict[str, dict[str, Fraction]] = {
-    "duration": {
-        "ns": Fraction(1, 10**9),
-        "us": Fraction(1, 10**6),
-        "ms": Fraction(1, 1000),
-        "s": Fraction(1),
-        "min": Fraction(60),
-    },
-    "rate": {
-        prefix + unit: Fraction(scale)
-        for unit in ("bit/s", "bps")
-        for prefix, scale in (("", 1), ("k", 10**3), ("M", 10**6), ("G", 10**9))
-    },
-    "size": {
-        "B": Fraction(1),
-        "kB": Fraction(10**3),
-        "KB": Fraction(10**3),
-        "KiB": Fraction(2**10),
-        "MB": Fraction(10**6),
-        "MiB": Fraction(2**20),
-        "GB": Fraction(10**9),
-        "GiB": Fraction(2**30),
-    },
-    "proportion": {"%": Fraction(1, 100)},
-    "frequency": {"/s": Fraction(1), "/min": Fraction(1, 60)},
-    "packets": {"pkt": Fraction(1)},
-    "number": {"": Fraction(1)},
-}
-_UNITS = {unit: (dimension, scale) for dimension, units in _SCALES.items() for unit, scale in units.items()}
-_QUANTITY = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+from longfat.study.vocabulary import vocabulary
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit: its dimension, its size in the dimension's base unit, and whether messages leave it out."""
+
+    dimension: str
+    scale: Fraction
+    alias: bool = False
+
+
+@functools.cache
+def known() -> dict[str, Unit]:
+    """Returns all units by their names, as the native part declares them, and "" for plain numbers."""
+    found = {
+        entry["unit"]: Unit(dimension, _exact(entry["scale"]), entry["alias"])
+        for dimension, entries in vocabulary()["units"].items()
+        for entry in entries
+    }
+    return found | {"": Unit("number", Fraction(1))}
+
+
+def _exact(scale: float) -> Fraction:
+    """Returns a scale as the fraction that it stands for, such as 1/60 or 10**-9.
+
+    >>> _exact(1e-9), _exact(1 / 60)
+    (Fraction(1, 1000000000), Fraction(1, 60))
+    """
+    return Fraction(scale).limit_denominator(10**9)
+
+
+_QUANTITY = re.compile(r"\s*(-?[0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/%µμ]*)\s*")
 
 
 @dataclass(frozen=True)
@@ -52,12 +56,12 @@ class Quantity:
     @property
     def dimension(self) -> str:
         """`duration`, `rate`, `size`, `proportion`, `frequency`, `packets` or `number` (no unit)."""
-        return _UNITS[self.unit][0]
+        return known()[self.unit].dimension
 
     @property
     def value(self) -> Fraction:
         """The value in s, bit/s, B, 1 (a proportion), 1/s, packets, or without a unit."""
-        return self.magnitude * _UNITS[self.unit][1]
+        return self.magnitude * known()[self.unit].scale
 
     def __str__(self) -> str:
         return f"{decimal(self.magnitude)}{self.unit}"
@@ -77,13 +81,15 @@ def parse(text: object, example: str = "20ms") -> Quantity:
     if match is None:
         raise ValueError(f'"{text}" is not a quantity; write a number with its unit, e.g. "{example}"')
     magnitude, unit = match.groups()
-    if unit not in _UNITS:
-        known = ", ".join(name for name in _UNITS if name)
-        raise ValueError(f'"{text}" has the unknown unit "{unit}"{_meant(unit)}; allowed: {known}')
+    if unit not in known():
+        allowed = ", ".join(_listed())
+        raise ValueError(f'"{text}" has the unknown unit "{unit}"{_meant(unit)}; allowed: {allowed}')
     return Quantity(Fraction(magnitude), unit)
 
 
-_ALIASES = ("bps", "kbps", "Mbps", "Gbps", "KB")
+def _listed() -> list[str]:
+    """Returns the names of the units that messages list."""
+    return [name for name, unit in known().items() if name and not unit.alias]
 
 
 def _meant(unit: str) -> str:
@@ -92,7 +98,7 @@ def _meant(unit: str) -> str:
     >>> _meant("k"), _meant("parsec")
     (' (did you mean kbit/s, kB or KiB?)', '')
     """
-    begun = [name for name in _UNITS if name.lower().startswith(unit.lower()) and name not in _ALIASES]
+    begun = [name for name in _listed() if name.lower().startswith(unit.lower())]
     return (
         f" (did you mean {' or '.join(filter(None, [', '.join(begun[:-1]), begun[-1]]))}?)" if begun else ""
     )
@@ -138,7 +144,7 @@ def expand(first: object, last: object, step: object) -> list[str | int]:
     steps = int((stop.value - start.value) / by.value)
     if steps >= MAX_POINTS:
         raise ValueError(f"{steps + 1} points are too many: at most {MAX_POINTS}")
-    scale = _UNITS[start.unit][1]
+    scale = known()[start.unit].scale
     values = [Quantity((start.value + i * by.value) / scale, start.unit) for i in range(steps + 1)]
     if start.unit:
         return [str(value) for value in values]

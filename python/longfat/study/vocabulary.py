@@ -28,7 +28,7 @@ _UNIT_SUFFIXES = ("_bps", "_s")
 
 @functools.cache
 def vocabulary() -> dict[str, Any]:
-    """Returns the JSON Schemas of `SECTIONS`, and `presets`, `metrics` and `flows`."""
+    """Returns the JSON Schemas of `SECTIONS`, `presets`, `metrics`, `flows` and `units`."""
     known: dict[str, Any] = json.loads(_native.vocabulary())
     return known
 

@@ -3,7 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use foundation::quantity::{QuantityError, Unit, impl_text_quantity, split_number, unit_hint};
+use foundation::quantity::{
+    PACKET_ALIASES, PACKET_UNITS, QuantityError, SIZE_UNITS, Unit, impl_text_quantity, split_number,
+    unit_hint, unit_names,
+};
 use foundation::{Problem, Size};
 
 /// A queue limit in packets or bytes, the packet in transmission included.
@@ -56,23 +59,22 @@ impl Default for QueueLimit {
     }
 }
 
-/// Units in messages; [`Size`] parses the bytes.
-const UNITS: &[Unit] = &[
-    Unit::new("pkt", 1.0),
-    Unit::new("B", 1.0),
-    Unit::new("kB", 1e3),
-    Unit::new("KiB", 1024.0),
-    Unit::new("MB", 1e6),
-    Unit::new("MiB", 1_048_576.0),
-];
+/// Returns the units in messages; [`Size`] parses the bytes.
+fn units() -> Vec<Unit> {
+    [PACKET_UNITS, SIZE_UNITS].concat()
+}
 
 impl FromStr for QueueLimit {
     type Err = QuantityError;
 
     fn from_str(text: &str) -> Result<Self, QuantityError> {
-        let (number, unit) = split_number("a queue limit", text, UNITS)?;
+        let (number, unit) = split_number("a queue limit", text, &units())?;
         match unit {
-            "pkt" | "pkts" | "packet" | "packets" => {
+            _ if PACKET_UNITS
+                .iter()
+                .chain(PACKET_ALIASES)
+                .any(|known| known.name() == unit) =>
+            {
                 if number.fract() != 0.0 || number > 1e15 {
                     return Err(QuantityError::new(format!(
                         "{text:?} is not a whole number of packets: write e.g. \"100pkt\""
@@ -85,9 +87,9 @@ impl FromStr for QueueLimit {
             ))),
             _ => text.parse().map(Self::Bytes).map_err(|_| {
                 QuantityError::new(format!(
-                    "{text:?} has the unknown unit {unit:?}: a queue limit is a number with one of \
-                     pkt, B, kB, KiB, MB, MiB, GB, GiB{}",
-                    unit_hint(unit, UNITS.iter().map(Unit::name))
+                    "{text:?} has the unknown unit {unit:?}: a queue limit is a number with one of {}{}",
+                    unit_names(&units()),
+                    unit_hint(unit, units().iter().map(Unit::name))
                 ))
             }),
         }
