@@ -41,7 +41,7 @@ def sharing(tmp_path: Path) -> Path:
 
 
 def test_a_run_shows_hosts_and_judges_them(cli: Cli, sharing: Path) -> None:
-    text = cli("run", sharing).stdout
+    text = cli("run", sharing, "--details").stdout
     for words in ("Goodput in Mbit/s, by host", "s1", "s2", "jain", "holds", "~1.93"):
         assert words in text
     content = document(cli("run", sharing, "--json"))

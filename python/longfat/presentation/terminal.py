@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _MOST_MISSES = 5
 """The most cells that are listed if worlds differ; the report lists all."""
+FAILED = "! "
+"""The start of a line about failed trials."""
 _SYMBOLS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -52,8 +54,14 @@ def table(study: Study, result: RunResult) -> RenderableType:
     return Group(*parts)
 
 
-def verdicts(claims: Sequence[Verdict]) -> RenderableType:
-    """The claims with a symbol, the verdict (readable without colour) and the deciding numbers."""
+def verdict_label(claim: Verdict) -> Text:
+    """The symbol of a verdict and its word, readable without colour."""
+    symbol, colour = _SYMBOLS[claim.verdict]
+    return Text.assemble((symbol, colour), " ", (f"{claim.verdict:9}", f"bold {colour}"), " ")
+
+
+def verdicts(claims: Sequence[Verdict], *, detailed: bool = True) -> RenderableType:
+    """The claims with their verdicts and, if `detailed`, the deciding numbers."""
     several = len({claim.world for claim in claims}) > 1
     made = Table.grid(padding=(0, 1))
     made.add_column(no_wrap=True)
@@ -62,7 +70,9 @@ def verdicts(claims: Sequence[Verdict]) -> RenderableType:
     for claim in claims:
         symbol, colour = _SYMBOLS[claim.verdict]
         where = f" ({claim.world})" if several and claim.world else ""
-        text = Text.assemble(claim.text, where, "\n", (claim.detail, "dim"))
+        text = Text.assemble(claim.text, where)
+        if detailed:
+            text.append(f"\n{claim.detail}", "dim")
         made.add_row(Text(symbol, style=colour), Text(claim.verdict, style=f"bold {colour}"), text)
     return made
 
@@ -82,7 +92,7 @@ def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iter
         parts += [f"{notes.AT_MOST} upper bound (no closed form)"] if notes.AT_MOST in signs else []
         yield "; ".join(parts)
     for line in notes.failures(cells):
-        yield f"! {line}"
+        yield f"{FAILED}{line}"
 
 
 def disagreements(cells: Sequence[CellResult]) -> list[RenderableType]:

@@ -101,6 +101,10 @@ def run(
             help="Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.",
         ),
     ] = None,
+    details: Annotated[
+        bool,
+        typer.Option("--details", help="Output with all tables, verdicts and differences between worlds."),
+    ] = False,
     csv: Annotated[
         Path | None,
         typer.Option(
@@ -167,7 +171,7 @@ def run(
     try:
         for result in running.run(loaded, Reporter(display())):
             results.append(result)
-            _show(result, csv, as_json=as_json, partial=running.awaits_others(result))
+            _show(result, csv, as_json=as_json, details=details, partial=running.awaits_others(result))
             if len(results) < len(loaded) and not as_json:
                 typer.echo()
     except Interrupted as stop:
@@ -204,8 +208,8 @@ def _report_claims(results: Sequence[RunResult], fail_on: str) -> None:
             raise typer.Exit(code)
 
 
-def _show(result: RunResult, csv: Path | None, *, as_json: bool, partial: bool) -> None:
-    """Writes the report and prints the table. A `partial` run gets both from its last shard."""
+def _show(result: RunResult, csv: Path | None, *, as_json: bool, details: bool, partial: bool) -> None:
+    """Writes the report and prints the answer. A `partial` run gets both from its last shard."""
     from longfat.presentation.report import write_report
 
     report = None if partial else write_report(result)
@@ -215,8 +219,10 @@ def _show(result: RunResult, csv: Path | None, *, as_json: bool, partial: bool) 
         return
     if as_json or csv == _STANDARD_OUTPUT:
         typer.echo(f"Report: {report}", err=True)
+    elif details:
+        _print_details(result, report)
     else:
-        _print(result, report)
+        _print_answer(result, report)
 
 
 def _report_failures(results: Sequence[RunResult]) -> None:
@@ -248,7 +254,15 @@ def _write_trials(result: RunResult, target: Path) -> None:
         typer.echo(f"Trials: {target}", err=True)
 
 
-def _print(result: RunResult, report: Location) -> None:
+def _print_answer(result: RunResult, report: Location) -> None:
+    from longfat.presentation import tables
+    from longfat.presentation.answer import answer
+
+    console = tables.console()
+    console.print(answer(result, report, console))
+
+
+def _print_details(result: RunResult, report: Location) -> None:
     from longfat.presentation import notes, tables
     from longfat.presentation.terminal import table, verdicts
 

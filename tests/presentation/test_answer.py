@@ -1,0 +1,67 @@
+"""The answer of a run has at most 25 lines, whatever the study."""
+
+from __future__ import annotations
+
+import io
+import random
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.presentation.fakes import results_of
+
+from longfat.presentation.answer import MOST_LINES, answer
+from longfat.presentation.displayed_run import Run
+from longfat.results import Verdict, VerdictWord
+from longfat.study import Overrides, Study, builtin, load_study
+
+WORDS: tuple[VerdictWord, ...] = ("holds", "fails", "undecided")
+
+
+def fake_run(study: Study, *, quick: bool, failures: bool = False) -> Run:
+    """Returns a run with random values in every cell, and a random verdict for each claim and world."""
+    draw = random.Random(study.name)
+    detail = "in all 12 cells; closest at path.loss = 1%, goodput: bbr 44.3 Mbit/s, cubic 11.2 Mbit/s (n=20)"
+    claims = [
+        Verdict(claim.id, claim.text, draw.choice(WORDS), detail, claim.world or world)
+        for claim in study.claims
+        for world in study.worlds
+    ]
+    return Run(
+        study, Path("runs") / study.name, results_of(study, draw, failures=failures), claims, {}, quick
+    )
+
+
+def lines_of(run: Run, width: int) -> list[str]:
+    screen = io.StringIO()
+    console = Console(width=width, file=screen)
+    console.print(answer(run, run.report, console))
+    return [line.rstrip() for line in screen.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("name", builtin())
+def test_answers_of_built_in_studies_are_short(name: str) -> None:
+    for quick in (False, True):
+        failures = quick
+        study = load_study(name, Overrides(quick=quick))
+        run = fake_run(study, quick=quick, failures=failures)
+        for width in (80, 160):
+            lines = lines_of(run, width)
+            assert len(lines) <= MOST_LINES, "\n".join(lines)
+            assert lines[0].startswith(study.title[:20])
+            assert lines[-1] == f"Report: {run.report}"
+            assert any(line[:1] in "✓✗?" for line in lines if line) or not run.claims
+            others = [line for line in lines if line.split(":")[0] in study.worlds]
+            assert len(others) == len(study.worlds) - 1
+            assert quick == any(line.startswith("Quick look: ") for line in lines)
+            assert failures == any(line.startswith("! ") for line in lines)
+            assert any("─" in line for line in lines), "a table"
+
+
+def test_failing_claims_are_shown_first_if_there_are_many() -> None:
+    study = load_study("fsfs/rivals")
+    run = fake_run(study, quick=False)
+    claims = [Verdict(f"c{i}", f"claim {i}", "fails" if i == 29 else "holds", "", "sim") for i in range(30)]
+    lines = lines_of(Run(study, run.folder, run.cells, claims, {}), 80)
+    assert "✗ fails     claim 29" in lines
+    assert "25 more: 25 holds (--details)" in lines
