@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from longfat.analysis.diagnosis import PathFigures, ceilings, decisive
 from longfat.presentation.diagnosis_text import conclusion, queue, reasons, table
 from longfat.results import Interval
 
-FAST = {"rate": 100e6, "round_trip": 0.02}
+FAST: dict[str, Any] = {"rate": 100e6, "round_trip": 0.02}
 
 
 @pytest.mark.parametrize(

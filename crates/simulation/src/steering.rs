@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use foundation::{Duration, Instant, Rate};
-use transport::congestion::{Acknowledgement, Controller, Loss};
+use transport::congestion::{Acknowledgement, Controller, Loss, Outputs};
 
 /// What a sender did and observed over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -179,22 +179,12 @@ impl Controller for SteeredController {
         self.running.timeouts.add(1);
     }
 
-    fn on_congestion_experienced(&mut self, _: Instant, _: Instant) {}
-
-    fn window(&self) -> u64 {
-        self.window
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.rate
-    }
-
-    fn changes_on_sent(&self) -> bool {
-        false
-    }
-
-    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("window_bytes", self.window as f64);
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            window: self.window,
+            pacing_rate: self.rate,
+            in_slow_start: false,
+        }
     }
 }
 

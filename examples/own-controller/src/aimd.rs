@@ -1,9 +1,11 @@
 //! AIMD: additive increase, multiplicative decrease.
 
-use foundation::{Instant, Problem, Rate};
+use foundation::{Instant, Problem};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use transport::congestion::{Acknowledgement, ConnectionContext, Controller, ControllerSettings, Loss};
+use transport::congestion::{
+    Acknowledgement, ConnectionContext, Controller, ControllerSettings, Loss, Outputs,
+};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -65,8 +67,6 @@ impl Aimd {
 }
 
 impl Controller for Aimd {
-    fn on_sent(&mut self, _now: Instant, _bytes: u64, _bytes_in_flight: u64) {}
-
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
         if ack.window_limited && !ack.in_recovery {
             self.window += self.increase * self.segment * ack.bytes as f64 / self.window;
@@ -86,15 +86,7 @@ impl Controller for Aimd {
         self.reduce(now, sent_at);
     }
 
-    fn window(&self) -> u64 {
-        self.window as u64
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        None
-    }
-
-    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("window_bytes", self.window);
+    fn outputs(&self) -> Outputs {
+        Outputs::unpaced(self.window as u64)
     }
 }

@@ -8,7 +8,7 @@ use foundation::{Duration, Instant, Problem, Rate};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
-use transport::congestion::{self, ConnectionContext, Controller, ControllerSettings};
+use transport::congestion::{self, ConnectionContext, Controller, ControllerSettings, Outputs};
 
 use super::instance::{Instance, describe, shown};
 use super::{Class, fail, problems, seconds};
@@ -274,22 +274,21 @@ impl Controller for PythonController {
         }
     }
 
-    fn in_slow_start(&self) -> bool {
-        self.attributes
-            .threshold
-            .is_some_and(|threshold| self.attributes.window < threshold)
-    }
-
     fn ssthresh(&self) -> Option<u64> {
         self.attributes.threshold
     }
 
-    fn window(&self) -> u64 {
-        self.attributes.window
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.attributes.pacing_rate
+    fn outputs(&self) -> Outputs {
+        let Attributes {
+            window,
+            pacing_rate,
+            threshold,
+        } = self.attributes;
+        Outputs {
+            window,
+            pacing_rate,
+            in_slow_start: threshold.is_some_and(|threshold| window < threshold),
+        }
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {

@@ -13,7 +13,7 @@ use super::arithmetic::{bytes_in, scale};
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window, check_probe_rtt};
-use super::{Acknowledgement, Controller, Loss};
+use super::{Acknowledgement, Controller, Loss, Outputs};
 
 /// Denominator of gains.
 const UNIT: u64 = 1000;
@@ -417,9 +417,6 @@ impl Controller for Bbr1 {
         self.round_end = self.delivered;
     }
 
-    /// Version 1 ignores marks.
-    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
-
     fn on_spurious(&mut self, _now: Instant) {
         if self.recovering {
             self.recovering = false;
@@ -428,16 +425,12 @@ impl Controller for Bbr1 {
         }
     }
 
-    fn in_slow_start(&self) -> bool {
-        self.state == State::Startup
-    }
-
-    fn window(&self) -> u64 {
-        self.window
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        Rate::from_bits_per_second(self.pacing_rate)
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            window: self.window,
+            pacing_rate: Rate::from_bits_per_second(self.pacing_rate),
+            in_slow_start: self.state == State::Startup,
+        }
     }
 
     fn phase(&self) -> &'static str {

@@ -110,15 +110,29 @@ pub struct Outputs {
     pub in_slow_start: bool,
 }
 
+impl Outputs {
+    /// Returns a window of `bytes` without pacing, outside of slow start.
+    #[must_use]
+    pub const fn unpaced(bytes: u64) -> Self {
+        Self {
+            window: bytes,
+            pacing_rate: None,
+            in_slow_start: false,
+        }
+    }
+}
+
 /// A congestion controller.
 ///
 /// The sender calls `on_sent` for each transmitted data packet. For each ACK it calls `on_lost` if the ACK revealed
-/// losses, then `on_acknowledged`. `window` and `pacing_rate` may be read at any time. Sizes are in payload bytes. A
-/// packet may leave if the bytes in flight, itself included, do not exceed `window`, and always if nothing is in
-/// flight.
+/// losses, then `on_acknowledged`. `outputs` may be read at any time and changes only in the methods that handle an
+/// event. Sizes are in payload bytes. A packet may leave if the bytes in flight, itself included, do not exceed the
+/// window, and always if nothing is in flight.
+///
+/// Four methods are required. The defaults of the others ignore their event.
 pub trait Controller: std::fmt::Debug + Send {
     /// Handles the transmission of a packet of `bytes`; `bytes_in_flight` includes it.
-    fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64);
+    fn on_sent(&mut self, _now: Instant, _bytes: u64, _bytes_in_flight: u64) {}
     /// Handles an ACK that newly acknowledged data.
     fn on_acknowledged(&mut self, ack: &Acknowledgement);
     /// Handles losses revealed by ACKs of later packets.
@@ -132,7 +146,7 @@ pub trait Controller: std::fmt::Debug + Send {
     /// round trip: not until all data sent before that call is acknowledged, and not during loss recovery (RFC 3168,
     /// section 6.1.2). With many marks there are far fewer calls than marked packets. The echo of RFC 3168 does not
     /// identify the marked packet, so `sent_at` equals `now`, the arrival time of the ACK. The ARQ protocols do not call it.
-    fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant);
+    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
     /// Handles the detection that the last reduction, by `on_lost` or `on_timeout`, was spurious: the packets were
     /// not lost (Eifel, RFC 3522 and 4015; DSACK, RFC 3708; F-RTO, RFC 5682). The reduction may be undone.
     fn on_spurious(&mut self, _now: Instant) {}
@@ -147,39 +161,44 @@ pub trait Controller: std::fmt::Debug + Send {
     /// Receives the current state of all subflows of the connection, this one included. The outputs change only with the
     /// ACK or loss that follows.
     fn on_siblings(&mut self, _siblings: &Siblings<'_>) {}
-    /// Returns whether the controller is in slow start.
-    fn in_slow_start(&self) -> bool {
-        false
-    }
     /// Returns the ssthresh in bytes: `None` for controllers without one, `u64::MAX` until it is set.
     fn ssthresh(&self) -> Option<u64> {
         None
     }
-    /// Returns the congestion window in bytes.
-    fn window(&self) -> u64;
-    /// Returns the pacing rate, or `None` if bursts up to the window are allowed.
-    fn pacing_rate(&self) -> Option<Rate>;
-    /// Returns whether [`on_sent`](Self::on_sent) may change the window, the pacing rate or slow start.
-    fn changes_on_sent(&self) -> bool {
-        true
-    }
-    /// Returns the window, the pacing rate and slow start together. They change only in the methods that handle an event.
-    fn outputs(&self) -> Outputs {
-        Outputs {
-            window: self.window(),
-            pacing_rate: self.pacing_rate(),
-            in_slow_start: self.in_slow_start(),
-        }
-    }
+    /// Returns the window, the pacing rate and whether the controller is in slow start.
+    fn outputs(&self) -> Outputs;
     /// Returns the name of the current phase, for traces.
     fn phase(&self) -> &'static str {
-        if self.in_slow_start() {
+        if self.outputs().in_slow_start {
             "slow-start"
         } else {
             "congestion-avoidance"
         }
     }
-    /// Reports names and values of the internal state, for the series of traces ("ssthresh_bytes", …). A name ends with
-    /// its unit (`_bytes`, `_bps`, `_seconds`), if it has one; a value without a number now is omitted.
-    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64));
+    /// Reports names and values of the internal state, for the series of traces ("ssthresh_bytes", …); by default the
+    /// window. A name ends with its unit (`_bytes`, `_bps`, `_seconds`), if it has one; a value without a number now is
+    /// omitted.
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("window_bytes", self.outputs().window as f64);
+    }
+}
+
+impl dyn Controller + '_ {
+    /// Returns the congestion window in bytes.
+    #[must_use]
+    pub fn window(&self) -> u64 {
+        self.outputs().window
+    }
+
+    /// Returns the pacing rate, or `None` if bursts up to the window are allowed.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<Rate> {
+        self.outputs().pacing_rate
+    }
+
+    /// Returns whether the controller is in slow start.
+    #[must_use]
+    pub fn in_slow_start(&self) -> bool {
+        self.outputs().in_slow_start
+    }
 }

@@ -6,7 +6,7 @@
 use foundation::{Instant, Problem, Rate};
 
 use super::settings::{ConnectionContext, ControllerSettings};
-use super::{Acknowledgement, Controller, Loss};
+use super::{Acknowledgement, Controller, Loss, Outputs};
 
 /// A constant window, regardless of the network; not for shared paths.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -50,30 +50,20 @@ struct Fixed {
 }
 
 impl Controller for Fixed {
-    fn on_sent(&mut self, _now: Instant, _bytes: u64, _bytes_in_flight: u64) {}
     fn on_acknowledged(&mut self, _ack: &Acknowledgement) {}
     fn on_lost(&mut self, _loss: &Loss) {}
     fn on_timeout(&mut self, _now: Instant, _bytes_in_flight: u64) {}
-    fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
 
-    fn changes_on_sent(&self) -> bool {
-        false
-    }
-
-    fn window(&self) -> u64 {
-        self.window
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        self.rate
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            window: self.window,
+            pacing_rate: self.rate,
+            in_slow_start: false,
+        }
     }
 
     fn phase(&self) -> &'static str {
         "fixed"
-    }
-
-    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("window_bytes", self.window as f64);
     }
 }
 

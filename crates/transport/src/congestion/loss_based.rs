@@ -8,7 +8,7 @@ use super::hystart::{CSS_GROWTH_DIVISOR, HyStart, HyStartKind, HyStartPhase};
 use super::hystart_classic::ClassicHyStart;
 use super::rules::{Rules, kept_ssthresh, packets};
 use super::siblings::Siblings;
-use super::{Acknowledgement, Controller, Loss};
+use super::{Acknowledgement, Controller, Loss, Outputs};
 
 /// Minimum ssthresh in segments (RFC 5681, equation 4).
 pub(super) const MIN_SSTHRESH: u64 = 2;
@@ -275,6 +275,24 @@ impl<A: Avoidance> LossBased<A> {
             _ => growth.saturating_sub(room),
         }
     }
+
+    /// Returns twice the window per round trip in slow start, which then doubles as without pacing, and 1.25 times in
+    /// congestion avoidance (RFC 9002, section 7.7), so that the window remains the limit. Linux uses 1.2 times, from
+    /// half of ssthresh on (`tcp_update_pacing_rate`).
+    fn pacing_rate(&self) -> Option<Rate> {
+        let nanos = u128::from(self.smoothed_rtt.as_nanos());
+        if !self.pacing || nanos == 0 {
+            return None;
+        }
+        let gain_twentieths: u128 = match self.rules {
+            Rules::Linux if self.window < self.ssthresh / 2 => 40,
+            Rules::Linux => 24,
+            _ if self.window < self.ssthresh => 40,
+            _ => 25,
+        };
+        let bits = u128::from(self.window) * gain_twentieths * 400_000_000 / nanos;
+        Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
+    }
 }
 
 impl<A: Avoidance> Controller for LossBased<A> {
@@ -400,43 +418,21 @@ impl<A: Avoidance> Controller for LossBased<A> {
         self.avoidance.on_siblings(siblings);
     }
 
-    fn changes_on_sent(&self) -> bool {
-        false
-    }
-
-    fn in_slow_start(&self) -> bool {
-        self.window < self.ssthresh
-    }
-
     fn ssthresh(&self) -> Option<u64> {
         Some(self.ssthresh)
     }
 
-    fn window(&self) -> u64 {
-        self.window
-    }
-
-    /// Returns twice the window per round trip in slow start, which then doubles as without pacing, and 1.25 times in
-    /// congestion avoidance (RFC 9002, section 7.7), so that the window remains the limit. Linux uses 1.2 times, from
-    /// half of ssthresh on (`tcp_update_pacing_rate`).
-    fn pacing_rate(&self) -> Option<Rate> {
-        let nanos = u128::from(self.smoothed_rtt.as_nanos());
-        if !self.pacing || nanos == 0 {
-            return None;
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            window: self.window,
+            pacing_rate: self.pacing_rate(),
+            in_slow_start: self.window < self.ssthresh,
         }
-        let gain_twentieths: u128 = match self.rules {
-            Rules::Linux if self.window < self.ssthresh / 2 => 40,
-            Rules::Linux => 24,
-            _ if self.window < self.ssthresh => 40,
-            _ => 25,
-        };
-        let bits = u128::from(self.window) * gain_twentieths * 400_000_000 / nanos;
-        Rate::from_bits_per_second(u64::try_from(bits).unwrap_or(u64::MAX))
     }
 
     fn phase(&self) -> &'static str {
         match &self.slow_start_exit {
-            _ if !self.in_slow_start() => "congestion-avoidance",
+            _ if self.window >= self.ssthresh => "congestion-avoidance",
             SlowStartExit::PlusPlus(hystart) if hystart.is_conservative() => "conservative-slow-start",
             _ => "slow-start",
         }

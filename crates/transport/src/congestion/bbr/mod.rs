@@ -38,7 +38,7 @@ use self::undo::Undo;
 use super::arithmetic::scale;
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
-use super::{Acknowledgement, Controller, Loss};
+use super::{Acknowledgement, Controller, Loss, Outputs};
 
 /// Value of an unset bound.
 const UNBOUNDED: u64 = u64::MAX;
@@ -410,16 +410,12 @@ impl Controller for Bbr {
         self.undo_losses(now);
     }
 
-    fn in_slow_start(&self) -> bool {
-        self.state == State::Startup
-    }
-
-    fn window(&self) -> u64 {
-        self.window
-    }
-
-    fn pacing_rate(&self) -> Option<Rate> {
-        Rate::from_bits_per_second(self.train_rate().unwrap_or(self.pacing_rate))
+    fn outputs(&self) -> Outputs {
+        Outputs {
+            window: self.window,
+            pacing_rate: Rate::from_bits_per_second(self.train_rate().unwrap_or(self.pacing_rate)),
+            in_slow_start: self.state == State::Startup,
+        }
     }
 
     fn phase(&self) -> &'static str {

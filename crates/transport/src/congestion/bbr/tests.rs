@@ -29,7 +29,7 @@ fn settled() -> Bbr {
 fn paces_initial_window_over_a_millisecond() {
     // Section 5.6.2: 2.77 * 10 packets / 1 ms.
     assert_eq!(bbr().pacing_rate, 10 * SEGMENT * 8 * 1000 * 277 / 100);
-    assert_eq!(bbr().window(), 10 * SEGMENT);
+    assert_eq!(bbr().window, 10 * SEGMENT);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn window_is_multiple_of_bdp() {
         bbr.state = state;
         bbr.window = 1000 * SEGMENT;
         bbr.set_window(SEGMENT);
-        assert_eq!(bbr.window(), window * SEGMENT, "{state:?}");
+        assert_eq!(bbr.window, window * SEGMENT, "{state:?}");
     }
     // 1 % below the bandwidth, times the gain.
     for (state, percent) in [
@@ -75,12 +75,12 @@ fn long_term_bound_has_headroom_in_cruise_only() {
         bbr.state = state;
         bbr.window = 110 * SEGMENT;
         bbr.set_window(20 * SEGMENT);
-        assert_eq!(bbr.window(), window * SEGMENT, "{state:?}");
+        assert_eq!(bbr.window, window * SEGMENT, "{state:?}");
     }
     bbr.inflight_longterm = 4 * SEGMENT;
     bbr.set_window(SEGMENT);
     assert_eq!(
-        bbr.window(),
+        bbr.window,
         4 * SEGMENT,
         "section 5.6.4.3: never below four packets"
     );
@@ -188,11 +188,11 @@ fn timeout_reduces_window_to_one_segment_temporarily() {
     let mut bbr = settled();
     let now = Instant::ZERO + Duration::from_millis(500);
     bbr.on_timeout(now, 90 * SEGMENT);
-    assert_eq!(bbr.window(), SEGMENT);
+    assert_eq!(bbr.window, SEGMENT);
     let end = bbr.delivered;
     bbr.on_acknowledged(&ack(&bbr.clone(), now + RTT, end, 8_000_000));
     assert_eq!(
-        bbr.window(),
+        bbr.window,
         (200 + 1) * SEGMENT,
         "section 5.6.4.4, and what was acknowledged"
     );
@@ -231,7 +231,7 @@ fn undoes_spurious_loss() {
     startup.undo.ended = Some(State::Startup);
     startup.state = State::Drain;
     startup.on_spurious(now + RTT);
-    assert!(startup.state == State::Startup && !startup.full_pipe.ever && startup.in_slow_start());
+    assert!(startup.state == State::Startup && !startup.full_pipe.ever && startup.outputs().in_slow_start);
     // Only once.
     startup.state = State::Drain;
     startup.on_spurious(now + RTT);
@@ -245,7 +245,7 @@ fn undoes_spurious_timeout() {
     let now = Instant::ZERO + Duration::from_millis(500);
     bbr.on_timeout(now, 90 * SEGMENT);
     bbr.on_spurious(now + RTT);
-    assert_eq!(bbr.window(), 200 * SEGMENT);
+    assert_eq!(bbr.window, 200 * SEGMENT);
 }
 
 #[test]

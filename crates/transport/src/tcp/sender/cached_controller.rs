@@ -15,7 +15,6 @@ pub struct CachedController {
     outputs: Outputs,
     /// The window in segments, at least one.
     packets: u64,
-    changes_on_sent: bool,
 }
 
 impl CachedController {
@@ -27,7 +26,6 @@ impl CachedController {
             segment,
             outputs,
             packets: (outputs.window / segment).max(1),
-            changes_on_sent: controller.changes_on_sent(),
             controller,
         }
     }
@@ -74,9 +72,7 @@ impl CachedController {
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
         self.controller.on_sent(now, bytes, bytes_in_flight);
-        if self.changes_on_sent {
-            self.update();
-        }
+        self.update();
     }
 
     /// See [`Controller::on_acknowledged`].
