@@ -61,6 +61,20 @@ class Interval:
         return {key: known(getattr(self, key)) for key in ("value", "low", "high")}
 
 
+@dataclass(frozen=True)
+class Censored:
+    """Why the value of a metric is unknown in a cell: times without an end, which exceed all measured ones.
+
+    `trials` of the cell's `of` trials have no value. `beyond` has the number of times without an end by the
+    metric that counts them, `measured` the number of the others, if they are counted.
+    """
+
+    trials: int
+    of: int
+    beyond: Mapping[str, int]
+    measured: int | None
+
+
 @dataclass(frozen=True, repr=False)
 class CellResult:
     """The result of one cell.
@@ -70,7 +84,8 @@ class CellResult:
     whenever they are used, and intervals computed on first use. `deterministic` is true if several trials
     gave exactly the same values. `confidence` is the level of its intervals: above 95 % in a
     run with a precision, which looks at them repeatedly (`longfat.analysis.looks`), so that all looks
-    together have 95 %.
+    together have 95 %. `censored` has the metrics whose mean is unknown, since unanswered requests or
+    incomplete flows exceed all measured times; `metrics` lacks them.
     """
 
     cell: Cell
@@ -81,6 +96,7 @@ class CellResult:
     trials: Sequence[int] = ()
     deterministic: bool = False
     confidence: float = CONFIDENCE
+    censored: Mapping[str, Censored] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         about = {"n": self.n, "failures": self.failures} if self.failures else {"n": self.n}
@@ -238,6 +254,11 @@ def _cell_json(result: CellResult, swept: Mapping[str, Sequence[Any]]) -> dict[s
         cell["deterministic"] = True
     if result.failures:
         cell["failures"] = result.failures
+    if result.censored:
+        cell["censored"] = {
+            name: {"trials": one.trials, "beyond": dict(one.beyond), "measured": one.measured}
+            for name, one in result.censored.items()
+        }
     return cell
 
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from longfat.analysis import bootstrap, statistics
+from longfat.analysis.metric_range import Range
 from longfat.analysis.statistics import (
     BOOTSTRAP_FROM,
     EXPANSION_FROM,
@@ -196,9 +197,9 @@ def test_intervals_are_computed_on_first_use(factory: Any, monkeypatch: pytest.M
     computed: list[int] = []
     once = statistics.interval
 
-    def counted(samples: Sequence[float], confidence: float) -> Interval:
+    def counted(samples: Sequence[float], confidence: float, within: Range) -> Interval:
         computed.append(len(samples))
-        return once(samples, confidence)
+        return once(samples, confidence, within)
 
     monkeypatch.setattr(statistics, "interval", counted)
     study = factory.study({"repeats": 40})

@@ -61,9 +61,6 @@ impl Progress {
     }
 }
 
-/// Timeout of the response to a request in a datagram. Datagrams are not retransmitted.
-pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// More bytes than any transport sends in a trial, and far from overflow.
 const ENDLESS: u64 = 1 << 56;
 

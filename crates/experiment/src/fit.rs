@@ -23,6 +23,13 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
     let is_echo = matches!(protocol, ProtocolConfig::Icmp(_));
     match workload.kind {
         WorkloadKind::RequestResponse => messages_fit(protocol, workload),
+        other if protocol.response_timeout().is_some() => {
+            let message = format!(
+                "{:?} has no requests: remove response_timeout of the protocol",
+                other.name()
+            );
+            Some(Problem::new("kind", message))
+        }
         WorkloadKind::OnOff if !is_echo => None,
         WorkloadKind::Bulk if workload.rate.is_some() && !is_echo => None,
         WorkloadKind::Bulk if !is_echo => Some(Problem::new("rate", "the key is missing: required for udp")),

@@ -51,8 +51,8 @@ columns! {
     opened_s: f64 => Real(|flow| Some(flow.opened_s));
     /// Flow completion time: from opening to the arrival of the last byte, in seconds; null if incomplete.
     fct_s: Option<f64> => Real(|flow| flow.fct_s);
-    /// Goodput over the measured time or the duration of the flow, in bit/s.
-    goodput_bps: f64 => Real(|flow| Some(flow.goodput_bps));
+    /// Goodput over the measured time or the duration of the flow, in bit/s; null over no time.
+    goodput_bps: Option<f64> => Real(|flow| flow.goodput_bps);
     /// Data packets sent in the measured time, including retransmissions.
     packets_sent: u64 => Whole(|flow| Some(flow.packets_sent));
     /// Retransmitted data packets in the measured time.
@@ -211,7 +211,7 @@ mod tests {
             class: None,
             opened_s: 0.5,
             fct_s: None,
-            goodput_bps: f64::NAN,
+            goodput_bps: None,
             packets_sent: 3,
             retransmissions: 0,
             timeouts: 0,

@@ -17,7 +17,7 @@ use transport::mptcp::policy::PathChoice;
 use transport::mptcp::segment::DSS_MAPPED;
 use transport::tcp::TcpConfig;
 
-use crate::protocol::ProtocolConfig;
+use crate::protocol::{ProtocolConfig, RESPONSE_TIMEOUT};
 use crate::random::{exponential, uniform};
 use crate::side::Side;
 use crate::sizes::SizeDistribution;
@@ -95,6 +95,8 @@ pub struct Group {
     pub sizes: Option<SizeDistribution>,
     /// Pairs of hosts.
     pub pairs: Arc<[Pair]>,
+    /// Time after which a request in a datagram counts as unanswered.
+    pub response_timeout: Duration,
     /// Smallest MTU of the first paths of all pairs, in bytes.
     pub mtu: u32,
     /// Whether each connection records an RTT histogram, of 240 kB.
@@ -186,6 +188,7 @@ impl Group {
             records_rtt: name.is_none() && is_few,
             name,
             protocol: Protocol::of(protocol),
+            response_timeout: protocol.response_timeout().unwrap_or(RESPONSE_TIMEOUT),
             workload: workload.clone(),
             sizes: SizeDistribution::of(workload, &mut load)?,
             pairs,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use foundation::kinds::{self, KIND, Written};
 use foundation::quantity::nearest;
 use foundation::reading::read_value;
-use foundation::{Problem, Size};
+use foundation::{Duration, Problem, Size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -47,6 +47,9 @@ pub struct UdpConfig {
     /// Payload of a datagram for the workloads bulk and on-off, from "1B" to "65507B"; default "1000B".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss: Option<Size>,
+    /// Request-response: how long the client waits for a response before the request counts as unanswered, from "1ms" to "1d"; default "2s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_timeout: Option<Duration>,
 }
 
 impl UdpConfig {
@@ -71,6 +74,27 @@ pub enum IcmpKind {
 pub struct IcmpConfig {
     /// Protocol "icmp": echo requests and replies (RFC 792), like ping.
     pub kind: IcmpKind,
+    /// How long the client waits for a response before the request counts as unanswered, from "1ms" to "1d"; default "2s".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_timeout: Option<Duration>,
+}
+
+/// The default of `response_timeout`. Datagrams are not retransmitted.
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The shortest and the longest `response_timeout`.
+const TIMEOUTS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(86_400));
+
+/// Returns the problem of a `response_timeout` out of range.
+fn check_timeout(timeout: Option<Duration>) -> Option<Problem> {
+    let (least, most) = TIMEOUTS;
+    let timeout = timeout?;
+    let valid = (least..=most).contains(&timeout);
+    Problem::range(
+        "response_timeout",
+        format_args!("\"{timeout}\""),
+        valid,
+        &format!("\"{least}\" to \"{most}\""),
+    )
 }
 
 /// The largest payload of an IPv4 datagram.
@@ -79,11 +103,16 @@ pub(crate) const MAX_DATAGRAM: u64 = 65_507;
 impl UdpConfig {
     fn validate(&self) -> Vec<Problem> {
         let size = self.datagram();
-        if (1..=MAX_DATAGRAM).contains(&size.bytes()) {
-            return Vec::new();
-        }
-        let message = format!("\"{size}\" is out of range: 1B to {MAX_DATAGRAM}B");
-        vec![Problem::new("mss", message)]
+        let valid = (1..=MAX_DATAGRAM).contains(&size.bytes());
+        let size = Problem::range(
+            "mss",
+            format_args!("\"{size}\""),
+            valid,
+            &format!("1B to {MAX_DATAGRAM}B"),
+        );
+        size.into_iter()
+            .chain(check_timeout(self.response_timeout))
+            .collect()
     }
 }
 
@@ -139,6 +168,16 @@ impl<'de> Deserialize<'de> for ProtocolConfig {
 }
 
 impl ProtocolConfig {
+    /// Returns the time after which a request in a datagram counts as unanswered, if it is set.
+    #[must_use]
+    pub const fn response_timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Udp(config) => config.response_timeout,
+            Self::Icmp(config) => config.response_timeout,
+            Self::Tcp(_) | Self::Mptcp(_) | Self::Arq(_) => None,
+        }
+    }
+
     /// Returns all problems of the settings.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -147,7 +186,7 @@ impl ProtocolConfig {
             Self::Mptcp(config) => config.validate(),
             Self::Arq(config) => config.validate(),
             Self::Udp(config) => config.validate(),
-            Self::Icmp(_) => Vec::new(),
+            Self::Icmp(config) => check_timeout(config.response_timeout).into_iter().collect(),
         }
     }
 }

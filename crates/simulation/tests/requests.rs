@@ -4,8 +4,13 @@ use experiment::{TrialRecord, TrialSpec};
 use simulation::run;
 
 fn record(path: &str, protocol: &str, workload: &str) -> TrialRecord {
+    record_within(path, protocol, "", workload)
+}
+
+/// Returns the record with further keys of the protocol.
+fn record_within(path: &str, protocol: &str, keys: &str, workload: &str) -> TrialRecord {
     let json = format!(
-        r#"{{"path": {{"rate": "10Mbit/s", "delay": "5ms"{path}}}, "protocol": {{"kind": "{protocol}"}},
+        r#"{{"path": {{"rate": "10Mbit/s", "delay": "5ms"{path}}}, "protocol": {{"kind": "{protocol}"{keys}}},
             "workload": {{"kind": "request-response"{workload}}}, "seed": 7}}"#
     );
     let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
@@ -84,7 +89,11 @@ fn lost_requests_are_counted_and_not_retransmitted() {
         (0.36 - lost / 500.0).abs() < 4.0 * (0.36_f64 * 0.64 / 500.0).sqrt(),
         "{lost}"
     );
-    is_near(figure(&lossy, "fct_p99_s"), 0.010 + 2.0 * sending(128));
+    // Unanswered requests are slower than all others: the median is known, the 95th percentile is not.
+    is_near(figure(&lossy, "fct_p50_s"), 0.010 + 2.0 * sending(128));
+    for name in ["fct_mean_s", "fct_p95_s", "fct_p99_s", "rtt_mean_s", "rtt_p99_s"] {
+        assert_eq!(lossy.metrics.as_ref().unwrap()[name], None, "{name}");
+    }
 }
 
 #[test]
@@ -97,6 +106,17 @@ fn a_late_response_does_not_answer_the_next_request() {
     );
     is_near(figure(&late, "requests_unanswered"), 4.0);
     is_near(figure(&late, "flows_completed"), 0.0);
+}
+
+#[test]
+fn response_timeout_is_a_key() {
+    for (protocol, timeout, answered) in [("udp", "3.1s", 4.0), ("icmp", "3.1s", 4.0), ("udp", "2.9s", 0.0)] {
+        let keys = format!(r#", "response_timeout": "{timeout}""#);
+        let slow = r#", "reverse": {"delay": "3s"}"#;
+        let found = record_within(slow, protocol, &keys, &sizes(100, 100, 4));
+        is_near(figure(&found, "flows_completed"), answered);
+        is_near(figure(&found, "requests_unanswered"), 4.0 - answered);
+    }
 }
 
 #[test]
@@ -132,8 +152,56 @@ fn oversized_datagrams_are_refused() {
         "remove mss of the protocol",
     );
     wrong(
+        r#"{"kind": "udp", "response_timeout": "1us"}"#,
+        &exchange("64B", "64B"),
+        "protocol.response_timeout",
+    );
+    wrong(
+        r#"{"kind": "udp", "response_timeout": "1s"}"#,
+        r#"{"kind": "bulk", "rate": "1Mbit/s", "duration": "1s"}"#,
+        "remove response_timeout of the protocol",
+    );
+    wrong(
         r#"{"kind": "icmp"}"#,
         r#"{"kind": "file", "size": "1kB"}"#,
         "allowed: request-response",
     );
+}
+
+#[test]
+fn a_file_in_no_time_has_no_goodput() {
+    let json = r#"{"path": {}, "protocol": {"kind": "go-back-n", "window": 4, "rto": "200ms"},
+        "workload": {"kind": "file", "size": "100kB"}, "seed": 1}"#;
+    let found = run(&TrialSpec::from_json(json).unwrap(), None).unwrap();
+    assert_eq!(found.error, None);
+    is_near(figure(&found, "completion_s"), 0.0);
+    for name in [
+        "goodput_bps",
+        "flow_goodput_bps",
+        "flow_throughput_bps",
+        "throughput_bps",
+    ] {
+        assert_eq!(found.metrics.as_ref().unwrap()[name], None, "{name}");
+    }
+    assert_eq!(found.flows[0].goodput_bps, None);
+}
+
+#[test]
+fn arrivals_that_do_not_complete_are_beyond_all_others() {
+    // Twice the capacity arrives for 5 s; the trial ends 5 s later.
+    let json = r#"{"path": {"rate": "1Mbit/s", "delay": "5ms"}, "protocol": {"kind": "tcp"},
+        "workload": {"kind": "arrivals", "arrivals": "30/s", "size": "10kB", "duration": "5s",
+        "classes": ["5kB"]}, "seed": 1}"#;
+    let found = run(&TrialSpec::from_json(json).unwrap(), None).unwrap();
+    let metrics = found.metrics.as_ref().unwrap();
+    assert!(figure(&found, "flows_unfinished") > 0.0);
+    for name in ["fct_mean_s", "fct_p99_s", "flow_throughput_bps", "fct_mean_s@G1"] {
+        assert_eq!(metrics[name], None, "{name}");
+    }
+    is_near(
+        figure(&found, "flows_unfinished@G1"),
+        figure(&found, "flows_unfinished"),
+    );
+    // An empty class has no times, but nothing is unknown.
+    is_near(figure(&found, "flows_unfinished@G0"), 0.0);
 }

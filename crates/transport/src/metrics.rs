@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::statistics::Statistics;
 
-/// Description of a metric: name, unit, help, and which direction is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Description of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Description {
     /// The key in records.
     pub name: &'static str,
@@ -15,11 +15,70 @@ pub struct Description {
     pub help: &'static str,
     /// "higher" or "lower".
     pub better: &'static str,
+    /// The smallest and the largest possible value; `None` without one.
+    pub range: (Option<Bound>, Option<f64>),
+    /// How the metric is censored, if it can be.
+    pub censoring: Option<Censoring>,
 }
+
+/// A bound of the range of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Bound {
+    /// A constant.
+    At(f64),
+    /// The reciprocal of another metric of the same trial.
+    OneOver {
+        /// Name of that metric.
+        one_over: &'static str,
+    },
+}
+
+/// How a metric is censored: it lacks a value, because times without an end exceed all measured ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Censoring {
+    /// Metrics that count such times. A missing value is unknown if one of them is above 0, else undefined.
+    pub beyond: &'static [&'static str],
+    /// The metric that counts the measured times, if there is one.
+    pub measured: Option<&'static str>,
+    /// A metric that lacks a value if the times are not recorded; then they are undefined. `None`: always recorded.
+    pub recorded: Option<&'static str>,
+}
+
+impl Description {
+    /// The settings of most metrics: not negative, never censored.
+    pub const USUAL: Self = Self {
+        name: "",
+        unit: "",
+        help: "",
+        better: "",
+        range: (Some(Bound::At(0.0)), None),
+        censoring: None,
+    };
+}
+
+/// The range of a share.
+pub const SHARE: (Option<Bound>, Option<f64>) = (Some(Bound::At(0.0)), Some(1.0));
+
+/// Returns the censoring of a metric of requests in datagrams; `recorded` as in [`Censoring`].
+#[must_use]
+pub const fn requests(recorded: &'static str) -> Option<Censoring> {
+    Some(Censoring {
+        beyond: &["requests_unanswered"],
+        measured: Some("flows_completed"),
+        recorded: Some(recorded),
+    })
+}
+
+const SETUPS: Option<Censoring> = Some(Censoring {
+    beyond: &["flows_unstarted"],
+    measured: None,
+    recorded: None,
+});
 
 /// Declares the metrics of a transfer with their descriptions.
 macro_rules! metrics {
-    ($($name:ident: $type:ty, $unit:literal, $better:ident: $help:literal;)+) => {
+    ($($name:ident: $type:ty, $unit:literal, $better:ident $(, $field:ident($value:expr))*: $help:literal;)+) => {
         /// Metrics of a transfer. The completion time is measured at the sender, from the first data frame sent to the ACK of the
         /// last byte. Connection setup is a separate metric.
         #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -33,20 +92,22 @@ macro_rules! metrics {
             unit: $unit,
             better: stringify!($better),
             help: $help,
+            $($field: $value,)*
+            ..Description::USUAL
         },)+];
     };
 }
 
 metrics! {
-    goodput_bps: f64, "bit/s", higher: "useful payload over completion time; with a duration, distinct payload bytes that arrive in the measured time over this time";
+    goodput_bps: Option<f64>, "bit/s", higher: "useful payload over completion time; with a duration, distinct payload bytes that arrive in the measured time over this time";
     completion_s: f64, "s", lower: "time from the first data frame sent to the ACK of the last byte";
-    setup_s: f64, "s", lower: "time from opening the connection to the first data frame sent";
+    setup_s: f64, "s", lower, censoring(SETUPS): "time from opening the connection to the first data frame sent";
     packets_sent: u64, "", lower: "data frames sent, retransmissions included";
     retransmissions: u64, "", lower: "retransmitted data frames";
     timeouts: u64, "", lower: "expiries of the retransmission timer";
-    efficiency: f64, "", higher: "payload bytes acknowledged in the measured time over the sum of these and of the bytes retransmitted in it, 0 to 1; bytes in flight at its start or end do not count";
-    rtt_p50_s: Option<f64>, "s", lower: "median round-trip time of a frame and its ACK";
-    rtt_p99_s: Option<f64>, "s", lower: "99th percentile of the round-trip time of a frame and its ACK";
+    efficiency: f64, "", higher, range(SHARE): "payload bytes acknowledged in the measured time over the sum of these and of the bytes retransmitted in it, 0 to 1; bytes in flight at its start or end do not count";
+    rtt_p50_s: Option<f64>, "s", lower, censoring(requests("rtt_min_s")): "median round-trip time of a frame and its ACK";
+    rtt_p99_s: Option<f64>, "s", lower, censoring(requests("rtt_min_s")): "99th percentile of the round-trip time of a frame and its ACK";
 }
 
 /// Returns the share of acknowledged payload bytes in these and the retransmitted ones: 1 without retransmissions, NaN if both
@@ -68,7 +129,7 @@ impl Metrics {
         let useful = statistics.bytes_acknowledged as f64;
         let quantile = |q| statistics.rtt_quantile(q).map(|rtt| rtt.as_secs_f64());
         Some(Self {
-            goodput_bps: useful * 8.0 / completion_s,
+            goodput_bps: (completion_s > 0.0).then(|| useful * 8.0 / completion_s),
             completion_s,
             setup_s: (first - statistics.opened_at?).as_secs_f64(),
             packets_sent: statistics.packets_sent,
@@ -78,7 +139,6 @@ impl Metrics {
             rtt_p50_s: quantile(0.5),
             rtt_p99_s: quantile(0.99),
         })
-        .filter(|m| m.goodput_bps.is_finite())
     }
 }
 
@@ -87,6 +147,20 @@ mod tests {
     use foundation::Instant;
 
     use super::*;
+
+    #[test]
+    fn transfer_in_no_time_has_no_goodput() {
+        let found = Metrics::of(&Statistics {
+            bytes_acknowledged: 1000,
+            opened_at: Some(Instant::ZERO),
+            first_data_at: Some(Instant::ZERO),
+            last_acknowledged_at: Some(Instant::ZERO),
+            ..Statistics::default()
+        })
+        .unwrap();
+        assert_eq!(found.goodput_bps, None);
+        assert_eq!(found.completion_s, 0.0);
+    }
 
     #[test]
     fn bytes_in_flight_do_not_reduce_the_efficiency() {

@@ -2,8 +2,8 @@
 
 Two cells are compared trial by trial, over the trials that succeeded in both. A cell *agrees* in a metric if
 the mean difference is within the limit and *misses* if it is beyond; `unsure` marks a 95 % interval of the
-difference that contains the limit. A limit is a share of the first world's mean, an amount in the metric's
-unit, or the larger of both.
+difference that contains the limit. A metric whose value is unknown in a world is not compared. A
+limit is a share of the first world's mean, an amount in the metric's unit, or the larger of both.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longfat.analysis.agreement_causes import Cause, causes
+from longfat.analysis.metric_range import range_of
 from longfat.analysis.statistics import mean_difference, paired, ratio
 from longfat.study.vocabulary import canonical
 
@@ -177,8 +178,16 @@ def _compare(first: CellResult, other: CellResult) -> Agreement | None:
 
 
 def _difference(first: CellResult, other: CellResult, measure: Measure) -> Difference | None:
-    b, a = paired(first, other, measure.metric)
-    if not a:
+    metric = measure.metric
+    b, a = paired(first, other, metric)
+    if not a or metric in first.censored or metric in other.censored:
         return None
     mean = math.fsum(b) / len(b)
-    return Difference(measure, mean, math.fsum(a) / len(a), mean_difference(a, b), ratio(a, b))
+    of_b, of_a = range_of(metric, first.samples), range_of(metric, other.samples)
+    return Difference(
+        measure,
+        mean,
+        math.fsum(a) / len(a),
+        mean_difference(a, b, within=of_a.minus(of_b)),
+        ratio(a, b, within=of_a.over(of_b)),
+    )

@@ -98,7 +98,7 @@ def _lateness(
     seconds = _mean(other, "completion_s")
     if most >= timeout and _mean(other, "timeouts") > _mean(first, "timeouts"):
         yield Cause("stalled-timeouts", {"most": most})
-    elif most / seconds >= LATE * apart:
+    elif seconds > 0 and most / seconds >= LATE * apart:
         yield Cause("stalled", {"most": most, "trial": seconds})
 
 
@@ -131,7 +131,7 @@ def _smallest_rtt(first: CellResult, other: CellResult) -> Iterator[Cause]:
 
 def _median_rtt(first: CellResult, other: CellResult) -> Iterator[Cause]:
     a, b = _mean(first, "rtt_p50_s"), _mean(other, "rtt_p50_s")
-    if math.isfinite(a) and math.isfinite(b) and a > 0 and abs(b / a - 1) >= APART / 2:
+    if math.isfinite(a) and math.isfinite(b) and min(a, b) > 0 and abs(b / a - 1) >= APART / 2:
         yield Cause("median-rtt", {"first": a, "other": b})
 
 

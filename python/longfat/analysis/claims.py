@@ -10,6 +10,7 @@ The rule, without exceptions:
   Otherwise it is undecided.
 - A run with a precision looks at its verdicts repeatedly: its intervals have a higher confidence, so that all
   looks together have 95 % (`longfat.analysis.looks`).
+- A value that is unknown, because requests are unanswered or flows incomplete, leaves a claim undecided.
 - Fewer than 3 trials in a cell leave it undecided. Failed trials have no values and are only counted.
 
 `longfat.analysis.relations` defines what each relation compares. Each world has its own verdict.
@@ -130,7 +131,7 @@ def _compare(
 def _unmeasured(claim: Claim, metric: str, concerned: Sequence[CellResult]) -> str:
     """Why no successful trial has a value of the claim's metric; empty if one has."""
     tried = [result for result in concerned if result.n]
-    if not tried or any(metric in result.samples for result in tried):
+    if not tried or any(metric in result.samples or metric in result.censored for result in tried):
         return ""
     whole, _, host = metric.partition(AT_HOST)
     hosts = [name.partition(AT_HOST)[2] for name in tried[0].samples if name.startswith(whole + AT_HOST)]

@@ -12,7 +12,7 @@ from longfat.analysis.prediction import Prediction, predict
 from longfat.study import sweep, units
 from longfat.study.conditions import Condition
 from longfat.study.labels import is_class_of_flows, label
-from longfat.study.vocabulary import AT_HOST, canonical, metrics
+from longfat.study.vocabulary import AT_HOST, canonical, metrics, whole_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -79,13 +79,17 @@ def points(study: Study, results: Iterable[CellResult]) -> list[Point]:
 def shown(study: Study, results: Sequence[CellResult]) -> list[str]:
     """The metrics to show of a run, the main one first: the study's choice, else by its workload.
 
-    Metrics without measurements are left out, except the main one.
+    Metrics without measurements are left out, except the main one. The numbers of unanswered requests and of
+    incomplete flows follow the metrics that they make unknown.
     """
     kind = str(study.workload.get("kind"))
     chosen = list(study.show or SHOWN_BY_WORKLOAD.get(kind, SHOWN_BY_WORKLOAD["file"]))
-    present = set(measured(results))
+    present = set(listed(results))
     if not study.show and len(hosts(results, chosen[0])) > 1:
         chosen.append(FAIRNESS)
+    unknown = [result.censored[name] for name in chosen for result in results if name in result.censored]
+    counts = [whole_metric(name) for one in unknown for name in one.beyond]
+    chosen += [name for name in dict.fromkeys(counts) if name not in chosen]
     return [name for name in chosen if name in present] or chosen[:1]
 
 
@@ -123,7 +127,15 @@ def protocols(study: Study, results: Iterable[CellResult]) -> list[str]:
 
 def measured(results: Iterable[CellResult]) -> list[str]:
     """The metrics that any cell has, the most important first."""
-    present = {name for result in results for name in result.metrics}
+    return _ordered({name for result in results for name in result.metrics})
+
+
+def listed(results: Iterable[CellResult]) -> list[str]:
+    """The metrics that any cell has or whose value is unknown in one, the most important first."""
+    return _ordered({name for result in results for name in (*result.metrics, *result.censored)})
+
+
+def _ordered(present: set[str]) -> list[str]:
     known = [*METRIC_ORDER, *metrics(), *sorted(present)]
     return [name for name in dict.fromkeys(known) if name in present]
 

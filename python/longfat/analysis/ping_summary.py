@@ -35,7 +35,8 @@ class OfSize:
     application: Times
     kernel: Times
     outbound: float
-    """Median time from the application's call to the kernel's timestamp, in s; NaN without timestamps."""
+    """Median time of answered requests from the application's call to the kernel's timestamp, in s;
+    NaN without timestamps."""
     inbound: float
     """Median time from the kernel's timestamp of the reply to the application, in s."""
 
@@ -106,7 +107,8 @@ def _of_size(size: int, samples: Sequence[Mapping[str, Any]], clock: str) -> OfS
     def values(key: str) -> list[float]:
         return [float(sample[key]) for sample in good if sample[key] is not None]
 
-    application, kernel = Times.of(values("application_s")), Times.of(values("kernel_s"))
+    beyond = len(samples) - len(good)
+    application, kernel = (Times.of(values(key), beyond) for key in ("application_s", "kernel_s"))
     return OfSize(
         size,
         sent=len(samples),
@@ -115,7 +117,7 @@ def _of_size(size: int, samples: Sequence[Mapping[str, Any]], clock: str) -> OfS
         failed=states["failed"],
         duplicates=sum(sample["duplicates"] for sample in samples),
         closed=sum(sample["answer"] == "closed" for sample in good),
-        loss=share(len(samples) - len(good), len(samples)),
+        loss=share(beyond, len(samples)),
         rtt=kernel if clock == "kernel" else application,
         application=application,
         kernel=kernel,

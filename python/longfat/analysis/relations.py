@@ -28,13 +28,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.statistics import mean_difference, paired, ratio
+from longfat.analysis.metric_range import Range, range_of
+from longfat.analysis.statistics import interval, mean_difference, paired, ratio
 from longfat.results import CONFIDENCE, Interval
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
-    from longfat.results import Cell, CellResult, VerdictWord
+    from longfat.results import Cell, CellResult, Censored, VerdictWord
     from longfat.study.claims import Claim
     from longfat.study.selection import Series
 
@@ -78,6 +79,7 @@ class Evidence:
     comparisons of this relation are. `values` are the compared means by name; for a lead they are
     ratios. `reason` replaces the numbers if there is nothing to compare. `factor` estimates how many times as
     many trials decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
+    `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
     """
 
     verdict: VerdictWord
@@ -94,6 +96,7 @@ class Evidence:
     counted: str = "cells"
     reason: str = ""
     factor: float = math.inf
+    unknown: tuple[str, Censored] | None = None
 
 
 @dataclass(frozen=True)
@@ -117,15 +120,31 @@ class _Test:
         weights: tuple[float, float],
         family: Family,
         tolerance: float = 0.0,
+        within: tuple[Range, Range] = (Range(), Range()),
     ) -> _Test:
+        """Tests weighted sides; `within` has the range of each."""
         scaled = [weights[0] * value for value in left]
+        possible = within[0].times(weights[0]).minus(within[1], weights[1])
         return cls(
-            mean_difference(scaled, right, weights[1], family.usual),
-            mean_difference(scaled, right, weights[1], family.strict),
+            mean_difference(scaled, right, weights[1], family.usual, possible),
+            mean_difference(scaled, right, weights[1], family.strict, possible),
             _mean(right) or 1.0,
             family.usual,
             tolerance,
         )
+
+    @classmethod
+    def of_level(cls, values: Sample, limit: float, family: Family, within: Range, *, least: bool) -> _Test:
+        """Tests the interval of the mean, as in tables, against a limit: a `least` or a largest value."""
+
+        def distance(confidence: float) -> Interval:
+            found = interval(values, confidence, within)
+            ends = (found.low - limit, found.high - limit)
+            low, high = ends if least else (-ends[1], -ends[0])
+            return Interval(found.mean - limit if least else limit - found.mean, low, high)
+
+        scale = limit if least else _mean(values)
+        return cls(distance(family.usual), distance(family.strict), scale or 1.0, family.usual)
 
     def above(self) -> VerdictWord:
         """Claimed: the difference is above zero. Equality is not above."""
@@ -172,32 +191,38 @@ def _failed(concerned: Sequence[CellResult]) -> int:
 
 def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, family: Family) -> Evidence:
     """Compares two protocols in one cell; the claim makes `family` comparisons."""
-    a, b = paired(of, against, metric)
     names = str(claim.of), str(claim.against)
+    if found := _unknown(metric, names, (of, against)):
+        return found
+    a, b = paired(of, against, metric)
     if len(a) < MIN_TRIALS:
         return _pair("undecided", None, metric, names, (a, b), (of, against))
+    within = _ranges(metric, of, against)
     if _mean(b) == 0:
         test, verdict = _against_zero(claim, a, family)
     else:
-        test, verdict = _compare(claim, a, b, family)
+        test, verdict = _compare(claim, a, b, family, within)
     return _pair(verdict, test, metric, names, (a, b), (of, against))
 
 
 def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, family: Family) -> Evidence:
     """Compares one cell in two worlds with the difference that the claim allows."""
-    a, b = paired(of, against, metric)
     names = of.cell.world, against.cell.world
+    if found := _unknown(metric, names, (of, against)):
+        return found
+    a, b = paired(of, against, metric)
+    first, second = _ranges(metric, of, against)
     if len(a) < MIN_TRIALS:
         return _pair("undecided", None, metric, names, (a, b), (of, against))
     part, amount = claim.margin * abs(_mean(b)), claim.level
     if part >= amount:
         lower, upper = (
-            _Test.of(a, b, (1, 1 - claim.margin), family),
-            _Test.of(b, a, (1 + claim.margin, 1), family),
+            _Test.of(a, b, (1, 1 - claim.margin), family, within=(first, second)),
+            _Test.of(b, a, (1 + claim.margin, 1), family, within=(second, first)),
         )
     else:
-        lower = _Test.of([x + amount for x in a], b, (1, 1), family)
-        upper = _Test.of([y + amount for y in b], a, (1, 1), family)
+        lower = _Test.of([x + amount for x in a], b, (1, 1), family, within=(first.plus(amount), second))
+        upper = _Test.of([y + amount for y in b], a, (1, 1), family, within=(second.plus(amount), first))
     test, verdict = _both(lower, upper)
     return _pair(verdict, test, metric, names, (a, b), (of, against))
 
@@ -217,7 +242,7 @@ def _pair(
         -math.inf if test is None else test.rank(verdict),
         params=concerned[0].cell.params,
         values=((names[0], _mean(a)), (names[1], _mean(b))),
-        ratio=ratio(a, b, CONFIDENCE if test is None else test.level),
+        ratio=ratio(a, b, CONFIDENCE if test is None else test.level, _ratios(metric, *concerned)),
         factor=math.inf if test is None else test.factor,
         n=len(a),
         failed=_failed(concerned),
@@ -226,9 +251,11 @@ def _pair(
 
 def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence:
     """Compares one cell with the claim's own value; the claim makes `family` comparisons."""
+    if found := _unknown(metric, (str(claim.of),), (of,)):
+        return found
     a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
-    given = [claim.level] * len(a)
-    test = _Test.of(*((a, given) if claim.relation == "at-least" else (given, a)), (1, 1), family)
+    within = range_of(metric, of.samples)
+    test = _Test.of_level(a, claim.level, family, within, least=claim.relation == "at-least")
     enough = len(a) >= MIN_TRIALS
     verdict = test.not_below() if enough else "undecided"
     return Evidence(
@@ -244,24 +271,52 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
     )
 
 
-def _compare(claim: Claim, a: Sample, b: Sample, family: Family) -> tuple[_Test, VerdictWord]:
+def _unknown(metric: str, names: Sequence[str], concerned: Sequence[CellResult]) -> Evidence | None:
+    """An undecided comparison, if the value of a side is unknown."""
+    for name, result in zip(names, concerned, strict=True):
+        if metric in result.censored:
+            unknown = (name, result.censored[metric])
+            return Evidence(
+                "undecided",
+                metric,
+                params=result.cell.params,
+                unknown=unknown,
+                n=result.n,
+                failed=_failed(concerned),
+            )
+    return None
+
+
+def _ranges(metric: str, of: CellResult, against: CellResult) -> tuple[Range, Range]:
+    return range_of(metric, of.samples), range_of(metric, against.samples)
+
+
+def _ratios(metric: str, of: CellResult, against: CellResult) -> Range:
+    first, second = _ranges(metric, of, against)
+    return first.over(second)
+
+
+def _compare(
+    claim: Claim, a: Sample, b: Sample, family: Family, within: tuple[Range, Range]
+) -> tuple[_Test, VerdictWord]:
+    swapped = within[::-1]
     margin, tolerance = claim.margin, 0.0 if claim.by else RESOLUTION
     match claim.relation:
         case "higher":
-            test = _Test.of(a, b, (1, 1 + margin), family)
+            test = _Test.of(a, b, (1, 1 + margin), family, within=within)
             return test, test.above()
         case "lower":
-            test = _Test.of(b, a, (1 - margin, 1), family)
+            test = _Test.of(b, a, (1 - margin, 1), family, within=swapped)
             return test, test.above()
         case "not-lower":
-            test = _Test.of(a, b, (1, 1 - margin), family, tolerance)
+            test = _Test.of(a, b, (1, 1 - margin), family, tolerance, within)
             return test, test.not_below()
         case "not-higher":
-            test = _Test.of(b, a, (1 + margin, 1), family, tolerance)
+            test = _Test.of(b, a, (1 + margin, 1), family, tolerance, swapped)
             return test, test.not_below()
         case "within":
-            lower = _Test.of(a, b, (1, 1 - margin), family)
-            upper = _Test.of(b, a, (1 + margin, 1), family)
+            lower = _Test.of(a, b, (1, 1 - margin), family, within=within)
+            upper = _Test.of(b, a, (1 + margin, 1), family, within=swapped)
             return _both(lower, upper)
         case _:
             raise ValueError(f'relation "{claim.relation}" does not compare two protocols')
@@ -310,6 +365,8 @@ class _Point:
     values: dict[int, float]
     fixed: Mapping[str, Any]
     failed: int
+    within: Range
+    unknown: tuple[str, Censored] | None
 
     @classmethod
     def of(
@@ -319,13 +376,17 @@ class _Point:
         own = result_of(pairing.of)
         values = dict(zip(own.trials, own.samples.get(metric, []), strict=False))
         concerned: tuple[CellResult, ...] = (own,)
+        names = (str(claim.of), str(claim.against))
+        within = range_of(metric, own.samples)
         if pairing.against is not None:
             other = result_of(pairing.against)
             concerned = (own, other)
+            within = _ratios(metric, own, other)
             base = dict(zip(other.trials, other.samples.get(metric, []), strict=False))
             # A trial in which the other protocol's value is zero has no ratio.
             values = {trial: value / base[trial] for trial, value in values.items() if base.get(trial)}
         value = pairing.value(str(claim.along))
+        found = _unknown(metric, names[: len(concerned)], concerned)
         return cls(
             metric,
             value,
@@ -333,6 +394,8 @@ class _Point:
             {trial: v for trial, v in values.items() if math.isfinite(v)},
             group.fixed,
             _failed(concerned),
+            within,
+            None if found is None else found.unknown,
         )
 
     def paired(self, other: _Point) -> tuple[list[float], list[float]]:
@@ -344,20 +407,32 @@ def _monotone(claim: Claim, points: Sequence[_Point], family: Family) -> list[Ev
     rising = claim.relation.endswith("rises-with")
     steps = []
     for before, after in itertools.pairwise(points):
-        first, second = before.paired(after)
-        test = _Test.of(*((second, first) if rising else (first, second)), (1, 1), family, RESOLUTION)
+        test = _between(before, after, (1, 1), family, RESOLUTION, rising=rising)
         steps.append(_step(claim, before, after, test.not_below(), test))
-    first, last = points[0].paired(points[-1])
     # The comparison of both ends is one more besides the steps.
-    if rising:
-        total = _Test.of(last, first, (1, 1 + claim.margin), family.with_one_more())
-    else:
-        total = _Test.of(first, last, (1 - claim.margin, 1), family.with_one_more())
+    weights = (1, 1 + claim.margin) if rising else (1 - claim.margin, 1)
+    total = _between(points[0], points[-1], weights, family.with_one_more(), rising=rising)
     whole = _step(claim, points[0], points[-1], total.above(), total, "steps")
     if all(piece.verdict == "holds" for piece in (whole, *steps)):
         # The trend as a whole is one piece of evidence.
         return [_step(claim, points[0], points[-1], "holds", total, "trends")]
     return [whole, *steps]
+
+
+def _between(
+    before: _Point,
+    after: _Point,
+    weights: tuple[float, float],
+    family: Family,
+    tolerance: float = 0.0,
+    *,
+    rising: bool,
+) -> _Test:
+    """Tests whether the later point is above the earlier one, or below it unless `rising`."""
+    sides, within = before.paired(after), (before.within, after.within)
+    if rising:
+        sides, within = sides[::-1], within[::-1]
+    return _Test.of(*sides, weights, family, tolerance, within)
 
 
 def _flat_after(claim: Claim, points: Sequence[_Point], family: Family) -> list[Evidence]:
@@ -370,7 +445,7 @@ def _flat_after(claim: Claim, points: Sequence[_Point], family: Family) -> list[
     evidence = []
     for point in points:
         if point.number > base.number:
-            test = _Test.of(*base.paired(point), (1 + margin, 1), family)
+            test = _between(base, point, (1 + margin, 1), family, rising=False)
             evidence.append(_step(claim, base, point, test.not_below(), test))
     return evidence
 
@@ -379,9 +454,8 @@ def _flat(claim: Claim, points: Sequence[_Point], family: Family) -> list[Eviden
     margin = claim.margin if claim.by else RESOLUTION
     evidence = []
     for point in points[1:]:
-        first, second = points[0].paired(point)
-        above = _Test.of(second, first, (1, 1 - margin), family)
-        below = _Test.of(first, second, (1 + margin, 1), family)
+        above = _between(points[0], point, (1, 1 - margin), family, rising=True)
+        below = _between(points[0], point, (1 + margin, 1), family, rising=False)
         test, verdict = _both(above, below)
         evidence.append(_step(claim, points[0], point, verdict, test))
     return evidence
@@ -396,7 +470,8 @@ def _step(
     counted: str = "steps",
 ) -> Evidence:
     first, second = before.paired(after)
-    enough = len(first) >= MIN_TRIALS
+    unknown = before.unknown or after.unknown
+    enough = len(first) >= MIN_TRIALS and unknown is None
     name = f"{claim.of} over {claim.against}" if claim.against is not None else str(claim.of)
     return Evidence(
         verdict if enough else "undecided",
@@ -405,10 +480,11 @@ def _step(
         factor=test.factor if enough else math.inf,
         params=before.fixed,
         values=((name, _mean(first)), (name, _mean(second))),
-        ratio=ratio(second, first, test.level),
+        ratio=ratio(second, first, test.level, after.within.over(before.within)),
         step=Step(str(claim.along), before.value, after.value),
         is_lead=claim.against is not None,
         n=len(first),
         failed=after.failed,
         counted=counted,
+        unknown=unknown,
     )

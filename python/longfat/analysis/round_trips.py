@@ -5,8 +5,10 @@ The rules:
 - Every interval has 95 % confidence.
 - The interval of a quantile is bounded by two samples and independent of the distribution (Conover, Practical
   Nonparametric Statistics, section 3.2); a bound is unknown (NaN) if there are too few samples.
+- Requests without a reply are slower than all others: a quantile that falls among them is unknown (NaN),
+  and so is a bound.
 - The interval of a share, such as loss, is that of Clopper and Pearson (Biometrika 26, 1934).
-- Jitter is the mean absolute difference between consecutive round trips of the same size.
+- Jitter is the mean absolute difference between consecutive replies to requests of the same size.
 - The line over sizes fits the smallest round trips (`longfat.analysis.inference.lines`).
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,31 +25,45 @@ from longfat.analysis import binomial
 from longfat.analysis.inference import lines
 from longfat.results import CONFIDENCE, Interval, known
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 _LINE_FROM = 4
 """Minimum number of sizes for a line."""
 
 
-def quantile(samples: Sequence[float], share: float) -> Interval:
-    """A quantile with its interval.
+def quantile(samples: Sequence[float], share: float, beyond: int = 0) -> Interval:
+    """A quantile of `samples` and of `beyond` values that exceed them, with its interval.
 
     >>> quantile([5.0, 1.0, 4.0, 2.0, 3.0, 6.0], 0.5)
     Interval(value=3.5, low=1.0, high=6.0)
     >>> quantile([5.0, 1.0], 0.5)
     Interval(value=3.0, low=nan, high=nan)
+    >>> quantile([5.0, 1.0], 0.5, beyond=2), quantile([5.0, 1.0], 0.5, beyond=1)
+    (Interval(value=nan, low=nan, high=nan), Interval(value=5.0, low=nan, high=nan))
     """
-    n = len(samples)
-    if n == 0:
+    n = len(samples) + beyond
+    if not len(samples):
         return Interval(math.nan, math.nan, math.nan)
     ordered = np.sort(np.asarray(samples, dtype=float))
-    value = float(np.quantile(ordered, share))
+    value = _between(ordered, share * (n - 1)) if beyond else float(np.quantile(ordered, share))
     # The number of samples below the quantile is between `low` and `high`, except for the tails.
     tail = (1 - CONFIDENCE) / 2
     low, high = (binomial.ppf(at, n, share) for at in (tail, 1 - tail))
     if binomial.cdf(low, n, share) > tail:
         low -= 1
-    below = float(ordered[low]) if low >= 0 else math.nan
-    above = float(ordered[high]) if high < n else math.nan
+    below = float(ordered[low]) if 0 <= low < len(ordered) else math.nan
+    above = float(ordered[high]) if high < len(ordered) else math.nan
     return Interval(value, below, above)
+
+
+def _between(ordered: NDArray[np.float64], place: float) -> float:
+    """The value at a place among sorted values, interpolated; NaN beyond the last one."""
+    first = math.floor(place)
+    last = math.ceil(place)
+    if last >= len(ordered):
+        return math.nan
+    return float(ordered[first] + (place - first) * (ordered[last] - ordered[first]))
 
 
 def share(count: int, of: int) -> Interval:
@@ -84,10 +100,13 @@ class Times:
     jitter: float
 
     @classmethod
-    def of(cls, samples: Sequence[float]) -> Times:
-        """Computes the statistics of round trips in the order of their requests."""
+    def of(cls, samples: Sequence[float], beyond: int = 0) -> Times:
+        """Computes the statistics of round trips in the order of their requests; `beyond` have no reply."""
         return cls(
-            min(samples, default=math.nan), quantile(samples, 0.5), quantile(samples, 0.99), jitter(samples)
+            min(samples, default=math.nan),
+            quantile(samples, 0.5, beyond),
+            quantile(samples, 0.99, beyond),
+            jitter(samples),
         )
 
     def to_json(self) -> dict[str, Any]:

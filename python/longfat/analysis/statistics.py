@@ -8,7 +8,11 @@ The rules:
   accelerated bootstrap (BCa; Efron 1987) with 9999 resamples and a fixed seed, which follows skewed
   samples; with fewer trials, bootstrap intervals are too short. From 100 trials, the bootstrap distribution
   is expanded instead of drawn (`longfat.analysis.bootstrap`).
-- Metrics are never negative: a bound below zero is set to zero.
+- The vocabulary declares the range of each metric: shares are within 0 and 1, Jain's index of n flows within
+  1/n and 1, most others are not negative. Intervals of means, differences and ratios are cut at it
+  (`longfat.analysis.metric_range`).
+- A mean is unknown if a trial's value is unknown, because times without an end exceed all measured ones
+  (`longfat.analysis.censoring`).
 - One trial has no interval: its bounds are NaN. Trials that all agree have an interval of width zero.
 - Two cells are compared trial by trial, since trial k of both has the same losses. The interval of the
   difference is the t interval of the paired differences, that of the ratio is Fieller's (1954); so the
@@ -28,11 +32,13 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 import numpy as np
 
 from longfat.analysis import looks
+from longfat.analysis.censoring import censored
+from longfat.analysis.metric_range import Range, range_of
 from longfat.results import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
 from longfat.results import Cell, CellResult, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,6 +67,12 @@ class Measured(Protocol):
     def varying(self, cell: int) -> Mapping[str, bool]:
         """Returns the metrics with a value in a cell, and whether its trials have different ones."""
 
+    def missing(self, cell: int) -> Collection[str]:
+        """Returns the metrics without a value in some successful trial of a cell."""
+
+    def positive(self, cell: int) -> Collection[str]:
+        """Returns the metrics above 0 in some successful trial of a cell."""
+
     def values(self, cell: int, metric: str) -> NDArray[np.float64]:
         """Returns the values of a cell's successful trials; NaN for a trial without one."""
 
@@ -83,6 +95,8 @@ def summarise(
         # A swept key can have the name of a metric.
         varying = {name: some for name, some in records.varying(index).items() if name not in cell.params}
         values = functools.partial(records.values, index)
+        samples = _Samples(list(varying), values)
+        unknown = censored(records.missing(index), records.positive(index), samples)
         first = first_look(cell.world)
         level = CONFIDENCE if first is None else looks.confidence(tried, first)
         results.append(
@@ -90,11 +104,15 @@ def summarise(
                 cell=cell,
                 n=len(trials),
                 failures=failures,
-                metrics=_OnUse(varying, functools.partial(_PendingInterval, values, level)),
-                samples=_Samples(list(varying), values),
+                metrics=_OnUse(
+                    (name for name in varying if name not in unknown),
+                    functools.partial(_PendingInterval, samples, level),
+                ),
+                samples=samples,
                 trials=trials,
                 deterministic=len(trials) > 1 and not any(varying.values()),
                 confidence=level,
+                censored=unknown,
             )
         )
     return results
@@ -112,6 +130,10 @@ class _Samples(Mapping[str, list[float]]):
             raise KeyError(name)
         found: list[float] = self._values(name).tolist()
         return found
+
+    def array(self, name: str) -> NDArray[np.float64]:
+        """The samples of a metric as an array."""
+        return self._values(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -158,11 +180,11 @@ class _OnUse(MutableMapping[str, T], Generic[T]):
 class _PendingInterval(Interval):
     """An interval that is computed on first use: the mean separately, or all of it for a bound."""
 
-    _samples: Callable[[str], NDArray[np.float64]]
+    _samples: _Samples
     _confidence: float
     _metric: str
 
-    def __init__(self, samples: Callable[[str], NDArray[np.float64]], confidence: float, metric: str) -> None:
+    def __init__(self, samples: _Samples, confidence: float, metric: str) -> None:
         object.__setattr__(self, "_samples", samples)
         object.__setattr__(self, "_confidence", confidence)
         object.__setattr__(self, "_metric", metric)
@@ -170,9 +192,10 @@ class _PendingInterval(Interval):
     def __getattr__(self, name: str) -> float:
         # Python calls this for attributes that are not set yet.
         if name == "value":
-            found = {"value": _mean(_finite(self._samples(self._metric)))}
+            found = {"value": _mean(_finite(self._samples.array(self._metric)))}
         elif name in ("low", "high"):
-            computed = interval(self._samples(self._metric), self._confidence)
+            values, within = self._samples.array(self._metric), range_of(self._metric, self._samples)
+            computed = interval(values, self._confidence, within)
             found = {"low": computed.low, "high": computed.high}
         else:
             raise AttributeError(name)
@@ -194,8 +217,14 @@ class _PendingInterval(Interval):
         return f"Interval(value={self.value!r}, low={self.low!r}, high={self.high!r})"
 
 
-def interval(samples: Sequence[float] | NDArray[np.float64], confidence: float = CONFIDENCE) -> Interval:
+def interval(
+    samples: Sequence[float] | NDArray[np.float64],
+    confidence: float = CONFIDENCE,
+    within: Range | None = None,
+) -> Interval:
     """Returns the mean of `samples` and its confidence interval by the rules above. Ignores NaN.
+
+    `within` is the range of possible values; default: not negative, unless a sample is.
 
     >>> interval([4.0])
     Interval(value=4.0, low=nan, high=nan)
@@ -205,9 +234,9 @@ def interval(samples: Sequence[float] | NDArray[np.float64], confidence: float =
     """
     values = _finite(samples)
     result = _bootstrap(values, confidence) if values.size >= BOOTSTRAP_FROM else _student(values, confidence)
-    if values.size and values.min() >= 0 and result.low < 0:
-        return Interval(result.mean, 0.0, result.high)
-    return result
+    if within is None:
+        within = Range(0.0) if values.size and values.min() >= 0 else Range()
+    return within.cut(result)
 
 
 def _finite(samples: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
@@ -280,25 +309,39 @@ def _by_trial(of: CellResult, metric: str) -> dict[int, float]:
 
 
 def mean_difference(
-    a: Sequence[float], b: Sequence[float], weight: float = 1.0, confidence: float = CONFIDENCE
+    a: Sequence[float],
+    b: Sequence[float],
+    weight: float = 1.0,
+    confidence: float = CONFIDENCE,
+    within: Range = Range(),  # noqa: B008 - a constant
 ) -> Interval:
     """Returns the mean of a - `weight` * b over pairs, with its t interval; both may be negative.
+
+    `within` is the range of possible differences.
 
     >>> d = mean_difference([3.0, 5.0, 4.0], [2.0, 3.0, 3.0])
     >>> round(d.mean, 3), round(d.low, 3)
     (1.333, -0.101)
     """
-    return _student(np.asarray(a, dtype=float) - weight * np.asarray(b, dtype=float), confidence)
+    return within.cut(_student(np.asarray(a, dtype=float) - weight * np.asarray(b, dtype=float), confidence))
 
 
-def ratio(a: Sequence[float], b: Sequence[float], confidence: float = CONFIDENCE) -> Interval:
-    """Returns mean(a) / mean(b) over pairs, with Fieller's interval, limited to values above zero.
+def ratio(
+    a: Sequence[float],
+    b: Sequence[float],
+    confidence: float = CONFIDENCE,
+    within: Range = Range(0.0),  # noqa: B008 - a constant
+) -> Interval:
+    """Returns mean(a) / mean(b) over pairs, with Fieller's interval, limited to `within`.
 
     The interval contains every r >= 0 for which the t interval of a - r b contains 0. Its upper bound is
     infinite unless mean(b) clearly differs from zero. The bounds are NaN for a single pair; everything is NaN
     if mean(b) is zero. `a` and `b` must not be negative.
     """
-    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    return within.cut(_fieller(np.asarray(a, dtype=float), np.asarray(b, dtype=float), confidence))
+
+
+def _fieller(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float) -> Interval:
     if x.size == 0 or y.mean() == 0:
         return Interval(math.nan, math.nan, math.nan)
     mean = float(x.mean() / y.mean())

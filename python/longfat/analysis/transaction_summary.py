@@ -16,7 +16,10 @@ from longfat.results import Interval, known
 
 @dataclass(frozen=True)
 class Transactions:
-    """The transactions of one protocol and size. Times are medians, in seconds."""
+    """The transactions of one protocol and size. Times are medians, in seconds.
+
+    A failed transaction counts as slower than all completed ones.
+    """
 
     protocol: str
     size: int
@@ -25,7 +28,7 @@ class Transactions:
     application: Interval
     wire: Interval
     stack: Interval
-    """The difference of application and wire, per transaction."""
+    """The difference of application and wire, per completed transaction."""
     packets: float
     """Median number of packets in both directions; NaN without a capture."""
     packets_usual: bool
@@ -79,13 +82,14 @@ def _group(protocol: str, size: int, samples: Sequence[Mapping[str, Any]]) -> Tr
     good = [sample for sample in samples if sample["error"] is None]
     seen = [sample for sample in good if sample["wire_s"] is not None]
     packets = [sample["packets"] for sample in seen]
+    failed = len(samples) - len(good)
     return Transactions(
         protocol,
         size,
         count=len(samples),
-        failed=len(samples) - len(good),
-        application=quantile([sample["application_s"] for sample in good], 0.5),
-        wire=quantile([sample["wire_s"] for sample in seen], 0.5),
+        failed=failed,
+        application=quantile([sample["application_s"] for sample in good], 0.5, failed),
+        wire=quantile([sample["wire_s"] for sample in seen], 0.5, failed),
         stack=quantile([sample["application_s"] - sample["wire_s"] for sample in seen], 0.5),
         packets=_median(packets),
         packets_usual=len(set(packets)) <= 1,

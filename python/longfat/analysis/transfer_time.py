@@ -12,6 +12,7 @@ from longfat.analysis.theory.latency import Hop
 from longfat.analysis.theory.response import CUBIC, has_timeouts
 from longfat.analysis.theory.slow_start import Rules
 from longfat.parameters import ParameterError
+from longfat.results import known
 
 LATENCY, BANDWIDTH, SERVICE, LOSS = "latency", "bandwidth", "service", "loss"
 KINDS = (LATENCY, BANDWIDTH, SERVICE, LOSS)
@@ -71,10 +72,8 @@ class Answer:
         return math.fsum(part.seconds for part in self.parts)
 
     def share(self, kind: str) -> float:
-        """Returns the share of the time with this cause."""
-        if self.seconds <= 0:
-            return 0.0
-        return math.fsum(part.seconds for part in self.parts if part.kind == kind) / self.seconds
+        """Returns the share of the time with this cause; NaN without time."""
+        return _part(math.fsum(part.seconds for part in self.parts if part.kind == kind), self.seconds)
 
     @property
     def dominant(self) -> str:
@@ -90,12 +89,12 @@ class Answer:
                     "name": p.name,
                     "seconds": p.seconds,
                     "kind": p.kind,
-                    "share": _part(p.seconds, self.seconds),
+                    "share": known(_part(p.seconds, self.seconds)),
                 }
                 for p in self.parts
             ],
             "dominant": self.dominant,
-            "shares": {kind: self.share(kind) for kind in KINDS},
+            "shares": {kind: known(self.share(kind)) for kind in KINDS},
             **self.figures,
         }
 
@@ -338,4 +337,4 @@ def _count(train: tuple[int, int, int | None]) -> int:
 
 
 def _part(seconds: float, whole: float) -> float:
-    return seconds / whole if whole > 0 else 0.0
+    return seconds / whole if whole > 0 else math.nan

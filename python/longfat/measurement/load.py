@@ -81,7 +81,10 @@ class Loaded:
 
     @property
     def round_trip(self) -> float | None:
-        """The median RTT in the last step with answers."""
+        """The median RTT of the answered requests in the last step with answers.
+
+        Requests that a full queue drops have no wait in it; `loss` counts them.
+        """
         return next((median(step.rtts) for step in reversed(self.steps) if step.rtts), None)
 
     @property

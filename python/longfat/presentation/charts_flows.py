@@ -24,7 +24,7 @@ MOST_NAMED = 6
 STEPS = 100
 """Points of a line; its last hundredth has a quarter as many more."""
 
-_DONE = "Completed flows (%)"
+_DONE = "Flows (%)"
 _ROOM = 1.05
 """Margin of the time axis, as a factor."""
 
@@ -34,7 +34,8 @@ Row = dict[str, Any]
 def rows(run: RunResult) -> list[Row]:
     """A row per quantile: `share` percent of the flows of a class complete within `time` ms.
 
-    Covers the completed measured flows in the first world. Empty if there are too few.
+    Covers the measured flows in the first world; a line ends at the share that completed. Empty if
+    there are too few completed ones.
     """
     if run.flows is None:
         return []
@@ -78,17 +79,19 @@ def _warm_up(cell: CellResult) -> float:
 
 
 def _lines(flows: pl.DataFrame, warm_up: float, line: Row) -> list[Row]:
-    done = flows.filter(pl.col("fct_s").is_not_null() & (pl.col("opened_s") >= warm_up))
-    if "traffic" in done.columns:
-        done = done.filter(pl.col("traffic").is_null())
+    opened = flows.filter(pl.col("opened_s") >= warm_up)
+    if "traffic" in opened.columns:
+        opened = opened.filter(pl.col("traffic").is_null())
     found: list[Row] = []
-    for (number,), group in sorted(done.group_by("class"), key=lambda pair: str(pair[0])):
-        times = group["fct_s"].sort().to_list()
+    for (number,), group in sorted(opened.group_by("class"), key=lambda pair: str(pair[0])):
+        times = group["fct_s"].drop_nulls().sort().to_list()
         if len(times) < LEAST_FLOWS:
             continue
         name = "all flows" if number is None else f"class G{number}"
         for share in _shares():
-            place = min(len(times) - 1, max(0, round(share * len(times)) - 1))
+            place = max(0, round(share * group.height) - 1)
+            if place >= len(times):
+                break
             found.append({**line, "class": name, "share": 100 * share, "time": 1000 * times[place]})
     return found
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis import grid
 from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
-from longfat.presentation import formatting, names
+from longfat.presentation import censored_text, formatting, names
 from longfat.results import CONFIDENCE
 from longfat.study import cells as cells_of
 from longfat.study.vocabulary import AT_HOST, check
@@ -115,8 +115,9 @@ def gaps(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
 
 
 def cautions(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
-    """What a run lacks, packets that hosts dropped, and what limited its flows instead of the network."""
+    """What a run lacks, unknown values, packets that hosts dropped, and limits other than the network."""
     yield from gaps(study, results)
+    yield from unknown(results, grid.shown(study, results))
     yield from host_drops(results)
     yield from limits(results)
 
@@ -138,6 +139,17 @@ def limits(cells: Sequence[CellResult]) -> Iterator[str]:
     ]
     if found:
         yield f"limited by a buffer, not by the network: {', '.join(found)}"
+
+
+def unknown(cells: Sequence[CellResult], metrics: Sequence[str]) -> Iterator[str]:
+    """Why metrics have no value: a line for each metric, with the cell with the most trials without one."""
+    for metric in metrics:
+        found = [(cell.censored[metric], cell) for cell in cells if metric in cell.censored]
+        if found:
+            why, worst = max(found, key=lambda one: one[0].trials)
+            more = f"; also in {len(found) - 1} more cells" if len(found) > 1 else ""
+            phrase = names.metric_phrase(metric)
+            yield f"{phrase} of {_place(worst)} ({worst.cell.world}) is {censored_text.unknown(why)}{more}"
 
 
 def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.theory.latency import serialization
 from longfat.analysis.transfer_time import KINDS
-from longfat.presentation.formatting import digits, quantity, scale_for
+from longfat.presentation.formatting import DASH, digits, quantity, scale_for
 
 if TYPE_CHECKING:
     from longfat.analysis.transfer_time import Answer, Question
@@ -21,8 +21,8 @@ def rows(found: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     scale, unit = scale_for([found.seconds], "s")
     body = []
     for part in found.parts:
-        share = part.seconds / found.seconds if found.seconds else 0.0
-        body.append((part.name, digits(part.seconds / scale, 4), f"{share:.1%}", part.kind))
+        share = f"{part.seconds / found.seconds:.1%}" if found.seconds else DASH
+        body.append((part.name, digits(part.seconds / scale, 4), share, part.kind))
     return ("part", unit, "share", "due to"), [*body, ("total", digits(found.seconds / scale, 4), "", "")]
 
 
@@ -63,8 +63,8 @@ def summary(found: Answer) -> list[str]:
     """Returns the causes of the time and further figures, one line each."""
     figures = found.figures
     shares = {kind: found.share(kind) for kind in KINDS}
-    listed = ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share)
-    lines = [f"Mostly {found.dominant}: {listed}"]
+    listed = ", ".join(f"{share:.1%} {kind}" for kind, share in shares.items() if share > 0)
+    lines = [f"Mostly {found.dominant}: {listed}" if listed else "The transfer takes no time"]
     if figures.get("rate_bps"):
         rate, without = figures["rate_bps"], figures["rate_without_processing_bps"]
         besides = "" if without == rate else f" ({quantity(without, 'bit/s')} without processing)"

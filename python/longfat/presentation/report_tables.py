@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names, notes, series_names
+from longfat.presentation import censored_text, formatting, names, notes, series_names
 from longfat.presentation.columns import Column
 from longfat.presentation.html import Content, Markup, folded, paragraph, table, tag
 from longfat.study.vocabulary import canonical
@@ -24,7 +24,7 @@ def numbers(run: RunResult) -> list[Markup]:
     worlds = grid.worlds(run.cells)
     main = grid.shown(run.study, run.cells)[0]
     fixed_metrics = []
-    for metric in sorted(grid.measured(run.cells), key=lambda name: name != main):
+    for metric in sorted(grid.listed(run.cells), key=lambda name: name != main):
         if metric != main and (value := _only_value(run, metric)) is not None:
             fixed_metrics.append(f"{names.metric_phrase(metric)} {value}")
             continue
@@ -49,6 +49,8 @@ def numbers(run: RunResult) -> list[Markup]:
 
 def _only_value(run: RunResult, metric: str) -> str | None:
     """The value of a metric that is the same in all trials; None if it varies."""
+    if any(metric in cell.censored for cell in run.cells):
+        return None
     cells = [cell for cell in run.cells if metric in cell.metrics]
     found = {value for cell in cells for value in (*cell.samples.get(metric, ()), cell.metrics[metric].mean)}
     return formatting.quantity(found.pop(), names.unit_of(metric)) if len(found) == 1 else None
@@ -111,7 +113,11 @@ class _Layout:
         if cell is None or column.metric not in cell.metrics:
             blank = self.theory + bool(self.figures)
             failed = cell is not None and cell.failures and not cell.n
-            return [tag("td", "all failed" if failed else "", class_="edge"), *[tag("td")] * blank]
+            entry = tag("td", "all failed" if failed else "", class_="edge")
+            if cell is not None and column.metric in cell.censored:
+                why = censored_text.unknown(cell.censored[column.metric])
+                entry = tag("td", formatting.DASH, class_="edge", title=why)
+            return [entry, *[tag("td")] * blank]
         interval = formatting.bounds(cell.metrics[column.metric], column.scale)
         mark = " !" if cell.failures else ""
         made = [tag("td", column.measured(cell) + mark, class_="edge", title=f"{interval} n={cell.n}")]

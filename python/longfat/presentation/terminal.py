@@ -172,9 +172,8 @@ class WorldTable:
         if cell is None:
             return [Text("")] * count
         mark = "!" if cell.failures else ""
-        if main.metric not in cell.metrics:
-            nothing = f"all failed{mark}" if cell.failures else formatting.DASH
-            return [Text(nothing), *[Text("")] * (count - 1)]
+        if cell.failures and not cell.n:
+            return [Text(f"all failed{mark}"), *[Text("")] * (count - 1)]
         minor = [*([main.theory(cell)] if theory else []), *(column.mean(cell) for column in others)]
         return [Text(main.measured(cell) + mark), *(Text(text, style="dim") for text in minor)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from longfat.presentation import formatting, names
+from longfat.presentation import censored_text, formatting, names
 from longfat.results import Verdict, known
 from longfat.study.claims import MIN_TRIALS
 
@@ -50,7 +50,8 @@ def _detail(judgement: Judgement) -> str:
     if judgement.decisive is None:
         return judgement.reason
     text = _sentence(judgement.decisive)
-    if judgement.verdict == "undecided" and judgement.decisive.n >= MIN_TRIALS:
+    is_known = judgement.decisive.unknown is None
+    if judgement.verdict == "undecided" and judgement.decisive.n >= MIN_TRIALS and is_known:
         text += f"; {_remedy(judgement)}"
     if judgement.total == 1:
         return text
@@ -75,6 +76,9 @@ def _sentence(evidence: Evidence) -> str:
     if evidence.reason:
         return evidence.reason
     where, n = _where(evidence), evidence.n
+    if evidence.unknown is not None:
+        name, why = evidence.unknown
+        return f"{where}{names.metric_phrase(evidence.metric)} of {name} is {censored_text.unknown(why)}"
     failed = f", {evidence.failed} failed" if evidence.failed else ""
     if n == 0:
         return f"{where}no trial has this metric on both sides{failed}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ class Table:
         self._states: list[np.ndarray[tuple[int], np.dtype[np.uint8]]] = [np.zeros(0, np.uint8)] * len(slots)
         self._failures: list[Counter[str]] = [Counter() for _ in slots]
         self._varying: list[dict[str, bool]] = [{} for _ in slots]
+        self._missing: list[set[str]] = [set() for _ in slots]
+        self._positive: list[set[str]] = [set() for _ in slots]
         self._columns: OrderedDict[str, Values] = OrderedDict()
         self._metrics: dict[str, None] = {}
         self._starts = np.zeros(1, int)
@@ -75,6 +77,14 @@ class Table:
     def varying(self, cell: int) -> Mapping[str, bool]:
         """Returns the metrics with a value in a cell, and whether its trials have different ones."""
         return self._varying[self._slot[cell]]
+
+    def missing(self, cell: int) -> Collection[str]:
+        """Returns the metrics without a value in some successful trial of a cell."""
+        return self._missing[self._slot[cell]]
+
+    def positive(self, cell: int) -> Collection[str]:
+        """Returns the metrics above 0 in some successful trial of a cell."""
+        return self._positive[self._slot[cell]]
 
     def values(self, cell: int, metric: str) -> Values:
         """Returns the values of a cell's successful trials; NaN for a trial without one."""
@@ -156,6 +166,10 @@ class Table:
             return
         for row in _merged(found).iter_rows(named=True):
             for name in self.metrics:
+                if row["rows"] > (row.get(f"{name} known") or 0):
+                    self._missing[row["slot"]].add(name)
+                if (row.get(f"{name} high") or 0) > 0:
+                    self._positive[row["slot"]].add(name)
                 if row.get(f"{name} finite"):
                     some = row["rows"] > row[f"{name} known"] or row[f"{name} low"] != row[f"{name} high"]
                     self._varying[row["slot"]][name] = some

@@ -740,6 +740,9 @@ class ProtocolUdpKeys(TypedDict, total=False):
 
     mss: str
     """Payload of a datagram for the workloads bulk and on-off, from "1B" to "65507B"; default "1000B"."""
+    response_timeout: str
+    """Request-response: how long the client waits for a response before the request counts as unanswered,
+    from "1ms" to "1d"; default "2s"."""
 
 
 class ProtocolArqKeys(TypedDict, total=False):
@@ -926,6 +929,9 @@ class ProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
+    response_timeout: str
+    """Request-response: how long the client waits for a response before the request counts as unanswered,
+    from "1ms" to "1d"; default "2s"."""
 
 
 class TrafficKeys(TypedDict, total=False):
@@ -1093,6 +1099,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
+    response_timeout: str
+    """Request-response: how long the client waits for a response before the request counts as unanswered,
+    from "1ms" to "1d"; default "2s"."""
 
 
 TrafficSchedulerKeys = TypedDict(

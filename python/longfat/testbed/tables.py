@@ -154,7 +154,10 @@ def goodput(measured: Mapping[str, Any]) -> str:
     """Returns a line about a measured connection."""
     slowest = measured["slowest_bps"]
     limit = "no link limits the rate" if slowest is None else f"slowest link {quantity(slowest, 'bit/s')}"
+    way = f"{measured['from']} to {measured['to']}"
+    if measured["goodput_bps"] is None:
+        return f"{way}: too few bytes arrived over one TCP connection to measure goodput ({limit})"
     return (
-        f"{measured['from']} to {measured['to']}: {quantity(measured['goodput_bps'], 'bit/s')} of goodput "
+        f"{way}: {quantity(measured['goodput_bps'], 'bit/s')} of goodput "
         f"over one TCP connection in {quantity(measured['seconds'], 's')} ({limit})"
     )

@@ -16,11 +16,11 @@ impl TrialOutcome<'_> {
         };
         let seconds = self.seconds();
         let links = self.topology.bottlenecks().iter();
-        let rates: Vec<(f64, Option<f64>)> = links
+        let rates: Vec<(Option<f64>, Option<f64>)> = links
             .zip(self.bottlenecks)
             .map(|(&link, seen)| self.throughput(link, seen))
             .collect();
-        let throughput: Vec<f64> = rates.iter().map(|&(throughput, _)| throughput).collect();
+        let throughput: Vec<f64> = rates.iter().filter_map(|&(throughput, _)| throughput).collect();
         let used: Vec<f64> = rates.iter().filter_map(|&(_, used)| used).collect();
         set("throughput_bps", mean(&throughput));
         set("utilisation", mean(&used));
@@ -29,7 +29,7 @@ impl TrialOutcome<'_> {
         set("marks", Some(self.marked as f64));
         set(
             "queue_mean_packets",
-            mean(&each(&|seen| seen.mean_queue_packets(seconds))),
+            mean(&each(&|seen| seen.mean_queue_packets(seconds))).filter(|_| seconds > 0.0),
         );
         set(
             "queue_max_packets",
@@ -45,19 +45,22 @@ impl TrialOutcome<'_> {
         }
     }
 
-    /// Returns the throughput of a link in bit/s, and its share in the capacity; `None` without a limit.
+    /// Returns the throughput of a link in bit/s, and its share in the capacity; `None` over no time, and the share
+    /// also without a limit.
     ///
     /// A constant rate counts the time in transmission, so that a packet at the edge of the measured time counts in part.
     /// Whole packets that leave in the measured time may exceed the rate by one. With a trace, packets arrive one propagation
     /// delay after their opportunity, so its interval starts that much earlier; a packet may have used an opportunity before.
-    fn throughput(&self, link: LinkId, seen: &Observation) -> (f64, Option<f64>) {
+    fn throughput(&self, link: LinkId, seen: &Observation) -> (Option<f64>, Option<f64>) {
         let spec = &self.topology.links()[link.0 as usize].spec;
-        let delivered = per_second(seen.delivered.bytes, self.seconds());
+        let Some(delivered) = per_second(seen.delivered.bytes, self.seconds()) else {
+            return (None, None);
+        };
         match &spec.capacity {
-            Capacity::Unlimited => (delivered, None),
+            Capacity::Unlimited => (Some(delivered), None),
             Capacity::Rate(rate) => {
                 let used = seen.busy.as_secs_f64() / self.seconds();
-                (used * rate.bits_per_second() as f64, Some(used))
+                (Some(used * rate.bits_per_second() as f64), Some(used))
             }
             Capacity::Trace(trace) => {
                 let sent_at = |arrived: Instant| {
@@ -67,8 +70,10 @@ impl TrialOutcome<'_> {
                 let bytes = trace.bytes_between(sent_at(self.from), sent_at(self.until));
                 let capacity = per_second(bytes, self.seconds());
                 (
-                    delivered,
-                    (capacity > 0.0).then(|| (delivered / capacity).min(1.0)),
+                    Some(delivered),
+                    capacity
+                        .filter(|capacity| *capacity > 0.0)
+                        .map(|capacity| (delivered / capacity).min(1.0)),
                 )
             }
         }

@@ -1,6 +1,6 @@
 //! Metrics per size class: `fct_mean_s@G0`, `fct_mean_s@G1`, …
 
-use super::{Metrics, TrialOutcome, mean, quantile};
+use super::{Metrics, TrialOutcome, completion_times, failed, mean_throughput, unfinished};
 use crate::outcome::{FlowOutcome, SendCounters};
 
 impl TrialOutcome<'_> {
@@ -25,20 +25,21 @@ impl TrialOutcome<'_> {
     }
 }
 
-fn of_class(flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 8] {
-    let mut times: Vec<f64> = flows.iter().filter_map(|flow| flow.completion()).collect();
-    times.sort_by(f64::total_cmp);
-    let throughputs: Vec<f64> = flows.iter().filter_map(|flow| flow.throughput()).collect();
+fn of_class(flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 10] {
+    let all = flows.iter().copied();
+    let times = completion_times(all.clone());
     let sent = flows
         .iter()
         .fold(SendCounters::default(), |sum, flow| sum.and(flow.sent));
     [
-        ("fct_mean_s", mean(&times)),
-        ("fct_p50_s", quantile(&times, 0.5)),
-        ("fct_p95_s", quantile(&times, 0.95)),
-        ("fct_p99_s", quantile(&times, 0.99)),
-        ("flow_throughput_bps", mean(&throughputs)),
-        ("flows_completed", Some(times.len() as f64)),
+        ("fct_mean_s", times.mean()),
+        ("fct_p50_s", times.quantile(0.5)),
+        ("fct_p95_s", times.quantile(0.95)),
+        ("fct_p99_s", times.quantile(0.99)),
+        ("flow_throughput_bps", mean_throughput(all.clone())),
+        ("flows_completed", Some(times.measured().len() as f64)),
+        ("flows_unfinished", Some(unfinished(all.clone()))),
+        ("flows_failed", Some(failed(all))),
         ("retransmissions", Some(sent.retransmissions as f64)),
         ("timeouts", Some(sent.timeouts as f64)),
     ]

@@ -13,6 +13,7 @@ use network::topology::Topology;
 use transport::metrics::{DESCRIPTIONS as OF_A_TRANSFER, Description, efficiency};
 use transport::{Metrics as TransferMetrics, Statistics};
 
+use crate::censored::{self, Censored};
 use crate::fairness::{jain, max_min_distance};
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
@@ -87,7 +88,7 @@ impl TrialOutcome<'_> {
     }
 
     /// Returns the measured flows; of arrivals, those after the warm-up.
-    fn own(&self) -> impl Iterator<Item = &FlowOutcome> {
+    fn own(&self) -> impl Iterator<Item = &FlowOutcome> + Clone {
         let arrives = self.kind() == WorkloadKind::Arrivals;
         self.flows
             .iter()
@@ -98,9 +99,9 @@ impl TrialOutcome<'_> {
         (self.until - self.from).as_secs_f64()
     }
 
-    /// Returns the goodput of a flow in bit/s, over the measured time or its own duration.
+    /// Returns the goodput of a flow in bit/s, over the measured time or its own duration; `None` if that is 0.
     #[must_use]
-    pub fn goodput(&self, flow: &FlowOutcome) -> f64 {
+    pub fn goodput(&self, flow: &FlowOutcome) -> Option<f64> {
         let own = &self.groups[flow.group as usize];
         let timed = self.kind().is_timed();
         if own.is_measured() && !timed && own.workload.kind == WorkloadKind::File {
@@ -144,15 +145,18 @@ impl TrialOutcome<'_> {
             .own()
             .fold(SendCounters::default(), |sum, flow| sum.and(flow.sent));
         let flows = self.own().count() as f64;
-        let each: f64 = self.own().map(|flow| self.goodput(flow)).sum();
+        let each: Option<f64> = self.own().map(|flow| self.goodput(flow)).sum();
         let first = self.own().filter_map(|flow| flow.first_data_at).min();
         let last = self.own().filter_map(|flow| flow.last_acknowledged_at).max();
         let whole = match self.kind() {
-            WorkloadKind::File => Some(over_time(sent.acknowledged, first, last)),
-            _ => Some(each),
+            WorkloadKind::File => over_time(sent.acknowledged, first, last),
+            _ => each,
         };
         set("goodput_bps", whole);
-        set("flow_goodput_bps", (flows > 0.0).then(|| each / flows));
+        set(
+            "flow_goodput_bps",
+            each.filter(|_| flows > 0.0).map(|each| each / flows),
+        );
         if self.kind() == WorkloadKind::File {
             set(
                 "completion_s",
@@ -163,7 +167,9 @@ impl TrialOutcome<'_> {
             .own()
             .filter_map(|flow| Some((flow.first_data_at? - flow.opened_at).as_secs_f64()))
             .collect();
-        set("setup_s", mean(&setups));
+        let unstarted = self.own().filter(|flow| flow.first_data_at.is_none()).count() as u64;
+        set("setup_s", censored::mean(&setups, unstarted));
+        set("flows_unstarted", Some(unstarted as f64));
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
         set("timeouts", Some(sent.timeouts as f64));
@@ -178,8 +184,7 @@ impl TrialOutcome<'_> {
             "efficiency",
             is_acknowledged.then(|| efficiency(sent.acknowledged, sent.bytes_again)),
         );
-        let failed = self.own().filter(|flow| flow.failure.is_some()).count();
-        set("flows_failed", Some(failed as f64));
+        set("flows_failed", Some(failed(self.own())));
         let paths: Vec<f64> = self
             .own()
             .filter(|flow| flow.ways != 0)
@@ -193,28 +198,22 @@ impl TrialOutcome<'_> {
         if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
             return;
         }
-        let mut times: Vec<f64> = match self.kind() {
-            WorkloadKind::RequestResponse => self
-                .own()
-                .flat_map(|flow| &flow.transactions)
-                .map(|transaction| transaction.time().as_secs_f64())
-                .collect(),
-            _ => self.own().filter_map(FlowOutcome::completion).collect(),
+        let times = match self.kind() {
+            WorkloadKind::RequestResponse => {
+                let answered = self.own().flat_map(|flow| &flow.transactions);
+                let times = answered.map(|transaction| transaction.time().as_secs_f64());
+                Censored::new(times.collect(), self.unanswered())
+            }
+            _ => completion_times(self.own()),
         };
-        times.sort_by(f64::total_cmp);
-        set("fct_mean_s", mean(&times));
-        set("fct_min_s", times.first().copied());
-        set("fct_p50_s", quantile(&times, 0.5));
-        set("fct_p95_s", quantile(&times, 0.95));
-        set("fct_p99_s", quantile(&times, 0.99));
-        let throughputs: Vec<f64> = self.own().filter_map(FlowOutcome::throughput).collect();
-        set("flow_throughput_bps", mean(&throughputs));
-        set("flows_completed", Some(times.len() as f64));
-        let unfinished = self
-            .own()
-            .filter(|flow| !flow.finished && flow.failure.is_none())
-            .count();
-        set("flows_unfinished", Some(unfinished as f64));
+        set("fct_mean_s", times.mean());
+        set("fct_min_s", times.minimum());
+        set("fct_p50_s", times.quantile(0.5));
+        set("fct_p95_s", times.quantile(0.95));
+        set("fct_p99_s", times.quantile(0.99));
+        set("flow_throughput_bps", mean_throughput(self.own()));
+        set("flows_completed", Some(times.measured().len() as f64));
+        set("flows_unfinished", Some(unfinished(self.own())));
     }
 
     /// Metrics of requests: losses, packets per request, and time on the wire.
@@ -223,39 +222,48 @@ impl TrialOutcome<'_> {
             return;
         }
         if matches!(self.groups[0].protocol, Protocol::Udp(_) | Protocol::Icmp) {
-            let lost: u64 = self.own().map(|flow| flow.unanswered).sum();
-            set("requests_unanswered", Some(lost as f64));
+            set("requests_unanswered", Some(self.unanswered() as f64));
         }
         let answered = self.own().map(|flow| flow.transactions.len()).sum::<usize>();
         let packets: Option<u64> = self.own().map(|flow| flow.packets).sum();
         set(
             "packets_per_request",
-            packets.map(|packets| packets as f64 / answered as f64),
+            packets
+                .filter(|_| answered > 0)
+                .map(|packets| packets as f64 / answered as f64),
         );
         let seen = || {
             let all = self.own().flat_map(|flow| &flow.transactions);
             all.filter_map(|transaction| Some((transaction.time(), transaction.on_wire?)))
         };
-        let mut wire: Vec<f64> = seen().map(|(_, wire)| wire.as_secs_f64()).collect();
-        let mut stack: Vec<f64> = seen()
-            .map(|(whole, wire)| whole.as_secs_f64() - wire.as_secs_f64())
-            .collect();
-        wire.sort_by(f64::total_cmp);
-        stack.sort_by(f64::total_cmp);
-        set("wire_min_s", wire.first().copied());
-        set("wire_p50_s", quantile(&wire, 0.5));
-        set("stack_p50_s", quantile(&stack, 0.5));
+        let wire = seen().map(|(_, wire)| wire.as_secs_f64()).collect();
+        let wire = Censored::new(wire, self.unanswered());
+        let stack = seen().map(|(whole, wire)| whole.as_secs_f64() - wire.as_secs_f64());
+        set("wire_min_s", wire.minimum());
+        set("wire_p50_s", wire.quantile(0.5));
+        // A request without a response has no time in the stack that could be the largest.
+        set("stack_p50_s", Censored::new(stack.collect(), 0).quantile(0.5));
     }
 
     fn set_round_trips(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         let Some(all) = merged(self.own().filter_map(|flow| flow.rtt.as_deref())) else {
             return;
         };
-        let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
-        set("rtt_p50_s", seconds(all.value_at_quantile(0.5)));
-        set("rtt_p99_s", seconds(all.value_at_quantile(0.99)));
-        set("rtt_mean_s", Some(all.mean() / 1e9));
-        set("rtt_min_s", seconds(all.min()));
+        // The round trip of a datagram is the time of its request.
+        let beyond = self.unanswered();
+        let quantile = |q: f64| {
+            let rank = censored::rank(q, all.len() + beyond);
+            let q = if beyond == 0 {
+                q
+            } else {
+                rank as f64 / all.len() as f64
+            };
+            (rank <= all.len()).then(|| all.value_at_quantile(q) as f64 / 1e9)
+        };
+        set("rtt_p50_s", quantile(0.5));
+        set("rtt_p99_s", quantile(0.99));
+        set("rtt_mean_s", (beyond == 0).then(|| all.mean() / 1e9));
+        set("rtt_min_s", Some(all.min() as f64 / 1e9));
     }
 
     /// Delays and losses caused by the emulating machine.
@@ -274,14 +282,14 @@ impl TrialOutcome<'_> {
     }
 
     fn set_fairness(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        let total = |measured: bool| -> f64 {
+        let total = |measured: bool| -> Option<f64> {
             let of = |flow: &&FlowOutcome| (flow.group == 0) == measured;
             self.flows.iter().filter(of).map(|flow| self.goodput(flow)).sum()
         };
         if self.groups.len() > 1 {
             let (own, others) = (total(true), total(false));
-            set("traffic_goodput_bps", Some(others));
-            set("share", Some(own / (own + others)));
+            set("traffic_goodput_bps", others);
+            set("share", own.zip(others).map(|(own, others)| own / (own + others)));
         }
         if !matches!(
             self.kind(),
@@ -293,27 +301,37 @@ impl TrialOutcome<'_> {
         if sharing.len() < 2 {
             return;
         }
-        let goodput: Vec<f64> = sharing.iter().map(|flow| self.goodput(flow)).collect();
-        set("jain", jain(&goodput));
+        set("flows_sharing", Some(sharing.len() as f64));
+        let goodput: Option<Vec<f64>> = sharing.iter().map(|flow| self.goodput(flow)).collect();
+        set("jain", goodput.as_deref().and_then(jain));
         if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
-            set("max_min_distance", max_min_distance(&goodput, &self.shares()));
-            set("convergence_s", self.convergence(&sharing));
+            set(
+                "max_min_distance",
+                goodput.and_then(|goodput| max_min_distance(&goodput, &self.shares()?)),
+            );
+            let convergence = self.convergence(&sharing);
+            set("convergence_s", convergence);
+            set("unconverged", Some(f64::from(u8::from(convergence.is_none()))));
         }
     }
 
     /// Returns the max-min fair goodput of the flows that respond to congestion, from the capacity left by the others.
-    fn shares(&self) -> Vec<f64> {
-        let members: Vec<Member> = self
-            .flows
-            .iter()
-            .map(|flow| Member {
+    fn shares(&self) -> Option<Vec<f64>> {
+        let members = self.flows.iter().map(|flow| {
+            Some(Member {
                 group: flow.group,
                 pair: flow.pair,
-                goodput: self.goodput(flow),
+                goodput: self.goodput(flow)?,
             })
-            .collect();
+        });
+        let members: Vec<Member> = members.collect::<Option<_>>()?;
         let shares = fair_shares(self.topology, self.groups, &members);
-        shares.into_iter().flatten().collect()
+        Some(shares.into_iter().flatten().collect())
+    }
+
+    /// Returns the number of requests without a response in time.
+    fn unanswered(&self) -> u64 {
+        self.own().map(|flow| flow.unanswered).sum()
     }
 
     fn convergence(&self, sharing: &[&FlowOutcome]) -> Option<f64> {
@@ -338,7 +356,7 @@ impl TrialOutcome<'_> {
 
     /// Goodput by the host that sends, and by the name of traffic: `goodput_bps@s1`.
     fn add_hosts(&self, metrics: &mut Metrics) {
-        let mut of: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut of: BTreeMap<&str, Option<f64>> = BTreeMap::new();
         for flow in self.flows {
             let group = &self.groups[flow.group as usize];
             let host = group.pairs[flow.pair as usize].from;
@@ -346,13 +364,14 @@ impl TrialOutcome<'_> {
                 .name
                 .as_deref()
                 .unwrap_or(&self.topology.hosts()[host.0 as usize]);
-            *of.entry(name).or_default() += self.goodput(flow);
+            let sum = of.entry(name).or_insert(Some(0.0));
+            *sum = sum.zip(self.goodput(flow)).map(|(sum, goodput)| sum + goodput);
         }
         if of.len() < 2 || of.len() > MAX_HOSTS {
             return;
         }
         for (name, goodput) in of {
-            metrics.insert(format!("goodput_bps@{name}"), Some(goodput));
+            metrics.insert(format!("goodput_bps@{name}"), goodput);
         }
     }
 }
@@ -366,24 +385,44 @@ fn merged<'h>(mut histograms: impl Iterator<Item = &'h Histogram<u64>>) -> Optio
     Some(all).filter(|all| !all.is_empty())
 }
 
-fn per_second(bytes: u64, seconds: f64) -> f64 {
-    bytes as f64 * 8.0 / seconds
+/// Returns a rate in bit/s; `None` over no time.
+fn per_second(bytes: u64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
 }
 
-/// Returns bytes over a time in bit/s; 0 if a bound is missing.
-fn over_time(bytes: u64, first: Option<Instant>, last: Option<Instant>) -> f64 {
-    match first.zip(last) {
-        Some((first, last)) if last > first => per_second(bytes, (last - first).as_secs_f64()),
-        _ => 0.0,
-    }
+/// Returns bytes over a time in bit/s; `None` if the time is 0 or a bound is missing.
+fn over_time(bytes: u64, first: Option<Instant>, last: Option<Instant>) -> Option<f64> {
+    per_second(bytes, last?.saturating_since(first?).as_secs_f64())
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    censored::mean(values, 0)
 }
 
-/// Returns quantile `q` of sorted values: the smallest value with at least that share at or below it.
-fn quantile(sorted: &[f64], q: f64) -> Option<f64> {
-    let rank = (q * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1).copied()
+/// Returns the flow completion times in s; those of incomplete flows are beyond.
+fn completion_times<'f>(flows: impl Iterator<Item = &'f FlowOutcome> + Clone) -> Censored {
+    let times: Vec<f64> = flows.clone().filter_map(FlowOutcome::completion).collect();
+    let beyond = flows.count() - times.len();
+    Censored::new(times, beyond as u64)
+}
+
+/// Returns the mean of size over flow completion time in bit/s; `None` if a flow has none.
+fn mean_throughput<'f>(flows: impl Iterator<Item = &'f FlowOutcome> + Clone) -> Option<f64> {
+    let throughputs: Vec<f64> = flows.clone().filter_map(FlowOutcome::throughput).collect();
+    let unknown = flows.count() - throughputs.len();
+    censored::mean(&throughputs, unknown as u64)
+}
+
+/// Returns the number of flows that neither completed nor failed.
+fn unfinished<'f>(flows: impl Iterator<Item = &'f FlowOutcome>) -> f64 {
+    let incomplete = |flow: &&FlowOutcome| !flow.finished && flow.completion().is_none();
+    flows
+        .filter(incomplete)
+        .filter(|flow| flow.failure.is_none())
+        .count() as f64
+}
+
+/// Returns the number of failed flows.
+fn failed<'f>(flows: impl Iterator<Item = &'f FlowOutcome>) -> f64 {
+    flows.filter(|flow| flow.failure.is_some()).count() as f64
 }

@@ -90,11 +90,8 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
 
 /// Returns both ends of requests and responses of one datagram each.
 fn messages(protocol: MessageProtocol, group: &Group) -> (Machine, Machine) {
-    let mtu = group.mtu;
-    let end = |is_client, records_rtt| {
-        Machine::Message(Box::new(MessageEnd::new(protocol, is_client, mtu, records_rtt)))
-    };
-    (end(true, group.records_rtt), end(false, false))
+    let end = |is_client| Machine::Message(Box::new(MessageEnd::new(protocol, is_client, group)));
+    (end(true), end(false))
 }
 
 /// Returns the current counters of both ends.

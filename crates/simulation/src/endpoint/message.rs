@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use experiment::application::{RESPONSE_TIMEOUT, Stream};
-use experiment::plan::IPV4_HEADER;
+use experiment::application::Stream;
+use experiment::plan::{Group, IPV4_HEADER};
 use experiment::trace::content::{Message, MessageProtocol};
-use foundation::Instant;
+use foundation::{Duration, Instant};
 use network::UDP_IPV4_OVERHEAD;
 use transport::Statistics;
 
@@ -31,6 +31,8 @@ struct Reassembly {
 pub(crate) struct MessageEnd {
     protocol: MessageProtocol,
     is_client: bool,
+    /// Time after which a request counts as unanswered.
+    response_timeout: Duration,
     /// IP payload of the largest packet.
     room: u32,
     /// Number of the last request sent or answered.
@@ -47,8 +49,8 @@ pub(crate) struct MessageEnd {
 }
 
 impl MessageEnd {
-    /// Returns the client (`is_client`) or the server of requests over links with an MTU of `mtu` bytes.
-    pub(crate) fn new(protocol: MessageProtocol, is_client: bool, mtu: u32, records_rtt: bool) -> Self {
+    /// Returns the client (`is_client`) or the server of the requests of a group.
+    pub(crate) fn new(protocol: MessageProtocol, is_client: bool, group: &Group) -> Self {
         let mut notices = VecDeque::new();
         if !is_client {
             // A server has no state to wait for.
@@ -57,7 +59,8 @@ impl MessageEnd {
         Self {
             protocol,
             is_client,
-            room: mtu - IPV4_HEADER,
+            response_timeout: group.response_timeout,
+            room: group.mtu - IPV4_HEADER,
             number: 0,
             unsent: VecDeque::new(),
             reassembly: Reassembly::default(),
@@ -65,7 +68,7 @@ impl MessageEnd {
             requested_at: Instant::ZERO,
             notices,
             is_finishing: false,
-            statistics: if records_rtt {
+            statistics: if is_client && group.records_rtt {
                 Statistics::with_rtt_histogram()
             } else {
                 Statistics::default()
@@ -100,7 +103,7 @@ impl Stream for MessageEnd {
         if self.is_client {
             self.number += 1;
             self.requested_at = now;
-            self.deadline = Some(now + RESPONSE_TIMEOUT);
+            self.deadline = Some(now + self.response_timeout);
         }
         let whole = bytes as u32 + HEADER;
         // All fragments but the last have a multiple of 8 bytes (RFC 791, section 3.2).

@@ -27,7 +27,7 @@ pub struct Goodput {
     /// Time from the first to the last read, in seconds.
     pub seconds: f64,
     /// Goodput in bit/s.
-    pub goodput_bps: f64,
+    pub goodput_bps: Option<f64>,
     /// The rate of the slowest link in bit/s; null without a limit.
     pub slowest_bps: Option<f64>,
 }
@@ -77,11 +77,7 @@ pub(super) fn measure(
         to: name(to),
         bytes,
         seconds,
-        goodput_bps: if seconds > 0.0 {
-            bytes as f64 * 8.0 / seconds
-        } else {
-            0.0
-        },
+        goodput_bps: (seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds),
         slowest_bps: rates
             .map(|rate| rate.bits_per_second() as f64)
             .min_by(f64::total_cmp),

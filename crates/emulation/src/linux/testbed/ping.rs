@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use experiment::censored::Censored;
 use foundation::icmp::{self, Echo};
 use network::{HostId, LinkId, Topology};
 use rustix::event::{PollFd, PollFlags};
@@ -46,7 +47,7 @@ pub struct Ping {
     pub answered: u32,
     /// The minimum RTT in seconds; null without a reply.
     pub min_s: Option<f64>,
-    /// The median RTT in seconds.
+    /// The median RTT in seconds; requests without a reply count as slower than all others: null if it falls among them.
     pub median_s: Option<f64>,
     /// Expected values; null without a path in both directions.
     pub expected: Option<Expected>,
@@ -210,16 +211,17 @@ impl Pair {
 
     fn into_report(self, topology: &Topology) -> Ping {
         let trip = |&(sent, answered): &(Instant, Option<Instant>)| Some((answered? - sent).as_secs_f64());
-        let mut trips: Vec<f64> = self.sent.iter().filter_map(trip).collect();
-        trips.sort_by(f64::total_cmp);
+        let trips: Vec<f64> = self.sent.iter().filter_map(trip).collect();
+        let answered = trips.len() as u32;
+        let trips = Censored::new(trips, self.sent.len() as u64 - u64::from(answered));
         let name = |host: HostId| topology.hosts()[host.0 as usize].clone();
         Ping {
             from: name(self.from),
             to: name(self.to),
             sent: self.sent.len() as u32,
-            answered: trips.len() as u32,
-            min_s: trips.first().copied(),
-            median_s: trips.get(trips.len() / 2).copied(),
+            answered,
+            min_s: trips.minimum(),
+            median_s: trips.quantile(0.5),
             expected: self.expected,
         }
     }

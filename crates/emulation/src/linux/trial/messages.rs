@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 
-use experiment::application::RESPONSE_TIMEOUT;
 use experiment::outcome::Transaction;
 use experiment::plan::Group;
 use experiment::trace::content::MessageProtocol;
@@ -178,7 +177,7 @@ fn send_all(
             if context.is_over() {
                 return Ok(());
             }
-            if context.clock.now().saturating_since(requested_at) >= RESPONSE_TIMEOUT {
+            if context.clock.now().saturating_since(requested_at) >= group.response_timeout {
                 break false;
             }
         };

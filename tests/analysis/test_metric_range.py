@@ -1,0 +1,88 @@
+"""Intervals of shares and of Jain's index stay within their range, also in verdicts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from longfat.analysis import relations
+from longfat.analysis.metric_range import range_of
+from longfat.analysis.relations import Family
+from longfat.analysis.statistics import interval, summarise
+from longfat.results import Cell, CellResult
+from longfat.study.claims import Claim
+from longfat.study.vocabulary import metrics
+
+JAIN = [1.0, 1.0, 0.7, 1.0]
+
+
+class Records:
+    """The records of one cell, as columns."""
+
+    def __init__(self, **columns: list[float]) -> None:
+        self.columns = columns
+
+    def trials(self, cell: int) -> range:
+        return range(len(next(iter(self.columns.values()))))
+
+    def failures(self, cell: int) -> dict[str, int]:
+        return {}
+
+    def varying(self, cell: int) -> dict[str, bool]:
+        return dict.fromkeys(self.columns, True)
+
+    def missing(self, cell: int) -> list[str]:
+        return []
+
+    def positive(self, cell: int) -> list[str]:
+        return list(self.columns)
+
+    def values(self, cell: int, metric: str) -> Any:
+        return np.array(self.columns[metric])
+
+
+def cell(**columns: list[float]) -> CellResult:
+    [found] = summarise(Records(**columns), [Cell("sim", "a", {}, {})])
+    return found
+
+
+@pytest.mark.parametrize("metric", ["share", "utilisation", "efficiency", "jain"])
+def test_intervals_of_shares_end_at_one(metric: str) -> None:
+    found = cell(**{metric: JAIN}).metrics[metric]
+    assert interval(JAIN).high > 1
+    assert found.high == 1.0
+    assert found.low == interval(JAIN).low
+
+
+def test_intervals_of_jain_start_at_one_over_the_flows() -> None:
+    found = cell(jain=[0.5, 0.5, 0.9], flows_sharing=[2.0, 2.0, 2.0]).metrics["jain"]
+    assert found.low == 0.5
+    assert cell(jain=[0.5, 0.5, 0.9]).metrics["jain"].low < 0.5
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=120))
+def test_intervals_contain_the_mean_within_the_range(values: list[float]) -> None:
+    found = interval(values, within=range_of("share", {}))
+    assert 0 <= found.low <= found.mean + 1e-12
+    assert found.mean - 1e-12 <= found.high <= 1
+
+
+def test_verdicts_use_the_intervals_of_tables() -> None:
+    fair = cell(jain=JAIN, flows_sharing=[2.0] * 4)
+    shown = fair.metrics["jain"]
+    for value, relation in ((1, "at-most"), (shown.low, "at-least"), (0.5, "at-least")):
+        claim = Claim.model_validate(
+            {"id": "c", "text": "t", "metric": "jain", "of": "a", "relation": relation, "value": value}
+        )
+        assert relations.level(claim, "jain", fair, Family(1)).verdict == "holds"
+
+
+def test_every_range_contains_its_metric() -> None:
+    for name, about in metrics().items():
+        low, high = about["range"]
+        assert isinstance(low, dict | float | None), name
+        assert high is None or high == 1.0, name
