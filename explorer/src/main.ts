@@ -265,9 +265,13 @@ class Page {
   private async jump(kind: Stop): Promise<void> {
     this.play(false);
     show("");
-    const found = await this.player.jump(kind);
+    const jump = await this.player.jump(kind, (searched) => {
+      this.stale = true;
+      if (searched >= 1) show(`Searching for a ${kind}: ${searched.toFixed(0)} s of virtual time.`);
+    });
     this.stale = true;
-    if (!found) show(`No ${kind} in the next 60 s of virtual time.`);
+    const end = jump.over ? ", until the end of the flows" : "";
+    show(jump.found ? "" : `No ${kind} in the next ${jump.searched.toPrecision(3)} s of virtual time${end}.`);
   }
 
   private key(event: KeyboardEvent): void {

@@ -18,7 +18,14 @@ const FRAME_MS = 40;
 const SHORTEST_STEP_S = 0.01;
 /** Real time that a slow frame may catch up with. */
 const LATE_S = 0.1;
+/** Limits of a jump, in virtual and in real time. */
 const JUMP_S = 60;
+const JUMP_MS = 10_000;
+/** Real time between two reports of a jump. */
+const REPORT_MS = 200;
+
+/** The result of a jump: whether there was an event, and the searched seconds of virtual time. */
+export type Jump = { found: boolean; searched: number; over: boolean };
 
 export class Player {
   worlds: World[] = [];
@@ -195,16 +202,28 @@ const limit = this.stepLimit * (spent > FRAME_MS ? 0.8 : 1.25);
     return this.done.some((had) => had.has(intervention));
   }
 
-  /** Advances to 1 ms after the next event of a kind in the first world; the others follow to the same time. */
-  jump(until: Stop): Promise<boolean> {
+  /**
+   * Advances to 1 ms after the next event of a kind in the first world, for up to 60 s of virtual and 10 s of real time; the
+   * others follow to the same time. `report` receives the searched seconds.
+   */
+  jump(until: Stop, report: (searched: number) => void): Promise<Jump> {
     return this.alone(async () => {
-      if (this.sessions.length === 0) return false;
+      const world = this.worlds[0];
+      if (!world) return { found: false, searched: 0, over: false };
       const { generation } = this;
-      const limit = Math.min(this.worlds[0]!.now + JUMP_S, LONGEST_S);
-      const found = await this.advanceTo(0, limit, this.jumpDetail, generation, until);
-      const { now } = this.worlds[0]!;
+      const [start, started] = [world.now, performance.now()];
+      const limit = Math.min(start + JUMP_S, LONGEST_S);
+      let [found, slice] = [false, SHORTEST_STEP_S];
+      while (!found && !world.over && world.now < limit && performance.now() - started < JUMP_MS) {
+        if (generation !== this.generation) break;
+        const before = performance.now();
+        found = await this.advanceTo(0, Math.min(world.now + slice, limit), this.jumpDetail, generation, until);
+        slice *= performance.now() - before < REPORT_MS ? 2 : 0.5;
+        report(world.now - start);
+      }
+      const { now } = world;
       for (let place = 1; place < this.sessions.length; place += 1) await this.advanceTo(place, now, this.jumpDetail, generation);
-      return found;
+      return { found, searched: now - start, over: world.over };
     });
   }
 

@@ -63,6 +63,15 @@ def check_trial(spec_json: str) -> None:
     ValueError names the key.
     """
 
+def unsupported(world: str, spec_json: str) -> str:
+    """The problems ("key", "message") of a trial that a world does not support, as a JSON list.
+
+    A machine may support less.
+    """
+
+def host_metrics(spec_json: str) -> str:
+    """The names of the metrics of single hosts and of traffic in a trial, as a JSON list."""
+
 def layout(spec_json: str) -> str:
     """The network and the flows of a trial before anything is sent, with max-min fair shares, as JSON.
 
@@ -172,6 +181,12 @@ class Explorer:
     def __init__(self) -> None: ...
     def reply(self, request: bytes) -> str:
         """Handles a request in JSON; returns `{"ok": ...}` or `{"error": "..."}`."""
+
+def confined(function: Callable[[bytes], str], argument: bytes, /) -> str:
+    """Calls a function, in which specifications name neither classes nor files."""
+
+class CallStopped(BaseException):
+    """A call of a Python class exceeded its limit, or its run was cancelled."""
 
 class Environments:
     """Trials whose TCP senders a program controls, stepped together on several threads without the GIL."""

@@ -32,6 +32,10 @@ ROLES = {
 """The base classes, with their modules."""
 
 
+LONGEST_CALL_S = 86_400
+"""Largest `call_limit_s`."""
+
+
 class ExtensionError(ValueError):
     """A name without a usable class. The text is one line."""
 
@@ -58,6 +62,8 @@ class Extension(abc.ABC):
     """What a class is, with its article."""
     OWNER: ClassVar[str]
     """What creates an object of the class for itself, such as a connection."""
+    call_limit_s: ClassVar[float] = 60.0
+    """Longest time in s that `__init__` or a method may take. A longer call fails the trial."""
     _HOOKS: ClassVar[tuple[str, ...]] = ()
     """Optional methods, which are called only if a class overrides them."""
     _RESERVED: ClassVar[tuple[str, ...]] = ()
@@ -203,6 +209,9 @@ def _describe(role: str, name: str) -> tuple[type[Extension], str, str, list[boo
         else:
             properties[parameter.name] = {}
     help_ = (inspect.getdoc(cls) or "").partition("\n")[0]
+    limit: Any = cls.call_limit_s
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= LONGEST_CALL_S:
+        raise ExtensionError(f'"{name}": call_limit_s is {limit!r}: above 0, up to {LONGEST_CALL_S} s')
     schema = {"type": "object", "properties": properties, "additionalProperties": more}
     own = [getattr(cls, hook) is not getattr(base, hook) for hook in base._HOOKS]
     return cls, help_, json.dumps(schema), own

@@ -124,20 +124,27 @@ def test_traffic_without_a_name_in_the_sweep_is_no_root(shared: Data) -> None:
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "has a [topology]"),
-        ({"topology": None, "path": {"rate": "1Mbit/s"}, "traffic": None}, 'has TCP ("reno")'),
+        ({}, "supports a [path] only"),
         (
-            {"topology": None, "path": {}, "protocols": [{"name": "sr", "kind": "selective-repeat"}]},
-            "has [[traffic]]",
+            {"topology": None, "path": {"rate": "1Mbit/s"}, "traffic": None},
+            "ARQ protocols only, not TCP (protocol.kind of reno)",
         ),
         (
             {
                 "topology": None,
-                "path": {},
+                "path": {"rate": "1Mbit/s"},
+                "protocols": [{"name": "sr", "kind": "selective-repeat"}],
+            },
+            "supports no [[traffic]]",
+        ),
+        (
+            {
+                "topology": None,
+                "path": {"rate": "1Mbit/s"},
                 "traffic": None,
                 "protocols": [{"name": "sr", "kind": "selective-repeat"}],
             },
-            'has a workload of kind "bulk"',
+            'supports files only, not "bulk"',
         ),
     ],
 )
@@ -145,7 +152,7 @@ def test_the_relay_rejects_unsupported_studies_in_one_line(shared: Data, changes
     data = {key: value for key, value in (shared | changes).items() if value is not None}
     lines = complaint(data | {"worlds": ["sim", "relay"]}).splitlines()
     assert len(lines) == 1
-    assert lines[0].startswith('study: worlds: "relay" supports files over a [path] with ARQ protocols only')
+    assert lines[0].startswith('study: worlds: "relay" cannot run this study: the relay supports ')
     assert words in lines[0]
 
 

@@ -21,6 +21,7 @@ pub mod record;
 pub mod side;
 pub mod sizes;
 pub mod spec;
+pub mod support;
 pub mod trace;
 pub mod traffic;
 pub mod vocabulary;

@@ -1,5 +1,6 @@
 //! The specification of one trial.
 
+use foundation::confinement::permit;
 use foundation::reading::read;
 use foundation::{Problem, Streams};
 use network::topology::{Topology, TopologyConfig};
@@ -9,8 +10,9 @@ use transport::arq::ArqConfig;
 
 use crate::fit::fit;
 use crate::protocol::ProtocolConfig;
+use crate::support::{WorldKind, refuse};
 use crate::traffic::TrafficConfig;
-use crate::workload::{WorkloadConfig, WorkloadKind};
+use crate::workload::WorkloadConfig;
 
 /// The network of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -105,6 +107,7 @@ impl From<Problem> for SpecError {
 
 /// Reads a file named in a specification: a recorded trace or a table of sizes.
 pub(crate) fn load(file: &str) -> Result<String, String> {
+    permit(file)?;
     std::fs::read_to_string(file).map_err(|error| error.to_string())
 }
 
@@ -158,26 +161,13 @@ impl TrialSpec {
     /// # Errors
     /// What the relay does not support, and all problems of the path.
     pub fn transfer(&self) -> Result<(PathSpec, &ArqConfig, u64), SpecError> {
-        let only = |key: &str, what: &str| SpecError::within([Problem::new("", what)], key);
-        let NetworkConfig::Path(path) = &self.network else {
-            return Err(only("topology", "the relay supports a path only"));
-        };
-        let ProtocolConfig::Arq(protocol) = &self.protocol else {
-            return Err(only("protocol.kind", "the relay supports ARQ protocols only"));
-        };
-        let (WorkloadKind::File, Some(size), None) =
-            (self.workload.kind, self.workload.size, self.traffic.first())
+        refuse(WorldKind::Relay, self)?;
+        let (NetworkConfig::Path(path), ProtocolConfig::Arq(protocol), Some(size)) =
+            (&self.network, &self.protocol, self.workload.size)
         else {
-            return Err(only(
-                "workload",
-                "the relay supports one file only, without traffic",
-            ));
+            let problem = Problem::new("size", "the key is missing: required for a file");
+            return Err(SpecError::within([problem], "workload"));
         };
-        let given = self.workload.given();
-        if let Some(key) = given.keys().find(|key| !["kind", "size"].contains(&key.as_str())) {
-            let message = "the relay sends one file immediately: remove this key";
-            return Err(only(&format!("workload.{key}"), message));
-        }
         let links = path.resolve(&mut load);
         let links = links.map_err(|found| SpecError::within(found, "path"))?;
         Ok((links, protocol, size.bytes()))

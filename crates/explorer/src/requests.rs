@@ -172,6 +172,9 @@ impl Sessions {
                     count >= MOST_EVENTS
                         || until.is_some_and(|stop| events.iter().any(|event| stop.matches(event)))
                 });
+                if let Some(fault) = session.fault() {
+                    return Err(fault);
+                }
                 value(&Step {
                     now_s: session.now().as_secs_f64(),
                     over: session.is_over(),

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod checksum;
+pub mod confinement;
 pub mod dimension;
 pub mod duration_histogram;
 pub mod extension;

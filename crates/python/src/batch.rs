@@ -11,7 +11,7 @@ use pyo3::types::{PyBytes, PyDict};
 use simulation::trial::{TrialError, run};
 
 use crate::calls::wrong;
-use crate::classes::guarded;
+use crate::classes::{cancellable, guarded};
 use crate::trials::{Cancel, spec};
 
 /// Simulates trials with these numbers. Returns the results of all trials, or of the first ones if `cancel` stops it:
@@ -30,7 +30,8 @@ pub fn simulate_trials<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let spec = spec(spec_json)?;
     let flag = cancel.map(Cancel::flag);
-    let batch = py.detach(|| records(spec, &numbers, flag.as_deref()).map(Batch::of))?;
+    let run_all = || records(spec, &numbers, flag.as_deref()).map(Batch::of);
+    let batch = py.detach(|| cancellable(flag.as_ref(), run_all))?;
     let found = PyDict::new(py);
     found.set_item("errors", batch.errors)?;
     let metrics = PyDict::new(py);
@@ -76,16 +77,19 @@ impl Batch {
 
 fn records(mut spec: TrialSpec, numbers: &[u64], cancel: Option<&AtomicBool>) -> PyResult<Vec<TrialRecord>> {
     let mut records = Vec::with_capacity(numbers.len());
+    let is_cancelled = || cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed));
     for &number in numbers {
         spec.trial = number;
-        match guarded(|| run(&spec, cancel)) {
+        match guarded(|| run(&spec, Some(&is_cancelled))) {
             Ok(Ok(record)) => records.push(record),
             Ok(Err(TrialError::Cancelled)) => break,
             Ok(Err(TrialError::Spec(error))) => return Err(wrong(error)),
+            // The exception may be the cancellation of a call.
+            Err(_) if is_cancelled() => break,
             // An exception of a Python controller fails the trial, like a broken transfer.
             Err(fault) => records.push(TrialRecord::of_transfer(Err(&fault))),
         }
-        if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
+        if is_cancelled() {
             break;
         }
     }

@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 #[cfg(target_os = "linux")]
 use kernel::Error;
@@ -122,6 +123,35 @@ impl<'a> Callback<'a> {
             Some(error) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => Err(error),
             raised => Ok((result?, raised.is_some())),
         }
+    }
+}
+
+/// Handles signals during native work that has nothing to report, such as a simulation. Handlers run in the main thread
+/// only.
+pub struct Signals(Mutex<(Instant, Option<PyErr>)>);
+
+impl Signals {
+    pub fn new() -> Self {
+        Self(Mutex::new((Instant::now(), None)))
+    }
+
+    /// Handles signals, at most every [`TICK`]. Returns whether a handler raised an exception, such as for Ctrl-C.
+    pub fn raised(&self) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.1.is_none() && state.0.elapsed() >= TICK {
+            state.1 = Python::attach(|py| py.check_signals().err());
+            state.0 = Instant::now();
+        }
+        state.1.is_some()
+    }
+
+    /// Raises the exception of a handler.
+    ///
+    /// # Errors
+    /// That exception.
+    pub fn check(&self) -> PyResult<()> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.1.take().map_or(Ok(()), Err)
     }
 }
 

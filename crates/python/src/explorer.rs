@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use explorer::requests::Sessions;
+use foundation::confinement::confined;
 use pyo3::prelude::*;
 
 use crate::calls::wrong;
@@ -22,7 +23,17 @@ impl Explorer {
     fn reply(&self, py: Python<'_>, request: &[u8]) -> PyResult<String> {
         py.detach(|| {
             let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            guarded(|| sessions.reply(request)).map_err(wrong)
+            confined(|| guarded(|| sessions.reply(request))).map_err(wrong)
         })
     }
+}
+
+/// Calls a function, in which specifications name neither classes nor files, with one argument.
+#[pyfunction]
+#[pyo3(name = "confined")]
+pub fn call_confined<'py>(
+    function: &Bound<'py, PyAny>,
+    argument: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    confined(|| function.call1((argument,)))
 }

@@ -44,6 +44,8 @@ mod _native {
     #[pymodule_export]
     use super::check::{capacity, check_path, checked_paths};
     #[pymodule_export]
+    use super::classes::CallStopped;
+    #[pymodule_export]
     use super::classes::controllers::{Acknowledgement, Loss};
     #[pymodule_export]
     use super::classes::policies::{Host, HostPath, Join, Progress};
@@ -58,7 +60,7 @@ mod _native {
     #[pymodule_export]
     use super::environment::Environments;
     #[pymodule_export]
-    use super::explorer::Explorer;
+    use super::explorer::{Explorer, call_confined};
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::hops::HopProber;
@@ -82,7 +84,8 @@ mod _native {
     use super::testbed::Testbed;
     #[pymodule_export]
     use super::trials::{
-        Cancel, Cancelled, check, check_trial, layout, path_links, simulate, trace, version, vocabulary,
+        Cancel, Cancelled, check, check_trial, host_metrics, layout, path_links, simulate, trace,
+        unsupported, version, vocabulary,
     };
     #[cfg(not(target_os = "linux"))]
     #[pymodule_export]

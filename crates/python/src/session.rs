@@ -1,6 +1,6 @@
 //! Trials in steps.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use experiment::trace::{Series, TraceEvent};
 use experiment::{Side, TrialRecord};
@@ -10,13 +10,17 @@ use serde::Serialize;
 use simulation::session::Session as Inner;
 use transport::congestion::CongestionConfig;
 
-use crate::calls::{json, wrong};
+use crate::calls::{Signals, json, wrong};
 use crate::classes::guarded;
 use crate::trials::spec;
 
 /// A simulated trial that advances in steps. Documented in the stub.
 #[pyclass(frozen, module = "longfat._native")]
-pub struct Session(Mutex<Option<Inner>>);
+pub struct Session {
+    trial: Mutex<Option<Inner>>,
+    /// The signals that stop a step early.
+    signals: Arc<Signals>,
+}
 
 /// What a step returns.
 #[derive(Serialize)]
@@ -35,7 +39,7 @@ impl Session {
         act: impl FnOnce(&mut Inner) -> PyResult<T> + Send,
     ) -> PyResult<T> {
         py.detach(|| {
-            let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = self.trial.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(mut session) = slot.take() else {
                 return Err(wrong("the session is finished"));
             };
@@ -57,8 +61,14 @@ impl Session {
         let spec = spec(spec_json)?;
         let interval = Duration::from_secs_f64(interval);
         let made = py.detach(|| guarded(|| Inner::new(&spec, interval)));
-        let session = made.map_err(wrong)?.map_err(wrong)?;
-        Ok(Self(Mutex::new(Some(session))))
+        let mut session = made.map_err(wrong)?.map_err(wrong)?;
+        let signals = Arc::new(Signals::new());
+        let interrupt = Arc::clone(&signals);
+        session.interrupt_by(move || interrupt.raised());
+        Ok(Self {
+            trial: Mutex::new(Some(session)),
+            signals,
+        })
     }
 
     fn advance(&self, py: Python<'_>, step: f64) -> PyResult<String> {
@@ -66,6 +76,9 @@ impl Session {
         let found = self.with(py, |session| {
             let (events, series) = session.advance(step);
             let (now_s, over) = (session.now().as_secs_f64(), session.is_over());
+            if let Some(fault) = session.fault() {
+                return Err(wrong(fault));
+            }
             Ok(Step {
                 now_s,
                 over,
@@ -73,6 +86,7 @@ impl Session {
                 series,
             })
         })?;
+        self.signals.check()?;
         json(&found)
     }
 
@@ -122,7 +136,7 @@ impl Session {
     }
 
     fn finish(&self, py: Python<'_>) -> PyResult<String> {
-        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let taken = self.trial.lock().unwrap_or_else(PoisonError::into_inner).take();
         let session = taken.ok_or_else(|| wrong("the session is finished"))?;
         let ended = py.detach(|| guarded(|| session.finish()));
         json(&ended.unwrap_or_else(|fault| TrialRecord::of_transfer(Err(&fault))))

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::TrialRecord;
 use experiment::layout::Layout;
+use experiment::metrics::host_columns;
 use experiment::plan::Plan;
+use experiment::support::{self, WorldKind};
 use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Series, TraceEvent};
 use experiment::{TrialSpec, vocabulary as study_keys};
@@ -20,8 +22,8 @@ use simulation::body::Side;
 use simulation::trace::{Recorder, pcapng};
 use simulation::trial::{TrialError, run, run_watched};
 
-use crate::calls::{self, json, wrong};
-use crate::classes::guarded;
+use crate::calls::{self, Signals, json, wrong};
+use crate::classes::{cancellable, guarded};
 
 pyo3::create_exception!(
     _native,
@@ -100,10 +102,15 @@ pub fn check(section: &str, json: &str) -> PyResult<String> {
 pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let flag = cancel.map(Cancel::flag);
-    let ran = py.detach(|| guarded(|| run(&spec, flag.as_deref())));
+    let signals = Signals::new();
+    let is_cancelled = || flag.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+    let interrupt = || is_cancelled() || signals.raised();
+    let ran = py.detach(|| cancellable(flag.as_ref(), || guarded(|| run(&spec, Some(&interrupt)))));
+    signals.check()?;
     // An exception of a Python controller fails the trial, like a broken transfer.
     let record = match ran {
         Ok(ran) => ran.map_err(|error| raised(&error))?,
+        Err(_) if is_cancelled() => return Err(raised(&TrialError::Cancelled)),
         Err(fault) => TrialRecord::of_transfer(Err(&fault)),
     };
     json(&record)
@@ -113,6 +120,19 @@ pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyR
 #[pyfunction]
 pub fn check_trial(spec_json: &str) -> PyResult<()> {
     Plan::of(&spec(spec_json)?).map(drop).map_err(wrong)
+}
+
+/// Returns the problems of a trial in a world that does not support it, as a JSON list; machines differ beyond that.
+#[pyfunction]
+pub fn unsupported(world: &str, spec_json: &str) -> PyResult<String> {
+    let kind = WorldKind::named(world).ok_or_else(|| wrong(format!("there is no world {world:?}")))?;
+    json(&support::unsupported(kind, &spec(spec_json)?))
+}
+
+/// Returns the names of the metrics of single hosts and of traffic in a trial, as a JSON list.
+#[pyfunction]
+pub fn host_metrics(spec_json: &str) -> PyResult<String> {
+    json(&host_columns(&Plan::of(&spec(spec_json)?).map_err(wrong)?))
 }
 
 /// Returns hosts, links, flows and their fair shares of a trial, as JSON.
@@ -215,10 +235,12 @@ pub fn trace(
 ) -> PyResult<String> {
     let spec = spec(spec_json)?;
     let options = TraceOptions::read(pcapng, interval, side, snap)?;
-    let (record, mut world) = py
-        .detach(|| guarded(|| run_watched(&spec, None, Recorder::default(), options.interval())))
-        .map_err(wrong)?
-        .map_err(|error| raised(&error))?;
+    let signals = Signals::new();
+    let interrupt = || signals.raised();
+    let ran = py
+        .detach(|| guarded(|| run_watched(&spec, Some(&interrupt), Recorder::default(), options.interval())));
+    signals.check()?;
+    let (record, mut world) = ran.map_err(wrong)?.map_err(|error| raised(&error))?;
     let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());
     options.capture(|out, extent| {

@@ -52,9 +52,10 @@ impl Environment {
                 None if environment.world.now() >= end || environment.world.is_over() => {
                     return Err(format!("flow {flow} has no TCP connection after 10 s"));
                 }
-                None => environment
-                    .world
-                    .run_until(environment.world.now() + HANDSHAKE_STEP),
+                None => {
+                    let next = environment.world.now() + HANDSHAKE_STEP;
+                    environment.world.run_until(next, None);
+                }
             }
         }
         Ok(environment)
@@ -67,7 +68,7 @@ impl Environment {
                 connection.set_controller(steering.controller(action.window, action.rate));
             });
         }
-        self.world.run_until(self.world.now() + interval);
+        self.world.run_until(self.world.now() + interval, None);
         self.agents.iter().map(Steering::take_account).collect()
     }
 

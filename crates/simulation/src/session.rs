@@ -26,6 +26,7 @@ const MOST_CAPTURED: usize = 50_000;
 /// A running trial. The sizes of the steps do not affect events and samples.
 pub struct Session {
     world: World<Recorder>,
+    interrupt: Option<Box<dyn Fn() -> bool + Send>>,
     /// The latest packets at both ends, without gaps.
     captured: VecDeque<CapturedPacket>,
 }
@@ -39,8 +40,27 @@ impl Session {
         let world = trial::world(spec, Recorder::default(), Some(interval))?;
         Ok(Self {
             world,
+            interrupt: None,
             captured: VecDeque::new(),
         })
+    }
+
+    /// Stops later steps early when `interrupt` returns true; it is polled every few thousand events.
+    pub fn interrupt_by(&mut self, interrupt: impl Fn() -> bool + Send + 'static) {
+        self.interrupt = Some(Box::new(interrupt));
+    }
+
+    /// Returns why the trial ended before its end, in one line.
+    #[must_use]
+    pub fn fault(&self) -> Option<String> {
+        self.world.fault().map(|fault| fault.to_string())
+    }
+
+    /// Processes events up to `until`. Returns whether the caller's function interrupted it.
+    fn run_until(&mut self, until: Instant) -> bool {
+        let interrupt = self.interrupt.as_deref();
+        self.world
+            .run_until(until, interrupt.map(|interrupt| interrupt as &dyn Fn() -> bool))
     }
 
     /// Returns the virtual time.
@@ -57,7 +77,7 @@ impl Session {
 
     /// Processes all events of the next `step`; returns them, and the samples.
     pub fn advance(&mut self, step: Duration) -> (Vec<TraceEvent>, Series) {
-        self.world.run_until(self.world.now() + step);
+        self.run_until(self.world.now() + step);
         self.take()
     }
 
@@ -71,9 +91,9 @@ impl Session {
         let end = self.world.now() + step;
         let mut seen = 0;
         while self.world.now() < end && !self.world.is_over() {
-            self.world.run_until(end.min(self.world.now() + SLICE));
+            let interrupted = self.run_until(end.min(self.world.now() + SLICE));
             let events = &self.world.network_mut().observer_mut().table.events;
-            if stop(&events[seen..]) {
+            if stop(&events[seen..]) || interrupted {
                 break;
             }
             seen = events.len();
@@ -224,6 +244,7 @@ impl Session {
     #[must_use]
     pub fn finish(mut self) -> TrialRecord {
         self.world.close();
-        trial::record(&mut self.world, None)
+        let fault = self.world.fault();
+        trial::record(&mut self.world, fault)
     }
 }

@@ -3,13 +3,13 @@
 mod changes;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::accounts::accounts;
 use experiment::observation::{self, Observation};
 use experiment::outcome::{FlowCounters, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::spec::{SpecError, TrialSpec};
+use experiment::support::refuse_timeless;
 use experiment::trace::Series;
 use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
@@ -28,8 +28,11 @@ use crate::timers::Timers;
 use crate::trace::pcapng::FlowEnds;
 use crate::watch::WorldObserver;
 
+/// A function that returns whether to stop. It is polled every few thousand events.
+pub type Interrupt<'a> = Option<&'a dyn Fn() -> bool>;
+
 /// Why a run stopped early.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
     /// The caller cancelled it.
     #[error("cancelled")]
@@ -37,6 +40,9 @@ pub enum RunError {
     /// No events are left and the transfer is incomplete.
     #[error("the transfer stalled")]
     Stalled,
+    /// A million events at one instant, so the clock would never advance. The text names the flow and the instant.
+    #[error("{0}")]
+    Timeless(String),
 }
 
 /// Hosts, flows and a network.
@@ -66,11 +72,17 @@ pub struct World<W: WorldObserver = ()> {
     arriving: bool,
     ends_by_time: bool,
     over: bool,
+    /// Events since the clock advanced.
+    simultaneous: u32,
+    /// The flow whose events stopped the clock.
+    timeless: Option<u32>,
 }
 
 const GONE: u32 = u32::MAX;
 /// Steps between two checks for cancellation.
 const STEPS_PER_CHECK: u32 = 4096;
+/// Limit of events at one instant. More can only come from flows whose packets take no time.
+const MOST_SIMULTANEOUS: u32 = 1_000_000;
 
 /// Returns a cache per host if any group uses TCP Fast Open or T/TCP, else a single one.
 fn memories(groups: &[Group], hosts: usize) -> Vec<HostMemory> {
@@ -92,6 +104,7 @@ impl<W: WorldObserver> World<W> {
     /// Problems of the network or the hosts.
     pub fn new(spec: &TrialSpec, watch: W, series: Option<Duration>) -> Result<Self, SpecError> {
         let plan = Plan::of(spec)?;
+        refuse_timeless(spec, &plan)?;
         let sampler = Sampler::new(spec, series, &plan.topology);
         let (accounts, account_of) = accounts(&plan.groups);
         let memories = memories(&plan.groups, plan.topology.hosts().len());
@@ -120,6 +133,8 @@ impl<W: WorldObserver> World<W> {
             arriving: false,
             ends_by_time: spec.workload.kind.is_timed(),
             over: false,
+            simultaneous: 0,
+            timeless: None,
         };
         let hops: Vec<u8> = world
             .network
@@ -210,38 +225,78 @@ impl<W: WorldObserver> World<W> {
     ///
     /// # Errors
     /// [`RunError`] if it stops early.
-    pub fn run(&mut self, cancel: Option<&AtomicBool>) -> Result<(), RunError> {
-        let mut steps = 0_u32;
-        while !self.over {
-            steps = steps.wrapping_add(1);
-            if steps.is_multiple_of(STEPS_PER_CHECK) && cancel.is_some_and(|c| c.load(Ordering::Relaxed)) {
-                return Err(RunError::Cancelled);
-            }
-            if !self.step() {
-                return Err(RunError::Stalled);
-            }
+    pub fn run(&mut self, interrupt: Interrupt<'_>) -> Result<(), RunError> {
+        if self.advance(Instant::MAX, interrupt) {
+            return Err(RunError::Cancelled);
         }
-        Ok(())
+        match self.fault() {
+            Some(fault) => Err(fault),
+            None if self.over => Ok(()),
+            None => Err(RunError::Stalled),
+        }
     }
 
-    /// Processes all events up to `until`, unless the run ends before. The times of the calls do not affect the events.
-    pub fn run_until(&mut self, until: Instant) {
-        while !self.over && self.step_to(until) {}
+    /// Processes all events up to `until`, unless the run ends before or `interrupt` stops it; returns whether it did. The
+    /// times of the calls do not affect the events.
+    pub fn run_until(&mut self, until: Instant, interrupt: Interrupt<'_>) -> bool {
+        if self.advance(until, interrupt) {
+            return true;
+        }
         if !self.over {
             self.now = self.now.max(until);
         }
+        false
+    }
+
+    /// Processes events up to `until`. Returns whether `interrupt` stopped it.
+    #[inline]
+    fn advance(&mut self, until: Instant, interrupt: Interrupt<'_>) -> bool {
+        let mut steps = 0_u32;
+        while !self.over {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(STEPS_PER_CHECK) && interrupt.is_some_and(|is_due| is_due()) {
+                return true;
+            }
+            if !self.step_to(until) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Returns why the run ended before its end.
+    #[must_use]
+    pub fn fault(&self) -> Option<RunError> {
+        let flow = self.timeless?;
+        let outcome = self.outcomes.iter().find(|outcome| outcome.number == flow);
+        let place = self.places.get(flow as usize).copied().unwrap_or(GONE);
+        let ended = outcome.map(|outcome| (outcome.group, outcome.pair));
+        let active = self.flows.get(place as usize).and_then(Option::as_ref);
+        let found = ended.or_else(|| active.map(|flow| (flow.group, flow.pair)));
+        let name = found.map(|(group, pair)| self.groups[group as usize].flow_name(pair, &self.topology));
+        Some(RunError::Timeless(format!(
+            "{MOST_SIMULTANEOUS} events at {}: the packets of flow {:?} take no time; give its path a rate or a delay",
+            self.now - Instant::ZERO,
+            name.unwrap_or_default(),
+        )))
+    }
+
+    /// Counts an event of a flow at this instant. Returns whether there are too many, which ends the run.
+    #[inline]
+    fn is_timeless(&mut self, flow: u32) -> bool {
+        self.simultaneous += 1;
+        if self.simultaneous <= MOST_SIMULTANEOUS {
+            return false;
+        }
+        self.timeless = Some(flow);
+        self.over = true;
+        true
     }
 
     /// Returns whether the run has ended.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.over
-    }
-
-    /// Processes the next event. Returns whether there was one.
-    #[inline]
-    fn step(&mut self) -> bool {
-        self.step_to(Instant::MAX)
     }
 
     /// Processes the next event by `until`. Returns whether there was one.
@@ -252,14 +307,14 @@ impl<W: WorldObserver> World<W> {
         let limit = timer_at.min(control_at).min(until);
         // Packets before timers: an ACK that arrives in the same nanosecond still counts.
         if let Some(at) = self.network.handle_timeouts_until_delivery(limit) {
-            self.now = at;
+            self.set_now(at);
             self.deliver();
             return true;
         }
         if limit == Instant::MAX || timer_at.min(control_at) > until {
             return false;
         }
-        self.now = self.now.max(limit);
+        self.set_now(self.now.max(limit));
         self.network.handle_timeout(self.now);
         if timer_at <= self.now {
             self.wake();
@@ -271,10 +326,19 @@ impl<W: WorldObserver> World<W> {
     }
 
     #[inline]
+    fn set_now(&mut self, now: Instant) {
+        if now > self.now {
+            self.simultaneous = 0;
+        }
+        self.now = now;
+    }
+
+    #[inline]
     fn deliver(&mut self) {
         while let Some(arrival) = self.network.poll_arrival() {
             let parcel = self.network.arrived(&arrival);
-            let (place, side) = (self.places[parcel.flow as usize], parcel.to);
+            let (flow, side) = (parcel.flow, parcel.to);
+            let place = self.places[flow as usize];
             // Late packets of a retired flow are ignored, and corrupt ones fail their checksum.
             if place != GONE && !parcel.corrupt {
                 self.with_end(place, side, |end, now, network, host| {
@@ -282,6 +346,9 @@ impl<W: WorldObserver> World<W> {
                 });
             }
             self.network.release(arrival);
+            if self.is_timeless(flow) {
+                return;
+            }
         }
         while let Some(TooBig { mtu, packet }) = self.network.poll_too_big() {
             self.send_too_big(&packet.body, mtu);
@@ -322,9 +389,12 @@ impl<W: WorldObserver> World<W> {
             let Some(flow) = &self.flows[place as usize] else {
                 continue;
             };
-            let timeout = flow.ends[side as usize].port.timeout;
+            let (number, timeout) = (flow.number, flow.ends[side as usize].port.timeout);
             if timeout <= self.now {
                 self.with_end(place, side, Endpoint::handle_timeout);
+                if self.is_timeless(number) {
+                    return;
+                }
             } else {
                 self.timers.set(timer, timeout);
             }
@@ -457,6 +527,9 @@ impl<W: WorldObserver> World<W> {
                     self.begin(group, pair, 0);
                     self.plan_arrival(group as usize, at);
                     self.check_over();
+                    if self.is_timeless(self.places.len() as u32 - 1) {
+                        return;
+                    }
                 }
                 WorldEvent::End => self.over = true,
             }
@@ -610,13 +683,9 @@ mod tests {
         let spec = TrialSpec::from_json(json).unwrap();
         let mut world = World::new(&spec, (), Some(Duration::from_millis(10))).unwrap();
         world.outstanding += 1;
-        let cancel = Arc::new(AtomicBool::new(false));
-        let patience = Arc::clone(&cancel);
-        std::thread::spawn(move || {
-            std::thread::sleep(std::time::Duration::from_secs(20));
-            patience.store(true, Ordering::Relaxed);
-        });
-        assert_eq!(world.run(Some(&cancel)), Err(RunError::Stalled));
+        let started = std::time::Instant::now();
+        let is_late = || started.elapsed() > std::time::Duration::from_secs(20);
+        assert_eq!(world.run(Some(&is_late)), Err(RunError::Stalled));
         let series = world.series().unwrap();
         let (samples, end) = (series.queues[0].time.len(), world.now().as_secs_f64());
         assert!(

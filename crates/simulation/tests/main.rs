@@ -11,6 +11,7 @@ mod path_bytes;
 mod protocol_changes;
 mod requests;
 mod sessions;
+mod timeless;
 mod traces;
 mod transactions;
 mod transfers;

@@ -15,6 +15,8 @@ INTERRUPTED = 130
 DEBUG = "LONGFAT_DEBUG"
 _COLLECT_AFTER = 20_000
 """New objects before the garbage collector runs; the default of 700 takes 40 ms of a start of 230 ms."""
+LONGEST_NAME = 120
+"""Characters of a file's name in an error; a longer one, which the system rejected, fills a screen."""
 
 
 def main() -> None:
@@ -65,6 +67,11 @@ def _guarded() -> int:
     except OSError as error:
         _report(describe(error))
         return SYSTEM_ERROR
+    except RecursionError:
+        if os.environ.get(DEBUG):
+            raise
+        _report("the input is nested too deeply")
+        return BAD_INPUT
     except MemoryError:
         _report("not enough memory: run fewer trials or use a smaller file")
         return SYSTEM_ERROR
@@ -116,7 +123,10 @@ def describe(error: OSError) -> str:
     'runs/arq/loss/run.json: No space left on device'
     """
     reason = error.strerror or str(error) or type(error).__name__
-    return f"{error.filename}: {reason}" if error.filename else reason
+    if not error.filename:
+        return reason
+    name = " ".join(str(error.filename).split())
+    return f"{name if len(name) <= LONGEST_NAME else f'{name[: LONGEST_NAME - 3]}...'}: {reason}"
 
 
 def _report(text: str) -> None:

@@ -6,7 +6,6 @@ import secrets
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import longfat
 from longfat import _native
@@ -41,6 +40,11 @@ def theory(request: bytes) -> str:
     from longfat.cli.explorer_theory import reply
 
     return reply(request)
+
+
+def _length(header: str | None) -> int:
+    """The length of a request's content; 0 without a valid one."""
+    return int(header) if header is not None and header.isascii() and header.isdigit() else 0
 
 
 class ExplorerServer(ThreadingHTTPServer):
@@ -82,21 +86,24 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, kind, (self.server.page / name).read_bytes())
 
     def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
+        length = _length(self.headers.get("Content-Length"))
         name = self._name()
         if name not in ("call", "theory") or not 0 < length <= _LARGEST_REQUEST:
             self.close_connection = True
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
             return
         request = self.rfile.read(length)
-        reply = self.server.engine.reply(request) if name == "call" else theory(request)
+        # A scene from a link or a file of others must not load code or read files.
+        reply = _native.confined(self.server.engine.reply if name == "call" else theory, request)
         self._answer(HTTPStatus.OK, "application/json", reply.encode())
 
     def _name(self) -> str | None:
         """The requested name below the token; None for another path or host."""
-        parts = urlsplit(self.path).path.split("/")
+        parts = self.path.partition("?")[0].split("/")
         known = len(parts) == 3 and secrets.compare_digest(parts[1].encode(), self.server.token.encode())
-        return parts[2] if known and self.headers.get("Host") == self.server.host else None
+        # A page of another origin sends its own, also in requests without a preflight.
+        own = self.headers.get("Origin") in (None, f"http://{self.server.host}")
+        return parts[2] if known and own and self.headers.get("Host") == self.server.host else None
 
     def _answer(self, status: HTTPStatus, kind: str, content: bytes) -> None:
         self.send_response(status)

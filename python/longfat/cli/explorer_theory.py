@@ -20,6 +20,8 @@ def reply(request: bytes) -> str:
             spec["workload"] = ENDLESS
         content: dict[str, Any] = {name: _tables(predict(spec, metric)) for name, metric in METRICS.items()}
         return json.dumps({"ok": {**content, "pipe": pipe(spec)}})
+    except RecursionError:
+        return json.dumps({"error": "no theory: the request is nested too deeply"})
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         return json.dumps({"error": f"no theory: {error}"})
 

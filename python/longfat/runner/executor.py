@@ -11,10 +11,11 @@ import importlib
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, Protocol
 
 from longfat.runner.planning import CellTrials
+from longfat.runner.threads import DaemonPool
 from longfat.runner.trial import Record, Records, Trial
 from longfat.worlds import WORLDS
 
@@ -25,6 +26,8 @@ class CancelledTrialError(Exception):
 
 DEATHS = 3
 """Times that a trial may kill the process that runs it."""
+STOP_TIMEOUT_S = 1.0
+"""How long a cancelled executor waits for its threads."""
 KILLED = f"killed its worker {DEATHS} times"
 """The error of a trial that did: it is set aside."""
 
@@ -86,7 +89,7 @@ class ThreadedExecutor(abc.ABC):
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="trial")
+        self._pool = DaemonPool(jobs, "trial")
         self._cancelled = threading.Event()
 
     @abc.abstractmethod
@@ -122,8 +125,8 @@ class ThreadedExecutor(abc.ABC):
         self._cancelled.set()
 
     def close(self) -> None:
-        """Waits for the threads."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        """Waits for the threads; after `cancel` for up to 1 s, since a Python class may ignore exceptions."""
+        self._pool.close(STOP_TIMEOUT_S if self._cancelled.is_set() else None)
 
 
 def executor_of(world: str, jobs: int | None) -> Executor:

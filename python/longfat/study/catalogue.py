@@ -22,16 +22,38 @@ def builtin() -> dict[str, Path]:
 def find(text: str) -> Path:
     """Returns the file of a study given by path or built-in name; raises StudyError if there is none."""
     path = Path(text)
-    if path.is_file():
+    if is_file(path):
         return path
     known = builtin()
     if text in known:
         return known[text]
-    if path.is_dir():
+    if is_folder(path):
         raise StudyError(text, [Problem("", "is a folder; give a study file (*.toml)")])
     near = nearest(text, known)
     hint = f'did you mean "{near}"?' if near else "`longfat list studies` prints the built-in ones"
-    raise StudyError(text, [Problem("", f"is neither a file nor a built-in study; {hint}")])
+    raise StudyError(_shown(text), [Problem("", f"is neither a file nor a built-in study; {hint}")])
+
+
+def is_file(path: Path) -> bool:
+    """Returns whether a path names a file; false also for a name that no file system accepts."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Returns whether a path names a folder; false also for a name that no file system accepts."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _shown(text: str) -> str:
+    """Returns a name on one line, shortened to 80 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= 80 else f"{line[:77]}..."
 
 
 def name_of(path: Path) -> str:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from longfat.study import catalogue
-from longfat.study.problems import Problem, StudyError
+from longfat.study.problems import Problem, StudyError, show
 from longfat.study.vocabulary import nearest
 
 KEY = "extends"
 
+MOST_BASES = 32
+"""Length of a chain of studies that extend each other."""
 _NAMED = {"protocols": "name", "traffic": "name", "claims": "id"}
 """Lists that are merged by this key of their entries."""
 _IDENTITY = ("kind", "model", "preset", "hops")
@@ -40,6 +42,8 @@ def extended(data: Data, origin: Path, read: Read, chain: tuple[Path, ...] = ())
     name, without = _parsed(data[KEY])
     path = _find(name, origin.parent)
     chain = (*chain, origin.resolve())
+    if len(chain) > MOST_BASES:
+        raise ValueError(f"{KEY}: more than {MOST_BASES} studies extend each other")
     if path.resolve() in chain:
         cycle = " extends ".join(f'"{file.name}"' for file in (*chain, path))
         raise ValueError(f"{KEY}: {cycle}: a study cannot extend itself")
@@ -70,14 +74,14 @@ def _parsed(value: Any) -> tuple[str, list[str]]:
 
 def _find(name: str, folder: Path) -> Path:
     path = folder / name
-    if path.is_file():
+    if catalogue.is_file(path):
         return path
     known = catalogue.builtin()
     if name in known:
         return known[name]
     near = nearest(name, known)
     hint = f' (did you mean "{near}"?)' if near else ""
-    raise ValueError(f'{KEY}: "{name}" is neither a file in {folder} nor a built-in study{hint}')
+    raise ValueError(f"{KEY}: {show(name)} is neither a file in {folder} nor a built-in study{hint}")
 
 
 def _remove(data: Any, key: list[str]) -> bool:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
+from longfat import _native
 from longfat.study import selection, sweep, units
 from longfat.study.claims import AGREES, Claim
 from longfat.study.conditions import Condition
 from longfat.study.labels import is_class_of_flows
 from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
-from longfat.study.vocabulary import AT_HOST, allowed, metrics, resolve_metric, whole_metric
+from longfat.study.vocabulary import (
+    AT_HOST,
+    allowed,
+    canonical,
+    metrics,
+    resolve_metric,
+    short_metric,
+    whole_metric,
+)
 from longfat.worlds import WORLDS
 
 
@@ -63,6 +73,7 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
     found += _class_problems(study)
+    found += found or _host_problems(study)
     return found or selection.check(study)
 
 
@@ -82,6 +93,36 @@ def _class_problems(study: Study) -> list[Problem]:
         known = f"allowed: @G0 to @G{count - 1}" if count else 'set workload.classes, e.g. ["100kB"]'
         found.append(Problem(key, f'"{metric}" is of a size class that this study does not have; {known}'))
     return found
+
+
+def _host_problems(study: Study) -> list[Problem]:
+    """Returns metrics of hosts (`goodput@s9`) that no cell of this study has."""
+    metrics = [("show", name) for name in study.show]
+    metrics += [(f"claims[{claim.id}].metric", claim.metric) for claim in study.claims]
+    wanted = [
+        (key, name, resolve_metric(name))
+        for key, name in metrics
+        if AT_HOST in name and not is_class_of_flows(name.partition(AT_HOST)[2])
+    ]
+    if not wanted:
+        return []
+    columns: dict[str, None] = {}
+    for text in dict.fromkeys(canonical({**cell.spec, "seed": study.seed}) for cell in sweep.cells(study)):
+        try:
+            columns |= dict.fromkeys(json.loads(_native.host_metrics(text)))
+        except ValueError:
+            # The check of the sections, or of each trial, reports its mistakes.
+            return []
+    known = list(map(short_metric, columns))
+    return [
+        Problem(
+            key,
+            f'"{name}" is of a host or traffic that this study does not have; '
+            + (allowed(name, known) if known else "2 to 16 hosts must send"),
+        )
+        for key, name, column in wanted
+        if column not in columns
+    ]
 
 
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}

@@ -13,6 +13,9 @@ from typing import Any
 
 from longfat.keys import place
 from longfat.study import path_model
+from longfat.study.nesting import check_depth
+from longfat.study.plain import with_entries
+from longfat.study.problems import show
 from longfat.study.specification import Study
 from longfat.study.sweep import Roots
 from longfat.study.vocabulary import allowed
@@ -22,6 +25,11 @@ _SELECTION = ("repeats", "repeats_in", "max_repeats", "precision", "worlds", "ti
 """Settings that select or describe trials, and change none."""
 _UNSAFE = re.compile(r"[^\w.,=%+-]+")
 _LONGEST = 80
+_LISTS = {
+    "protocols": 'write names or tables, e.g. ["cubic", {kind = "go-back-n", window = 8}]',
+    "traffic": 'write tables, e.g. [{name = "rival", protocol = "cubic", workload = {kind = "bulk"}}]',
+}
+"""The lists of tables, with their form."""
 SKELETON = tuple(key for key in Study.model_fields if key not in _TABLES)
 
 
@@ -111,6 +119,8 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
         return [key]
     if key == "path" and not isinstance(value, list):
         return _set_path(data, value)
+    if key in _LISTS:
+        return _set_list(data, key, value)
     entries = [entry for entry in _tables(data.get("protocols")) if isinstance(entry.get("name"), str)]
     names = [entry["name"] for entry in entries]
     roots = Roots.of(data)
@@ -133,6 +143,21 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
         place(data, key, value)
     if key.startswith("protocol."):
         return [f"protocols.{name}.{key.removeprefix('protocol.')}" for name in names]
+    return [key]
+
+
+def _set_list(data: dict[str, Any], key: str, value: Any) -> list[str]:
+    """Replaces all protocols or all traffic, and removes the swept keys of entries that are gone."""
+    entries = with_entries({key: value})[key]
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError(f"{show(value)}: must be a list of tables; {_LISTS[key]}")
+    data[key] = entries
+    names = {entry.get("name") for entry in entries}
+    if isinstance(swept := data.get("sweep"), dict):
+        for one in list(swept):
+            root, _, rest = one.partition(".")
+            if root == key and rest.partition(".")[0] not in names:
+                del swept[one]
     return [key]
 
 
@@ -185,6 +210,10 @@ def read_setting(text: str, option: str = "--set") -> tuple[str, Any]:
     if "\n" in value:
         return key, value
     try:
-        return key, tomllib.loads(f"value = {value}\n")["value"]
+        read = tomllib.loads(f"value = {value}\n")["value"]
     except tomllib.TOMLDecodeError:
         return key, value
+    except RecursionError:
+        raise ValueError(f"{option}: {key}: nested too deeply") from None
+    check_depth(read, f"{option}: {key}: ")
+    return key, read

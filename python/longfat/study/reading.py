@@ -12,6 +12,7 @@ from typing import Any
 
 from longfat.study import catalogue, lines, path_model, sweep
 from longfat.study.extending import KEY, extended
+from longfat.study.nesting import check_depth
 from longfat.study.plain import study_tables, with_entries
 from longfat.study.problems import Problem, StudyError
 from longfat.study.relative_files import anchored_files
@@ -68,8 +69,9 @@ def read_study(source: str | Path | Mapping[str, Any] | Study) -> Source:
     files: list[_File] = []
     read = _collector(files)
     if isinstance(source, Mapping):
-        data = study_tables(source)
         try:
+            check_depth(source)
+            data = study_tables(source)
             _read_models(data, Path.cwd())
             data = extended(data, Path.cwd() / "study", read)
         except ValueError as error:
@@ -124,11 +126,11 @@ def _read_file(path: Path) -> _File:
     origin = str(path)
     try:
         if path.stat().st_size > MAX_FILE:
-            raise StudyError(
-                origin, [Problem("", f"is too large for a study file: at most {MAX_FILE} bytes")]
-            )
+            raise ValueError(f"is too large for a study file: at most {MAX_FILE} bytes")  # noqa: TRY301
         text = path.read_text(encoding="utf-8")
-        return _File(path, text, tomllib.loads(text))
+        data = tomllib.loads(text)
+        check_depth(data, "is not a study: ")
+        return _File(path, text, data)
     except OSError as error:
         raise StudyError(origin, [Problem("", f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError:
@@ -138,6 +140,8 @@ def _read_file(path: Path) -> _File:
     except tomllib.TOMLDecodeError as error:
         line, reason = lines.of_syntax_error(text, error)
         raise StudyError(f"{origin}:{line}", [Problem("", f"is not TOML: {reason}")]) from None
+    except ValueError as error:
+        raise StudyError(origin, [Problem("", str(error))]) from None
 
 
 def _read_models(data: dict[str, Any], folder: Path) -> None:

@@ -1,38 +1,38 @@
-"""Studies that a world cannot run. The simulator runs everything, the relay only files over ARQ."""
+"""Studies that a world cannot run on any machine, by the rule of the native part that executors share."""
 
 from __future__ import annotations
 
+import json
+
+from longfat import _native
 from longfat.study.cell import Cell
 from longfat.study.problems import Problem
 from longfat.study.specification import Study
 from longfat.study.sweep import cells
-
-ONLY_SIMULATED = {"tcp": "TCP", "udp": "constant-rate UDP"}
-"""Kinds of protocols that the relay does not support, with their names."""
+from longfat.study.vocabulary import canonical
 
 
 def world_problems(study: Study) -> list[Problem]:
-    """Returns a problem for each world that cannot run the study."""
-    reasons = [reason for cell in cells(study) if cell.world == "relay" and (reason := _beyond_relay(cell))]
-    if not reasons:
-        return []
-    message = (
-        '"relay" supports files over a [path] with ARQ protocols only; '
-        f"this study has {reasons[0]}; remove relay"
-    )
-    return [Problem("worlds", message)]
+    """Returns a problem for each world that cannot run the study, with the first reason."""
+    found: dict[str, str] = {}
+    seen: set[tuple[str, str]] = set()
+    for cell in cells(study):
+        text = canonical({**cell.spec, "seed": study.seed})
+        if cell.world in found or (cell.world, text) in seen:
+            continue
+        seen.add((cell.world, text))
+        if reason := _beyond(cell, text):
+            found[cell.world] = reason
+    return [
+        Problem("worlds", f'"{world}" cannot run this study: {reason}') for world, reason in found.items()
+    ]
 
 
-def _beyond_relay(cell: Cell) -> str | None:
-    """Returns the part of a cell that the relay does not support; None if it supports all."""
-    if "topology" in cell.spec:
-        return "a [topology]"
-    if "hops" in cell.spec["path"]:
-        return "a [path] of several hops"
-    if cell.spec.get("traffic"):
-        return "[[traffic]]"
-    kind = str(cell.spec["protocol"].get("kind"))
-    if kind in ONLY_SIMULATED:
-        return f'{ONLY_SIMULATED[kind]} ("{cell.protocol}")'
-    workload = str(cell.spec["workload"].get("kind"))
-    return f'a workload of kind "{workload}"' if workload != "file" else None
+def _beyond(cell: Cell, text: str) -> str | None:
+    """Returns the first part of a cell that its world does not support; None if it supports all."""
+    try:
+        problems = json.loads(_native.unsupported(cell.world, text))
+    except ValueError:
+        # Contradictions between sections, which the check of each trial reports with its cell.
+        return None
+    return next((f"{one['message']} ({one['key']} of {cell.protocol})" for one in problems), None)

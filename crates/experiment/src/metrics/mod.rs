@@ -5,7 +5,7 @@ mod classes;
 mod descriptions;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foundation::Instant;
 use hdrhistogram::Histogram;
@@ -18,7 +18,7 @@ use crate::fairness::{jain, max_min_distance};
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
 use crate::outcome::{FlowOutcome, SendCounters};
-use crate::plan::{Group, Protocol};
+use crate::plan::{Group, Pair, Plan, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
 
@@ -42,8 +42,8 @@ pub fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
     )
 }
 
-/// Limit of senders with a separate goodput metric.
-const MAX_HOSTS: usize = 16;
+/// Numbers of senders with separate goodput metrics.
+const HOSTS: std::ops::RangeInclusive<usize> = 2..=16;
 /// Convergence criterion: number of consecutive samples, and minimum of Jain's index in them.
 const CONVERGED: (usize, f64) = (5, 0.9);
 
@@ -359,20 +359,38 @@ impl TrialOutcome<'_> {
         let mut of: BTreeMap<&str, Option<f64>> = BTreeMap::new();
         for flow in self.flows {
             let group = &self.groups[flow.group as usize];
-            let host = group.pairs[flow.pair as usize].from;
-            let name = group
-                .name
-                .as_deref()
-                .unwrap_or(&self.topology.hosts()[host.0 as usize]);
+            let name = source(group, &group.pairs[flow.pair as usize], self.topology);
             let sum = of.entry(name).or_insert(Some(0.0));
             *sum = sum.zip(self.goodput(flow)).map(|(sum, goodput)| sum + goodput);
         }
-        if of.len() < 2 || of.len() > MAX_HOSTS {
+        if !HOSTS.contains(&of.len()) {
             return;
         }
         for (name, goodput) in of {
-            metrics.insert(format!("goodput_bps@{name}"), goodput);
+            metrics.insert(host_column(name), goodput);
         }
+    }
+}
+
+/// Returns the name under which the goodput of a flow counts: that of its traffic, or of the host that sends.
+fn source<'a>(group: &'a Group, pair: &Pair, topology: &'a Topology) -> &'a str {
+    let host = &topology.hosts()[pair.from.0 as usize];
+    group.name.as_deref().unwrap_or(host)
+}
+
+fn host_column(name: &str) -> String {
+    format!("goodput_bps@{name}")
+}
+
+/// Returns the names of the metrics of single hosts and of traffic that a trial has.
+#[must_use]
+pub fn host_columns(plan: &Plan) -> Vec<String> {
+    let groups = plan.groups.iter();
+    let names = groups.flat_map(|group| group.pairs.iter().map(|pair| source(group, pair, &plan.topology)));
+    let names: BTreeSet<&str> = names.collect();
+    match HOSTS.contains(&names.len()) {
+        true => names.into_iter().map(host_column).collect(),
+        false => Vec::new(),
     }
 }
 

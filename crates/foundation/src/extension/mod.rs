@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value};
 
 use crate::Problem;
+use crate::confinement::permit;
 
 pub use configured::Configured;
 pub use registration::{ParsedSettings, Registration, choice};
@@ -117,7 +118,7 @@ pub fn read_external<R: Role + ?Sized>(
     keys: &Map<String, Value>,
 ) -> Result<Configured<R>, Vec<Problem>> {
     let found = match R::resolver().get() {
-        Some(resolver) => resolver(name),
+        Some(resolver) => permit(name).and_then(|()| resolver(name)),
         None => Err(format!(
             "{name:?} is an external {}, which this program cannot load",
             R::WHAT

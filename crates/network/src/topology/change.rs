@@ -1,6 +1,7 @@
 //! Changes of single keys of a link while a network runs.
 
 use foundation::Problem;
+use foundation::confinement::permit;
 use foundation::quantity::nearest;
 use serde_json::Value;
 
@@ -39,7 +40,10 @@ pub fn changed_link(
     }
     keys[key] = value.clone();
     let config: LinkConfig = foundation::reading::read_value(keys)?;
-    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let mut load = |file: &str| {
+        permit(file)?;
+        std::fs::read_to_string(file).map_err(|error| error.to_string())
+    };
     let resolved = config.resolve(&mut load);
     let mut spec = resolved.map_err(|mut problems| problems.swap_remove(0))?;
     if !matches!(key, "rate" | "trace") {

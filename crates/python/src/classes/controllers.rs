@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 use transport::congestion::{self, ConnectionContext, Controller, ControllerSettings, Outputs};
 
-use super::instance::{Instance, describe, shown};
+use super::instance::{Instance, bounded, describe, shown};
 use super::{Class, fail, problems, seconds};
 
 /// Segment size in bytes for checking settings before there is a connection.
@@ -140,7 +140,8 @@ impl ClassSettings {
             },
             attributes: Attributes::default(),
         };
-        controller.attributes = Python::attach(|py| controller.attributes(py))?;
+        let name = &controller.instance.name;
+        controller.attributes = bounded(name, controller.instance.limit, |py| controller.attributes(py))?;
         Ok(controller)
     }
 }
@@ -292,7 +293,8 @@ impl Controller for PythonController {
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        let read = Python::attach(|py| {
+        let what = |_: Python<'_>| format!("{}.metrics", self.instance.name);
+        let metrics = self.instance.run(what, |py| {
             let read = || -> PyResult<Vec<(String, f64)>> {
                 let metrics = self.instance.object.bind(py).call_method0("metrics")?;
                 let metrics = metrics.cast_into::<PyDict>()?;
@@ -303,7 +305,6 @@ impl Controller for PythonController {
             };
             read().map_err(|error| format!("{}.metrics: {}", self.instance.name, describe(py, &error)))
         });
-        let metrics = read.unwrap_or_else(|message| fail(message));
         report("window_bytes", self.attributes.window as f64);
         for (name, value) in metrics {
             report(interned(&name), value);

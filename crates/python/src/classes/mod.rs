@@ -44,6 +44,7 @@ macro_rules! event {
 
 pub mod controllers;
 mod instance;
+mod limit;
 pub mod policies;
 pub mod queues;
 pub mod schedulers;
@@ -52,6 +53,7 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use foundation::extension::{Accepts, Registration, install_resolver};
 use foundation::{Instant, Problem};
@@ -61,7 +63,8 @@ use pyo3::types::PyType;
 use serde_json::{Map, Value};
 
 use crate::calls::wrong;
-use instance::{Instance, describe};
+use instance::{Instance, bounded, describe};
+pub use limit::{CallStopped, cancellable};
 
 /// Returns a time in seconds since the start of the trial.
 fn seconds(at: Instant) -> f64 {
@@ -92,6 +95,8 @@ struct Class {
     name: Arc<str>,
     class: Py<PyType>,
     keys: Map<String, Value>,
+    /// Limit of a call.
+    limit: Duration,
     /// Whether the class overrides each optional method of its base; only these are called.
     overrides: Vec<bool>,
 }
@@ -111,7 +116,7 @@ impl Class {
     where
         A: for<'py> PyCallArgs<'py>,
     {
-        Python::attach(|py| {
+        bounded(&self.name, self.limit, |py| {
             let made = || -> PyResult<Py<PyAny>> {
                 let text = Value::Object(self.keys.clone()).to_string();
                 let keys = py.import("json")?.call_method1("loads", (text,))?;
@@ -122,6 +127,7 @@ impl Class {
             Ok(Instance {
                 name: Arc::clone(&self.name),
                 object,
+                limit: self.limit,
             })
         })
     }
@@ -154,13 +160,20 @@ where
             let described = py
                 .import("longfat.extensions")?
                 .call_method1("_describe", (role, name))?;
-            let (class, help, schema, overrides): (Bound<'_, PyType>, String, String, Vec<bool>) =
-                described.extract()?;
+            type Described<'py> = (Bound<'py, PyType>, String, String, Vec<bool>);
+            let (class, help, schema, overrides): Described<'_> = described.extract()?;
+            let limit: f64 = class.getattr("call_limit_s")?.extract()?;
             let schema: Value = serde_json::from_str(&schema).map_err(wrong)?;
             let schema = schemars::Schema::try_from(schema).map_err(wrong)?;
-            Ok((class.unbind(), help, schema, overrides))
+            Ok((
+                class.unbind(),
+                help,
+                schema,
+                overrides,
+                Duration::from_secs_f64(limit),
+            ))
         };
-        let (class, help, schema, overrides) = found().map_err(|error| error.value(py).to_string())?;
+        let (class, help, schema, overrides, limit) = found().map_err(|error| error.value(py).to_string())?;
         let shared: Arc<str> = name.into();
         Ok(Registration::dynamic(
             name.to_owned(),
@@ -171,6 +184,7 @@ where
                     name: Arc::clone(&shared),
                     class: Python::attach(|py| class.clone_ref(py)),
                     keys: keys.clone(),
+                    limit,
                     overrides: overrides.clone(),
                 };
                 Ok((R::shared(settings(class)), keys))

@@ -54,7 +54,7 @@ impl<W: WorldObserver> World<W> {
     /// # Errors
     /// An unknown key, an invalid value, and a key that cannot change while flows run ([`Protocol::changed`]).
     pub fn set_protocol(&mut self, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
-        self.run_until(self.now);
+        self.run_until(self.now, None);
         let protocol = self.groups[0].protocol.changed(key, value)?;
         self.groups[0].protocol = protocol.clone();
         for place in 0..self.flows.len() as u32 {
@@ -77,7 +77,7 @@ impl<W: WorldObserver> World<W> {
     /// # Errors
     /// If they do not use TCP.
     pub fn set_later_controllers(&mut self, config: &CongestionConfig) -> Result<(), Problem> {
-        self.run_until(self.now);
+        self.run_until(self.now, None);
         match &mut self.groups[0].protocol {
             Protocol::Tcp(tcp) => Arc::make_mut(tcp).congestion = Some(config.clone()),
             _ => return Err(Problem::new("protocol", "the flows do not use TCP")),
@@ -107,7 +107,7 @@ impl<W: WorldObserver> World<W> {
     /// # Panics
     /// For a world without an observer, whose links are fixed.
     pub fn lose_next(&mut self, flow: u32, to: Side) -> Result<(), Problem> {
-        self.run_until(self.now);
+        self.run_until(self.now, None);
         self.place(flow)?;
         self.network.lose_next(move |packet| {
             let body = &packet.body;
@@ -134,7 +134,7 @@ impl<W: WorldObserver> World<W> {
             let message = format!("the trial has started {MAX_STARTED} flows, the limit");
             return Err(Problem::new("flow", message));
         }
-        self.run_until(self.now);
+        self.run_until(self.now, None);
         let number = self.places.len() as u32;
         let size = size.or_else(|| self.groups[0].next_size());
         self.outstanding += 1;
@@ -147,7 +147,7 @@ impl<W: WorldObserver> World<W> {
     /// # Errors
     /// If the flow has ended or has not started.
     pub fn stop_flow(&mut self, flow: u32) -> Result<(), Problem> {
-        self.run_until(self.now);
+        self.run_until(self.now, None);
         let place = self.place(flow)?;
         self.with_end(place, Side::Sender, Endpoint::stop);
         // A route without links delivers immediately.

@@ -29,10 +29,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use experiment::metrics::TrialOutcome;
 use experiment::plan::{Group, Plan, Protocol, place};
+use experiment::support::{WorldKind, refuse};
 use experiment::{SpecError, TrialRecord, TrialSpec};
 use foundation::Problem;
 use network::HostId;
-use transport::mptcp::policy::PathChoice;
 
 use crate::error::Error;
 use crate::linux::drops::HostDrops;
@@ -79,11 +79,9 @@ pub fn run(
 /// # Errors
 /// [`TrialError::Spec`] names the key and the allowed values.
 pub fn check(spec: &TrialSpec, names: &ControllerNames) -> Result<(), TrialError> {
+    refuse(WorldKind::Netns, spec)?;
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
-    if plan.topology.loopback().is_some() {
-        refuse_stacks(&plan.groups)?;
-    }
     let missing = kernels.iter().enumerate().find_map(|(number, kernel)| {
         let name = &kernel.as_ref()?.congestion;
         let problem = Problem::new("congestion", sockets::no_controller(name));
@@ -114,11 +112,9 @@ fn run_with(
     cancel: Option<&AtomicBool>,
     tracing: Option<Tracing>,
 ) -> Result<(TrialRecord, Trace), TrialError> {
+    refuse(WorldKind::Netns, spec)?;
     let plan = Plan::of(spec)?;
     let kernels = kernels(&plan.groups, names)?;
-    if plan.topology.loopback().is_some() {
-        refuse_stacks(&plan.groups)?;
-    }
     let mut options = EmulationOptions::new(plan.topology.clone(), spec.streams().component("network"));
     // Hosts send segments one by one, as in simulation.
     options.offload = false;
@@ -212,34 +208,12 @@ fn run_with(
     Ok((record, trace))
 }
 
-/// Refuses user-space stacks on the loopback topology: they have no loopback device.
-fn refuse_stacks(groups: &[Group]) -> Result<(), SpecError> {
-    let is_own =
-        |group: &Group| matches!(&group.protocol, Protocol::Tcp(config) if user_tcp::is_configured(config));
-    match groups.iter().position(is_own) {
-        None => Ok(()),
-        Some(number) => {
-            let message = "\"longfat\" has no loopback interface: allowed on this topology: kernel";
-            let problem = Problem::new("stack", message);
-            Err(SpecError::within([problem], &place(number, "protocol")))
-        }
-    }
-}
-
 /// The kernel TCP settings of each group; `None` for other protocols and for the project's TCP.
 fn kernels(groups: &[Group], names: &ControllerNames) -> Result<Vec<Option<KernelTcp>>, SpecError> {
     let of = |(number, group): (usize, &Group)| {
         let within = |problems| SpecError::within(problems, &place(number, "protocol"));
         match &group.protocol {
-            Protocol::Tcp(config) if user_tcp::is_configured(config) => {
-                let elsewhere = config.path.unwrap_or(PathChoice::First) != PathChoice::First;
-                // A stack has only the address of the first way.
-                if elsewhere || group.workload.each_path == Some(true) {
-                    let message = "\"longfat\" uses only the first path: leave out path and each_path";
-                    return Err(within(vec![Problem::new("stack", message)]));
-                }
-                Ok(None)
-            }
+            Protocol::Tcp(config) if user_tcp::is_configured(config) => Ok(None),
             Protocol::Tcp(config) => KernelTcp::of(config, names).map(Some).map_err(within),
             Protocol::Mptcp(setup) => multipath::kernel_of(setup.config(), names)
                 .map(Some)

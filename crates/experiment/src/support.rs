@@ -1,0 +1,302 @@
+//! What a world supports. Loading a study and every executor apply this one rule.
+
+use foundation::Problem;
+use network::{Capacity, LinkSpec};
+use transport::mptcp::policy::PathChoice;
+use transport::tcp::StackKind;
+
+use crate::plan::{Group, Plan, place};
+use crate::protocol::ProtocolConfig;
+use crate::spec::{NetworkConfig, SpecError, TrialSpec};
+use crate::workload::{WorkloadConfig, WorkloadKind};
+
+/// A kind of world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorldKind {
+    /// Virtual time.
+    Sim,
+    /// Network namespaces on wall time.
+    Netns,
+    /// UDP sockets and a relay on wall time.
+    Relay,
+}
+
+impl WorldKind {
+    /// All worlds.
+    pub const ALL: [Self; 3] = [Self::Sim, Self::Netns, Self::Relay];
+
+    /// Returns the name in studies.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Netns => "netns",
+            Self::Relay => "relay",
+        }
+    }
+
+    /// Returns the world of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|world| world.name() == name)
+    }
+}
+
+/// Returns the parts of a trial that a world does not support, without its requirements of the machine.
+#[must_use]
+pub fn unsupported(world: WorldKind, spec: &TrialSpec) -> Vec<Problem> {
+    let mut problems = settings(world, spec);
+    // A network with mistakes has no plan; they are reported where it is checked.
+    if world == WorldKind::Sim
+        && protocols(spec).any(|(_, protocol, workload)| is_endless(protocol, workload))
+        && let Ok(plan) = Plan::of(spec)
+    {
+        problems.extend(timeless_flows(spec, &plan));
+    }
+    problems
+}
+
+/// Returns the settings of a trial that a world does not support.
+fn settings(world: WorldKind, spec: &TrialSpec) -> Vec<Problem> {
+    match world {
+        WorldKind::Sim => beyond_simulation(spec),
+        WorldKind::Netns => beyond_kernels(spec),
+        WorldKind::Relay => beyond_relay(spec).into_iter().collect(),
+    }
+}
+
+/// Rejects a trial with settings that a world does not support.
+///
+/// # Errors
+/// [`SpecError::Invalid`] with all problems.
+pub fn refuse(world: WorldKind, spec: &TrialSpec) -> Result<(), SpecError> {
+    none_of(settings(world, spec))
+}
+
+fn none_of(problems: Vec<Problem>) -> Result<(), SpecError> {
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(SpecError::Invalid(problems)),
+    }
+}
+
+/// Rejects flows that send without a limit over a path that takes no time: virtual time would never advance.
+///
+/// # Errors
+/// [`SpecError::Invalid`] with the links of the first such flow.
+pub fn refuse_timeless(spec: &TrialSpec, plan: &Plan) -> Result<(), SpecError> {
+    none_of(timeless_flows(spec, plan))
+}
+
+/// Returns the protocol of the measured flows and of each traffic, with its key and workload.
+fn protocols(spec: &TrialSpec) -> impl Iterator<Item = (String, &ProtocolConfig, &WorkloadConfig)> {
+    let own = (place(0, "protocol"), &spec.protocol, &spec.workload);
+    let traffic = (1..).zip(&spec.traffic);
+    let traffic = traffic.map(|(number, one)| (place(number, "protocol"), &one.protocol, &one.workload));
+    std::iter::once(own).chain(traffic)
+}
+
+fn is_loopback(spec: &TrialSpec) -> bool {
+    matches!(&spec.network, NetworkConfig::Topology(topology) if topology.kind() == "loopback")
+}
+
+/// The kernel's TCP is not simulated, and the kind loopback has no network to simulate: all times would be zero.
+fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
+    let uses_kernel = |protocol: &ProtocolConfig| matches!(protocol, ProtocolConfig::Tcp(config) if config.stack == Some(StackKind::Kernel));
+    let mut problems: Vec<Problem> = protocols(spec)
+        .filter(|(_, protocol, _)| uses_kernel(protocol))
+        .map(|(key, ..)| {
+            let message = "\"kernel\" requires the world netns: allowed in sim: longfat";
+            Problem::new("stack", message).within(&key)
+        })
+        .collect();
+    if is_loopback(spec) {
+        let message = "\"loopback\" requires the world netns: it has no network to simulate";
+        problems.push(Problem::new("topology.kind", message));
+    }
+    problems
+}
+
+/// Longfat's TCP in world netns has only the address of the first path, and no loopback device.
+fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
+    let limit = |protocol: &ProtocolConfig, workload: &WorkloadConfig| {
+        let ProtocolConfig::Tcp(config) = protocol else {
+            return None;
+        };
+        let chooses = config.path.unwrap_or(PathChoice::First) != PathChoice::First;
+        match config.stack {
+            Some(StackKind::Longfat) if is_loopback(spec) => {
+                Some("\"longfat\" has no loopback interface: allowed on this topology: kernel")
+            }
+            Some(StackKind::Longfat) if chooses || workload.each_path == Some(true) => {
+                Some("\"longfat\" uses only the first path: leave out path and each_path")
+            }
+            _ => None,
+        }
+    };
+    protocols(spec)
+        .filter_map(|(key, protocol, workload)| {
+            Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
+        })
+        .collect()
+}
+
+/// The relay carries one file over one link by an ARQ protocol.
+fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
+    let NetworkConfig::Path(path) = &spec.network else {
+        return Some(Problem::new("topology", "the relay supports a [path] only"));
+    };
+    if path.hops.is_some() {
+        return Some(Problem::new(
+            "path.hops",
+            "the relay supports a path of one link only",
+        ));
+    }
+    if !matches!(spec.protocol, ProtocolConfig::Arq(_)) {
+        let message = format!(
+            "the relay supports ARQ protocols only, not {}",
+            family(&spec.protocol)
+        );
+        return Some(Problem::new("protocol.kind", message));
+    }
+    if !spec.traffic.is_empty() {
+        return Some(Problem::new("traffic", "the relay supports no [[traffic]]"));
+    }
+    if spec.workload.kind != WorkloadKind::File {
+        let message = format!(
+            "the relay supports files only, not {:?}",
+            spec.workload.kind.name()
+        );
+        return Some(Problem::new("workload.kind", message));
+    }
+    let given = spec.workload.given();
+    let key = given
+        .keys()
+        .find(|key| !["kind", "size"].contains(&key.as_str()))?;
+    let message = "the relay sends one file immediately: remove this key";
+    Some(Problem::new(format!("workload.{key}"), message))
+}
+
+/// Returns the family of a protocol.
+const fn family(protocol: &ProtocolConfig) -> &'static str {
+    match protocol {
+        ProtocolConfig::Tcp(_) => "TCP",
+        ProtocolConfig::Mptcp(_) => "Multipath TCP",
+        ProtocolConfig::Arq(_) => "ARQ",
+        ProtocolConfig::Udp(_) => "UDP",
+        ProtocolConfig::Icmp(_) => "ICMP",
+    }
+}
+
+/// Returns whether flows send data without a limit of rate and size.
+const fn is_endless(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> bool {
+    let answers = !matches!(protocol, ProtocolConfig::Udp(_) | ProtocolConfig::Icmp(_));
+    answers && matches!(workload.kind, WorkloadKind::Bulk | WorkloadKind::OnOff) && workload.rate.is_none()
+}
+
+/// Returns a problem for each kind of flows that send endless data over a path whose round trip takes no time.
+fn timeless_flows(spec: &TrialSpec, plan: &Plan) -> Vec<Problem> {
+    let network = match &spec.network {
+        NetworkConfig::Path(_) => "path",
+        NetworkConfig::Topology(_) => "topology",
+    };
+    protocols(spec)
+        .zip(&plan.groups)
+        .filter(|((_, protocol, workload), _)| is_endless(protocol, workload))
+        .filter_map(|(_, group)| timeless_links(plan, group))
+        .map(|links| {
+            let message = format!(
+                "time never advances in sim for unlimited data over links without rate and delay ({links}): set a rate or a delay"
+            );
+            Problem::new(network, message)
+        })
+        .take(1)
+        .collect()
+}
+
+/// Returns the names of the links of the first path of a group whose round trip takes no time.
+fn timeless_links(plan: &Plan, group: &Group) -> Option<String> {
+    let links = plan.topology.links();
+    let takes_no_time = |spec: &LinkSpec| {
+        matches!(spec.capacity, Capacity::Unlimited) && spec.delay.is_zero() && spec.jitter.is_none()
+    };
+    let most = if group.chooses_ways() { usize::MAX } else { 1 };
+    let mut ways = group.pairs.iter().flat_map(|pair| pair.ways.iter().take(most));
+    let way = ways.find(|way| {
+        let mut round_trip = way.links.iter().chain(&way.reverse_links);
+        round_trip.all(|link| takes_no_time(&links[link.0 as usize].spec))
+    })?;
+    let names = way.links.iter().map(|link| links[link.0 as usize].name.as_str());
+    Some(names.collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const PROTOCOLS: [&str; 7] = [
+        "tcp",
+        "mptcp",
+        "udp",
+        "icmp",
+        "stop-and-wait",
+        "go-back-n",
+        "selective-repeat",
+    ];
+
+    fn spec(network: (&str, serde_json::Value), protocol: &str) -> TrialSpec {
+        let workload = match protocol {
+            "udp" => json!({"kind": "bulk", "rate": "1Mbit/s", "duration": "1s"}),
+            "icmp" => json!({"kind": "request-response", "requests": 1, "response_size": "100B"}),
+            _ => json!({"kind": "file", "size": "10kB"}),
+        };
+        let mut spec = json!({"protocol": {"kind": protocol}, "workload": workload, "seed": 1});
+        spec[network.0] = network.1;
+        TrialSpec::from_json(&spec.to_string()).unwrap()
+    }
+
+    #[test]
+    fn relay_carries_files_of_arq_only() {
+        for protocol in PROTOCOLS {
+            let spec = spec(("path", json!({"delay": "1ms"})), protocol);
+            let refused = unsupported(WorldKind::Relay, &spec);
+            let is_arq = matches!(spec.protocol, ProtocolConfig::Arq(_));
+            assert_eq!(refused.is_empty(), is_arq, "{protocol}: {refused:?}");
+            // The executor has the same rule.
+            assert_eq!(spec.transfer().is_ok(), is_arq, "{protocol}");
+            assert_eq!(unsupported(WorldKind::Sim, &spec), [], "{protocol}");
+            assert_eq!(unsupported(WorldKind::Netns, &spec), [], "{protocol}");
+        }
+    }
+
+    #[test]
+    fn each_world_names_the_key() {
+        let key = |world, text: serde_json::Value| {
+            let spec = TrialSpec::from_json(&text.to_string()).unwrap();
+            unsupported(world, &spec)
+                .first()
+                .map(|problem| problem.key.clone())
+        };
+        let file = json!({"kind": "file", "size": "10kB"});
+        let arq = json!({"kind": "go-back-n"});
+        let hops =
+            json!({"path": {"hops": [{"delay": "1ms"}, {}]}, "protocol": arq, "workload": file, "seed": 1});
+        assert_eq!(key(WorldKind::Relay, hops).as_deref(), Some("path.hops"));
+        let start =
+            json!({"protocol": arq, "workload": {"kind": "file", "size": "10kB", "start": "1s"}, "seed": 1});
+        assert_eq!(key(WorldKind::Relay, start).as_deref(), Some("workload.start"));
+        let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
+        assert_eq!(
+            key(WorldKind::Sim, kernel.clone()).as_deref(),
+            Some("protocol.stack")
+        );
+        assert_eq!(key(WorldKind::Netns, kernel), None);
+        let loopback = json!({"topology": {"kind": "loopback"}, "protocol": {"kind": "tcp", "stack": "longfat"}, "workload": file, "seed": 1});
+        assert_eq!(
+            key(WorldKind::Sim, loopback.clone()).as_deref(),
+            Some("topology.kind")
+        );
+        assert_eq!(key(WorldKind::Netns, loopback).as_deref(), Some("protocol.stack"));
+    }
+}

@@ -1,0 +1,92 @@
+"""Custom classes whose calls do not return: the trial fails, and signals still stop the run."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import longfat as lf
+from tests.waiting import PATIENCE_S
+
+FILE = Path(__file__).parent / "endless.py"
+PATH = lf.Path(rate="10Mbit/s", delay="10ms")
+LIMIT = "no result within 0.2 s (call_limit_s of the class)"
+
+
+@pytest.mark.parametrize("name", ["Brief", "Stubborn"])
+def test_a_call_above_its_limit_fails_the_trial(name: str) -> None:
+    with pytest.raises(lf.TransferError) as failed:
+        lf.simulate(f"{FILE}:{name}", PATH, "100kB")
+    assert f"endless.py:{name}.on_acknowledged: {LIMIT}" in str(failed.value)
+
+
+def test_a_queue_has_a_limit_too() -> None:
+    with pytest.raises(lf.TransferError) as failed:
+        lf.simulate("cubic", lf.Path(rate="10Mbit/s", queue=f"{FILE}:Queue"), "100kB")
+    assert f"endless.py:Queue.enqueue: {LIMIT}" in str(failed.value)
+
+
+def test_a_session_ends_with_the_error() -> None:
+    session = lf.Session(f"{FILE}:Brief", PATH, "100kB")
+    with pytest.raises(ValueError, match="no result within"):
+        session.advance("1s")
+
+
+def test_the_other_protocols_of_a_run_have_results(tmp_path: Path) -> None:
+    study: dict[str, Any] = {
+        "title": "One controller loops",
+        "path": {"rate": "10Mbit/s", "delay": "10ms"},
+        "workload": {"kind": "file", "size": "100kB"},
+        "protocols": ["reno", {"name": "endless", "kind": "tcp", "congestion": f"{FILE}:Brief"}],
+        "repeats": 2,
+    }
+    frame = lf.run(study, out=tmp_path / "run", jobs=2).to_polars()
+    failed = frame.filter(frame["protocol"] == "endless")["error"].to_list()
+    assert len(failed) == 2
+    assert all(LIMIT in error for error in failed)
+    assert frame.filter(frame["protocol"] == "reno")["error"].null_count() == 2
+
+
+def test_a_wrong_limit_is_one_line() -> None:
+    with pytest.raises(ValueError, match=r"call_limit_s is -1.0: above 0, up to 86400 s"):
+        lf.simulate(f"{FILE}:WrongLimit", PATH, "100kB")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("name", ["Endless", "Asleep"])
+def test_ctrl_c_stops_a_run_in_this_process(tmp_path: Path, name: str, jobs: int) -> None:
+    study: dict[str, Any] = {
+        "title": "All controllers loop",
+        "path": {"rate": "10Mbit/s", "delay": "10ms"},
+        "workload": {"kind": "file", "size": "100kB"},
+        "protocols": [{"name": "endless", "kind": "tcp", "congestion": f"{FILE}:{name}"}],
+        "repeats": 4,
+    }
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lf.run(study, out=tmp_path / "run", jobs=jobs)
+    finally:
+        timer.join(PATIENCE_S)
+
+
+@pytest.mark.parametrize("protocol", [f"{FILE}:Endless", "reno"])
+def test_ctrl_c_stops_a_simulation_in_this_thread(protocol: str) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    timer = threading.Timer(1.0, signal.pthread_kill, (main, signal.SIGINT))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            lf.simulate(
+                protocol, lf.Path(rate="1Gbit/s", delay="1ms"), workload={"kind": "bulk"}, duration="3600s"
+            )
+    finally:
+        timer.join(PATIENCE_S)
