@@ -33,9 +33,13 @@ KEYS = {
         events.retransmission events.sack events.sequence events.size events.time events.what
         events.window now_s over series
         series.details series.details.early_bytes series.details.flow series.details.subflows
-        series.details.time series.flows series.flows.cwnd_bytes series.flows.flow
+        series.details.time series.flows series.flows.controller
+        series.flows.controller.reductions series.flows.controller.ssthresh_bytes
+        series.flows.controller.timeouts series.flows.controller.window_bytes
+        series.flows.cwnd_bytes series.flows.flow
         series.flows.goodput_bps series.flows.in_flight_bytes series.flows.name
-        series.flows.retransmissions series.flows.rtt_s series.flows.rttvar_s series.flows.srtt_s
+        series.flows.retransmissions series.flows.rtt_s series.flows.rttvar_s
+        series.flows.rwnd_limited_s series.flows.sndbuf_limited_s series.flows.srtt_s
         series.flows.ssthresh_bytes series.flows.state series.flows.time series.interval_s
         series.queues series.queues.bytes series.queues.link series.queues.packets series.queues.time
     """,

@@ -107,6 +107,22 @@ fn transfer(emulation: &Emulation, to: SocketAddr, size: usize) {
     });
 }
 
+/// Waits until the path manager has reported `count` closed connections.
+fn await_closed(events: &Mutex<Vec<Notification>>, count: usize) {
+    let started = Instant::now();
+    let closed = || {
+        let events = events.lock().unwrap();
+        events
+            .iter()
+            .filter(|event| matches!(event, Notification::Closed { .. }))
+            .count()
+    };
+    while closed() < count {
+        assert!(started.elapsed() < PATIENCE, "{:?}", events.lock().unwrap());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
 fn used(before: [u64; 3], after: [u64; 3]) -> [bool; 3] {
     [0, 1, 2].map(|way| after[way] > before[way])
 }
@@ -115,7 +131,7 @@ fn used(before: [u64; 3], after: [u64; 3]) -> [bool; 3] {
 fn short_flows_use_the_fastest_path_and_long_ones_all() {
     let Some(emulation) = network() else { return };
     let to = sink(&emulation);
-    let events = with_manager(&emulation, &fsfs(), |_| {
+    let events = with_manager(&emulation, &fsfs(), |events| {
         // Without any RTT, a long transfer tries all paths.
         let start = packets(&emulation);
         transfer(&emulation, to, 5_000_000);
@@ -140,6 +156,7 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
                 "{before:?} {after:?} {status}"
             );
         }
+        await_closed(events, 3);
     });
     assert!(
         matches!(&events[0], Notification::Ready { paths, set_sysctl: true, policy } if policy == "fsfs" && paths.len() == 3)
@@ -178,7 +195,7 @@ fn an_unregistered_download_joins_paths_as_it_grows() {
     let Some(emulation) = network() else { return };
     let to = source(&emulation, 5_000_000);
     let mut status = Value::Null;
-    let events = with_manager(&emulation, &fsfs(), |_| {
+    let events = with_manager(&emulation, &fsfs(), |events| {
         emulation.in_host(NEAR, || {
             let mut socket = mptcp::connect(None, to, PATIENCE).unwrap();
             socket.write_all(b"?").unwrap();
@@ -190,6 +207,7 @@ fn an_unregistered_download_joins_paths_as_it_grows() {
             status = send_request(&json!({"status": {}}));
             while socket.read(&mut buffer).unwrap() > 0 {}
         });
+        await_closed(events, 1);
     });
     let joined = events.iter().filter_map(|event| match event {
         Notification::Joined { to: remote, .. } => Some(*remote),

@@ -73,8 +73,7 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
     found += _class_problems(study)
-    found += found or _host_problems(study)
-    return found or selection.check(study)
+    return found or _host_problems(study) or selection.check(study)
 
 
 def _class_problems(study: Study) -> list[Problem]:

@@ -20,7 +20,7 @@ def key(
         typer.Option(metavar="KEY", help="Public key to trust from now on.", show_default=False),
     ] = None,
     code: Annotated[
-        bool, typer.Option("--code", help="Print a new code for recv and send --code instead.")
+        bool, typer.Option("--code", help="A new code for recv and send --code instead of this host's key.")
     ] = False,
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Name of the key to trust, for messages.", show_default=False)
@@ -35,7 +35,6 @@ def key(
     Examples:
       longfat key
       longfat key --trust KEY --name laptop
-      longfat key --code
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
 
