@@ -130,19 +130,6 @@ CASES = {
         ],
         "udp",
     ),
-    "transact": Case(
-        lambda peer: [
-            "transact",
-            "127.0.0.1",
-            "--protocol",
-            "tcp",
-            "--port",
-            peer.port(peer.tcp),
-            "--timeout",
-            "60s",
-        ],
-        "tcp",
-    ),
 }
 
 

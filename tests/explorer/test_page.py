@@ -172,7 +172,7 @@ def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
         ("#%7Bxx", "contains no scene"),
         ("#%", "not valid"),
         ("#lesson=99", "no such lesson"),
-        ('#{"rate":"10Mbps"}', "is not a number with a unit"),
+        ('#{"rate":"10Mbpq"}', "is not a number with a unit"),
         ('#{"rate":"90Gbit/s"}', "simulates no faster links"),
         ('#{"flows":1000000}', "out of range"),
         ('#{"speeed":1}', "unknown key"),
