@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Cli, only_lines
 
 import longfat as lf
+from longfat.presentation import report
 from longfat.study import Overrides
 
 Data = dict[str, Any]
@@ -109,3 +110,23 @@ def test_names_of_folders_are_short_safe_and_distinct() -> None:
     assert len({name(one) for one in many}) == 2
     assert all(len(name(one)) < 100 for one in many)
     assert name(("repeats", 8), ("max_repeats", 9)) == ""
+
+
+def test_the_answer_precedes_the_report(
+    cli: Cli, data: Data, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed report leaves the answer; with the report's path the output has at most 25 lines."""
+    done = cli("run", write(data))
+    lines = done.stdout.splitlines()
+    assert lines[0] == data["title"]
+    assert lines[-1] == "Report: runs/small/report.html"
+    assert len(lines) <= 25
+
+    def fail(result: object) -> None:
+        raise OSError(28, "No space left on device", "runs/small/report.html")
+
+    monkeypatch.setattr(report, "write_report", fail)
+    done = cli("run", write(data), ok=False)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == lines[:-1]
+    only_lines(done.stderr.splitlines()[-1], ["longfat: runs/small/report.html: No space left on device"])

@@ -1,4 +1,4 @@
-"""The answer of a run: question, verdicts, one table, other worlds, cuts and the report."""
+"""The answer of a run: question, verdicts, one table, other worlds and cuts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from longfat.remote_path import Location
     from longfat.results import CellResult, RunResult, Verdict, VerdictWord
 
-MOST_LINES = 25
-"""The most lines of an answer."""
+MOST_LINES = 24
+"""The most lines of an answer, which the report's path follows."""
 _MOST_VERDICTS = 6
 _FEWER_READINGS = 2
 _MOST_CAUTIONS = 2
@@ -31,7 +30,7 @@ _POINTS = (14, 12, 10, 8, 7, 6, 5, 4, 3, 2)
 _WORST_FIRST: tuple[VerdictWord, ...] = ("fails", "undecided", "holds")
 
 
-def answer(result: RunResult, report: Location, console: Console) -> RenderableType:
+def answer(result: RunResult, console: Console) -> RenderableType:
     """Returns the first layout of at most `MOST_LINES` lines on a console.
 
     Layouts drop, in this order: metrics besides the main one, the numbers of verdicts, the ends of long
@@ -46,7 +45,7 @@ def answer(result: RunResult, report: Location, console: Console) -> RenderableT
         for line in terminal.footnotes(result.study, cells, columns[0])
         if not line.startswith(terminal.FAILED)
     ]
-    below = _below(result, world, report)
+    below = _below(result, world)
 
     def whole(above: Sequence[RenderableType], table: RenderableType, *, cut: bool = False) -> Group:
         title = Text(result.study.title, style="bold", no_wrap=cut, overflow="ellipsis")
@@ -133,8 +132,8 @@ def _line(text: str, style: str = "") -> Text:
     return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
-def _below(result: RunResult, world: str, report: Location) -> list[RenderableType]:
-    """Returns one line each about cautions, the other worlds, cuts and the report."""
+def _below(result: RunResult, world: str) -> list[RenderableType]:
+    """Returns one line each about cautions, the other worlds and cuts."""
     study = result.study
     cautions = [
         *(f"{terminal.FAILED}{text}" for text in notes.failures(result.cells)),
@@ -155,8 +154,6 @@ def _below(result: RunResult, world: str, report: Location) -> list[RenderableTy
         lines.append(_line(f"{other}: {found} ({notes.trials(there)}; --details)"))
     if result.quick:
         lines.append(_line(notes.quick(study)))
-    # Not cut, so that it can be copied.
-    lines.append(Text(f"Report: {report}", overflow="ignore", no_wrap=True))
     return lines
 
 

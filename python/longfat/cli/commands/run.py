@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,6 @@ from longfat.worlds import WORLDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.remote_path import Location
     from longfat.results import RunResult
     from longfat.study import Study
 
@@ -209,20 +209,17 @@ def _report_claims(results: Sequence[RunResult], fail_on: str) -> None:
 
 
 def _show(result: RunResult, csv: Path | None, *, as_json: bool, details: bool, partial: bool) -> None:
-    """Writes the report and prints the answer. A `partial` run gets both from its last shard."""
+    """Prints the answer, then writes the report. A `partial` run gets both from its last shard."""
     from longfat.presentation.report import write_report
 
+    is_data = as_json or csv == _STANDARD_OUTPUT
+    if not partial and not is_data:
+        (_print_details if details else _print_answer)(result)
     report = None if partial else write_report(result)
     if csv is not None:
         _write_trials(result, csv)
-    if report is None:
-        return
-    if as_json or csv == _STANDARD_OUTPUT:
-        typer.echo(f"Report: {report}", err=True)
-    elif details:
-        _print_details(result, report)
-    else:
-        _print_answer(result, report)
+    if report is not None:
+        typer.echo(f"Report: {report}", err=is_data)
 
 
 def _report_failures(results: Sequence[RunResult]) -> None:
@@ -254,15 +251,16 @@ def _write_trials(result: RunResult, target: Path) -> None:
         typer.echo(f"Trials: {target}", err=True)
 
 
-def _print_answer(result: RunResult, report: Location) -> None:
+def _print_answer(result: RunResult) -> None:
     from longfat.presentation import tables
     from longfat.presentation.answer import answer
 
     console = tables.console()
-    console.print(answer(result, report, console))
+    console.print(answer(result, console))
+    sys.stdout.flush()
 
 
-def _print_details(result: RunResult, report: Location) -> None:
+def _print_details(result: RunResult) -> None:
     from longfat.presentation import notes, tables
     from longfat.presentation.terminal import table, verdicts
 
@@ -274,4 +272,3 @@ def _print_details(result: RunResult, report: Location) -> None:
     console.print()
     if result.quick:
         console.print(notes.quick(result.study))
-    console.print(f"Report: {report}", soft_wrap=True)
