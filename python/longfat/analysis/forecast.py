@@ -23,7 +23,7 @@ def prediction_interval(samples: Sequence[float], model_error: float = 0.0) -> I
 
     >>> found = prediction_interval([9.0, 10.0, 11.0])
     >>> round(found.low, 2), round(found.high, 2)
-    (6.04, 16.41)
+    (6.05, 16.41)
     """
     values = np.asarray(samples, dtype=float)
     if values.size == 0:
