@@ -1,6 +1,7 @@
 //! Metrics per size class: `fct_mean_s@G0`, `fct_mean_s@G1`, …
 
-use super::{Metrics, TrialOutcome, completion_times, failed, mean_throughput, unfinished};
+use super::{Metrics, TrialOutcome, failed, unfinished};
+use crate::censored::Censored;
 use crate::outcome::{FlowOutcome, SendCounters};
 
 impl TrialOutcome<'_> {
@@ -15,7 +16,7 @@ impl TrialOutcome<'_> {
             }
         }
         for (number, flows) in classes.iter().enumerate() {
-            for (name, value) in of_class(flows) {
+            for (name, value) in self.of_class(flows) {
                 metrics.insert(
                     format!("{name}@G{number}"),
                     value.filter(|value| value.is_finite()),
@@ -23,24 +24,24 @@ impl TrialOutcome<'_> {
             }
         }
     }
-}
 
-fn of_class(flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 10] {
-    let all = flows.iter().copied();
-    let times = completion_times(all.clone());
-    let sent = flows
-        .iter()
-        .fold(SendCounters::default(), |sum, flow| sum.and(flow.sent));
-    [
-        ("fct_mean_s", times.mean()),
-        ("fct_p50_s", times.quantile(0.5)),
-        ("fct_p95_s", times.quantile(0.95)),
-        ("fct_p99_s", times.quantile(0.99)),
-        ("flow_throughput_bps", mean_throughput(all.clone())),
-        ("flows_completed", Some(times.measured().len() as f64)),
-        ("flows_unfinished", Some(unfinished(all.clone()))),
-        ("flows_failed", Some(failed(all))),
-        ("retransmissions", Some(sent.retransmissions as f64)),
-        ("timeouts", Some(sent.timeouts as f64)),
-    ]
+    fn of_class(&self, flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 10] {
+        let all = flows.iter().copied();
+        let times = Censored::of(&self.completion_times(flows));
+        let sent = flows
+            .iter()
+            .fold(SendCounters::default(), |sum, flow| sum.and(flow.sent));
+        [
+            ("fct_mean_s", times.mean()),
+            ("fct_p50_s", times.quantile(0.5)),
+            ("fct_p95_s", times.quantile(0.95)),
+            ("fct_p99_s", times.quantile(0.99)),
+            ("flow_throughput_bps", self.mean_throughput(flows)),
+            ("flows_completed", Some(times.measured().len() as f64)),
+            ("flows_unfinished", Some(unfinished(all.clone()))),
+            ("flows_failed", Some(failed(all))),
+            ("retransmissions", Some(sent.retransmissions as f64)),
+            ("timeouts", Some(sent.timeouts as f64)),
+        ]
+    }
 }

@@ -66,12 +66,12 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "unconverged", "", lower: "1 if Jain's index does not reach 0.9 in 5 consecutive samples before the end of the trial, else 0";
     "share", "", higher, range(SHARE): "goodput of the measured flows over the total goodput including traffic";
     "traffic_goodput_bps", "bit/s", higher: "total goodput of the traffic";
-    "fct_mean_s", "s", lower, censoring(TIMES): "mean flow completion time: from opening to the arrival of the last byte; for requests, to the complete response; null if a flow did not complete or a request was not answered";
+    "fct_mean_s", "s", lower, censoring(TIMES): "mean flow completion time: from opening to the arrival of the last byte; for requests, to the complete response; flows that the end of the trial cuts off count by the product-limit estimator (Kaplan and Meier 1958); null if the longest time is that of such a flow, a flow failed or a request was not answered";
     "fct_min_s", "s", lower, censoring(TIMES): "minimum flow completion time";
-    "fct_p50_s", "s", lower, censoring(TIMES): "median flow completion time; flows that did not complete and unanswered requests count as slower than all others: null if it falls among them";
+    "fct_p50_s", "s", lower, censoring(TIMES): "median flow completion time, by the product-limit estimator as the mean; failed flows and unanswered requests count as slower than all others: null if it falls among times that are unknown";
     "fct_p95_s", "s", lower, censoring(TIMES): "95th percentile of the flow completion time; null as fct_p50_s";
     "fct_p99_s", "s", lower, censoring(TIMES): "99th percentile of the flow completion time; null as fct_p50_s";
-    "flow_throughput_bps", "bit/s", higher, censoring(FLOWS): "mean over flows of size over flow completion time; null if a flow did not complete";
+    "flow_throughput_bps", "bit/s", higher, censoring(FLOWS): "mean over flows of size over flow completion time; weighted and null as fct_mean_s";
     "flows_completed", "", higher: "completed measured flows (or requests)";
     "flows_unfinished", "", lower: "measured flows incomplete at the end of the trial";
     "flows_failed", "", lower: "failed measured flows";

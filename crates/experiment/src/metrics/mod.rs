@@ -13,7 +13,7 @@ use network::topology::Topology;
 use transport::metrics::{DESCRIPTIONS as OF_A_TRANSFER, Description, efficiency};
 use transport::{Metrics as TransferMetrics, Statistics};
 
-use crate::censored::{self, Censored};
+use crate::censored::{self, Censored, Time};
 use crate::fairness::{jain, max_min_distance};
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
@@ -163,12 +163,12 @@ impl TrialOutcome<'_> {
                 first.zip(last).map(|(first, last)| (last - first).as_secs_f64()),
             );
         }
-        let setups: Vec<f64> = self
-            .own()
-            .filter_map(|flow| Some((flow.first_data_at? - flow.opened_at).as_secs_f64()))
-            .collect();
-        let unstarted = self.own().filter(|flow| flow.first_data_at.is_none()).count() as u64;
-        set("setup_s", censored::mean(&setups, unstarted));
+        let own: Vec<&FlowOutcome> = self.own().collect();
+        let setups = self.times(&own, |flow| {
+            Some((flow.first_data_at? - flow.opened_at).as_secs_f64())
+        });
+        set("setup_s", Censored::of(&setups).mean());
+        let unstarted = own.iter().filter(|flow| flow.first_data_at.is_none()).count();
         set("flows_unstarted", Some(unstarted as f64));
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
@@ -198,22 +198,44 @@ impl TrialOutcome<'_> {
         if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
             return;
         }
+        let own: Vec<&FlowOutcome> = self.own().collect();
         let times = match self.kind() {
             WorkloadKind::RequestResponse => {
                 let answered = self.own().flat_map(|flow| &flow.transactions);
                 let times = answered.map(|transaction| transaction.time().as_secs_f64());
                 Censored::new(times.collect(), self.unanswered())
             }
-            _ => completion_times(self.own()),
+            _ => Censored::of(&self.completion_times(&own)),
         };
         set("fct_mean_s", times.mean());
         set("fct_min_s", times.minimum());
         set("fct_p50_s", times.quantile(0.5));
         set("fct_p95_s", times.quantile(0.95));
         set("fct_p99_s", times.quantile(0.99));
-        set("flow_throughput_bps", mean_throughput(self.own()));
+        set("flow_throughput_bps", self.mean_throughput(&own));
         set("flows_completed", Some(times.measured().len() as f64));
         set("flows_unfinished", Some(unfinished(self.own())));
+    }
+
+    fn completion_times(&self, flows: &[&FlowOutcome]) -> Vec<Time> {
+        self.times(flows, FlowOutcome::completion)
+    }
+
+    /// Returns times since the opening of flows; the end of the trial cuts off those without one.
+    fn times(&self, flows: &[&FlowOutcome], seconds: impl Fn(&FlowOutcome) -> Option<f64>) -> Vec<Time> {
+        let time = |flow: &&FlowOutcome| match seconds(flow) {
+            Some(seconds) => Time::Measured(seconds),
+            None if flow.failure.is_some() || flow.finished => Time::Never,
+            None => Time::Above(self.until.saturating_since(flow.opened_at).as_secs_f64()),
+        };
+        flows.iter().map(time).collect()
+    }
+
+    /// Returns the mean of size over flow completion time in bit/s.
+    fn mean_throughput(&self, flows: &[&FlowOutcome]) -> Option<f64> {
+        censored::mean_of(&self.completion_times(flows), |position| {
+            flows[position].throughput()
+        })
     }
 
     /// Metrics of requests: losses, packets per request, and time on the wire.
@@ -414,21 +436,7 @@ fn over_time(bytes: u64, first: Option<Instant>, last: Option<Instant>) -> Optio
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
-    censored::mean(values, 0)
-}
-
-/// Returns the flow completion times in s; those of incomplete flows are beyond.
-fn completion_times<'f>(flows: impl Iterator<Item = &'f FlowOutcome> + Clone) -> Censored {
-    let times: Vec<f64> = flows.clone().filter_map(FlowOutcome::completion).collect();
-    let beyond = flows.count() - times.len();
-    Censored::new(times, beyond as u64)
-}
-
-/// Returns the mean of size over flow completion time in bit/s; `None` if a flow has none.
-fn mean_throughput<'f>(flows: impl Iterator<Item = &'f FlowOutcome> + Clone) -> Option<f64> {
-    let throughputs: Vec<f64> = flows.clone().filter_map(FlowOutcome::throughput).collect();
-    let unknown = flows.count() - throughputs.len();
-    censored::mean(&throughputs, unknown as u64)
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Returns the number of flows that neither completed nor failed.
