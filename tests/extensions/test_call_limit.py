@@ -97,3 +97,9 @@ def test_ctrl_c_stops_a_simulation(tmp_path: Path, protocol: str) -> None:
     path = 'lf.Path(rate="1Gbit/s", delay="1ms")'
     workload = "workload={'kind': 'bulk', 'duration': '3600s'}"
     assert interrupted(f"lf.simulate({protocol!r}, {path}, {workload})", tmp_path)
+
+
+def test_ctrl_c_stops_a_session(tmp_path: Path) -> None:
+    path = 'lf.Path(rate="1Gbit/s", delay="1ms")'
+    made = f"lf.Session({f'{FILE}:Endless'!r}, {path}, '1MB')"
+    assert interrupted(f"{made}.advance('3600s')", tmp_path)

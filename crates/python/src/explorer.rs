@@ -6,8 +6,7 @@ use explorer::requests::Sessions;
 use foundation::confinement::confined;
 use pyo3::prelude::*;
 
-use crate::calls::wrong;
-use crate::classes::guarded;
+use crate::classes::{fault, guarded};
 
 /// Stepping sessions behind one call with JSON. Documented in the stub.
 #[pyclass(frozen, module = "longfat._native")]
@@ -23,7 +22,7 @@ impl Explorer {
     fn reply(&self, py: Python<'_>, request: &[u8]) -> PyResult<String> {
         py.detach(|| {
             let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            confined(|| guarded(|| sessions.reply(request))).map_err(wrong)
+            confined(|| guarded(|| sessions.reply(request))).map_err(fault)
         })
     }
 }

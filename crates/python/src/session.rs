@@ -11,7 +11,7 @@ use simulation::session::Session as Inner;
 use transport::congestion::CongestionConfig;
 
 use crate::calls::{Signals, json, wrong};
-use crate::classes::guarded;
+use crate::classes::{fault, guarded};
 use crate::trials::spec;
 
 /// A simulated trial that advances in steps. Documented in the stub.
@@ -47,7 +47,7 @@ impl Session {
                 let result = act(&mut session);
                 (session, result)
             });
-            let (session, result) = done.map_err(wrong)?;
+            let (session, result) = done.map_err(fault)?;
             *slot = Some(session);
             result
         })
@@ -61,7 +61,7 @@ impl Session {
         let spec = spec(spec_json)?;
         let interval = Duration::from_secs_f64(interval);
         let made = py.detach(|| guarded(|| Inner::new(&spec, interval)));
-        let mut session = made.map_err(wrong)?.map_err(wrong)?;
+        let mut session = made.map_err(fault)?.map_err(wrong)?;
         let signals = Arc::new(Signals::new());
         let interrupt = Arc::clone(&signals);
         session.interrupt_by(move || interrupt.raised());

@@ -23,7 +23,7 @@ use simulation::trace::{Recorder, pcapng};
 use simulation::trial::{TrialError, run, run_watched};
 
 use crate::calls::{self, Signals, json, wrong};
-use crate::classes::{cancellable, guarded};
+use crate::classes::{cancellable, fault, guarded};
 
 pyo3::create_exception!(
     _native,
@@ -111,7 +111,10 @@ pub fn simulate(py: Python<'_>, spec_json: &str, cancel: Option<&Cancel>) -> PyR
     let record = match ran {
         Ok(ran) => ran.map_err(|error| raised(&error))?,
         Err(_) if is_cancelled() => return Err(raised(&TrialError::Cancelled)),
-        Err(fault) => TrialRecord::of_transfer(Err(&fault)),
+        Err(message) => {
+            py.check_signals()?;
+            TrialRecord::of_transfer(Err(&message))
+        }
     };
     json(&record)
 }
@@ -240,7 +243,7 @@ pub fn trace(
     let ran = py
         .detach(|| guarded(|| run_watched(&spec, Some(&interrupt), Recorder::default(), options.interval())));
     signals.check()?;
-    let (record, mut world) = ran.map_err(wrong)?.map_err(|error| raised(&error))?;
+    let (record, mut world) = ran.map_err(fault)?.map_err(|error| raised(&error))?;
     let series = world.series().cloned();
     let recorder = std::mem::take(world.network_mut().observer_mut());
     options.capture(|out, extent| {

@@ -90,6 +90,12 @@ pub fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     })
 }
 
+/// Returns the exception for an error of [`guarded`]: that of a signal handler, if Ctrl-C ended the call.
+pub fn fault(message: String) -> PyErr {
+    let interrupted = Python::attach(|py| py.check_signals().err());
+    interrupted.unwrap_or_else(|| wrong(message))
+}
+
 /// A Python class of a study, and its keys.
 struct Class {
     name: Arc<str>,
