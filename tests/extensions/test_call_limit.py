@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import longfat as lf
+from tests.extensions.endless import STARTED
 from tests.waiting import PATIENCE_S
 
 FILE = Path(__file__).parent / "endless.py"
@@ -57,13 +59,17 @@ def test_a_wrong_limit_is_one_line() -> None:
 
 
 INTERRUPT = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 import longfat as lf
 
+def interrupt():
+    end = time.monotonic() + {longest_s}
+    while not os.path.exists("started") and time.monotonic() < end:
+        time.sleep(0.05)
+    os.kill(os.getpid(), signal.SIGINT)
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
-timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
-timer.daemon = True
-timer.start()
+threading.Thread(target=interrupt, daemon=True).start()
 try:
     {code}
 except KeyboardInterrupt:
@@ -72,10 +78,20 @@ except KeyboardInterrupt:
 """
 
 
-def interrupted(code: str, folder: Path) -> bool:
-    """Returns whether SIGINT after one second raises KeyboardInterrupt in a process that runs `code`."""
-    program = [sys.executable, "-c", INTERRUPT.format(code=code)]
-    done = subprocess.run(program, cwd=folder, capture_output=True, timeout=PATIENCE_S, check=False)
+def interrupted(code: str, folder: Path, *, starts: bool = True) -> bool:
+    """Returns whether SIGINT raises KeyboardInterrupt in a process that runs `code`.
+
+    The signal comes when a class of `endless.py` is called or, without `starts`, after two seconds.
+    """
+    text = INTERRUPT.format(code=code, longest_s=PATIENCE_S if starts else 2)
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        cwd=folder,
+        env={**os.environ, STARTED: "started"},
+        capture_output=True,
+        timeout=2 * PATIENCE_S,
+        check=False,
+    )
     return done.stdout == b"interrupted"
 
 
@@ -96,7 +112,8 @@ def test_ctrl_c_stops_a_run(tmp_path: Path, name: str, jobs: int) -> None:
 def test_ctrl_c_stops_a_simulation(tmp_path: Path, protocol: str) -> None:
     path = 'lf.Path(rate="1Gbit/s", delay="1ms")'
     workload = "workload={'kind': 'bulk', 'duration': '3600s'}"
-    assert interrupted(f"lf.simulate({protocol!r}, {path}, {workload})", tmp_path)
+    code = f"lf.simulate({protocol!r}, {path}, {workload})"
+    assert interrupted(code, tmp_path, starts=protocol != "reno")
 
 
 def test_ctrl_c_stops_a_session(tmp_path: Path) -> None:
