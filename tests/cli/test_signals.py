@@ -91,6 +91,10 @@ def case(*words: str, wait: str = "file", codes: tuple[int, int] = (INTERRUPTED,
     return Case(lambda _: list(words), wait, codes)
 
 
+def transaction(protocol: str, port: str) -> list[str]:
+    return ["transact", "127.0.0.1", "--protocol", protocol, "--port", port, "--timeout", "60s"]
+
+
 NO_HANDLER = (INTERRUPTED, TERMINATED)
 SERVER = (0, 0)
 CASES = {
@@ -130,6 +134,13 @@ CASES = {
         ],
         "udp",
     ),
+    "transact": Case(lambda peer: transaction("udp", peer.port(peer.udp)), "udp"),
+    "transact-tcp": Case(lambda peer: transaction("tcp", peer.port(peer.tcp)), "tcp"),
+    "transact-ttcp": Case(lambda peer: transaction("ttcp", peer.port(peer.udp)), "udp"),
+    "path": Case(
+        lambda peer: ["path", "127.0.0.1", "--protocol", "udp", "--port", peer.port(peer.udp)], "udp"
+    ),
+    "demo": case("demo", wait="Go-Back-N", codes=NO_HANDLER),
 }
 
 

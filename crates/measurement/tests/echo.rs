@@ -26,6 +26,37 @@ fn transact_all(to: SocketAddr, protocols: &[Protocol], sizes: &[u32], count: u3
     transact(&options, &Progress::default()).unwrap()
 }
 
+/// A server that accepts connections and datagrams but never answers, with timeouts of an hour.
+#[test]
+fn transactions_without_an_answer_can_be_stopped() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let to = silent.local_addr().unwrap();
+    let _datagrams = UdpSocket::bind(to).unwrap();
+    for protocol in Protocol::ALL {
+        let options = Options {
+            to,
+            protocols: vec![protocol],
+            sizes: vec![100],
+            count: 1,
+            interval: foundation::Duration::ZERO,
+            timeout: foundation::Duration::from_secs(3600),
+        };
+        let progress = Progress::default();
+        let report = std::thread::scope(|scope| {
+            let running = scope.spawn(|| transact(&options, &progress));
+            // Also before the request leaves, and while it waits.
+            std::thread::sleep(Duration::from_millis(if protocol == Protocol::Udp {
+                0
+            } else {
+                100
+            }));
+            progress.end();
+            running.join().unwrap().unwrap()
+        });
+        assert!(report.transactions.is_empty(), "{protocol:?}");
+    }
+}
+
 #[test]
 fn transactions_of_all_protocols_complete() {
     for address in ["127.0.0.1:0", "[::1]:0"] {

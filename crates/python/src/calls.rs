@@ -194,6 +194,22 @@ pub fn reported<T: Send>(callback: &mut Callback<'_>, work: impl FnOnce(&mut Rep
     })
 }
 
+/// Runs `work`, which may block for long, such as a name's resolution, on a thread. If a signal handler raises meanwhile,
+/// returns that exception and leaves the thread alone.
+pub fn awaited<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> T + Send + 'static) -> PyResult<T> {
+    let caller = std::thread::current();
+    let worker = std::thread::spawn(move || {
+        let done = work();
+        caller.unpark();
+        done
+    });
+    while !worker.is_finished() {
+        py.detach(|| std::thread::park_timeout(TICK));
+        py.check_signals()?;
+    }
+    Ok(worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+}
+
 /// Runs `work`, which polls its argument; if a signal handler raises meanwhile, returns that exception.
 #[cfg(target_os = "linux")]
 pub fn interruptible<T>(work: impl FnOnce(&mut dyn FnMut() -> bool) -> Result<T, Error>) -> PyResult<T> {

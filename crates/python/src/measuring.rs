@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::calls::{Callback, json as json_text, raised, without_number, wrong};
+use crate::calls::{Callback, awaited, json as json_text, raised, without_number, wrong};
 
 /// Interval of progress reports.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
@@ -24,7 +24,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> PyResult<T> {
     serde_json::from_str(text).map_err(wrong)
 }
 
-fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
+fn address(py: Python<'_>, host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
     let wrong = |what: String| {
         let hint = match host.rsplit_once(':') {
             Some((name, port)) if !name.contains(':') && port.parse::<u16>().is_ok() => {
@@ -35,9 +35,9 @@ fn address(host: &str, port: u16, version: Option<u8>) -> PyResult<SocketAddr> {
         crate::calls::wrong(format!("\"{host}\" is not a known host: {hint}"))
     };
     let suits = |address: &SocketAddr| version.is_none_or(|version| (version == 4) == address.is_ipv4());
-    let mut found = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| wrong(error.to_string()))?;
+    let name = host.to_owned();
+    let resolved = awaited(py, move || (name.as_str(), port).to_socket_addrs())?;
+    let mut found = resolved.map_err(|error| wrong(error.to_string()))?;
     found
         .find(suits)
         .ok_or_else(|| wrong("it has no address of this IP version".into()))
@@ -107,7 +107,7 @@ struct PingOptions {
 #[pyfunction]
 pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
     let arguments: PingOptions = read(options_json)?;
-    let to = address(&arguments.host, arguments.port, arguments.version)?;
+    let to = address(py, &arguments.host, arguments.port, arguments.version)?;
     let pace = match arguments.flood {
         None => Pace::Interval(Duration::from_secs_f64(arguments.interval)),
         Some(rate) => Pace::Flood {
@@ -185,7 +185,7 @@ struct TransactOptions {
 #[pyfunction]
 pub fn transact(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
     let arguments: TransactOptions = read(options_json)?;
-    let to = address(&arguments.host, arguments.port, arguments.version)?;
+    let to = address(py, &arguments.host, arguments.port, arguments.version)?;
     let options = transactions::Options {
         to,
         protocols: arguments.protocols,
@@ -244,7 +244,7 @@ struct EchoOptions {
 #[pyfunction]
 pub fn echo(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyResult<String> {
     let arguments: EchoOptions = read(options_json)?;
-    let at = crate::wall::address(&arguments.listen)?;
+    let at = crate::wall::address(py, &arguments.listen)?;
     let limits = Limits {
         per_source: arguments.per_source,
         in_all: arguments.in_all,

@@ -19,7 +19,7 @@ use socket::transfer::{
 use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
 
-use crate::calls::{Callback, json as text_of, reported, without_number, wrong};
+use crate::calls::{Callback, awaited, json as text_of, reported, without_number, wrong};
 use crate::classes::guarded;
 use crate::credentials::protection;
 use crate::trials::spec;
@@ -34,8 +34,9 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
-pub fn address(text: &str) -> PyResult<SocketAddr> {
-    resolve(text).map_err(wrong)
+pub fn address(py: Python<'_>, text: &str) -> PyResult<SocketAddr> {
+    let text = text.to_owned();
+    awaited(py, move || resolve(&text).map_err(|error| error.to_string()))?.map_err(wrong)
 }
 
 fn listening(at: SocketAddr) {
@@ -82,7 +83,7 @@ fn run_endpoint(
 #[pyo3(signature = (role, spec_json, addr=None))]
 pub fn endpoint(py: Python<'_>, role: &str, spec_json: &str, addr: Option<&str>) -> PyResult<String> {
     let spec = spec(spec_json)?;
-    let to = addr.map(address).transpose()?;
+    let to = addr.map(|to| address(py, to)).transpose()?;
     let record = py
         .detach(|| guarded(|| run_endpoint(role, &spec, to)))
         .unwrap_or_else(|fault| Ok(Some(TrialRecord::of_transfer(Err(&fault)))))?;
@@ -196,7 +197,7 @@ pub fn send_files(
         // Under a custom protocol, every packet has its own datagram.
         search_path_mtu: protocol == ArqConfig::for_files(),
         protocol,
-        ..SendOptions::new(files, address(to)?, protection(protection_json)?)
+        ..SendOptions::new(files, address(py, to)?, protection(protection_json)?)
     };
     let mut callback = Callback::new(progress.as_ref());
     let result = py
@@ -341,7 +342,7 @@ pub fn receive_files(
         dotfiles: limits.dotfiles,
         executables: limits.executables,
         ask: approvals.map(|decisions| decisions.get().approvals.clone()),
-        ..ReceiveOptions::new(address(listen)?, directory, protection(protection_json)?)
+        ..ReceiveOptions::new(address(py, listen)?, directory, protection(protection_json)?)
     };
     let mut callback = Callback::new(on_event.as_ref());
     let result = py.detach(|| {
@@ -391,7 +392,12 @@ pub fn relay(
         let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
         wrong(all.join("; "))
     })?;
-    let options = RelayOptions::new(address(listen)?, address(to)?, links, Streams::new(seed, 0));
+    let options = RelayOptions::new(
+        address(py, listen)?,
+        address(py, to)?,
+        links,
+        Streams::new(seed, 0),
+    );
     let relay = Relay::bind(options).map_err(raised)?;
     let mut callback = Callback::new(on_report.as_ref());
     let (forward, reverse) = path.directions();

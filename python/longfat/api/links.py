@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
@@ -219,8 +220,12 @@ def _sizes(given: str | Iterable[int], version: int) -> tuple[int, ...]:
 
 def _resolve(host: str) -> tuple[str, int]:
     """Returns a host's address and the version of IP. Raises ParameterError for an unknown host."""
+    from longfat.runner.threads import DaemonPool
+
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_DGRAM)
+        # On another thread, so that Ctrl-C ends the wait for a name server.
+        resolver = DaemonPool(1, "resolver")
+        found = resolver.submit(partial(socket.getaddrinfo, host, type=socket.SOCK_DGRAM), None).result()
     except OSError as error:
         raise ParameterError("host", f'"{host}" cannot be resolved: {error.strerror}') from None
     family, _, _, _, (address, *_) = found[0]

@@ -11,10 +11,14 @@ mod tcp;
 pub use datagrams::REMEDY;
 pub(crate) use datagrams::fragment;
 
+use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foundation::Duration;
+use rustix::net::Shutdown;
 use serde::{Deserialize, Serialize};
 
 use crate::Stamp;
@@ -204,20 +208,45 @@ pub struct Progress {
     pub last: AtomicU64,
     /// Payload size of that request, in bytes.
     pub size: AtomicU32,
-    /// Set to stop the measurement.
-    pub stop: AtomicBool,
+    stop: AtomicBool,
+    /// A socket in which the measurement may be blocked.
+    blocked: Mutex<Option<OwnedFd>>,
 }
 
 impl Progress {
     /// Whether to stop.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.stop.load(Ordering::SeqCst)
     }
 
     /// Stops the measurement soon.
     pub fn end(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.stop.store(true, Ordering::SeqCst);
+        if let Some(socket) = &*self.socket() {
+            // It may be connected no longer.
+            let _ = rustix::net::shutdown(socket, Shutdown::Both);
+        }
+    }
+
+    /// Runs calls that block in a socket. [`end`](Self::end) shuts it down, so that they return.
+    pub(crate) fn blocking<T>(
+        &self,
+        socket: BorrowedFd<'_>,
+        calls: impl FnOnce() -> io::Result<T>,
+    ) -> io::Result<T> {
+        *self.socket() = Some(socket.try_clone_to_owned()?);
+        let result = if self.is_stopped() {
+            Err(io::ErrorKind::Interrupted.into())
+        } else {
+            calls()
+        };
+        *self.socket() = None;
+        result
+    }
+
+    fn socket(&self) -> MutexGuard<'_, Option<OwnedFd>> {
+        self.blocked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Round trips of new connections: from the SYN to its answer.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering::Relaxed;
 
 use foundation::{Duration, Instant};
@@ -38,8 +39,11 @@ pub fn run(options: &Options, progress: &Progress) -> Result<Report, Error> {
         let to = options.to.into();
         let mut sample = Sample::new(0, Stamp::now());
         let begun = clock.now();
-        let connected = socket.connect(&to);
+        let connected = progress.blocking(socket.as_fd(), || socket.connect(&to));
         let ended = clock.now();
+        if connected.is_err() && progress.is_stopped() {
+            break;
+        }
         plan.sent(begun);
         progress.sent.fetch_add(1, Relaxed);
         match answer(&socket, connected) {

@@ -33,7 +33,11 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
     options.check()?;
     sharpen_timers();
     let largest = options.sizes.iter().copied().max().unwrap_or(0);
-    let mut transactor = Transactor::new(options.to, largest, options.timeout);
+    let mut transactor = Transactor::new(options.to, largest, options.timeout, progress);
+    let present = |first: std::io::Result<Exchange>| match first {
+        Err(error) if !progress.is_stopped() => Err(unreachable(options.to, error)),
+        _ => Ok(()),
+    };
     let mut notes = Vec::new();
     if options.protocols.contains(&Protocol::Tfo) {
         if rights::fast_open() & 1 == 0 {
@@ -44,12 +48,12 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
         }
         // The first connection only fetches the cookie (RFC 7413, section 3).
         let first = transactor.run(Protocol::Tfo, options.sizes[0]);
-        first.map_err(|error| unreachable(options.to, error))?;
+        present(first)?;
     }
     if options.protocols.contains(&Protocol::Ttcp) {
         // The first connection fills the caches of both ends (RFC 1644, section 3.2).
         let first = transactor.run(Protocol::Ttcp, options.sizes[0]);
-        first.map_err(|error| unreachable(options.to, error))?;
+        present(first)?;
     }
     let mut captures = Captures::open(options, &mut notes);
     let (clock, mut transactions) = (Clock::new(), Vec::new());
@@ -67,6 +71,9 @@ pub fn transact(options: &Options, progress: &Progress) -> Result<Report, Error>
                 captures.discard()?;
                 progress.sent.fetch_add(1, Relaxed);
                 let done = transactor.run(protocol, size);
+                if done.is_err() && progress.is_stopped() {
+                    break 'rounds;
+                }
                 if transactions.is_empty()
                     && let Err(error) = done
                 {

@@ -7,10 +7,11 @@ use std::os::fd::AsFd;
 use foundation::Duration;
 use kernel::TcpInfo;
 use socket::clock::Clock;
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, SockRef, Socket, Type};
 
 use super::Protocol;
 use crate::datagram::{HEADER, Header, MessageKind};
+use crate::ping::Progress;
 use crate::user::client::UserClient;
 
 /// Result of a transaction.
@@ -27,8 +28,9 @@ pub struct Exchange {
 }
 
 /// Buffers and state that all transactions share.
-pub struct Transactor {
+pub struct Transactor<'a> {
     to: SocketAddr,
+    progress: &'a Progress,
     clock: Clock,
     request: Vec<u8>,
     reply: Vec<u8>,
@@ -38,10 +40,11 @@ pub struct Transactor {
     user: Option<UserClient>,
 }
 
-impl Transactor {
-    pub fn new(to: SocketAddr, largest: u32, timeout: Duration) -> Self {
+impl<'a> Transactor<'a> {
+    pub fn new(to: SocketAddr, largest: u32, timeout: Duration, progress: &'a Progress) -> Self {
         Self {
             to,
+            progress,
             clock: Clock::new(),
             request: vec![0; largest as usize],
             reply: vec![0; largest as usize + 1],
@@ -69,7 +72,7 @@ impl Transactor {
         };
         let client = self.user.insert(client);
         let near = client.near()?;
-        let done = client.run(ttcp, &self.request[..size], self.timeout.into())?;
+        let done = client.run(ttcp, &self.request[..size], self.timeout.into(), self.progress)?;
         Ok(Exchange {
             took: done.took,
             near,
@@ -95,7 +98,10 @@ impl Transactor {
         let begun = self.clock.now();
         socket.send(&self.request[..size])?;
         loop {
-            let length = socket.recv(&mut self.reply).map_err(timed_out)?;
+            let received = self
+                .progress
+                .blocking(socket.as_fd(), || socket.recv(&mut self.reply));
+            let length = received.map_err(timed_out)?;
             let took = self.clock.now() - begun;
             let kind = MessageKind::Reply;
             if Header::read(&self.reply[..length]) == Some(Header { kind, number }) && length == size {
@@ -124,33 +130,35 @@ impl Transactor {
             Header { kind, number }.write(request);
         }
         let request = &self.request[..size];
-        let begun = self.clock.now();
-        let mut stream: TcpStream;
-        if fast_open {
-            // Connects, and sends the data that fits on the SYN.
-            let sent = socket.send_to_with_flags(request, &to, libc::MSG_FASTOPEN);
-            let sent = sent.map_err(timed_out)?;
-            stream = socket.into();
-            stream.write_all(&request[sent..]).map_err(timed_out)?;
-        } else {
-            socket.connect(&to).map_err(timed_out)?;
-            stream = socket.into();
-            stream.write_all(request).map_err(timed_out)?;
-        }
-        stream.shutdown(Shutdown::Write)?;
-        let mut length = 0;
-        loop {
-            match stream.read(&mut self.reply[length..]).map_err(timed_out)? {
-                0 => break,
-                read => length += read,
+        let stream = TcpStream::from(socket);
+        let reply = &mut self.reply;
+        let calls = || -> io::Result<(foundation::Instant, usize)> {
+            let begun = self.clock.now();
+            let socket = SockRef::from(&stream);
+            if fast_open {
+                // Connects, and sends the data that fits on the SYN.
+                let sent = socket.send_to_with_flags(request, &to, libc::MSG_FASTOPEN)?;
+                (&stream).write_all(&request[sent..])?;
+            } else {
+                socket.connect(&to)?;
+                (&stream).write_all(request)?;
             }
-            if length > size {
-                return Err(io::Error::new(
-                    ErrorKind::InvalidData,
-                    "the reply is longer than the request",
-                ));
+            stream.shutdown(Shutdown::Write)?;
+            let mut length = 0;
+            loop {
+                match (&stream).read(&mut reply[length..])? {
+                    0 => return Ok((begun, length)),
+                    read => length += read,
+                }
+                if length > size {
+                    return Err(io::Error::new(
+                        ErrorKind::InvalidData,
+                        "the reply is longer than the request",
+                    ));
+                }
             }
-        }
+        };
+        let (begun, length) = self.progress.blocking(stream.as_fd(), calls).map_err(timed_out)?;
         let took = self.clock.now() - begun;
         if length != size || self.reply[..size] != self.request[..size] {
             return Err(io::Error::new(

@@ -12,9 +12,12 @@ use stack::{ConnectionEvent, Event, Stack, StreamId};
 
 use super::{CLIENT, PORT, SERVER, carriage, config};
 use crate::datagram::{Header, MessageKind};
+use crate::ping::Progress;
 
 /// After this long without a datagram the client sends padding, so that the server can retransmit.
 const TIMEOUT: Duration = Duration::from_millis(200);
+/// How often to look whether the measurement was stopped.
+const LOOK: Duration = Duration::from_millis(50);
 /// Length of that padding.
 const ROOM: usize = 1400;
 
@@ -70,7 +73,13 @@ impl UserClient {
     }
 
     /// Runs one transaction. The request is complete at the start, so its end is sent with it.
-    pub fn run(&mut self, ttcp: bool, request: &[u8], timeout: Duration) -> io::Result<UserExchange> {
+    pub fn run(
+        &mut self,
+        ttcp: bool,
+        request: &[u8],
+        timeout: Duration,
+        progress: &Progress,
+    ) -> io::Result<UserExchange> {
         (self.sent, self.received) = (0, 0);
         let config = config(ttcp);
         let begun = self.clock.now();
@@ -79,7 +88,7 @@ impl UserClient {
             .stack
             .connect(begun, CLIENT, to, &config)
             .ok_or_else(|| io::Error::other("all ports of the user-space TCP are taken"))?;
-        let replied = self.exchange(stream, request, begun, begun + timeout);
+        let replied = self.exchange(stream, request, begun, begun + timeout, progress);
         let ended = self.clock.now();
         // Send the last acknowledgement.
         self.stack.release(ended, stream);
@@ -105,6 +114,7 @@ impl UserClient {
         request: &[u8],
         begun: Instant,
         until: Instant,
+        progress: &Progress,
     ) -> io::Result<Vec<u8>> {
         let (mut written, mut reply, mut has_ended) = (0, Vec::with_capacity(request.len()), false);
         let (mut now, mut last_arrival) = (begun, begun);
@@ -120,7 +130,7 @@ impl UserClient {
             if has_ended {
                 return Ok(reply);
             }
-            if now >= until {
+            if now >= until || progress.is_stopped() {
                 self.stack.abort(now, stream);
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }
@@ -136,7 +146,7 @@ impl UserClient {
             } else {
                 wait_any(
                     &mut [PollFd::new(&self.socket.as_fd(), PollFlags::IN)],
-                    due - now.min(due),
+                    (due - now.min(due)).min(LOOK),
                 );
             }
             now = self.clock.now();
