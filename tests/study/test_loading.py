@@ -263,3 +263,27 @@ def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(
     before = cell_key(cell, 1, "1")
     (tmp_path / "rate.trace").write_text("1\n2\n6\n7\n")
     assert cell_key(cell, 1, "1") != before
+
+
+def test_a_table_of_sizes_is_relative_to_its_study_and_its_content_is_in_the_key(
+    data: Data, write: Write, tmp_path: Path
+) -> None:
+    from longfat.runner.trial import cell_key
+    from longfat.study import cells
+
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text("1000,0.5\n2000,1\n")
+    data["workload"] = {"kind": "arrivals", "arrivals": "10/s", "duration": "5s"}
+    data["workload"] |= {"sizes": "table", "sizes_file": "sizes.csv"}
+    for protocol in data["protocols"]:
+        protocol.clear()
+        protocol |= {"name": "tcp", "kind": "tcp"}
+    data["protocols"] = data["protocols"][:1]
+    data.pop("claims", None)
+    data.pop("reported", None)
+    study = load_study(write(data))
+    cell = cells(study)[0]
+    assert cell.spec["workload"]["sizes_file"] == str(sizes)
+    before = cell_key(cell, 1, "1")
+    sizes.write_text("1000,0.6\n2000,1\n")
+    assert cell_key(cell, 1, "1") != before

@@ -123,6 +123,21 @@ fn await_closed(events: &Mutex<Vec<Notification>>, count: usize) {
     }
 }
 
+/// Waits until no path has carried packets for longer than an RTO; returns the packets of each.
+fn await_silence(emulation: &Emulation) -> [u64; 3] {
+    let started = Instant::now();
+    let (mut last, mut since) = (packets(emulation), Instant::now());
+    while since.elapsed() < Duration::from_millis(500) {
+        std::thread::sleep(Duration::from_millis(20));
+        let now = packets(emulation);
+        if now != last {
+            assert!(started.elapsed() < PATIENCE, "{now:?}");
+            (last, since) = (now, Instant::now());
+        }
+    }
+    last
+}
+
 fn used(before: [u64; 3], after: [u64; 3]) -> [bool; 3] {
     [0, 1, 2].map(|way| after[way] > before[way])
 }
@@ -137,26 +152,25 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
         transfer(&emulation, to, 5_000_000);
         let long = packets(&emulation);
         assert_eq!(used(start, long), [true; 3]);
-        // The long transfer's queues have drained, and its last subflow's last ACK has arrived.
-        std::thread::sleep(Duration::from_millis(300));
+        await_closed(events, 1);
+        await_silence(&emulation);
         let status = emulation.in_host(NEAR, || send_request(&json!({"status": {}})));
         let paths = &status["status"]["peers"][0]["paths"];
         for (place, minimum) in [62.0, 12.0, 42.0].into_iter().enumerate() {
             let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
             assert!(base >= minimum, "{status}");
         }
-        for _ in 0..2 {
+        for closed in 2..=3 {
             let before = packets(&emulation);
             transfer(&emulation, to, 50_000);
-            std::thread::sleep(Duration::from_millis(100));
-            let after = packets(&emulation);
+            await_closed(events, closed);
+            let after = await_silence(&emulation);
             assert_eq!(
                 used(before, after),
                 [false, true, false],
                 "{before:?} {after:?} {status}"
             );
         }
-        await_closed(events, 3);
     });
     assert!(
         matches!(&events[0], Notification::Ready { paths, set_sysctl: true, policy } if policy == "fsfs" && paths.len() == 3)
@@ -179,8 +193,7 @@ fn an_unregistered_connection_joins_paths_as_it_grows() {
         for (size, expected) in [(50_000, [true, false, false]), (5_000_000, [true; 3])] {
             let before = packets(&emulation);
             emulation.in_host(NEAR, || send(mptcp::connect(None, to, PATIENCE).unwrap(), size));
-            std::thread::sleep(Duration::from_millis(100));
-            assert_eq!(used(before, packets(&emulation)), expected, "{size}");
+            assert_eq!(used(before, await_silence(&emulation)), expected, "{size}");
         }
     });
     let joined = events

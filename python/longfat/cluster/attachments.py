@@ -61,10 +61,10 @@ class Attachment:
 
 
 def attachments_of(spec: dict[str, Any]) -> tuple[Attachment, ...]:
-    """Returns the traces and classes of a specification. Raises OSError for an unreadable file."""
+    """Returns the files and classes of a specification. Raises OSError for an unreadable file."""
     found: dict[str, Attachment] = {}
 
-    def note_trace(name: str) -> str:
+    def note_file(name: str) -> str:
         found[name] = Attachment(name, FILE, file_hash(name))
         return name
 
@@ -72,7 +72,7 @@ def attachments_of(spec: dict[str, Any]) -> tuple[Attachment, ...]:
         found[name] = Attachment(name, _kind(name), content_hash(name))
         return name
 
-    with_names(spec, note_trace, note_class)
+    with_names(spec, note_file, note_class)
     return tuple(found.values())
 
 

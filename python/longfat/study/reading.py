@@ -100,7 +100,7 @@ def anchor_files(data: dict[str, Any], folder: Path) -> None:
     Raises:
         ValueError: for a model that cannot be read.
     """
-    for table in ("path", "topology", "protocols", "traffic", "sweep"):
+    for table in ("path", "topology", "workload", "protocols", "traffic", "sweep"):
         if isinstance(data.get(table), dict | list):
             data[table] = anchored_files(data[table], folder)
     _read_models(data, folder)

@@ -8,23 +8,23 @@ from typing import Any
 
 from longfat.named_classes import CLASS_KEYS, anchored, is_class
 
-TRACE = "trace"
-"""The key of a link that names a file with a recorded rate."""
+FILE_KEYS = frozenset({"trace", "sizes_file"})
+"""The keys that name files: the recorded rate of a link, and the distribution of flow sizes."""
 
 
 def anchored_files(value: Any, folder: Path) -> Any:
-    """Returns a value in which the names of traces and of controllers' files are absolute."""
-    return with_names(value, lambda trace: str(folder / trace), lambda name: anchored(name, folder))
+    """Returns a value in which the names of files and of Python classes are absolute."""
+    return with_names(value, lambda file: str(folder / file), lambda name: anchored(name, folder))
 
 
-def with_names(value: Any, trace: Callable[[str], Any], cls: Callable[[str], Any], key: str = "") -> Any:
-    """Returns a value in which `trace` replaces the names of traces, and `cls` those of Python classes."""
+def with_names(value: Any, file: Callable[[str], Any], cls: Callable[[str], Any], key: str = "") -> Any:
+    """Returns a value in which `file` replaces the names of files, and `cls` those of Python classes."""
     if isinstance(value, list):
-        return [with_names(entry, trace, cls, key) for entry in value]
+        return [with_names(entry, file, cls, key) for entry in value]
     if isinstance(value, dict):
         return {
-            inner: with_names(entry, trace, cls, inner.rpartition(".")[2]) for inner, entry in value.items()
+            inner: with_names(entry, file, cls, inner.rpartition(".")[2]) for inner, entry in value.items()
         }
-    if key == TRACE and isinstance(value, str):
-        return trace(value)
+    if key in FILE_KEYS and isinstance(value, str):
+        return file(value)
     return cls(value) if key in CLASS_KEYS and is_class(value) else value
