@@ -1,4 +1,4 @@
-# longfat: `make demo` answers a question, `make test` runs every test. Both set everything up first, in .venv.
+# longfat: `make demo` answers a question, `make test` runs the tests. Both set everything up first, in .venv.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,14 +11,15 @@ unexport PYTHONDONTWRITEBYTECODE
 
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
-# Without the crate of benchmarks, whose dependencies take long to compile.
-CARGO_TESTED := --workspace --exclude longfat-benchmarks
 
-.PHONY: help setup demo test test-rust test-python site explorer lint format wheel reference bench bench-instructions clean
+.PHONY: help setup demo test test-all test-rust test-python site explorer lint format wheel reference bench bench-instructions clean
 
 help:
 	@echo "make demo       set up, build, answer one question in 15 seconds"
-	@echo "make test       set up, run all Rust and Python tests"
+	@echo "make test       set up, run the Rust and Python tests that answer in seconds"
+	@echo "make test-all   the same, with slow tests and all random cases (continuous integration)"
+	@echo "make test-rust, make test-python"
+	@echo "                one half of make test"
 	@echo "make lint       rustfmt, clippy, ruff, mypy"
 	@echo "make bench      measure speed (benchmarks/)"
 	@echo "make bench-instructions"
@@ -66,35 +67,37 @@ $(VENV)/.native-release $(VENV)/.native-dev: $(VENV)/.packages pyproject.toml $(
 demo: setup
 	@$(BIN)/longfat demo
 
-# Tests in Rust and in Python append to it what they skipped; pytest prints it at the end.
-SKIPPED := $(CURDIR)/target/skipped-tests
+# Tests that wait for wall time leave processors idle, so there are three processes per processor.
+PYTEST := $(BIN)/pytest --numprocesses $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN)) --maxprocesses 8 --dist loadgroup
+RUST_TESTS := $(BIN)/python -m tests.rust_programs
+RUST_LOG := target/test-rust.log
 
-# Both kinds of tests run, whatever fails; the status is that of both.
-test: export LONGFAT_SKIPPED = $(SKIPPED)
-test: $(VENV)/.native-dev
-	@mkdir -p target && rm -f $(SKIPPED)
+test-all: export LONGFAT_EFFORT ?= 1
+test-all: PYTEST += -m "not minutes"
+test-all: RUST_TESTS += --doc
+# The tests of the explorer's page need node and a WebAssembly toolchain, and are skipped without.
+test test-python: EXPLORER := explorer/build --test
+test-all: EXPLORER := explorer/build --test --release
+
+# Rust and Python run at the same time. Both run, whatever fails; the status is that of both, and Rust's output comes last.
+test test-all: $(VENV)/.native-dev $(VENV)/.site
+	@$(BIN)/python -m tests.rust_programs --no-run
+	@$(EXPLORER)
 	@status=0; \
-	  $(MAKE) --no-print-directory test-rust || status=1; \
-	  $(MAKE) --no-print-directory test-python || status=1; \
+	  $(RUST_TESTS) >$(RUST_LOG) 2>&1 & rust=$$!; \
+	  $(PYTEST) || status=1; \
+	  wait $$rust || status=1; \
+	  cat $(RUST_LOG); \
 	  missing=$$(tests/missing-packages); \
 	  test -z "$$missing" || echo "Some tests need Debian packages that are missing: $$missing"; \
 	  exit $$status
 
 test-rust: $(VENV)/.packages
-	@status=0; \
-	  cargo test --locked --no-fail-fast $(CARGO_TESTED) --tests || status=1; \
-	  cargo test --locked --no-fail-fast $(CARGO_TESTED) --doc --quiet || status=1; \
-	  exit $$status
-
-# The tests of the explorer's page need node and a WebAssembly toolchain, and are skipped without.
-# Tests that wait for wall time leave processors idle, so there are two processes per processor.
-PROCESSES := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+	@$(RUST_TESTS)
 
 test-python: $(VENV)/.native-dev $(VENV)/.site
-	@status=0; \
-	  explorer/build --test || status=1; \
-	  $(BIN)/pytest --numprocesses $(PROCESSES) --maxprocesses 8 --dist loadgroup || status=1; \
-	  exit $$status
+	@$(EXPLORER)
+	@$(PYTEST)
 
 lint: $(VENV)/.packages $(VENV)/.site
 	rustfmt --check $$(git ls-files '*.rs')

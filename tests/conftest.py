@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 import tomli_w
 
 from longfat import _native
 from longfat.interpreter import python_command
-from tests import browser, in_process, requirements
+from tests import browser, effort, in_process, requirements
 
 Data = dict[str, Any]
 Cli = Callable[..., subprocess.CompletedProcess[str]]
@@ -48,32 +48,42 @@ STUDY: Data = {
 }
 
 
-ALONE = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
-"""Tests with these fixtures create networks in the kernel and never run concurrently."""
+EMULATED = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
+"""Fixtures of tests that create networks in the kernel."""
+LANES = 3
+"""The number of groups of such tests. They wait for their networks most of the time."""
 
 
 def pytest_configure() -> None:
-    """Refuses unknown requirements."""
+    """Refuses unknown requirements, and sets the number of random cases."""
     requirements.required()
+    hypothesis.settings.register_profile("effort", max_examples=effort.cases(800), deadline=None)
+    hypothesis.settings.load_profile("effort")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts tests of kernel networks into one group, which pytest-xdist runs in one process."""
-    for item in items:
-        if ALONE & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("machine"))
+    """Distributes files with tests of kernel networks among groups, which run in one process each."""
+    emulated = [
+        item
+        for item in items
+        if EMULATED & set(getattr(item, "fixturenames", ())) and not item.get_closest_marker("xdist_group")
+    ]
+    sizes = dict.fromkeys((f"emulated-{number + 1}" for number in range(LANES)), 0)
+    lanes = {}
+    for file, count in Counter(item.path for item in emulated).most_common():
+        lanes[file] = min(sizes, key=sizes.__getitem__)
+        sizes[lanes[file]] += count
+    for item in emulated:
+        item.add_marker(pytest.mark.xdist_group(lanes[item.path]))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Lists reasons of skipped tests, including those of the Rust tests that `make test` ran before."""
+    """Lists reasons of skipped tests."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         reported = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         reasons[reported.removeprefix("Skipped: ")] += 1
-    collected = os.environ.get("LONGFAT_SKIPPED")
-    if collected and Path(collected).exists():
-        for line in Path(collected).read_text(encoding="utf-8").splitlines():
-            reasons[f"{line.partition(': ')[2]} (Rust)"] += 1
     if not reasons:
         return
     terminalreporter.section(f"{reasons.total()} skipped", sep="-")

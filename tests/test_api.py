@@ -63,6 +63,8 @@ def test_a_failed_transfer_reports_the_reason() -> None:
         (lambda: lf.Path(rate="10Mbit/s", dealy="20ms"), "path.dealy"),  # type: ignore[call-arg]
         (lambda: lf.Path(rate="10Mbit/s", loss="200%"), "path.loss"),
         (lambda: lf.GoBackN(windwo=8), "protocol.windwo"),  # type: ignore[call-arg]
+        (lambda: lf.Path(delay=20), "path.delay"),  # type: ignore[arg-type]
+        (lambda: lf.Workload("fiel"), "workload.kind"),  # type: ignore[arg-type]
         (lambda: lf.Protocol("go-back"), "protocol.kind"),
         (lambda: lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s"), "ten"), "workload.*ten"),
         (lambda: lf.simulate(lf.StopAndWait(), lf.Path(rate="1Mbit/s")), "either size"),

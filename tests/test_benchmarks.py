@@ -32,6 +32,7 @@ FIGURES = {
 """The printed figures of each command."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", FIGURES)
 def test_a_benchmark_prints_its_figures(command: str, tmp_path: Path) -> None:
     name, *arguments = command.split()

@@ -1,6 +1,6 @@
 """Mutated studies and arguments: each ends with a result or one line of error per mistake.
 
-`LONGFAT_MUTATIONS` sets the number of mutated studies; the default suits a quick run.
+`LONGFAT_MUTATIONS` sets the number of mutated studies.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from longfat.study.catalogue import builtin
 from longfat.study.sweep import cells
 from longfat.study.vocabulary import canonical
 from tests import in_process
+from tests.effort import count
 from tests.waiting import PATIENCE_S
 
-COUNT = int(os.environ.get("LONGFAT_MUTATIONS", "300"))
+COUNT = count("LONGFAT_MUTATIONS", 800)
 ARGUMENTS = COUNT // 3
 TRIAL_S = 0.3
 """Time after which a trial is interrupted: mutations can make it long."""

@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import cases
 
 from longfat import _native
 from longfat.analysis.theory import slow_start
@@ -104,7 +105,7 @@ def test_a_train_matches_a_simulation_of_each_packet(
     assert train(hops, 1500, count, last) == pytest.approx(arrived, rel=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=cases(160))
 @given(
     rate=st.sampled_from([2e6, 1e7, 1e8]),
     delay=st.sampled_from([1e-4, 5e-3, 5e-2]),

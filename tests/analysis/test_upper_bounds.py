@@ -7,13 +7,14 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import cases
 
 from longfat import _native
 from longfat.analysis.prediction import predict
 from longfat.study.vocabulary import canonical
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=cases(160))
 @given(
     rate=st.integers(100, 5000),
     delay=st.integers(1, 100),

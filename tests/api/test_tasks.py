@@ -22,6 +22,7 @@ TASKS = {
 FOLDER = Path(__file__).parent / "tasks"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "limit"), TASKS.items())
 def test_a_task_fits_its_lines_and_draws(name: str, limit: int, tmp_path: Path) -> None:
     file = FOLDER / f"{name}.py"

@@ -168,7 +168,7 @@ def test_a_trial_between_kernels() -> None:
 
 
 def test_a_run_writes_its_trials(cli: Cli, tmp_path: Path) -> None:
-    run = ("run", "arq/loss", "--quick", "--repeats", "2")
+    run = ("run", "arq/loss", "--quick", "--repeats", "2", "--world", "sim")
     cli(*run, "--csv", "trials.csv")
     frame = pl.read_csv(tmp_path / "trials.csv")
     assert {"protocol", "path_loss", "goodput_bps"} <= set(frame.columns)

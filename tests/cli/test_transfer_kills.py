@@ -5,15 +5,15 @@ LONGFAT_KILLS sets the number of kills of each end.
 
 from __future__ import annotations
 
-import os
 import random
 import time
 from pathlib import Path
 
 from tests.cli.conftest import Make, Receive, Running, Start, at_rate, names, partial
+from tests.effort import count
 from tests.waiting import wait_until
 
-KILLS = int(os.environ.get("LONGFAT_KILLS", "3"))
+KILLS = count("LONGFAT_KILLS", 6)
 LARGE = "file.bin"
 SIZES = {"first": 30_000, "empty": 0, LARGE: 2_500_000, "last": 30_000}
 SLOW = at_rate("8Mbit/s")

@@ -51,16 +51,18 @@ def test_a_module_must_be_the_same() -> None:
         localised({}, [Attachment("no.such:Aimd", "module", "0")], {}, Path())
 
 
-def test_errors_have_the_names_of_the_study(tmp_path: Path) -> None:
+@pytest.mark.xdist_group("cluster")
+def test_errors_have_the_names_of_the_study(tmp_path: Path, scheduler: str) -> None:
     protocols = [{"name": "failing", "kind": "tcp", "congestion": "parts.py:Failing"}]
     file = write(tmp_path, STUDY | {"protocols": protocols})
     here = lf.run(file, out=tmp_path / "here", progress=False).to_polars()
-    there = lf.run(file, out=tmp_path / "there", progress=False, executor="dask", jobs=1).to_polars()
+    there = lf.run(file, out=tmp_path / "there", progress=False, scheduler=scheduler).to_polars()
     assert there.equals(here)
     assert f"{tmp_path}/parts.py:Failing.on_lost" in here["error"].drop_nulls()[0]
 
 
 SCRIPT = """
+import sys
 import longfat as lf
 
 class Own(lf.CongestionController):
@@ -75,15 +77,16 @@ if __name__ == "__main__":
     path = {"rate": "20Mbit/s", "delay": "10ms", "queue": "40pkt", "loss": "1%"}
     base = {"path": path, "size": "30kB", "protocol": lf.Tcp(Own)}
     here = lf.sweep(base, seeds=5, out="here", progress=False)
-    there = lf.sweep(base, seeds=5, out="there", progress=False, executor="dask", jobs=1)
+    there = lf.sweep(base, seeds=5, out="there", progress=False, scheduler=sys.argv[1])
     print(there.to_polars().equals(here.to_polars()), there.to_polars()["error"].null_count())
 """
 
 
-def test_a_class_of_a_script_runs_on_workers(tmp_path: Path) -> None:
+@pytest.mark.xdist_group("cluster")
+def test_a_class_of_a_script_runs_on_workers(tmp_path: Path, scheduler: str) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
-        python_command("script.py"),
+        python_command("script.py", scheduler),
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -93,10 +96,11 @@ def test_a_class_of_a_script_runs_on_workers(tmp_path: Path) -> None:
     assert done.stdout == "True 5\n", done.stderr
 
 
-def test_a_cluster_has_the_progress_of_a_local_run(tmp_path: Path) -> None:
+@pytest.mark.xdist_group("cluster")
+def test_a_cluster_has_the_progress_of_a_local_run(tmp_path: Path, scheduler: str) -> None:
     write(tmp_path, STUDY)
     done = subprocess.run(
-        command("run", "study.toml", "--executor", "dask", "--jobs", "1"),
+        command("run", "study.toml", "--scheduler", scheduler),
         cwd=tmp_path,
         capture_output=True,
         text=True,

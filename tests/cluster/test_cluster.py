@@ -26,9 +26,12 @@ STUDY: dict[str, Any] = {
 }
 
 
-def test_a_cluster_gives_the_same_table(tmp_path: Path) -> None:
+@pytest.mark.xdist_group("cluster")
+@pytest.mark.parametrize("is_local", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_a_cluster_gives_the_same_table(tmp_path: Path, scheduler: str, is_local: bool) -> None:
     here = lf.run(STUDY, out=tmp_path / "here", progress=False)
-    there = lf.run(STUDY, out=tmp_path / "there", progress=False, executor="dask", jobs=2)
+    where: dict[str, Any] = {"executor": "dask", "jobs": 2} if is_local else {"scheduler": scheduler}
+    there = lf.run(STUDY, out=tmp_path / "there", progress=False, **where)
     assert there.to_polars().equals(here.to_polars())
     assert there.flows_to_polars().equals(here.flows_to_polars())
     cluster = store.describe(tmp_path / "there")["environment"]["cluster"]
@@ -60,7 +63,7 @@ def test_a_scheduler_file_is_awaited_for_a_limited_time(tmp_path: Path) -> None:
     assert notes == [f"waiting for a scheduler that writes {file}"]
 
 
-@pytest.mark.parametrize("process", ["NANNY", "SCHEDULER"])
+@pytest.mark.parametrize("process", [pytest.param("NANNY", marks=pytest.mark.slow), "SCHEDULER"])
 def test_a_local_cluster_that_does_not_start_is_one_line(
     cli_process: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: str
 ) -> None:
@@ -95,6 +98,7 @@ def test_the_command_names_its_options(cli: Cli) -> None:
     assert refused.stderr == 'longfat: --executor: "slurm" is unknown; allowed: local, dask\n'
 
 
+@pytest.mark.slow
 def test_local_clusters_share_no_port() -> None:
     with Connection(Target(), 1) as first, Connection(Target(), 1) as second:
         assert (len(first.workers), len(second.workers)) == (1, 1)

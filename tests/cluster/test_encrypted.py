@@ -42,6 +42,7 @@ def settings(variables: dict[str, str]) -> dict[str, Any]:
     return merged
 
 
+@pytest.mark.slow
 def test_only_clients_with_a_certificate_of_the_authority_run_trials(tmp_path: Path) -> None:
     ours, others = (write_certificates(tmp_path / name, name) for name in ("ours", "others"))
     (tmp_path / "study.toml").write_text(tomli_w.dumps(STUDY), encoding="utf-8")

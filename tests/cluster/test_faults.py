@@ -51,6 +51,7 @@ def write(folder: Path, study: dict[str, Any]) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_a_trial_that_kills_its_worker_is_set_aside_alone(tmp_path: Path) -> None:
     reference = lf.run(write(tmp_path, STUDY), out=tmp_path / "reference", progress=False).to_polars()
     poisonous = reference.filter(reference["timeouts"] > 0)["trial"].to_list()
@@ -90,6 +91,7 @@ def with_file(folder: Path) -> Path:
     return write(folder, STUDY)
 
 
+@pytest.mark.slow
 def test_a_run_survives_workers_and_schedulers(tmp_path: Path) -> None:
     """Also a scheduler that answers nothing for seconds, and workers that join."""
     file = write(tmp_path, LONG)
@@ -118,6 +120,7 @@ def test_a_run_survives_workers_and_schedulers(tmp_path: Path) -> None:
     assert there.to_polars().equals(here.to_polars())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_the_end_of_a_client_ends_its_workers(tmp_path: Path, number: int) -> None:
     write(tmp_path, LONG | {"repeats": 4000})
@@ -156,6 +159,7 @@ def group(number: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_without_scheduler(tmp_path: Path) -> None:
     write(tmp_path, LONG | {"repeats": 4000})
     with machines(tmp_path, 1) as cluster:
@@ -178,18 +182,21 @@ def test_ctrl_c_ends_a_run_without_scheduler(tmp_path: Path) -> None:
     assert time.monotonic() - started < 10
 
 
-def test_a_worker_of_another_version_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.xdist_group("cluster")
+def test_a_worker_of_another_version_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduler: str
+) -> None:
     file = write(tmp_path, STUDY)
-    with machines(tmp_path, 1) as cluster:
-        monkeypatch.setattr("longfat._native.version", lambda: "0.0.1")
-        with pytest.raises(ClusterError, match=r"^worker tcp://\S+ has longfat \S+: install 0\.0\.1 there$"):
-            lf.run(file, out=tmp_path / "there", progress=False, scheduler=cluster.address)
-        # A worker that joins later.
-        monkeypatch.setattr(Connection, "_check_workers", lambda _: [])
-        with pytest.raises(ClusterError, match=r"^the worker at \S+ has longfat \S+, the client 0\.0\.1$"):
-            lf.run(file, out=tmp_path / "there", progress=False, scheduler=cluster.address)
+    monkeypatch.setattr("longfat._native.version", lambda: "0.0.1")
+    with pytest.raises(ClusterError, match=r"^worker tcp://\S+ has longfat \S+: install 0\.0\.1 there$"):
+        lf.run(file, out=tmp_path / "there", progress=False, scheduler=scheduler)
+    # A worker that joins later.
+    monkeypatch.setattr(Connection, "_check_workers", lambda _: [])
+    with pytest.raises(ClusterError, match=r"^the worker at \S+ has longfat \S+, the client 0\.0\.1$"):
+        lf.run(file, out=tmp_path / "there", progress=False, scheduler=scheduler)
 
 
+@pytest.mark.slow
 def test_a_worker_may_end_while_the_client_connects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = str(tmp_path / "ended")
 
@@ -209,6 +216,7 @@ def test_a_worker_may_end_while_the_client_connects(tmp_path: Path, monkeypatch:
     assert Path(ended).exists()
 
 
+@pytest.mark.slow
 def test_a_line_reports_that_a_worker_is_gone(tmp_path: Path) -> None:
     notes: list[str] = []
     with (

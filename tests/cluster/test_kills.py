@@ -1,11 +1,10 @@
 """Workers, the scheduler and the client are killed at random moments: the table is that of a local run.
 
-LONGFAT_KILLS is the number of kills, by default a few.
+LONGFAT_KILLS sets the number of kills.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import time
@@ -18,10 +17,12 @@ import longfat as lf
 from longfat.runner.loading import load_run
 from tests.cluster.processes import Machines, kill, machines
 from tests.conftest import command
+from tests.effort import count
 
 pytest.importorskip("distributed")
+pytestmark = pytest.mark.slow
 
-KILLS = int(os.environ.get("LONGFAT_KILLS", "4"))
+KILLS = count("LONGFAT_KILLS", 4)
 STUDY = {
     "title": "To be killed",
     "repeats": 60,

@@ -29,7 +29,6 @@ from longfat.cli.app import app
 from longfat.study import StudyError, builtin, load_study
 
 ROOT = Path(__file__).parents[2]
-MACHINE = pytest.mark.xdist_group("machine")
 ALL_PAGES = sorted(str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
@@ -45,7 +44,12 @@ RUNNABLE = ("console", "python", "sh")
 COVERED = ("docs/cookbook/", "docs/learn/")
 """Folders whose commands test_cookbook.py and test_lessons.py run."""
 NETWORKS = ("docs/trace.md", "docs/shell.md", "docs/net.md", "docs/path.md", "docs/ping.md")
-"""Pages whose commands create network namespaces: other tests expect to find only their own."""
+"""Pages whose commands create network namespaces, or remove leftovers on the whole machine."""
+
+
+FIRST = ("README.md", "docs/tutorial.md")
+OF_COMMANDS = [f"docs/{name}.md" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
+"""Pages of commands. `make test` runs these and the first pages, `make test-all` all pages."""
 
 
 def blocks(page: str) -> Iterator[tuple[str, str, str]]:
@@ -125,7 +129,10 @@ def pages(action: str | None = None) -> list[Any]:
         marks = [mark.partition(": ")[0] for mark, kind, _ in blocks(page) if kind in RUNNABLE]
         wanted = action in marks if action else set(marks) - {"skip", "minutes", "file", "append"}
         if wanted and not page.startswith(COVERED):
-            found.append(pytest.param(page, marks=[MACHINE] if page in NETWORKS else []))
+            marks_of_test = [pytest.mark.xdist_group("machine")] if page in NETWORKS else []
+            if page not in (*FIRST, *OF_COMMANDS):
+                marks_of_test.append(pytest.mark.slow)
+            found.append(pytest.param(page, marks=marks_of_test))
     return found
 
 

@@ -21,6 +21,7 @@ def test_the_page_shows_the_study(file: Path) -> None:
     assert f"$ longfat run docs/cookbook/{file.name}\n" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
 def test_the_study_runs(file: Path, tmp_path: Path) -> None:
     study = load_study(file)

@@ -8,6 +8,7 @@ import pytest
 from tests.docs import lessons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
 def test_outputs_are_current(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", lessons.COLUMNS)

@@ -42,6 +42,7 @@ def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
         manager.shutdown_kernel(now=True)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("notebooks")
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -77,7 +78,7 @@ def test_the_notebook_is_stored_without_outputs(file: Path) -> None:
     ("checker", "options"),
     [
         pytest.param("mypy", ["--strict", "--no-error-summary"], marks=pytest.mark.minutes),
-        ("pyright", [f"--pythonpath={sys.executable}"]),
+        pytest.param("pyright", [f"--pythonpath={sys.executable}"], marks=pytest.mark.slow),
     ],
 )
 def test_the_code_passes_type_checks(checker: str, options: list[str], tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "own-controller"
 
 
-@pytest.mark.xdist_group("cargo")
+@pytest.mark.slow
 def test_package_outside_of_the_workspace_compares_its_controller_with_reno() -> None:
     # Dependencies have the profile and folder of the Rust tests: they are compiled once. Cargo compiles the
     # crates of the project again for another workspace, which takes less time without optimisation.

@@ -102,9 +102,10 @@ def test_without_npm_packages_tests_are_skipped(machine: Machine) -> None:
     machine.add("node", "true")
     machine.add("npm", 'echo "npm error code ENOTFOUND"; exit 1')
     machine.add_rust(installed=True)
-    module = machine.folder / "target" / "wasm32-unknown-unknown" / "release" / "explorer.wasm"
-    module.parent.mkdir(parents=True)
-    module.touch()
+    module = machine.folder / "target" / "wasm32-unknown-unknown"
+    for profile in ("wasm-test", "release"):
+        (module / profile).mkdir(parents=True)
+        (module / profile / "explorer.wasm").touch()
     done = machine.build("--test")
     assert done.returncode == 0, done.stderr
     assert machine.reason == "npm ci failed: code ENOTFOUND\n"
@@ -119,6 +120,17 @@ def test_debians_sources_of_the_standard_library_serve(machine: Machine) -> None
     called = (machine.folder / "cargo.log").read_text()
     assert called.startswith(f"bin 1 wasm-ld {machine.folder}/bin/rustc build ")
     assert called.endswith("-Z build-std=std,panic_abort\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "profile"), [("--test", "wasm-test"), ("--test --release", "release"), ("", "release")]
+)
+def test_the_profile_depends_on_the_purpose(machine: Machine, options: str, profile: str) -> None:
+    for name in ("node", "npm"):
+        machine.add(name, "true")
+    machine.add_rust(installed=True)
+    machine.build(*options.split())
+    assert f" --profile {profile} " in (machine.folder / "cargo.log").read_text()
 
 
 @pytest.mark.parametrize("order", [("rustup", "debian"), ("debian", "rustup")])

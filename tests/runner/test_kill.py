@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.conftest import Cli, command, document
+from tests.effort import count
 from tests.waiting import PATIENCE_S
 
 Data = dict[str, Any]
@@ -62,7 +63,7 @@ def test_a_run_killed_repeatedly_is_completed_by_a_rerun(long_study: Path, cli: 
     reference.communicate(timeout=PATIENCE_S)
     assert reference.returncode == 0
     moments = random.Random(2)
-    for _ in range(6):
+    for _ in range(max(2, count("LONGFAT_KILLS", 6))):
         process = start(long_study)
         time.sleep(moments.uniform(0, span))
         process.kill()
@@ -114,13 +115,14 @@ def test_a_stopped_run_keeps_finished_trials_and_names_how_to_resume(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
-def test_a_full_disk_is_one_line(long_study: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_full_disk_is_one_line(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:
+    study = write({**data, "repeats": REPEATS}, "long.toml")
     limited = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (6000, 6000));"
         "from longfat.cli import main; main()"
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", limited, "run", str(long_study)],
+        [sys.executable, "-P", "-c", limited, "run", str(study)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -132,7 +134,7 @@ def test_a_full_disk_is_one_line(long_study: Path, tmp_path: Path, cli: Cli) -> 
     assert re.search(r"-00001-\w+\.parquet: File too large", errors[0])
     assert "Traceback" not in done.stderr
     assert read_parts(tmp_path / "runs" / "long").height == 0
-    assert all(cell["n"] == REPEATS for cell in document(cli("run", long_study, "--json"))["cells"])
+    assert all(cell["n"] == REPEATS for cell in document(cli("run", study, "--json"))["cells"])
 
 
 def test_two_runs_do_not_share_a_folder(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import command
+from tests.effort import count
 from tests.waiting import eventually
 
 from longfat.kernel.controllers import available
 
-pytestmark = pytest.mark.usefixtures("emulated")
+pytestmark = [pytest.mark.usefixtures("emulated"), pytest.mark.xdist_group("machine")]
 
-KILLS = int(os.environ.get("LONGFAT_KILLS", "6"))
+KILLS = count("LONGFAT_KILLS", 12)
 MARK = "LONGFAT_TEST_LEFTOVERS"
 STUDY = """
 title = "To be killed"

@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import cases
 from tests.waiting import PATIENCE_S
 
 from longfat.runner.processes import LoadBudget
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=cases(40))
 @given(st.lists(st.integers(0, 150), min_size=1, max_size=12))
 def test_loads_never_exceed_the_limit_unless_alone(loads: list[int]) -> None:
     budget, guard = LoadBudget(100), threading.Lock()

@@ -16,10 +16,15 @@ import longfat as lf
 from longfat.remote_path import Location, location
 from longfat.runner import parts
 from tests.conftest import Cli, command
+from tests.effort import cases, count
 from tests.storage.conftest import STUDY
 from tests.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.xdist_group("storage")
+"""The tests share a server."""
+
 TRIALS = 160
+WRITERS = max(3, cases(8))
 
 
 @pytest.fixture
@@ -84,15 +89,15 @@ def test_a_shard_reads_only_its_own_records(
     equal(found, here)
 
 
-def test_eight_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None:
+def test_several_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None:
     writers = [
         subprocess.Popen(
-            command("run", study, "--out", f"{bucket}/many", "--jobs", 1, "--shard", f"{number}/8"),
+            command("run", study, "--out", f"{bucket}/many", "--jobs", 1, "--shard", f"{number}/{WRITERS}"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for number in range(1, 9)
+        for number in range(1, WRITERS + 1)
     ]
     for writer in writers:
         _, errors = writer.communicate(timeout=4 * PATIENCE_S)
@@ -104,7 +109,7 @@ def test_eight_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None:
 
 def test_killed_again_and_again_then_completed(bucket: str, here: lf.Run, study: Path) -> None:
     moments = random.Random(1)
-    for _ in range(4):
+    for _ in range(count("LONGFAT_KILLS", 4)):
         process = subprocess.Popen(
             command("run", study, "--out", f"{bucket}/killed"),
             stdout=subprocess.DEVNULL,

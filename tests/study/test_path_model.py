@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import longfat
@@ -44,7 +44,6 @@ hop = st.tuples(link, link).map(lambda ends: {**ends[0], "reverse": ends[1]} if 
 
 
 # Each example writes to the disk, which may be slow.
-@settings(deadline=None)
 @given(hops=st.lists(hop, min_size=1, max_size=8), host=st.text(st.characters(codec="utf-8"), max_size=20))
 def test_a_written_model_is_read_back(
     tmp_path_factory: pytest.TempPathFactory, hops: list[dict[str, Any]], host: str

@@ -39,18 +39,15 @@ def test_the_generated_types_are_current() -> None:
     assert key_types.TARGET.read_text(encoding="utf-8") == key_types.text(), "run make reference"
 
 
-@pytest.mark.parametrize("checker", ["mypy", "pyright"])
-def test_type_checkers_accept_notebooks_and_refuse_misspelled_keys(checker: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_pyright_accepts_notebooks_and_refuses_misspelled_keys(tmp_path: Path) -> None:
+    """As mypy does: `make lint` fails if it accepts the misspelled keys of tests/test_api.py."""
     file = tmp_path / "notebook.py"
     wrong = "\n".join(MISTAKES)
     file.write_text(f"{NOTEBOOK}{wrong}\n", encoding="utf-8")
     first = NOTEBOOK.count("\n") + 1
-    options = {
-        "mypy": ["--strict", "--config-file=", f"--cache-dir={ROOT / 'target' / 'mypy-notebook'}"],
-        "pyright": [f"--pythonpath={sys.executable}"],
-    }
     done = subprocess.run(
-        [sys.executable, "-m", checker, *options[checker], file],
+        [sys.executable, "-m", "pyright", f"--pythonpath={sys.executable}", file],
         cwd=ROOT / "python",
         capture_output=True,
         text=True,

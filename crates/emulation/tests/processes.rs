@@ -189,7 +189,7 @@ fn a_killed_process_leaves_nothing() {
     if start(options(path("{}"))).is_none() {
         return;
     }
-    let rounds: u64 = std::env::var("LONGFAT_KILLS").map_or(10, |count| count.parse().unwrap());
+    let rounds = testing::count("LONGFAT_KILLS", 16);
     let mark = format!("{MARK}={}", std::process::id());
     let (key, value) = mark.split_once('=').unwrap();
     for round in 0..rounds {

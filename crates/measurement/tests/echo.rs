@@ -177,7 +177,7 @@ fn only_requests_are_answered() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(8)))]
 
     /// For any datagrams, the server returns no more bytes than it received.
     #[test]

@@ -271,6 +271,8 @@ fn measured(mut run: Run, end: u64) -> Measured {
 }
 
 proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(testing::cases(256)))]
+
     #[test]
     fn packets_arrive_once_in_order_or_are_counted_despite_changes(
         first in keys(),

@@ -55,6 +55,8 @@ fn counters_at(network: &mut Network<Mark>, link: LinkId, at: u64) -> network::L
 }
 
 proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(testing::cases(256)))]
+
     #[test]
     fn arrivals_and_exact_counters_are_the_same(
         specs in prop::collection::vec(spec(), 2 + 2 * PAIRS),

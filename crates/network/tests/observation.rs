@@ -107,6 +107,8 @@ fn schedule(gaps: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
 }
 
 proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(testing::cases(256)))]
+
     /// At any time, the integral of the queue length equals the sum of the packets' times in the queue (Little's law).
     #[test]
     fn occupancy_is_the_sum_over_packets(

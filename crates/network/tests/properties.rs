@@ -259,6 +259,8 @@ fn strategies_cover_every_discipline_and_loss_model() {
 }
 
 proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(testing::cases(256)))]
+
     /// Each packet is delivered, or dropped and counted; a duplicate counts as a packet.
     #[test]
     fn packets_are_conserved(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {

@@ -75,6 +75,8 @@ fn mutate(text: &str, mutations: &[Mutation]) -> String {
 }
 
 proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(testing::cases(256)))]
+
     #[test]
     fn mutated_scripts_have_an_outcome(
         which in any::<prop::sample::Index>(),

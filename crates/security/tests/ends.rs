@@ -53,10 +53,6 @@ impl Payload for Bytes {
 }
 
 /// Returns the number in an environment variable, which makes a run longer.
-pub fn count(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
-
 pub const PROPOSAL: Proposal = Proposal {
     parameters: Parameters {
         protocol: 3,

@@ -54,7 +54,7 @@ fn is_authentic(opener: &mut Opener, admitted: &mut Channel) -> bool {
 
 #[test]
 fn mutated_handshakes_are_harmless() {
-    let datagrams = count("LONGFAT_FUZZ", 5000);
+    let datagrams = testing::count("LONGFAT_FUZZ", 5000);
     let mut random = Streams::new(15, 0).stream("handshakes");
     let sides = [(code(1), code(1)), (keys(1, &[2]), keys(2, &[1]))];
     let mut responders = sides.each_ref().map(|(_, listener)| responder(listener.clone()));
@@ -194,7 +194,7 @@ fn any_frame(random: &mut Generator, near: u32) -> Frame<StreamRange> {
 /// Half of the records are changed on the path; the others are authentic, but from a peer that sends any header.
 #[test]
 fn mutated_records_and_hostile_peers_are_harmless() {
-    let datagrams = count("LONGFAT_FUZZ", 20_000);
+    let datagrams = testing::count("LONGFAT_FUZZ", 20_000);
     let mut random = Streams::new(15, 1).stream("records");
     let (mut opened, mut rejected, mut connections, mut done) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut last = Vec::new();

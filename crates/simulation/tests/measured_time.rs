@@ -68,7 +68,7 @@ fn any_protocol() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(150), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_link_carries_more_than_its_rate(

@@ -307,7 +307,7 @@ fn changes() -> impl Strategy<Value = (&'static str, Value)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(48), ..ProptestConfig::default() })]
 
     /// Receivers read the stream in order, which the simulator asserts.
     #[test]

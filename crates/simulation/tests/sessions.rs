@@ -41,7 +41,7 @@ fn run(steps: &[u64]) -> (Vec<TraceEvent>, Vec<f64>, String) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(8), ..ProptestConfig::default() })]
 
     #[test]
     fn step_sizes_do_not_affect_results(steps in prop::collection::vec(1_u64..400, 1..5)) {

@@ -79,7 +79,7 @@ fn any_protocol() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(200), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The simulated host asserts that it reads data in order and without gaps.
     #[test]

@@ -333,6 +333,8 @@ fn impairments() -> impl Strategy<Value = Impairments> {
 }
 
 proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(testing::cases(256)))]
+
     #[test]
     fn every_request_is_delivered_and_answered_once(
         server in config(),

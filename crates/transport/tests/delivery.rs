@@ -60,7 +60,7 @@ fn any_network() -> impl Strategy<Value = Impairments> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(300), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_streams_arrive_complete(

@@ -146,7 +146,7 @@ fn sources_and_connections_are_bounded_and_time_out() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(testing::cases(48)))]
 
     /// Under any loss, the request returns complete or the connection fails, and no more bytes arrive than were sent.
     #[test]

@@ -311,7 +311,7 @@ fn configs() -> Vec<CongestionConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(400), ..ProptestConfig::default() })]
 
     #[test]
     fn any_events_leave_a_usable_window(

@@ -44,7 +44,7 @@ fn transfer(rtts: &[u64], mtu: u32, timestamps: bool, size: u64, tenths: u64) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(128), ..ProptestConfig::default() })]
 
     /// All data arrives with any MTU that a study may set for multipath TCP.
     #[test]

@@ -114,7 +114,7 @@ fn deliver(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(64), ..ProptestConfig::default() })]
 
     #[test]
     fn delivers_all_data_or_fails(

@@ -275,7 +275,7 @@ fn play(scene: &Scene) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 4000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(256), max_shrink_iters: 4000, ..ProptestConfig::default() })]
     #[test]
     fn streams_arrive_intact_without_deadlock(mut scene in scene()) {
         // Skips invalid settings.
