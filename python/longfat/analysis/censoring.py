@@ -3,9 +3,9 @@
 A request without a response and a failed flow have no time, but are slower than all others. A flow that the
 end of the trial cuts off is longer than its age, and the native part weights times by the product-limit
 estimator (`censored.rs`). A percentile that falls among unknown times is unknown, and so is a mean that
-includes one. Such a value is missing in the record of a trial, and the vocabulary declares which metrics count
-these times. The mean over the trials of a cell is unknown if the value of one of them is: the other trials are
-the fast ones.
+includes one. Such a value is missing in the record of a trial, and the vocabulary declares which metrics
+count these times. The mean over the trials of a cell is unknown if the value of one of them is: the other
+trials are the fast ones.
 """
 
 from __future__ import annotations
