@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from longfat import _native
-from longfat.runner.executor import record_from_json
-from longfat.runner.planning import plan
-from longfat.runner.present import Present
-from longfat.runner.store import open_store
-from longfat.runner.trial import Records, trials_frame
+from longfat.results.trial import Records, trials_frame
+from longfat.store.planning import plan
+from longfat.store.present import Present
+from longfat.store.store import open_store
 from longfat.study import Study, cells, load_study
+from longfat.worlds.executor import record_from_json
 
 PARTS = 120
 """Parts that a run of a minute leaves."""

@@ -24,11 +24,12 @@ import psutil
 
 from longfat.cluster import open_machines
 from longfat.cluster.connection import Connection, Target
-from longfat.runner import parts, run_study
-from longfat.runner.environment import available_cores
+from longfat.results.trial import Records, trials_frame
+from longfat.runner import run_study
 from longfat.runner.runner import Machines
-from longfat.runner.trial import Records, trials_frame
+from longfat.store import parts
 from longfat.study import Overrides, Study, load_study
+from longfat.worlds.environment import available_cores
 
 SIZES = {"7200kB": (2000, 10_000), "180MB": (80, 400)}
 """Sizes of files whose simulated transfer takes about 2 ms and 50 ms, and numbers of trials."""

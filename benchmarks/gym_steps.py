@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 
-from longfat.learning import Networks
+from longfat.gym.networks import Networks
 
 PATH = {"rate": "50Mbit/s", "delay": "10ms", "queue": "100pkt"}
 SECONDS = 3.0

@@ -25,8 +25,8 @@ import numpy as np
 import psutil
 
 from longfat.cluster import Target, open_machines
+from longfat.results.trial import Records, trials_frame
 from longfat.runner import run_study
-from longfat.runner.trial import Records, trials_frame
 from longfat.study import load_study
 
 PROCESSES = 4

@@ -22,8 +22,8 @@ import numpy as np
 from concurrent.futures import Future
 from pathlib import Path
 from longfat.runner import run_study, runner
-from longfat.runner.executor import ThreadedExecutor
-from longfat.runner.trial import Records, trials_frame
+from longfat.worlds.executor import ThreadedExecutor
+from longfat.results.trial import Records, trials_frame
 from longfat.study import load_study
 
 class Constant(ThreadedExecutor):

@@ -17,7 +17,7 @@ import pytest
 import tomli_w
 
 from longfat import _native
-from longfat.interpreter import python_command
+from longfat.system.interpreter import python_command
 from tests import browser, effort, in_process, requirements
 
 Data = dict[str, Any]

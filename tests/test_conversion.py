@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import longfat as lf
-from longfat.named_classes import content_hash
+from longfat.extensions.names import content_hash
 from longfat.study import load_study
 from longfat.study.plain import plain
 
@@ -174,7 +174,7 @@ class Mine(lf.CongestionController):
     def on_timeout(self, now, in_flight): pass
 """
 USED = """
-from longfat.named_classes import content_hash, register
+from longfat.extensions.names import content_hash, register
 path = lf.Path(rate="10Mbit/s", delay="5ms")
 print(lf.simulate(Mine, path, "1MB").goodput, register(Mine), content_hash(register(Mine)))
 """

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from longfat.files import produce_whole
 from longfat.runner import tracing
+from longfat.system.files import produce_whole
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import vl_convert
 
 import longfat as lf
 from longfat.presentation.displayed_run import Run
-from longfat.results import RunResult
+from longfat.results.run import RunResult
 from tests.offline import fetched
 
 Data = dict[str, Any]

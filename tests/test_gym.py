@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 import longfat.gym
 from longfat.gym import CongestionVectorEnv, PathRange
-from longfat.learning import Networks
+from longfat.gym.networks import Networks
 
 PATH = {"rate": "8Mbit/s", "delay": "10ms", "queue": "100pkt"}
 

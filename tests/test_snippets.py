@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from longfat.snippets import Snippets
+from longfat.api.snippets import Snippets
 
 VALUES = {"tcpi_state": 1, "tcpi_snd_cwnd": 10}
 

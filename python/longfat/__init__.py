@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from longfat import mptcp
     from longfat._native import version
     from longfat.api.diagnoses import Diagnosis, diagnose
     from longfat.api.emulations import emulate
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from longfat.api.predictions import PredictedTime, predict
     from longfat.api.relays import Relay, relay
     from longfat.api.round_trips import RoundTrips, ping
+    from longfat.api.runs import load_run
     from longfat.api.scripts import ScriptResults, packetdrill
     from longfat.api.sessions import Session, Snapshot, Step
     from longfat.api.studies import run
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from longfat.api.transactions import MeasuredTransactions, transact
     from longfat.api.transfers import Receiver, SentFiles, receive, send
     from longfat.api.trials import TransferError, Trial, simulate
-    from longfat.controllers import Acknowledgement, CongestionController, Loss
-    from longfat.policies import Join, PathPolicy
+    from longfat.extensions.controller import Acknowledgement, CongestionController, Loss
+    from longfat.extensions.policy import Join, PathPolicy
+    from longfat.extensions.queue import QueueDiscipline
+    from longfat.extensions.scheduler import Scheduler
+    from longfat.kernel import mptcp
     from longfat.presentation.displayed_run import Run
-    from longfat.queues import QueueDiscipline
-    from longfat.results import Cell, CellResult, Interval, RunResult, Verdict
-    from longfat.runner import load_run
-    from longfat.schedulers import Scheduler
+    from longfat.results.run import Cell, CellResult, Interval, RunResult, Verdict
     from longfat.study import Claim, Study, StudyError, load_study
     from longfat.study.tables import (
         Arq,
@@ -142,13 +142,13 @@ _MODULES = {
     "api.sweeps": "sweep",
     "api.traces": "Traces trace",
     "api.trials": "Trial TransferError simulate",
-    "controllers": "Acknowledgement CongestionController Loss",
-    "policies": "Join PathPolicy",
-    "queues": "QueueDiscipline",
-    "schedulers": "Scheduler",
+    "extensions.controller": "Acknowledgement CongestionController Loss",
+    "extensions.policy": "Join PathPolicy",
+    "extensions.queue": "QueueDiscipline",
+    "extensions.scheduler": "Scheduler",
     "presentation.displayed_run": "Run",
-    "results": "Cell CellResult Interval RunResult Verdict",
-    "runner": "load_run",
+    "results.run": "Cell CellResult Interval RunResult Verdict",
+    "api.runs": "load_run",
     "study": "Claim Study StudyError load_study",
     "study.tables": "Arq GoBackN Mptcp Path Protocol SelectiveRepeat StopAndWait Tcp Topology Traffic Udp "
     "Workload",
@@ -160,7 +160,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "mptcp":
-        return import_module(f"{__name__}.mptcp")
+        return import_module(f"{__name__}.kernel.mptcp")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 

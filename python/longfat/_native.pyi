@@ -37,7 +37,7 @@ class Cancelled(Exception):  # noqa: N818 - the native part names it
 def simulate(spec_json: str, cancel: Cancel | None = None) -> str:
     """Runs one trial in virtual time (the GIL is released) and gives its record as JSON.
 
-    The record has `metrics` or an `error`, and `flows`, columns for `longfat.flow_table`.
+    The record has `metrics` or an `error`, and `flows`, columns for `longfat.system.flow_table`.
     """
 
 def simulate_trials(spec_json: str, numbers: Sequence[int], cancel: Cancel | None = None) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def simulate_trials(spec_json: str, numbers: Sequence[int], cancel: Cancel | Non
 
     Returns `errors` (a text or None for each trial), `metrics` (by name, the bytes of a double for each
     trial, NaN for none), `heights` (the bytes of the number of flows of each trial, 32 bit) and `flows`, the
-    columns of all flows for `longfat.flow_table`, with bytes as values.
+    columns of all flows for `longfat.system.flow_table`, with bytes as values.
     """
 
 def path_links(path_json: str, /) -> str:
@@ -99,7 +99,7 @@ def packetdrill(
 ) -> str:
     """Runs packetdrill scripts, and *.pkt below directories, on virtual time; OSError for an unreadable one.
 
-    `interpreter` returns the function that runs the snippets of one script (`longfat.snippets.Snippets`).
+    `interpreter` returns the function that runs the snippets of one script (`longfat.api.snippets.Snippets`).
 
     Returns a JSON list of `{"path", "outcome": "pass" | "fail" | "unsupported" | "invalid", "printed"}` with
     `line`, and `expected`, `seen`, `at_s` of a failure or `what` of the last two outcomes.

@@ -15,8 +15,8 @@ from longfat.analysis.claims import judge
 from longfat.analysis.prediction import predict
 from longfat.analysis.statistics import summarise
 from longfat.presentation.verdicts import verdict
-from longfat.results import Cell, CellResult, RunResult, Verdict
-from longfat.runner.table import Table
+from longfat.results.run import Cell, CellResult, RunResult, Verdict
+from longfat.store.table import Table
 from longfat.study import Study, sweep
 
 Truth = Callable[[Cell], float]
@@ -105,9 +105,7 @@ ENVIRONMENT = {
 def make_study(changes: Mapping[str, Any] | None = None) -> Study:
     """Returns the loss study, or one with some keys changed."""
     study = Study.model_validate({**LOSS_STUDY, **(changes or {})})
-    study._name = "arq/loss"
-    study._text = TEXT
-    return study
+    return study.with_provenance(name="arq/loss", text=TEXT)
 
 
 def by_theory(cell: Cell) -> float:

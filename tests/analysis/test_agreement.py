@@ -13,7 +13,7 @@ from longfat.analysis import agreement
 from longfat.analysis.agreement import Difference, Measure
 from longfat.presentation import agreement_text, charts, charts_agreement, terminal
 from longfat.presentation.report import build
-from longfat.results import Cell, CellResult, Interval, RunResult
+from longfat.results.run import Cell, CellResult, Interval, RunResult
 from longfat.study.selection import check
 
 

@@ -16,7 +16,7 @@ from longfat.presentation import charts, report, terminal
 from longfat.presentation.chart_data import collect
 from longfat.presentation.formatting import plus_minus
 from longfat.presentation.report import build
-from longfat.results import Interval, RunResult
+from longfat.results.run import Interval, RunResult
 
 
 def printed(renderable: Any, width: int) -> str:
@@ -200,7 +200,7 @@ def test_report_contains_study_verdicts_and_environment(whole_run: RunResult) ->
 def test_hostile_text_is_escaped(factory: Any) -> None:
     hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
     study = factory.study({"title": hostile, "worlds": ["sim"], "description": hostile, "notes": [hostile]})
-    study._text = hostile
+    study = study.with_provenance(text=hostile)
     page = build(factory.run(study))
     assert "<script>alert" not in page
     assert "<img" not in outside_scripts(page)

@@ -12,8 +12,8 @@ from rich.console import Console
 import longfat as lf
 from longfat.analysis import grid
 from longfat.presentation import charts_flows, report, terminal
-from longfat.results import RunResult
-from longfat.runner import parts
+from longfat.results.run import RunResult
+from longfat.store import parts
 
 STUDY = {
     "title": "Who waits",

@@ -28,7 +28,7 @@ from longfat.presentation.columns import Column
 from longfat.presentation.report import build
 from longfat.presentation.terminal import WorldTable
 from longfat.presentation.verdicts import verdict
-from longfat.results import Cell, CellResult, Interval, RunResult
+from longfat.results.run import Cell, CellResult, Interval, RunResult
 from longfat.study import Study
 
 Data = dict[str, Any]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from longfat.analysis.expectation import theory_problems
-from longfat.results import Cell, RunResult, Verdict
+from longfat.results.run import Cell, RunResult, Verdict
 from longfat.study import Study, selection, sweep
 from longfat.study.naming import claim_problems
 from longfat.study.problems import Problem

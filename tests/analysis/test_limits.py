@@ -9,7 +9,7 @@ from rich.console import Console
 
 import longfat as lf
 from longfat.presentation import notes, report, terminal
-from longfat.results import RunResult
+from longfat.results.run import RunResult
 
 LONG: dict[str, Any] = {"rate": "1Gbit/s", "delay": "50ms", "queue": "10000pkt"}
 """A path whose bandwidth-delay product of 12.5 MB exceeds the default buffers of every profile."""

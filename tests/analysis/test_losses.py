@@ -10,7 +10,7 @@ import pytest
 from longfat.analysis.inference.links import Link
 from longfat.analysis.inference.losses import by_link, is_known, losses, usable
 from longfat.analysis.inference.samples import EXCEEDED, REACHED, Router
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 
 def _router(ttl: int, sent: int, answered: int, *, is_end: bool = False, is_echo: bool = True) -> Router:

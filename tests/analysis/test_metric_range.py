@@ -13,7 +13,7 @@ from longfat.analysis import relations
 from longfat.analysis.metric_range import range_of
 from longfat.analysis.relations import Family
 from longfat.analysis.statistics import interval, summarise
-from longfat.results import Cell, CellResult
+from longfat.results.run import Cell, CellResult
 from longfat.study.claims import Claim
 from longfat.study.vocabulary import metrics
 

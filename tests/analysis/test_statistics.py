@@ -22,7 +22,7 @@ from longfat.analysis.statistics import (
     quantile_t,
     ratio,
 )
-from longfat.results import Cell, CellResult, Interval
+from longfat.results.run import Cell, CellResult, Interval
 from longfat.study import sweep
 
 

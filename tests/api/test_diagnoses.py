@@ -18,8 +18,8 @@ from longfat.api.diagnoses import CONTROLLERS
 from longfat.api.diagnosis_study import study
 from longfat.api.path_figures import bottleneck, with_queue
 from longfat.measurement.load import Loaded, Step
-from longfat.progress import Silent
 from longfat.study.vocabulary import canonical
+from longfat.system.progress import Silent
 
 COUPLED = {"lia", "olia", "balia", "wvegas"}
 

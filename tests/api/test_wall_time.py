@@ -17,7 +17,7 @@ from tests.conftest import Cli
 import longfat as lf
 from longfat import _native
 from longfat.api.protection import INSECURE
-from longfat.progress import Silent
+from longfat.system.progress import Silent
 
 ROOT = Path(__file__).parents[2]
 

@@ -16,8 +16,8 @@ from tests.waiting import undisturbed
 
 from longfat import _native
 from longfat.cli import main
-from longfat.runner import capacity
-from longfat.runner.capacity import MachineCapacity
+from longfat.worlds import capacity
+from longfat.worlds.capacity import MachineCapacity
 
 HOLDS = {"name": "rate", "unit": "bit/s", "asked": 1e7, "measured": 9.99e6, "holds": True, "detail": ""}
 DIFFERS = HOLDS | {"measured": 9.5e6, "holds": False}

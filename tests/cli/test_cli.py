@@ -13,9 +13,9 @@ import typer
 from tests.conftest import Cli, command, document, only_lines
 from tests.waiting import PATIENCE_S
 
+from longfat.api.runs import load_run
 from longfat.cli import INTERRUPTED, main
 from longfat.cli.app import app
-from longfat.runner import load_run
 from longfat.study import builtin
 
 Data = dict[str, Any]

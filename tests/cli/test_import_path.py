@@ -50,7 +50,7 @@ def test_trial_processes_ignore_modules_in_the_current_folder(
 def test_capacity_measurement_ignores_modules_in_the_current_folder(
     hostile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from longfat.runner.capacity import machine_capacity
+    from longfat.worlds.capacity import machine_capacity
 
     monkeypatch.chdir(hostile)
     monkeypatch.setenv("XDG_CACHE_HOME", str(hostile / "cache"))

@@ -18,7 +18,7 @@ from tests.conftest import command
 from tests.extensions.endless import STARTED
 from tests.waiting import PATIENCE_S
 
-from longfat.interpreter import python_command
+from longfat.system.interpreter import python_command
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 

@@ -16,7 +16,7 @@ from tests.waiting import wait_until
 from longfat.api.protection import INSECURE
 from longfat.api.transfer_progress import Transfers
 from longfat.cli.commands.recv import Received
-from longfat.progress import Lines
+from longfat.system.progress import Lines
 
 
 def test_files_arrive_and_are_not_sent_twice(start: Start, receive: Receive, place: Path, make: Make) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import longfat as lf
 from longfat.cluster.attachments import Attachment, AttachmentError, attachments_of, localised, missing
-from longfat.interpreter import python_command
+from longfat.system.interpreter import python_command
 from tests.cluster.test_faults import PARTS, STUDY, write
 from tests.conftest import command
 from tests.waiting import PATIENCE_S

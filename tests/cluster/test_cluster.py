@@ -11,7 +11,7 @@ import pytest
 import longfat as lf
 from longfat import _native
 from longfat.cluster import ClusterError, Connection, Target, open_machines
-from longfat.runner import store
+from longfat.store import store
 from tests.conftest import Cli
 
 pytest.importorskip("distributed")

@@ -19,9 +19,9 @@ import longfat as lf
 from longfat.cluster import ClusterError, single, worker
 from longfat.cluster.batch import Batch
 from longfat.cluster.connection import Connection, Target
-from longfat.runner.executor import KILLED
-from longfat.runner.planning import CellTrials
+from longfat.store.planning import CellTrials
 from longfat.study import cells, load_study
+from longfat.worlds.executor import KILLED
 from tests.cluster.processes import kill, machines
 from tests.conftest import command
 from tests.waiting import PATIENCE_S, wait_until

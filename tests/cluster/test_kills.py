@@ -14,7 +14,7 @@ import pytest
 import tomli_w
 
 import longfat as lf
-from longfat.runner.loading import load_run
+from longfat.api.runs import load_run
 from tests.cluster.processes import Machines, kill, machines
 from tests.conftest import command
 from tests.effort import count

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import longfat
-from longfat import extensions
+from longfat.extensions import base as extensions
 from longfat.presentation import formatting
-from longfat.results import Cell
-from longfat.runner.trial import cell_key
+from longfat.results.run import Cell
+from longfat.results.trial import cell_key
 from tests.conftest import Cli
 
 HERE = Path(__file__).parent

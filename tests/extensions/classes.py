@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Sequence
 
 import longfat
-from longfat.policies import Host, HostPath
-from longfat.queues import Arrival, Packet
-from longfat.schedulers import DataView, Subflow, eligible, ready
+from longfat.extensions.policy import Host, HostPath
+from longfat.extensions.queue import Arrival, Packet
+from longfat.extensions.scheduler import DataView, Subflow, eligible, ready
 
 
 class MinRtt(longfat.Scheduler):

@@ -23,7 +23,9 @@ def started() -> None:
 class Started(longfat.PathPolicy):
     """Reports the start of a connection, and then leaves it to native code."""
 
-    def open(self, size: int | None, host: longfat.policies.Host) -> Sequence[longfat.policies.HostPath]:
+    def open(
+        self, size: int | None, host: longfat.extensions.policy.Host
+    ) -> Sequence[longfat.extensions.policy.HostPath]:
         """Returns the first path."""
         del size
         started()
@@ -33,12 +35,12 @@ class Started(longfat.PathPolicy):
 class Endless(longfat.CongestionController):
     """Loops at the first ACK."""
 
-    def on_acknowledged(self, _ack: longfat.controllers.Acknowledgement) -> None:
+    def on_acknowledged(self, _ack: longfat.extensions.controller.Acknowledgement) -> None:
         started()
         while True:
             pass
 
-    def on_lost(self, loss: longfat.controllers.Loss) -> None:
+    def on_lost(self, loss: longfat.extensions.controller.Loss) -> None:
         """Does nothing."""
 
     def on_timeout(self, now: float, in_flight: int) -> None:
@@ -56,7 +58,7 @@ class Stubborn(Endless):
 
     call_limit_s: ClassVar = 0.2
 
-    def on_acknowledged(self, ack: longfat.controllers.Acknowledgement) -> None:
+    def on_acknowledged(self, ack: longfat.extensions.controller.Acknowledgement) -> None:
         try:
             super().on_acknowledged(ack)
         except BaseException:  # noqa: BLE001 - on purpose
@@ -66,7 +68,7 @@ class Stubborn(Endless):
 class Asleep(Endless):
     """Sleeps in a system call."""
 
-    def on_acknowledged(self, _ack: longfat.controllers.Acknowledgement) -> None:
+    def on_acknowledged(self, _ack: longfat.extensions.controller.Acknowledgement) -> None:
         started()
         time.sleep(3600)
 
@@ -74,7 +76,7 @@ class Asleep(Endless):
 class LongQueue(longfat.QueueDiscipline):
     """A queue that loops at the first packet."""
 
-    def enqueue(self, _arrival: longfat.queues.Arrival) -> None:
+    def enqueue(self, _arrival: longfat.extensions.queue.Arrival) -> None:
         started()
         while True:
             pass

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import longfat as lf
-from longfat.policies import Host, HostPath
-from longfat.queues import Arrival, Packet
-from longfat.schedulers import DataView, Subflow
+from longfat.extensions.policy import Host, HostPath
+from longfat.extensions.queue import Arrival, Packet
+from longfat.extensions.scheduler import DataView, Subflow
 from tests.extensions import classes
 
 TOPOLOGY = {

@@ -1,4 +1,4 @@
-"""Connections of `longfat.mptcp` over the kernel's MPTCP in network namespaces; skipped without them."""
+"""Connections of `longfat.kernel.mptcp` over the kernel's MPTCP in network namespaces."""
 
 from __future__ import annotations
 

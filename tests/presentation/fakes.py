@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from longfat.analysis import grid
-from longfat.results import CellResult, Interval
+from longfat.results.run import CellResult, Interval
 from longfat.study import Study, cells
 
 

@@ -12,7 +12,7 @@ from tests.presentation.fakes import results_of
 
 from longfat.presentation.answer import MOST_LINES, answer
 from longfat.presentation.displayed_run import Run
-from longfat.results import Verdict, VerdictWord
+from longfat.results.run import Verdict, VerdictWord
 from longfat.study import Overrides, Study, builtin, load_study
 
 WORDS: tuple[VerdictWord, ...] = ("holds", "fails", "undecided")

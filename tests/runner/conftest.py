@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from longfat.results.trial import Record, Records, Trial
 from longfat.runner import runner
-from longfat.runner.executor import CancelledTrialError, ThreadedExecutor
-from longfat.runner.trial import Record, Records, Trial
 from longfat.study import Study, load_study
+from longfat.worlds.executor import CancelledTrialError, ThreadedExecutor
 
 Behaviour = Callable[[Trial], Record]
 

@@ -7,14 +7,14 @@ import time
 from collections.abc import Sequence
 
 from longfat import _native
-from longfat.flow_table import flow_table
-from longfat.results import Cell
+from longfat.results.run import Cell
+from longfat.results.trial import Records, Trial
 from longfat.runner.batches import Batches
-from longfat.runner.executor import record_from_json
-from longfat.runner.planning import PlannedTrials, plan
-from longfat.runner.present import Present
-from longfat.runner.sim import Simulation
-from longfat.runner.trial import Records, Trial
+from longfat.store.planning import PlannedTrials, plan
+from longfat.store.present import Present
+from longfat.system.flow_table import flow_table
+from longfat.worlds.executor import record_from_json
+from longfat.worlds.sim import Simulation
 
 SPEC = {
     "path": {"rate": "10Mbit/s", "delay": "5ms", "loss": "3%"},

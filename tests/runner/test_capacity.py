@@ -14,14 +14,14 @@ import pytest
 from tests.conftest import Cli, Data, document, only_lines
 
 from longfat import _native
-from longfat.runner import capacity
-from longfat.runner.capacity import MachineCapacity, machine_capacity
-from longfat.runner.netns import ACKNOWLEDGED, SHARE, Netns
-from longfat.runner.planning import plan
-from longfat.runner.present import Present
-from longfat.runner.trial import Trial
+from longfat.results.trial import Trial
+from longfat.store.planning import plan
+from longfat.store.present import Present
 from longfat.study import cells, load_study
-from longfat.user_folders import cache_folder
+from longfat.system.user_folders import cache_folder
+from longfat.worlds import capacity
+from longfat.worlds.capacity import MachineCapacity, machine_capacity
+from longfat.worlds.netns import ACKNOWLEDGED, SHARE, Netns
 
 GBN = {"name": "gbn", "kind": "go-back-n", "window": 8}
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longfat.runner import run_study
+from tests.runs import run_study
+
 from longfat.study import load_study
 
 STUDY = """

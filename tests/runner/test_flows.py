@@ -12,15 +12,17 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.runner.conftest import Behaviour, Scripted
+from tests.runs import run_study
 
 from longfat import _native
-from longfat.flow_table import flow_table, height
-from longfat.results import Cell
-from longfat.runner import load_run, parts, run_study, store
-from longfat.runner.executor import record_from_json
-from longfat.runner.store import open_store
-from longfat.runner.trial import Record, Records, Trial, cell_key
+from longfat.api.runs import load_run
+from longfat.results.run import Cell
+from longfat.results.trial import Record, Records, Trial, cell_key
+from longfat.store import parts, store
+from longfat.store.store import open_store
 from longfat.study import Study
+from longfat.system.flow_table import flow_table, height
+from longfat.worlds.executor import record_from_json
 
 
 def reported(numbers: np.ndarray[Any, np.dtype[Any]]) -> str:

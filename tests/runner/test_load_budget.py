@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.effort import cases
 from tests.waiting import PATIENCE_S
 
-from longfat.runner.processes import LoadBudget
+from longfat.worlds.processes import LoadBudget
 
 
 @settings(max_examples=cases(40))

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests import requirements
 from tests.conftest import Cli, Data
+from tests.runs import run_study
 from tests.waiting import undisturbed
 
 from longfat.kernel.controllers import available, listed
-from longfat.runner import run_study
-from longfat.runner.netns import controllers
 from longfat.study import load_study
+from longfat.worlds.netns import controllers
 
 THRESHOLDS = """
 title = "Vegas with few packets in the queue, and with many"

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from longfat import files
-from longfat.files import create_whole
-from longfat.remote_path import Location, RemotePath, location
-from longfat.results import Cell
-from longfat.runner import compaction, parts
-from longfat.runner.lock import FolderBusyError
-from longfat.runner.planning import plan
-from longfat.runner.present import Present
-from longfat.runner.shard import Shard
-from longfat.runner.store import Store, open_store
-from longfat.runner.trial import Record, Records, Trial
+from longfat.results.run import Cell
+from longfat.results.trial import Record, Records, Trial
+from longfat.store import compaction, parts
+from longfat.store.lock import FolderBusyError
+from longfat.store.planning import plan
+from longfat.store.present import Present
+from longfat.store.shard import Shard
+from longfat.store.store import Store, open_store
 from longfat.study import Study
+from longfat.system import files
+from longfat.system.files import create_whole
+from longfat.system.remote_path import Location, RemotePath, location
 
 CELL = Cell("sim", "sr", {}, {"path": {}, "protocol": {}, "workload": {}})
 FLOW = [("id", "u32", [0])]
@@ -123,7 +123,7 @@ def test_two_compactions_at_once_lose_nothing(
             Store(place, "1").compact()
         write(path, content)
 
-    monkeypatch.setattr("longfat.runner.compaction.write_whole", written)
+    monkeypatch.setattr("longfat.store.compaction.write_whole", written)
     Store(place, "1").compact()
     assert values(place) == list(range(30))
 
@@ -138,7 +138,7 @@ def test_the_first_of_two_creators_wins(place: Location) -> None:
 
 def test_a_rename_publishes_parts_on_storage_without_atomic_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     fsspec = pytest.importorskip("fsspec")
-    monkeypatch.setattr("longfat.remote_path.WHOLE", set())
+    monkeypatch.setattr("longfat.system.remote_path.WHOLE", set())
     file = location("memory://plain/part-00001-aa.parquet")
     assert isinstance(file, RemotePath)
     file.write_bytes(b"1")

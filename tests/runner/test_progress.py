@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from longfat import progress
-from longfat.progress import Display, Lines, Live
 from longfat.runner.progress import Reporter
+from longfat.system import progress
+from longfat.system.progress import Display, Lines, Live
 
 
 def drive(display: Display | None) -> None:

@@ -14,10 +14,10 @@ import pytest
 from tests.conftest import Cli, command, document
 from tests.waiting import PATIENCE_S, wait_until
 
-from longfat.results import Cell
-from longfat.runner import processes, relay
-from longfat.runner.executor import CancelledTrialError
-from longfat.runner.trial import Trial
+from longfat.results.run import Cell
+from longfat.results.trial import Trial
+from longfat.worlds import processes, relay
+from longfat.worlds.executor import CancelledTrialError
 
 Data = dict[str, Any]
 Write = Callable[..., Path]
@@ -43,7 +43,7 @@ def descendants() -> list[int]:
             parent = int((status.parent / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
-        if b"longfat._endpoint" in words and parent == os.getpid():
+        if b"longfat.worlds._endpoint" in words and parent == os.getpid():
             found.append(int(status.parent.name))
     return found
 
@@ -126,7 +126,7 @@ def test_cancelled_trials_have_no_record_and_leave_no_process() -> None:
 @pytest.mark.parametrize("line", ["", "{}\n", "not json\n", '{"spec": {}, "to": null}\n'])
 def test_an_endpoint_exits_on_invalid_input(line: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "longfat._endpoint", "send"],
+        [sys.executable, "-m", "longfat.worlds._endpoint", "send"],
         input=line,
         capture_output=True,
         text=True,

@@ -8,10 +8,13 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.runs import run_study
 
-from longfat.runner import Interrupted, load_run, parts, run_study
+from longfat.api.runs import load_run
+from longfat.results.trial import Record, Trial
+from longfat.runner import Interrupted
 from longfat.runner.progress import Reporter
-from longfat.runner.trial import Record, Trial
+from longfat.store import parts
 from longfat.study import Study, load_study
 
 from .conftest import Scripted, goodput

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 from tests.runner.conftest import Behaviour, Scripted
+from tests.runs import run_study
 
 from longfat.presentation import notes
 from longfat.presentation.report import build
-from longfat.progress import Silent
-from longfat.results import Cell
-from longfat.runner import run_study
+from longfat.results.run import Cell
+from longfat.results.trial import Record, Trial
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, first_counts, next_counts
-from longfat.runner.trial import Record, Trial
 from longfat.study import Study, cells, load_study
+from longfat.system.progress import Silent
 
 Use = Callable[[Behaviour], list[Scripted]]
 

@@ -8,14 +8,15 @@ from typing import Any
 import polars as pl
 import pytest
 from tests.runner.conftest import goodput
+from tests.runs import run_study
 
-from longfat.results import Cell
-from longfat.runner import parts, run_study
-from longfat.runner.lock import FolderBusyError
-from longfat.runner.parts import FolderError
-from longfat.runner.shard import Shard
-from longfat.runner.store import Store, describe, open_store
-from longfat.runner.trial import Record, Records, Trial
+from longfat.results.run import Cell
+from longfat.results.trial import Record, Records, Trial
+from longfat.store import parts
+from longfat.store.lock import FolderBusyError
+from longfat.store.parts import FolderError
+from longfat.store.shard import Shard
+from longfat.store.store import Store, describe, open_store
 from longfat.study import Study
 
 CELL = Cell("sim", "sr", {"path.loss": "2%"}, {"path": {}, "protocol": {}, "workload": {}})

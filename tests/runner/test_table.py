@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 import pytest
 
-from longfat.remote_path import location
-from longfat.runner import parts, table
-from longfat.runner.copies import Copies
-from longfat.runner.present import Present
-from longfat.runner.table import Table
+from longfat.store import parts, table
+from longfat.store.copies import Copies
+from longfat.store.present import Present
+from longfat.store.table import Table
+from longfat.system.remote_path import location
 
 
 def part(

@@ -13,8 +13,8 @@ import pytest
 import tomli_w
 
 import longfat as lf
-from longfat.remote_path import Location, location
-from longfat.runner import parts
+from longfat.store import parts
+from longfat.system.remote_path import Location, location
 from tests.conftest import Cli, command
 from tests.effort import cases, count
 from tests.storage.conftest import STUDY

@@ -250,7 +250,7 @@ def test_built_in_studies_load_and_have_claims(name: str) -> None:
 def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(
     data: Data, write: Write, tmp_path: Path
 ) -> None:
-    from longfat.runner.trial import cell_key
+    from longfat.results.trial import cell_key
     from longfat.study import cells
 
     (tmp_path / "rate.trace").write_text("1\n2\n5\n")
@@ -268,7 +268,7 @@ def test_a_trace_is_relative_to_its_study_and_its_content_is_in_the_key(
 def test_a_table_of_sizes_is_relative_to_its_study_and_its_content_is_in_the_key(
     data: Data, write: Write, tmp_path: Path
 ) -> None:
-    from longfat.runner.trial import cell_key
+    from longfat.results.trial import cell_key
     from longfat.study import cells
 
     sizes = tmp_path / "sizes.csv"

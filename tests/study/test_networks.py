@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from longfat.results import Cell
+from longfat.results.run import Cell
 from longfat.study import Overrides, StudyError, cells, load_study, read_setting
 from longfat.study.schema import study_schema
 

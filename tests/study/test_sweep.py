@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longfat.keys import place
-from longfat.results import Cell
-from longfat.runner.trial import cell_key
+from longfat.results.run import Cell
+from longfat.results.trial import cell_key
 from longfat.study import StudyError, cells, load_study
+from longfat.study.keys import place
 from longfat.study.sweep import values
 
 Data = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 from longfat import _native
 from longfat.study import Overrides, StudyError, load_study, read_setting
 from longfat.study.sweep import cells
-from longfat.worlds import WORLDS
+from longfat.study.worlds import WORLDS
 
 KINDS = ["tcp", "mptcp", "udp", "icmp", "stop-and-wait", "go-back-n", "selective-repeat"]
 WORKLOADS: dict[str, dict[str, Any]] = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from longfat import _native
-from longfat.keys import place
 from longfat.study import StudyError, load_study
+from longfat.study.keys import place
 from longfat.study.schema import resolve, study_schema, variants
 from longfat.study.vocabulary import SECTIONS, Section
 

@@ -20,7 +20,7 @@ from longfat.study.vocabulary import canonical
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import Cell, CellResult, Interval
+    from longfat.results.run import Cell, CellResult, Interval
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from longfat.analysis.prediction import Setting, numbers
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from longfat.results import CellResult
+    from longfat.results.run import CellResult
 
 APART = 0.10
 """Counts and times that differ by this share of the larger may cause other differences."""

@@ -14,7 +14,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from longfat.results import Censored
+from longfat.results.run import Censored
 from longfat.study.vocabulary import AT_HOST, metrics
 
 

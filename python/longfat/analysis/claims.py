@@ -26,7 +26,7 @@ from longfat.analysis import relations
 from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
 from longfat.analysis.relations import Family
-from longfat.results import CONFIDENCE, CellResult, VerdictWord
+from longfat.results.run import CONFIDENCE, CellResult, VerdictWord
 from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
 from longfat.study.selection import claim_worlds, pairings, series
 from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from longfat.analysis.relations import Evidence
-    from longfat.results import Cell
+    from longfat.results.run import Cell
     from longfat.study import Study
     from longfat.study.selection import Pairing
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from longfat.analysis.statistics import quantile_t
-from longfat.results import CONFIDENCE, Interval
+from longfat.results.run import CONFIDENCE, Interval
 
 NORMAL_TAIL = 1.96
 """Half of the width of a normal distribution's 95 % interval, in standard deviations."""

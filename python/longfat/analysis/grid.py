@@ -17,7 +17,7 @@ from longfat.study.vocabulary import AT_HOST, canonical, metrics, whole_metric
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from longfat.results import Cell, CellResult
+    from longfat.results.run import Cell, CellResult
     from longfat.study import Study
 
 METRIC_ORDER = ("goodput_bps", "completion_s", "efficiency", "retransmissions", "timeouts", "packets_sent")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.study import units
 
 if TYPE_CHECKING:
-    from longfat.results import CellResult
+    from longfat.results.run import CellResult
 
 LEAST_SHARE = 0.2
 """Share of the time from which a cell counts as limited."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from longfat.results import CONFIDENCE
+from longfat.results.run import CONFIDENCE
 
 GROWTH = 1.5
 """Trials at a look over those at the look before."""

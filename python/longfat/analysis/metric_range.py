@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from longfat.results import Interval
+from longfat.results.run import Interval
 from longfat.study.vocabulary import metrics, whole_metric
 
 ONE_OVER = "one_over"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from longfat.analysis.round_trips import Line, Times, line, share
-from longfat.results import Interval, known
+from longfat.results.run import Interval, known
 
 MOST_UNSTAMPED = 0.1
 """If more replies lack kernel timestamps, round trips use the application's clock."""

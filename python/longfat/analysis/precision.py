@@ -12,7 +12,7 @@ from longfat.study.specification import DECIDED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import CellResult
+    from longfat.results.run import CellResult
     from longfat.study import Study
 
 

@@ -30,12 +30,12 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.metric_range import Range, range_of
 from longfat.analysis.statistics import interval, mean_difference, paired, ratio
-from longfat.results import CONFIDENCE, Interval
+from longfat.results.run import CONFIDENCE, Interval
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
-    from longfat.results import Cell, CellResult, Censored, VerdictWord
+    from longfat.results.run import Cell, CellResult, Censored, VerdictWord
     from longfat.study.claims import Claim
     from longfat.study.selection import Series
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from longfat.analysis import binomial
 from longfat.analysis.inference import lines
-from longfat.results import CONFIDENCE, Interval, known
+from longfat.results.run import CONFIDENCE, Interval, known
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

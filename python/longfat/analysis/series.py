@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     import polars

@@ -34,8 +34,8 @@ import numpy as np
 from longfat.analysis import looks
 from longfat.analysis.censoring import censored
 from longfat.analysis.metric_range import Range, range_of
-from longfat.results import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
-from longfat.results import Cell, CellResult, Interval
+from longfat.results.run import CONFIDENCE as CONFIDENCE  # noqa: PLC0414 - re-exported
+from longfat.results.run import Cell, CellResult, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from longfat.analysis.round_trips import quantile
-from longfat.results import Interval, known
+from longfat.results.run import Interval, known
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from longfat.analysis.theory import latency, lossy_transfer, slow_start, transac
 from longfat.analysis.theory.latency import Hop
 from longfat.analysis.theory.response import CUBIC, has_timeouts
 from longfat.analysis.theory.slow_start import Rules
-from longfat.parameters import ParameterError
-from longfat.results import known
+from longfat.results.run import known
+from longfat.system.parameters import ParameterError
 
 LATENCY, BANDWIDTH, SERVICE, LOSS = "latency", "bandwidth", "service", "loss"
 KINDS = (LATENCY, BANDWIDTH, SERVICE, LOSS)

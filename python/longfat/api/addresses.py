@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 LISTEN = "127.0.0.1:9000"
 """The default address to listen at, which other machines cannot reach."""

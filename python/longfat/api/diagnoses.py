@@ -18,10 +18,10 @@ from longfat.api.quantities import duration as checked_duration
 from longfat.api.quantities import whole_bytes
 from longfat.measurement.host_window import host_window
 from longfat.measurement.path_document import measured as measured_table
-from longfat.parameters import ParameterError
 from longfat.presentation import diagnosis_chart, diagnosis_text, names
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.progress import watching
+from longfat.system.parameters import ParameterError
+from longfat.system.progress import watching
 
 if TYPE_CHECKING:
     import polars
@@ -142,7 +142,7 @@ class Diagnosis(Displayed):
         """Writes the study for `longfat run`, with the conclusion as comment. Raises OSError."""
         import tomli_w
 
-        from longfat.files import write_whole
+        from longfat.system.files import write_whole
 
         comments = "".join(f"# {line}\n" for line in (self.title, *self.remarks()))
         write_whole(File(file), (comments + tomli_w.dumps(self.to_study())).encode())

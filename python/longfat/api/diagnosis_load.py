@@ -11,7 +11,7 @@ from longfat.api import path_figures
 from longfat.api.defaults import ECHO_PORT
 from longfat.api.round_trips import ping
 from longfat.measurement import load as under_load
-from longfat.progress import watching
+from longfat.system.progress import watching
 
 if TYPE_CHECKING:
     from longfat.analysis.diagnosis import QueueLimit

@@ -15,12 +15,12 @@ from longfat import _native
 from longfat.analysis.forecast import prediction_interval
 from longfat.api import path_figures
 from longfat.measurement.path_draws import drawn
-from longfat.runner.environment import available_cores
 from longfat.study.vocabulary import canonical
+from longfat.worlds.environment import available_cores
 
 if TYPE_CHECKING:
     from longfat.analysis.diagnosis import PathFigures, QueueLimit
-    from longfat.results import Interval
+    from longfat.results.run import Interval
 
 GOODPUT, RTT = "goodput_bps", "rtt_p50_s"
 METRICS = (GOODPUT, RTT, "retransmissions")
@@ -125,8 +125,8 @@ def verified(
     `rate` is that of the bottleneck in bit/s. Returns the predictions with these trials, and whether Ctrl-C
     stopped them.
     """
-    from longfat.runner.netns import Netns
     from longfat.runner.tracing import length
+    from longfat.worlds.netns import Netns
 
     specs = [(one, number) for number in range(trials) for one in tables["protocols"]]
     load = rate / (8 * 1500) * _BOTH_DIRECTIONS
@@ -134,7 +134,7 @@ def verified(
     executor = Netns(jobs)
 
     def run(protocol: Mapping[str, Any], number: int) -> Metrics | str:
-        from longfat.runner.processes import EndpointError
+        from longfat.worlds.processes import EndpointError
 
         spec = _spec(tables, protocol, tables["path"], number)
         try:

@@ -35,9 +35,9 @@ def emulate(
         ValueError: with the key, the value and what is allowed.
         TransferError: if the transfer failed, or this machine lacks something (`longfat doctor`).
     """
-    from longfat.runner.netns import Netns
-    from longfat.runner.processes import TIMEOUT_FACTOR, TIMEOUT_MARGIN_S, EndpointError
     from longfat.runner.tracing import length
+    from longfat.worlds.netns import Netns
+    from longfat.worlds.processes import TIMEOUT_FACTOR, TIMEOUT_MARGIN_S, EndpointError
 
     spec = specification(
         protocol,

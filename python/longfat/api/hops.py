@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.theory.latency import Hop
 from longfat.api.quantities import quantity
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     from longfat.analysis.prediction.layout import Link

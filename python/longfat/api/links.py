@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ProbeProtocol
 from longfat.api.quantities import duration
-from longfat.parameters import ParameterError
 from longfat.presentation import path_table
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.progress import watching
 from longfat.study import units
+from longfat.system.parameters import ParameterError
+from longfat.system.progress import watching
 
 if TYPE_CHECKING:
     import polars
 
     from longfat.measurement.path import Progress
-    from longfat.progress import Display
     from longfat.study.tables import Path
+    from longfat.system.progress import Display
 
 LONGEST_S = 60
 LONGEST_MEASUREMENT_S = 86_400
@@ -220,7 +220,7 @@ def _sizes(given: str | Iterable[int], version: int) -> tuple[int, ...]:
 
 def _resolve(host: str) -> tuple[str, int]:
     """Returns a host's address and the version of IP. Raises ParameterError for an unknown host."""
-    from longfat.runner.threads import DaemonPool
+    from longfat.system.threads import DaemonPool
 
     try:
         # On another thread, so that Ctrl-C ends the wait for a name server.

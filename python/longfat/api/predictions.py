@@ -13,10 +13,10 @@ from longfat.analysis.transfer_time import PROTOCOLS, Answer, Question, answer
 from longfat.api import hops as reader
 from longfat.api.defaults import PredictedController, PredictedProtocol
 from longfat.api.quantities import of_parameter, whole_bytes
-from longfat.parameters import ParameterError
 from longfat.presentation import predict_text
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.study.tables import refuse, table_of
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     import polars

@@ -6,8 +6,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from longfat.parameters import ParameterError
-from longfat.user_folders import config_folder
+from longfat.system.parameters import ParameterError
+from longfat.system.user_folders import config_folder
 
 
 @dataclass(frozen=True)

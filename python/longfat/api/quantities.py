@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 _EXAMPLES = {"rate": '"10Mbit/s" or T1', "duration": '"5ms"', "size": '"1428B"', "proportion": '"2%"'}
 

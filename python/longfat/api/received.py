@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat.api.quantities import of_parameter
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 
 @dataclass

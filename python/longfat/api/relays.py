@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, SupportsIndex
 from longfat import _native
 from longfat.api import addresses
 from longfat.api.servers import Server
-from longfat.parameters import ParameterError
-from longfat.progress import Rate
+from longfat.system.parameters import ParameterError
+from longfat.system.progress import Rate
 
 if TYPE_CHECKING:
     from longfat.study.tables import Path

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from longfat.api.runs import run_of
 from longfat.cluster import Target, open_machines
-from longfat.remote_path import location
 from longfat.runner import run_study
-from longfat.runner.shard import Shard
+from longfat.store.shard import Shard
+from longfat.system.remote_path import location
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ class Running:
         shard = Shard.of(self.shard, f"{self.prefix}shard")
         with open_machines(self.executor, target, self.jobs, reporter.note, self.prefix) as machines:
             for study in studies:
-                yield run_study(
+                measured = run_study(
                     study,
                     folder=None if self.out is None else location(self.out),
                     machines=machines,
@@ -59,6 +60,7 @@ class Running:
                     budget=self.budget,
                     shard=shard,
                 )
+                yield run_of(measured)
 
     def awaits_others(self, result: Run) -> bool:
         """Returns whether other shards complete the run, so that the last one writes the report."""

@@ -88,7 +88,7 @@ def packetdrill(scripts: str | Path | Sequence[str | Path]) -> ScriptResults:
         ValueError: if there are no scripts.
     """
     from longfat import _native
-    from longfat.snippets import Snippets
+    from longfat.api.snippets import Snippets
 
     listed = [Path(one) for one in ([scripts] if isinstance(scripts, str | Path) else scripts)]
     for path in listed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 MOST = 1000
 

@@ -11,7 +11,7 @@ from longfat.study.problems import Problem, show
 from longfat.study.tables import Topology, protocol_settings, refuse, table_of
 
 if TYPE_CHECKING:
-    from longfat.controllers import CongestionController
+    from longfat.extensions.controller import CongestionController
     from longfat.study.tables import Path, Protocol
 
 AnyProtocol = "Protocol | type[CongestionController] | Mapping[str, Any] | str"

@@ -77,12 +77,12 @@ def run(
     """
     from longfat.analysis.expectation import theory_problems
     from longfat.api.running import Running
-    from longfat.interactive import is_interactive
     from longfat.presentation.report import write_report
-    from longfat.progress import display
     from longfat.runner import Interrupted
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
+    from longfat.system.interactive import is_interactive
+    from longfat.system.progress import display
 
     overrides = Overrides(
         tuple(plain(settings or {}).items()),
@@ -114,7 +114,9 @@ def run(
     except Interrupted as stop:
         if not is_interactive():
             raise
-        result = stop.partial()
+        from longfat.api.runs import run_of
+
+        result = run_of(stop.partial())
     if report and not running.awaits_others(result):
         write_report(result)
     return result

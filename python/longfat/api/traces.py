@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from longfat.api.quantities import duration as seconds_of
 from longfat.api.specification import specification, whole_number
-from longfat.parameters import ParameterError
 from longfat.presentation import trace_drawing, trace_frames
 from longfat.presentation.displayed import Displayed, TextTable, altair_chart
 from longfat.presentation.trace_drawing import ALL, LADDER, OVER_TIME, View, traced
@@ -18,6 +17,7 @@ from longfat.runner.tracing import Capture, Interval
 from longfat.study import Overrides, load_study
 from longfat.study.plain import plain, study_tables
 from longfat.study.points import find_cells
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     import polars
@@ -155,7 +155,7 @@ class Traces(Displayed):
         Raises:
             ValueError: for an unknown suffix or part. OSError if the file cannot be written.
         """
-        from longfat.files import write_whole
+        from longfat.system.files import write_whole
 
         _check(parts)
         target = File(file)

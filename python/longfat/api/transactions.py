@@ -13,11 +13,11 @@ from longfat.analysis.transaction_summary import summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import DEFAULT_TRANSACTIONS, ECHO_PORT, TRANSACTIONS, IpVersion
 from longfat.api.quantities import duration
-from longfat.parameters import ParameterError
 from longfat.presentation import transact_report
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
-from longfat.progress import shower, watching
+from longfat.system.parameters import ParameterError
+from longfat.system.progress import shower, watching
 
 if TYPE_CHECKING:
     import polars

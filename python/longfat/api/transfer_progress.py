@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from longfat.progress import Display, Rate, clock
+from longfat.system.progress import Display, Rate, clock
 
 _SPEED_OVER_S = 3.0
 

@@ -15,10 +15,10 @@ from longfat.api.quantities import duration
 from longfat.api.received import ReceivedFiles, limits_of, prepared_folder
 from longfat.api.servers import Server
 from longfat.api.transfer_progress import Sending
-from longfat.parameters import ParameterError
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.progress import watching
 from longfat.study.tables import table_of
+from longfat.system.parameters import ParameterError
+from longfat.system.progress import watching
 
 if TYPE_CHECKING:
     import polars

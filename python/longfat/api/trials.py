@@ -16,7 +16,7 @@ from longfat.study.vocabulary import canonical, short_metric
 if TYPE_CHECKING:
     import polars
 
-    from longfat.controllers import CongestionController
+    from longfat.extensions.controller import CongestionController
     from longfat.presentation.displayed import TextTable
 
 
@@ -36,19 +36,19 @@ class Trial:
     metrics: dict[str, float]
     spec: dict[str, Any]
     columns: list[dict[str, Any]] = field(default_factory=list, repr=False)
-    """The flows as columns from the native part, for `longfat.flow_table`."""
+    """The flows as columns from the native part, for `longfat.system.flow_table`."""
 
     @property
     def flows(self) -> list[dict[str, Any]]:
         """The flows as dicts, in the order of their starts; `path_bytes` is a list here."""
-        from longfat.flow_table import flow_table
+        from longfat.system.flow_table import flow_table
 
         return flow_table(self.columns).to_dicts()
 
     def flows_to_polars(self) -> polars.DataFrame:
         """Returns one row for each flow, in the order of their starts, with the columns of a run's flows."""
-        from longfat.flow_table import flow_table
-        from longfat.frames import flows_frame
+        from longfat.results.frames import flows_frame
+        from longfat.system.flow_table import flow_table
 
         return flows_frame(flow_table(self.columns))
 
@@ -74,7 +74,7 @@ class Trial:
         """Returns one row with the trial's metrics, in SI units."""
         import polars as pl
 
-        from longfat.frames import plain_name
+        from longfat.results.frames import plain_name
 
         return pl.DataFrame({plain_name(name): [value] for name, value in self.metrics.items()})
 

@@ -103,7 +103,7 @@ _OPTIONS = {
 
 def _of_options(error: ValueError) -> str:
     """Returns an error with the name of the option instead of the function's parameter."""
-    from longfat.parameters import ParameterError
+    from longfat.system.parameters import ParameterError
 
     if not isinstance(error, ParameterError):
         return str(error)

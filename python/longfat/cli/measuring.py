@@ -34,9 +34,9 @@ def present(
     found: RoundTrips | MeasuredTransactions, *, samples: Path | None, out: Path | None, as_json: bool
 ) -> None:
     """Writes the requested files, and prints the results as a table or as JSON."""
-    from longfat.files import write_whole
     from longfat.presentation import tables
     from longfat.presentation.data_files import encoded
+    from longfat.system.files import write_whole
 
     if samples is not None and found.has_rows:
         write_whole(samples, encoded(found.to_polars(), samples.suffix.removeprefix(".")))

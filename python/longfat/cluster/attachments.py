@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.files import write_whole
-from longfat.named_classes import (
+from longfat.extensions.names import (
     FILE_SUFFIX,
     INTERACTIVE,
     SEPARATOR,
@@ -26,6 +25,7 @@ from longfat.named_classes import (
     split,
 )
 from longfat.study.relative_files import with_names
+from longfat.system.files import write_whole
 
 Contents = Mapping[str, bytes]
 """What workers need, by hash."""

@@ -12,10 +12,10 @@ from typing import Any, Self
 import polars as pl
 
 from longfat.cluster.attachments import Attachment, Contents, attachments_of, localised
-from longfat.results import Cell
-from longfat.runner.executor import executor_of
-from longfat.runner.planning import CellTrials, Numbers
-from longfat.runner.trial import Records, Trial
+from longfat.results.run import Cell
+from longfat.results.trial import Records, Trial
+from longfat.store.planning import CellTrials, Numbers
+from longfat.worlds.executor import executor_of
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from longfat.cluster.batch import Batch
 from longfat.cluster.connection import ClusterError, Connection
 from longfat.cluster.single import ChildError, killed
 from longfat.cluster.worker import NeedsContents, VersionError, run_batch
-from longfat.runner.executor import DEATHS, CancelledTrialError, DividedCallError
-from longfat.runner.planning import CellTrials
-from longfat.runner.trial import Records, Trial
+from longfat.results.trial import Records, Trial
+from longfat.store.planning import CellTrials
+from longfat.worlds.executor import DEATHS, CancelledTrialError, DividedCallError
 
 SECONDS_PER_CALL = 1.0
 """Duration of a task: far above the cost of 10 ms of client, scheduler and worker, and short for progress."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from longfat.cluster.connection import Connection, Target, environment
 from longfat.cluster.executor import ClusterExecutor
-from longfat.runner.executor import Executor
 from longfat.runner.runner import Machines, ThisMachine
+from longfat.worlds.executor import Executor
 
 EXECUTORS = ("local", "dask")
 """Where trials can run."""

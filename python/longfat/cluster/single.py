@@ -16,9 +16,9 @@ from typing import IO, Any
 
 from longfat.cluster.attachments import Contents
 from longfat.cluster.batch import Batch
-from longfat.interpreter import python_command
-from longfat.runner.executor import DEATHS, KILLED
-from longfat.runner.trial import Record, Records, together
+from longfat.results.trial import Record, Records, together
+from longfat.system.interpreter import python_command
+from longfat.worlds.executor import DEATHS, KILLED
 
 READY = "ready"
 MEMORY_PART = 0.95

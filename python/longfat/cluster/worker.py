@@ -11,7 +11,7 @@ from longfat import _native
 from longfat.cluster.attachments import Contents, missing
 from longfat.cluster.batch import Batch
 from longfat.cluster.single import run_singly
-from longfat.runner.trial import ArrowRecords
+from longfat.results.trial import ArrowRecords
 
 FOLDER = "longfat"
 """The folder of traces and sources in a worker's own folder."""

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from longfat.user_folders import cache_folder
+from longfat.system.user_folders import cache_folder
 
 SOURCES = Path(__file__).parent / "bpf"
 KERNEL_TYPES = Path("/sys/kernel/btf/vmlinux")

@@ -11,7 +11,7 @@ from longfat.analysis.inference.links import BITS, Link
 from longfat.analysis.inference.losses import LinkLoss
 from longfat.analysis.inference.samples import REACHED, Router
 from longfat.measurement.path import Progress
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 
 def document(progress: Progress, about: Mapping[str, Any]) -> dict[str, Any]:

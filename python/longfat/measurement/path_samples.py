@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from longfat.files import write_whole
+from longfat.system.files import write_whole
 
 _FORMAT = "longfat path 1"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, RenderableType
 
-    from longfat.results import CellResult, RunResult, Verdict, VerdictWord
+    from longfat.results.run import CellResult, RunResult, Verdict, VerdictWord
 
 MOST_LINES = 24
 """The most lines of an answer, which the report's path follows."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from longfat.presentation import names
 
 if TYPE_CHECKING:
-    from longfat.results import Censored
+    from longfat.results.run import Censored
 
 
 def unknown(why: Censored) -> str:
     """The trials whose value is unknown, and the times without an end.
 
-    >>> from longfat.results import Censored
+    >>> from longfat.results.run import Censored
     >>> unknown(Censored(5, 20, {"requests_unanswered": 339}, 161))
     'unknown in 5 of 20 trials: 339 of 500 requests unanswered'
     >>> unknown(Censored(1, 1, {"flows_unfinished": 2, "flows_failed": 1}, 97))

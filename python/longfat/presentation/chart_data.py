@@ -16,7 +16,7 @@ from longfat.study.vocabulary import whole_metric
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import CellResult, RunResult
+    from longfat.results.run import CellResult, RunResult
     from longfat.study import Study
 
 LABEL_SHARE = 0.07

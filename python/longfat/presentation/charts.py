@@ -16,7 +16,7 @@ from longfat.presentation.vega_bundle import SCHEMA, VEGA_LITE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
 
 Format = Literal["svg", "png", "pdf", "html"]
 Spec = dict[str, Any]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from longfat.analysis.agreement import Agreement, Difference, Measure
     from longfat.presentation.charts import Spec
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
     from longfat.study import Study
 
 _HEIGHT = 190

@@ -13,7 +13,7 @@ from longfat.presentation.vega_bundle import SCHEMA
 
 if TYPE_CHECKING:
     from longfat.presentation.charts import Spec
-    from longfat.results import CellResult, RunResult
+    from longfat.results.run import CellResult, RunResult
 
 LEAST_FLOWS = 20
 """Minimum number of flows of a class at a point for a line."""

@@ -16,7 +16,7 @@ from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
     from longfat.presentation.charts import Spec
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
 
 MOST_PANELS = 6
 """Maximum number of panels, one per point of the sweep; the first points are drawn."""

@@ -13,7 +13,7 @@ from longfat.presentation.charts import LETTER, configured, titled
 
 if TYPE_CHECKING:
     from longfat.presentation.charts import Spec
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 3
 """Smaller matrices are easier to read as points."""

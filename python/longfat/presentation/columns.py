@@ -10,7 +10,7 @@ from longfat.presentation import formatting, names, notes
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from longfat.results import CellResult
+    from longfat.results.run import CellResult
 
 _WHOLE_FROM = 100
 """Means from here on are shown without decimals."""

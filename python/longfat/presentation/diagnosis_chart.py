@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from longfat.presentation.charts import PALETTE, Spec, configured
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 _WIDTH, _STEP = 560, 28
 

@@ -10,7 +10,7 @@ from longfat.presentation import names
 from longfat.presentation.displayed import TextTable
 from longfat.presentation.formatting import DASH, digits, quantity
 from longfat.presentation.measured import with_bounds
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 REFERENCE = "cubic"
 """The controller that the conclusion compares the fastest one with: the default of most systems."""

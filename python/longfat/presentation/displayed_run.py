@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.results import RunResult
+from longfat.results.run import RunResult
 
 if TYPE_CHECKING:
     import polars
 
-    from longfat.results import CellResult
+    from longfat.results.run import CellResult
 
 _SYMBOLS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 

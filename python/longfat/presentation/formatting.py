@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.study.labels import label as label  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
-    from longfat.results import CellResult, Interval
+    from longfat.results.run import CellResult, Interval
 
 DASH = "\N{EN DASH}"
 """Replaces a missing number."""
@@ -84,7 +84,7 @@ def half_width(interval: Interval) -> float:
 def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     """A mean ± the half-width of its interval, rounded to the precision of the half-width.
 
-    >>> from longfat.results import Interval
+    >>> from longfat.results.run import Interval
     >>> plus_minus(Interval(2.964e6, 2.85e6, 3.07e6), 1e6), plus_minus(Interval(5.0, 5.0, 5.0))
     ('2.96 ±0.11', '5.00 ±0')
     >>> plus_minus(Interval(4.0, float("nan"), float("nan")))
@@ -118,7 +118,7 @@ def measured(cell: CellResult, metric: str, scale: float = 1.0) -> str:
 def bounds(interval: Interval, scale: float = 1.0) -> str:
     """An interval in brackets; empty if it is unknown.
 
-    >>> from longfat.results import Interval
+    >>> from longfat.results.run import Interval
     >>> bounds(Interval(1.3, 1.25, 1.352)), bounds(Interval(1.4, 0.8, math.inf))
     ('[1.25, 1.35]', '[0.800, ∞)')
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.presentation.formatting import DASH, digits
 
 if TYPE_CHECKING:
-    from longfat.results import Interval
+    from longfat.results.run import Interval
 
 
 def with_bounds(estimate: Interval, scale: float) -> str:

@@ -9,14 +9,14 @@ from longfat.analysis import grid
 from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
 from longfat.presentation import censored_text, formatting, names
-from longfat.results import CONFIDENCE
+from longfat.results.run import CONFIDENCE
 from longfat.study import cells as cells_of
 from longfat.study.vocabulary import AT_HOST, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from longfat.results import CellResult
+    from longfat.results.run import CellResult
     from longfat.study import Study
 
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
@@ -125,7 +125,7 @@ def cautions(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
 def limits(cells: Sequence[CellResult]) -> Iterator[str]:
     """One line with the limits other than the network, the number of cells, and the keys to change; or none.
 
-    >>> from longfat.results import Cell, CellResult
+    >>> from longfat.results.run import Cell, CellResult
     >>> spec = {"protocol": {"kind": "tcp"}, "workload": {"kind": "bulk", "duration": "11s"}}
     >>> cell = Cell("sim", "cubic", {"path.delay": "100ms"}, spec)
     >>> for line in limits([CellResult(cell, 1, {}, {}, {"sndbuf_limited_s": [9.0]})]):
@@ -155,7 +155,7 @@ def unknown(cells: Sequence[CellResult], metrics: Sequence[str]) -> Iterator[str
 def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:
     """A caution for each world in which the hosts' kernels dropped packets; no link lost these.
 
-    >>> from longfat.results import Cell, CellResult
+    >>> from longfat.results.run import Cell, CellResult
     >>> cell = Cell("netns", "reno", {"path.delay": "5ms"}, {})
     >>> [line] = host_drops([CellResult(cell, 3, {}, {}, {"host_drops": [0.0, 12.0, 3.0]})])
     >>> line.partition(" (no")[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import agreement, grid
-from longfat.files import write_whole
 from longfat.presentation import (
     charts,
     charts_agreement,
@@ -22,10 +21,11 @@ from longfat.presentation import (
 from longfat.presentation.document import document, figure
 from longfat.presentation.html import Markup, folded, section, tag
 from longfat.study.vocabulary import AT_HOST, whole_metric
+from longfat.system.files import write_whole
 
 if TYPE_CHECKING:
-    from longfat.remote_path import Location
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
+    from longfat.system.remote_path import Location
 
 MINOR_METRICS = ("retransmissions", "efficiency", "timeouts", "rtt_p99_s")
 """Metrics with a smaller chart below those that the study shows, if their means vary."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longfat.analysis.agreement import Agreement, Difference, Measure
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
 
 _HOW = (
     "Each row is a cell, and the trials of two worlds are compared in pairs. A cell misses if a mean "

@@ -14,7 +14,7 @@ from longfat.study.vocabulary import canonical
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from longfat.results import CellResult, RunResult
+    from longfat.results.run import CellResult, RunResult
     from longfat.study import Study
 
 

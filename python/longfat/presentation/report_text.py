@@ -17,7 +17,7 @@ from longfat.study.claims import MIN_TRIALS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from longfat.results import CellResult, RunResult, Verdict
+    from longfat.results.run import CellResult, RunResult, Verdict
 
 _PLURALS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
 _SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}

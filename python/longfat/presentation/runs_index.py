@@ -11,10 +11,10 @@ from urllib.parse import quote
 
 from longfat.presentation.document import document
 from longfat.presentation.html import Markup, paragraph, table, tag
-from longfat.remote_path import Location, location
+from longfat.system.remote_path import Location, location
 
 if TYPE_CHECKING:
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
 
 _SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
 

@@ -10,7 +10,7 @@ from longfat.presentation import names
 from longfat.study.labels import label
 
 if TYPE_CHECKING:
-    from longfat.results import Cell
+    from longfat.results.run import Cell
     from longfat.study import Study
 
 

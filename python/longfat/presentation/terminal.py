@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
-    from longfat.results import CellResult, RunResult, Verdict
+    from longfat.results.run import CellResult, RunResult, Verdict
     from longfat.study import Study
 
 _MOST_MISSES = 5

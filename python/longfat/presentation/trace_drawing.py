@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from longfat.analysis import series, series_sequence
-from longfat.parameters import ParameterError
 from longfat.presentation import formatting, names, series_names
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     from longfat.presentation.charts import Spec
@@ -154,7 +154,7 @@ def _full_labels(traces: Sequence[Trace]) -> list[str]:
 
 def _one_flow(record: dict[str, Any], names_given: Sequence[str]) -> tuple[int, str]:
     """Returns the number of the flow that a ladder shows, and its name if there are several."""
-    from longfat.flow_table import flow_table
+    from longfat.system.flow_table import flow_table
 
     if len(names_given) > 1:
         raise ParameterError("flow", f"a ladder shows one flow, not {len(names_given)}")

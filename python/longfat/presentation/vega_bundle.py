@@ -6,8 +6,8 @@ import contextlib
 
 import vl_convert
 
-from longfat.files import write_whole
-from longfat.user_folders import cache_folder
+from longfat.system.files import write_whole
+from longfat.system.user_folders import cache_folder
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 """The Vega-Lite version of the specifications: that of Altair, whose import is slow."""

@@ -6,13 +6,13 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation import censored_text, formatting, names
-from longfat.results import Verdict, known
+from longfat.results.run import Verdict, known
 from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
     from longfat.analysis.claims import Judgement
     from longfat.analysis.relations import Evidence
-    from longfat.results import Interval
+    from longfat.results.run import Interval
 
 
 MOST_TIMES = 1000

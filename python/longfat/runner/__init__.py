@@ -1,6 +1,6 @@
-"""Running studies: worlds behind one small contract, a store that survives being killed, and progress."""
+"""Running studies: planning, calls of worlds, a store that survives being killed, and progress."""
 
-from longfat.runner.loading import load_run
+from longfat.runner.loading import Measured, load
 from longfat.runner.runner import Interrupted, run_study
 
-__all__ = ["Interrupted", "load_run", "run_study"]
+__all__ = ["Interrupted", "Measured", "load", "run_study"]

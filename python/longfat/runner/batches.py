@@ -6,8 +6,8 @@ import heapq
 import math
 from collections.abc import Sequence
 
-from longfat.runner.planning import CellTrials, PlannedTrials
-from longfat.runner.trial import Trial
+from longfat.results.trial import Trial
+from longfat.store.planning import CellTrials, PlannedTrials
 
 _Place = tuple[float, int, int]
 """The place of a cell in the queue: its rank, its turn among equal ranks, and the cell."""

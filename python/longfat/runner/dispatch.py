@@ -8,13 +8,13 @@ from concurrent.futures import Future
 
 import polars as pl
 
+from longfat.results.trial import Records
 from longfat.runner.batches import Batches
-from longfat.runner.executor import KILLED, DividedCallError, Executor
-from longfat.runner.planning import CellTrials, PlannedTrials
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget
-from longfat.runner.store import Store
-from longfat.runner.trial import Records
+from longfat.store.planning import CellTrials, PlannedTrials
+from longfat.store.store import Store
+from longfat.worlds.executor import KILLED, DividedCallError, Executor
 
 QUEUE_PER_JOB = 4
 """Calls submitted ahead for each job, so that no job waits."""

@@ -10,16 +10,15 @@ from typing import Any
 
 import polars as pl
 
-from longfat.frames import stored
-from longfat.presentation.displayed_run import Run
-from longfat.remote_path import Location, RemotePath, location
-from longfat.results import Cell, CellResult
-from longfat.runner import parts, store
-from longfat.runner.copies import Copies
-from longfat.runner.shard import Shard
-from longfat.runner.table import Table
-from longfat.runner.trial import cell_key
+from longfat.results.frames import stored
+from longfat.results.run import Cell, CellResult
+from longfat.results.trial import cell_key
+from longfat.store import parts, store
+from longfat.store.copies import Copies
+from longfat.store.shard import Shard
+from longfat.store.table import Table
 from longfat.study import Study, cells, load_study
+from longfat.system.remote_path import Location, RemotePath, location
 
 
 def read_records(
@@ -86,50 +85,49 @@ class Flows:
         ).drop("cell_key")
 
 
-def evaluate(
-    study: Study,
-    records: Table,
-    results: list[CellResult],
-    folder: Location,
-    environment: dict[str, Any],
-    *,
-    quick: bool,
-    interrupted: bool = False,
-) -> Run:
-    """Returns the whole result, with the verdicts on the study's claims."""
-    from longfat.analysis.claims import judge
-    from longfat.presentation.verdicts import verdict
+@dataclass(frozen=True)
+class Measured:
+    """A run's records and the intervals of its cells, without verdicts.
 
-    planned = cells(study)
-    return Run(
-        study=study,
-        folder=folder,
-        cells=results,
-        claims=[verdict(one) for one in judge(study, results)],
-        environment=environment,
-        quick=quick,
-        read_records=lambda: _with_places(records.measured(), study, planned),
-        flows=Flows(study, planned, folder, records) if parts.listed(folder, parts.FLOWS) else None,
-        interrupted=interrupted,
-    )
+    `interrupted` is true if trials are missing, and running the study again resumes it.
+    """
+
+    study: Study
+    records: Table
+    cells: list[CellResult]
+    folder: Location
+    environment: dict[str, Any]
+    quick: bool
+    interrupted: bool = False
+
+    def read_records(self) -> pl.DataFrame:
+        """Returns one row for each trial, with what identifies it in front."""
+        return _with_places(self.records.measured(), self.study, cells(self.study))
+
+    @property
+    def flows(self) -> Flows | None:
+        """The flows of the trials; None without records of them."""
+        if not parts.listed(self.folder, parts.FLOWS):
+            return None
+        return Flows(self.study, cells(self.study), self.folder, self.records)
 
 
-def load_run(folder: str | Path | RemotePath) -> Run:
-    """Returns the result of a complete or interrupted run from its folder or URL ("s3://bucket/run").
+def load(folder: str | Path | RemotePath) -> Measured:
+    """Returns what a complete or interrupted run measured, from its folder or URL ("s3://bucket/run").
 
     Raises ValueError for a folder without a run.
 
-    >>> load_run("no-such-folder")
+    >>> load("no-such-folder")
     Traceback (most recent call last):
     ...
-    longfat.runner.parts.FolderError: no-such-folder: is not the folder of a run: it has no run.json
+    longfat.store.parts.FolderError: no-such-folder: is not the folder of a run: it has no run.json
     """
     from longfat.analysis.statistics import summarise
 
     folder = location(folder)
     about = store.describe(folder)
     study = _study(folder / store.STUDY_FILE, str(about.get("study")))
-    study._cuts = list(about.get("cuts", []))
+    study = study.with_provenance(cuts=tuple(about.get("cuts", [])))
     planned = cells(study)
     # Keys contain the version that measured, which may differ from this one.
     version = str(about.get("longfat"))
@@ -140,7 +138,7 @@ def load_run(folder: str | Path | RemotePath) -> Run:
     quick = bool(about.get("quick"))
     # With a precision, the number of trials depends on the results.
     complete = study.precision is not None or records.height >= sum(counts)
-    return evaluate(study, records, results, folder, environment, quick=quick, interrupted=not complete)
+    return Measured(study, records, results, folder, environment, quick, interrupted=not complete)
 
 
 def _study(file: Location, name: str) -> Study:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from longfat.progress import Display, Silent, clock
+from longfat.system.progress import Display, Silent, clock
 
 _KEY = "trials"
 

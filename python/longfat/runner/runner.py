@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from longfat import _native
-from longfat.presentation.displayed_run import Run
-from longfat.remote_path import Location
-from longfat.results import Cell, CellResult
+from longfat.results.run import Cell, CellResult
 from longfat.runner import loading
 from longfat.runner.dispatch import run_trials
-from longfat.runner.environment import environment
-from longfat.runner.executor import Executor, executor_of
-from longfat.runner.planning import Plan, PlannedTrials, plan
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, exhausted, first_counts, next_counts, widths
-from longfat.runner.shard import Shard
-from longfat.runner.store import Store, open_store
-from longfat.runner.table import Table
+from longfat.store.planning import Plan, PlannedTrials, plan
+from longfat.store.shard import Shard
+from longfat.store.store import Store, open_store
+from longfat.store.table import Table
 from longfat.study import Study, cells
 from longfat.study.claims import MIN_TRIALS
+from longfat.system.remote_path import Location
+from longfat.worlds.environment import environment
+from longfat.worlds.executor import Executor, executor_of
 
 LARGE_RUN = 200_000
 """Number of trials whose records take seconds to read."""
@@ -37,9 +36,9 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.folder = folder
 
-    def partial(self) -> Run:
+    def partial(self) -> loading.Measured:
         """Returns the result of the finished trials."""
-        return loading.load_run(self.folder)
+        return loading.load(self.folder)
 
 
 class MachineTooSlowError(OSError):
@@ -104,8 +103,8 @@ def run_study(
     budget: Budget | None = None,
     machines: Machines | None = None,
     shard: Shard | None = None,
-) -> Run:
-    """Runs every trial of a study without a record, and returns the result of all trials.
+) -> loading.Measured:
+    """Runs every trial of a study without a record, and returns what all trials measured.
 
     Args:
         study: The checked study (`load_study`).
@@ -167,7 +166,7 @@ def run_study(
             reporter.note(f"the budget of {spent} is spent; the same command with a larger one continues")
         # With a precision, the number of trials depends on the results.
         partial = not complete and study.precision is None
-        return loading.evaluate(study, records, results, folder, about, quick=quick, interrupted=partial)
+        return loading.Measured(study, records, results, folder, about, quick, interrupted=partial)
 
 
 def _limits(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from longfat.analysis.looks import next_look
-from longfat.results import Cell, CellResult
+from longfat.results.run import Cell, CellResult
 from longfat.study import Study, units
 from longfat.study.specification import DECIDED
 

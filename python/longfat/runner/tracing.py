@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 WORLDS = ("sim", "netns")
 SAMPLES, MOST_SAMPLES = 1000, 20_000
@@ -71,8 +71,8 @@ def run(
 def length(spec: Mapping[str, Any]) -> float:
     """Returns the duration of a trial in s, from an untraced simulation."""
     from longfat import _native
-    from longfat.flow_table import flow_table
     from longfat.study import units
+    from longfat.system.flow_table import flow_table
 
     record = json.loads(_native.simulate(json.dumps(spec)))
     ends: list[float] = []
@@ -107,8 +107,8 @@ def _tracer(world: str, spec: Mapping[str, Any], whole: float) -> Tracer:
 
 
 def _on_kernels(spec: dict[str, Any], options: dict[str, Any], whole: float) -> dict[str, Any]:
-    from longfat.runner.netns import Netns
-    from longfat.runner.processes import TIMEOUT_FACTOR, TIMEOUT_MARGIN_S, EndpointError
+    from longfat.worlds.netns import Netns
+    from longfat.worlds.processes import TIMEOUT_FACTOR, TIMEOUT_MARGIN_S, EndpointError
 
     executor = Netns(1)
     try:
@@ -121,7 +121,7 @@ def _on_kernels(spec: dict[str, Any], options: dict[str, Any], whole: float) -> 
 
 def _captured(tracer: Tracer, every: float | None, capture: Capture) -> dict[str, Any]:
     """Returns the record; the capture appears at its path once it is complete."""
-    from longfat.files import produce_whole
+    from longfat.system.files import produce_whole
 
     if capture.path is None:
         return tracer({"interval": every})

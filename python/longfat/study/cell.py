@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.keys import lookup
+from longfat.study.keys import lookup
 from longfat.study.units import number
 
 

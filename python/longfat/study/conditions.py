@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.named_classes import is_class, short
+from longfat.extensions.names import is_class, short
 from longfat.study import units
 
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {

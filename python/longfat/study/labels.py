@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.named_classes import is_class, short
+from longfat.extensions.names import is_class, short
 
 
 def label(value: Any) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from longfat.keys import lookup
 from longfat.study import quick, sweep
 from longfat.study.claims import Claim, meant
+from longfat.study.keys import lookup
 from longfat.study.naming import claim_problems
 from longfat.study.overrides import Overrides
 from longfat.study.problems import Problem, StudyError, from_validation, show
@@ -61,6 +61,7 @@ def load_study(
             raise StudyError("", [Problem("", str(error))]) from None
         study = _parse(read, changed, touched)
         text = write_toml(changed)
+    cuts: list[str] = []
     found: list[Problem] = []
     if not checked and not isinstance(source, Study):
         # Checks the study as written: a claim is undecided if --set narrows a sweep.
@@ -73,11 +74,12 @@ def load_study(
         given = [key for key, _ in overrides.settings]
         changed, cuts = quick.cut(changed, lambda data: _parse(read, data, touched), given, overrides.repeats)
         study, text = _parse(read, changed, touched), write_toml(changed)
-        study._cuts = cuts
-    study._name = name or read.name
-    study._text = text or write_toml(data)
-    study._dropped_sweeps = overrides.dropped_sweeps(data)
-    return study
+    return study.with_provenance(
+        name=name or read.name,
+        text=text or write_toml(data),
+        cuts=tuple(cuts),
+        dropped_sweeps=tuple(overrides.dropped_sweeps(data)),
+    )
 
 
 def _parse(read: Source, data: dict[str, Any], touched: Mapping[str, str]) -> Study:

@@ -21,7 +21,7 @@ from longfat.study.vocabulary import (
     short_metric,
     whole_metric,
 )
-from longfat.worlds import WORLDS
+from longfat.study.worlds import WORLDS
 
 
 def claim_problems(study: Study) -> list[Problem]:

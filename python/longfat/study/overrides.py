@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.keys import place
 from longfat.study import path_model
+from longfat.study.keys import place
 from longfat.study.nesting import check_depth
 from longfat.study.plain import with_entries
 from longfat.study.problems import show

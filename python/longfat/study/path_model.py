@@ -75,7 +75,7 @@ def write(file: str | Path, model: PathModel) -> None:
     """Writes a model; raises ValueError for an invalid path, OSError if the file cannot be written."""
     import tomli_w
 
-    from longfat.files import write_whole
+    from longfat.system.files import write_whole
 
     _refuse(lambda _: str(file), model.path)
     tables = {"measured": model.measured} if model.measured else {}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, runtime_checkable
 
-from longfat.named_classes import is_class, split
+from longfat.extensions.names import is_class, split
 from longfat.study.problems import Problem, StudyError
 from longfat.study.vocabulary import protocol_kinds
 
@@ -140,7 +140,7 @@ def _other(value: Any, key: str) -> Any:
         raise _refused(value, key, "it has no order" if isinstance(value, AbstractSet) else "it is not text")
     if isinstance(value, Sequence | Iterable):
         return [plain(entry, f"{key}[{number}]") for number, entry in enumerate(value, 1)]
-    from longfat.extensions import Extension
+    from longfat.extensions.base import Extension
 
     if isinstance(value, Extension):
         name = type(value).__name__
@@ -157,7 +157,7 @@ def _whole(value: Any) -> Any:
 
 
 def _class(value: type, key: str) -> str:
-    from longfat import extensions
+    from longfat.extensions import base as extensions
 
     try:
         return extensions.name_of(value)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from longfat.parameters import ParameterError
 from longfat.study.conditions import Condition
 from longfat.study.labels import label
 from longfat.study.sweep import cells
 from longfat.study.vocabulary import allowed
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     from longfat.study.cell import Cell

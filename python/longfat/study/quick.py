@@ -47,7 +47,7 @@ class Lanes:
 
 
 LANES = {"relay": Lanes(16, 5_000.0), "netns": Lanes(4, 12_000.0)}
-"""The limits of real-time worlds on two cores (`longfat.runner.relay`, `longfat.runner.netns`)."""
+"""The limits of real-time worlds on two cores (`longfat.worlds.relay`, `longfat.worlds.netns`)."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from longfat.named_classes import CLASS_KEYS, anchored, is_class
+from longfat.extensions.names import CLASS_KEYS, anchored, is_class
 
 FILE_KEYS = frozenset({"trace", "sizes_file"})
 """The keys that name files: the recorded rate of a link, and the distribution of flow sizes."""

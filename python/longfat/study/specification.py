@@ -5,8 +5,9 @@ The keys of `path`, `topology`, `workload`, protocols and traffic are declared i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -23,7 +24,9 @@ from longfat.study.claims import THEORY, Claim, Where
 from longfat.study.plain import HasSettings, study_tables
 from longfat.study.problems import show
 from longfat.study.vocabulary import allowed, resolve_metrics, unknown
-from longfat.worlds import WORLDS
+from longfat.study.worlds import WORLDS
+
+Derived = TypeVar("Derived")
 
 MAX_TRIALS = 1_000_000
 """The largest number of repeats."""
@@ -105,6 +108,20 @@ class Reported(BaseModel):
         return value
 
 
+@dataclass(frozen=True)
+class Provenance:
+    """Where a study comes from, and what changed it."""
+
+    name: str = "study"
+    """The file's stem; for a built-in study with its folder (`arq/loss`)."""
+    text: str = ""
+    """The study as TOML, as run: the file's own text if nothing was overridden or merged."""
+    cuts: tuple[str, ...] = ()
+    """The reductions by `--quick`, one phrase each."""
+    dropped_sweeps: tuple[str, ...] = ()
+    """Swept keys of the study file that an override with a whole path replaced."""
+
+
 class Study(BaseModel):
     """A study: networks, protocols, workload, sweep and claims.
 
@@ -168,10 +185,8 @@ class Study(BaseModel):
         default_factory=list, description="Figures of the source, shown next to the measurement."
     )
 
-    _name: str = PrivateAttr("study")
-    _text: str = PrivateAttr("")
-    _cuts: list[str] = PrivateAttr(default_factory=list)
-    _dropped_sweeps: list[str] = PrivateAttr(default_factory=list)
+    _provenance: Provenance = PrivateAttr(default_factory=Provenance)
+    _derived: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     def __repr_args__(self) -> list[tuple[str | None, Any]]:
         """Shortens the text of a study: its tables are in `text`."""
@@ -181,22 +196,35 @@ class Study(BaseModel):
     @property
     def name(self) -> str:
         """The file's stem; for a built-in study with its folder (`arq/loss`)."""
-        return self._name
+        return self._provenance.name
 
     @property
     def text(self) -> str:
         """The study as TOML, as run: the file's own text if nothing was overridden or merged."""
-        return self._text
+        return self._provenance.text
 
     @property
     def cuts(self) -> list[str]:
         """The reductions by `--quick`, one phrase each."""
-        return self._cuts
+        return list(self._provenance.cuts)
 
     @property
     def dropped_sweeps(self) -> list[str]:
         """Swept keys of the study file that an override with a whole path replaced."""
-        return self._dropped_sweeps
+        return list(self._provenance.dropped_sweeps)
+
+    def with_provenance(self, **changes: Any) -> Self:
+        """Returns the same study with changes of its `Provenance`."""
+        study = self.model_copy()
+        study._provenance = replace(self._provenance, **changes)
+        return study
+
+    def derived(self, key: str, compute: Callable[[Self], Derived]) -> Derived:
+        """Returns a value that follows from the study alone, computed once."""
+        if key not in self._derived:
+            self._derived[key] = compute(self)
+        value: Derived = self._derived[key]
+        return value
 
     @property
     def network(self) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from longfat.keys import place
 from longfat.study import units
 from longfat.study.cell import Cell
+from longfat.study.keys import place
 from longfat.study.problems import Problem, show
 from longfat.study.specification import ProtocolEntry, Study
 from longfat.study.vocabulary import allowed, canonical
@@ -150,6 +150,10 @@ def cells(study: Study) -> list[Cell]:
     Raises:
         ValueError: for an invalid sweep (see `problems`).
     """
+    return study.derived("cells", _cells)
+
+
+def _cells(study: Study) -> list[Cell]:
     found: list[Cell] = []
     for world in study.worlds:
         by_protocol = [list(_points(study, entry)) for entry in study.protocols]

@@ -10,7 +10,7 @@ from longfat.study.problems import Problem, StudyError, show
 from longfat.study.vocabulary import Section, canonical, check
 
 if TYPE_CHECKING:
-    from longfat.controllers import CongestionController
+    from longfat.extensions.controller import CongestionController
     from longfat.study.key_types import (
         PathKeys,
         ProtocolArqKeys,

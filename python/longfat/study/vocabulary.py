@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from longfat import _native
-from longfat.keys import lookup
-from longfat.named_classes import FILE_SUFFIX, INTERACTIVE, SEPARATOR
+from longfat.extensions.names import FILE_SUFFIX, INTERACTIVE, SEPARATOR
+from longfat.study.keys import lookup
 
 Section = Literal["path", "topology", "protocol", "workload", "traffic"]
 SECTIONS: tuple[Section, ...] = ("path", "topology", "protocol", "workload", "traffic")

@@ -149,7 +149,7 @@ def _mean_size(text: str) -> float:
     path = {"rate": "100Gbit/s", "delay": "0ms"}
     spec = {"path": path, "protocol": {"kind": "tcp"}, "workload": workload, "seed": 1, "trial": 0}
     # Imported here because most studies need no polars, which is slow to import.
-    from longfat.flow_table import flow_table
+    from longfat.system.flow_table import flow_table
 
     sizes = flow_table(json.loads(_native.simulate(canonical(spec)))["flows"])["size_bytes"].to_list()
     return math.fsum(sizes) / max(len(sizes), 1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat.local_sockets import peer
+from longfat.system.local_sockets import peer
 
 _PREFIX = "longfat-net/"
 LONGEST = 1 << 20

@@ -11,7 +11,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
-from longfat.local_sockets import peer
+from longfat.system.local_sockets import peer
 from longfat.testbed import children, directory
 
 if TYPE_CHECKING:

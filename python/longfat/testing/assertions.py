@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from longfat.extensions import Extension
+    from longfat.extensions.base import Extension
     from longfat.presentation.displayed_run import Run
     from longfat.study.tables import Path, Protocol, Topology
 

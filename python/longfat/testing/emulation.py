@@ -78,8 +78,8 @@ def emulate(
     """
     import tomli_w
 
-    from longfat.interpreter import python_command
     from longfat.study.tables import refuse, table_of
+    from longfat.system.interpreter import python_command
 
     table = table_of(path, "path")
     refuse("path", table)

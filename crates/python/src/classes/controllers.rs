@@ -1,4 +1,4 @@
-//! Congestion controllers written in Python: `longfat.controllers`.
+//! Congestion controllers written in Python: `longfat.extensions.controller`.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,7 +20,7 @@ const UNLIMITED_WINDOW: f64 = (1_u64 << 50) as f64;
 
 event! {
     /// An ACK that acknowledges new data. Times are in s, sizes in bytes of payload.
-    "longfat.controllers"
+    "longfat.extensions.controller"
     pub struct Acknowledgement {
         /// Arrival time of the ACK in s since the start of the trial.
         now: f64,
@@ -64,7 +64,7 @@ event! {
 
 event! {
     /// Losses that one ACK revealed, reported together. Times are in s, sizes in bytes of payload.
-    "longfat.controllers"
+    "longfat.extensions.controller"
     pub struct Loss {
         /// Time of the detection in s since the start of the trial.
         now: f64,

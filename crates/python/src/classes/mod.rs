@@ -1,5 +1,5 @@
 //! Congestion controllers, schedulers, path policies and queue disciplines written in Python: the native side of
-//! `longfat.extensions`.
+//! `longfat.extensions.base`.
 //!
 //! A name such as "aimd.py:Aimd" in a study resolves to a class. Each connection or link gets an object of the class, and
 //! each event is one call under the interpreter lock. An exception of the class stops the trial: it unwinds to
@@ -164,7 +164,7 @@ where
     Python::attach(|py| {
         let found = || -> PyResult<_> {
             let described = py
-                .import("longfat.extensions")?
+                .import("longfat.extensions.base")?
                 .call_method1("_describe", (role, name))?;
             type Described<'py> = (Bound<'py, PyType>, String, String, Vec<bool>);
             let (class, help, schema, overrides): Described<'_> = described.extract()?;

@@ -1,4 +1,4 @@
-//! Path policies written in Python: `longfat.policies`.
+//! Path policies written in Python: `longfat.extensions.policy`.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use super::{Class, fail, problems};
 
 event! {
     /// One path of a host.
-    "longfat.policies"
+    "longfat.extensions.policy"
     pub struct HostPath {
         /// Number of the path, from 0.
         number: u8;
@@ -42,7 +42,7 @@ event! {
 }
 
 /// The paths of a host at the time of a call.
-#[pyclass(frozen, get_all, module = "longfat.policies")]
+#[pyclass(frozen, get_all, module = "longfat.extensions.policy")]
 pub struct Host {
     pub paths: Vec<Py<HostPath>>,
     pub opened: u64,
@@ -58,7 +58,7 @@ impl Host {
 }
 
 /// A further subflow.
-#[pyclass(frozen, get_all, module = "longfat.policies")]
+#[pyclass(frozen, get_all, module = "longfat.extensions.policy")]
 pub struct Join {
     pub path: Py<HostPath>,
     pub after_bytes: Option<u64>,
@@ -93,7 +93,7 @@ impl Join {
 
 event! {
     /// The progress of a connection.
-    "longfat.policies"
+    "longfat.extensions.policy"
     pub struct Progress {
         /// Bytes covered by DATA_ACKs.
         acknowledged: u64;

@@ -1,4 +1,4 @@
-//! Queue disciplines written in Python: `longfat.queues`.
+//! Queue disciplines written in Python: `longfat.extensions.queue`.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{Class, fail, problems, seconds};
 
 event! {
     /// A packet in a queue.
-    "longfat.queues"
+    "longfat.extensions.queue"
     pub struct Packet {
         /// Number of the packet at this queue, from 0.
         number: u64;
@@ -33,7 +33,7 @@ event! {
 
 event! {
     /// The arrival of a packet.
-    "longfat.queues"
+    "longfat.extensions.queue"
     pub struct Arrival {
         /// Time of the arrival.
         now: f64,

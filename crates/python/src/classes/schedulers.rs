@@ -1,4 +1,4 @@
-//! Multipath TCP schedulers written in Python: `longfat.schedulers`.
+//! Multipath TCP schedulers written in Python: `longfat.extensions.scheduler`.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::{Class, fail, problems, seconds};
 
 event! {
     /// A usable subflow.
-    "longfat.schedulers"
+    "longfat.extensions.scheduler"
     pub struct Subflow {
         /// Number in the connection.
         number: u8;
@@ -45,7 +45,7 @@ event! {
 
 event! {
     /// The data to send.
-    "longfat.schedulers"
+    "longfat.extensions.scheduler"
     pub struct DataView {
         /// Bytes written and not scheduled.
         unsent: u64;

@@ -16,7 +16,7 @@ import numpy as np
 
 from longfat.analysis.inference.links import BITS, OTHER_S, Path
 from longfat.analysis.inference.samples import Router
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 ENOUGH = 4
 """Required UDP replies per size."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from longfat.analysis.inference.lines import RESAMPLES, Array, bounds, line, resampled
 from longfat.analysis.inference.samples import Router, Samples
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 BITS = 8
 LEAST_SIZES = 4

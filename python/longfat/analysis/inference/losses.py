@@ -23,7 +23,7 @@ from scipy import special
 from longfat.analysis.inference.lines import Array, bounds
 from longfat.analysis.inference.links import Link
 from longfat.analysis.inference.samples import Router
-from longfat.results import Interval
+from longfat.results.run import Interval
 
 LIMITED = 0.01
 """A router that replies less often than a later one limits its replies if chance is less likely than this."""

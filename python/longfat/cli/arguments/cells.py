@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import Cell
+    from longfat.results.run import Cell
     from longfat.study import Study
 
 

@@ -120,7 +120,7 @@ class SectionOptions:
 
         Raises ValueError with one line for each mistake.
         """
-        from longfat.keys import place
+        from longfat.study.keys import place
 
         found: dict[str, Any] = copy.deepcopy(dict(base or {}))
         origins: dict[str, str] = {}

@@ -47,11 +47,11 @@ def chart(
       longfat chart runs/arq/loss --metric retransmissions --out retransmissions.pdf
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis import grid
-    from longfat.files import write_whole
+    from longfat.api.runs import load_run
     from longfat.presentation import charts, charts_hosts, charts_matrix
-    from longfat.remote_path import location
-    from longfat.runner import load_run
     from longfat.study.vocabulary import resolve_metric, short_metric
+    from longfat.system.files import write_whole
+    from longfat.system.remote_path import location
 
     column = resolve_metric(metric) if metric is not None else None
     chosen = format_of(out, format_, ChartFormat.SVG)

@@ -14,7 +14,7 @@ from longfat.cli.arguments.options import AsJson, OneStudy, StudySettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import Cell
+    from longfat.results.run import Cell
     from longfat.study import Study
 
 _SECONDS = (3, 8)
@@ -42,7 +42,7 @@ def check(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli.arguments.cells import load
-    from longfat.runner.capacity import machine_capacity
+    from longfat.worlds.capacity import machine_capacity
 
     paths = _paths(load(study, settings), protocol, cell or ())
     low, high = (seconds * len(paths) for seconds in _SECONDS)

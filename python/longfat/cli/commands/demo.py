@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from longfat.results import Interval
+    from longfat.results.run import Interval
 
 SIZE = 2_000_000
 """Bytes that each transfer moves."""

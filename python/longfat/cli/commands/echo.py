@@ -49,7 +49,7 @@ def echo(
     from longfat.api import addresses
     from longfat.api.quantities import duration
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.progress import display, shower
+    from longfat.system.progress import display, shower
 
     try:
         host = ipaddress.ip_address(bind)

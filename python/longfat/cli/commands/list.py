@@ -119,7 +119,7 @@ def _contents() -> dict[str, list[str]]:
     from longfat.study.claims import Relation
     from longfat.study.reference import section_rows
     from longfat.study.vocabulary import metrics, protocol_kinds, short_metric, vocabulary
-    from longfat.worlds import WORLDS
+    from longfat.study.worlds import WORLDS
 
     def kinds(section: Section, key: str) -> Iterable[str]:
         named = (_kind(row) for row in _key_rows(section, key) if row.depth == 1)

@@ -51,7 +51,7 @@ def mptcp(
     from longfat.cli.signals import interrupt_on_sigterm
 
     if show:
-        from longfat.mptcp import status
+        from longfat.kernel.mptcp import status
 
         typer.echo(json.dumps(status(), indent=2))
         return

@@ -245,7 +245,7 @@ def stop(
       longfat net stop
       longfat net stop congestion-delay
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.local_sockets import peer
+    from longfat.system.local_sockets import peer
     from longfat.testbed import directory
 
     wanted = directory.only(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from longfat.remote_path import Location
+    from longfat.system.remote_path import Location
 
 
 def open_(
@@ -29,7 +29,7 @@ def open_(
       longfat open
       longfat open arq/loss
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.remote_path import location
+    from longfat.system.remote_path import location
 
     runs = location(folder)
     page = _index(runs) if run is None else _report(run, runs)
@@ -42,8 +42,8 @@ def open_(
 
 def _copy(of: Location, content: bytes) -> Path:
     """Writes the page of a URL into the user's cache folder, over the one of an earlier call."""
-    from longfat.files import write_whole
-    from longfat.user_folders import cache_folder
+    from longfat.system.files import write_whole
+    from longfat.system.user_folders import cache_folder
 
     name = hashlib.sha256(str(of).encode()).hexdigest()[:16]
     file = cache_folder() / "pages" / f"{name}.html"
@@ -53,8 +53,8 @@ def _copy(of: Location, content: bytes) -> Path:
 
 
 def _report(run: str, folder: Location) -> Path:
-    from longfat.remote_path import location
-    from longfat.runner.store import REPORT_FILE, RUN_FILE
+    from longfat.store.store import REPORT_FILE, RUN_FILE
+    from longfat.system.remote_path import location
 
     named: Location = location(run)
     places = (named, folder / run) if isinstance(named, Path) else (named,)
@@ -75,10 +75,10 @@ def _check_bucket(place: Location) -> None:
 
 
 def _index(folder: Location) -> Path:
-    from longfat.files import write_whole
+    from longfat.api.runs import load_run
     from longfat.presentation.runs_index import Entry, page
-    from longfat.runner import load_run
-    from longfat.runner.store import INDEX_FILE, REPORT_FILE, RUN_FILE
+    from longfat.store.store import INDEX_FILE, REPORT_FILE, RUN_FILE
+    from longfat.system.files import write_whole
 
     found = sorted(one.parent for one in folder.rglob(RUN_FILE) if (one.parent / REPORT_FILE).is_file())
     if not found:

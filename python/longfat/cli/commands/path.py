@@ -69,8 +69,8 @@ def path(
     from longfat.api.links import path as measure
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.files import write_whole
     from longfat.presentation import tables
+    from longfat.system.files import write_whole
 
     interrupt_on_sigterm()
     found = measure(

@@ -12,7 +12,7 @@ from longfat.api.defaults import PredictedController, PredictedProtocol
 from longfat.cli import standard_output
 from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import AsJson
-from longfat.parameters import ParameterError
+from longfat.system.parameters import ParameterError
 
 
 class Subscriber(StrEnum):

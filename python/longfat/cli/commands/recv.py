@@ -91,7 +91,7 @@ def recv(
     from longfat.api.transfer_progress import Transfers
     from longfat.cli import open_files
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.progress import display
+    from longfat.system.progress import display
 
     address = addresses.listening(listen, "listen")
     chosen = protection.chosen(code, keys, identity, trusted, insecure)

@@ -15,7 +15,7 @@ from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 
 if TYPE_CHECKING:
-    from longfat.progress import Display
+    from longfat.system.progress import Display
 
 _PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
 
@@ -42,7 +42,7 @@ def relay(
     from longfat.cli.display.relay import late, table
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.presentation import tables
-    from longfat.progress import display
+    from longfat.system.progress import display
 
     address, target = ends(listen, to)
     path = as_subscriber(_PATH.read(given, settings or ()))

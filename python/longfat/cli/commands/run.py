@@ -11,12 +11,12 @@ import typer
 from longfat.cli import CLAIM_FAILS, CLAIM_UNDECIDED, standard_output
 from longfat.cli.arguments import completion
 from longfat.cli.arguments.options import StudySeed, StudySettings
-from longfat.worlds import WORLDS
+from longfat.study.worlds import WORLDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from longfat.results import RunResult
+    from longfat.results.run import RunResult
     from longfat.study import Study
 
 _STANDARD_OUTPUT = Path("-")
@@ -134,11 +134,11 @@ def run(
     from longfat.api.running import Running
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.progress import display
     from longfat.runner import Interrupted
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
     from longfat.study import Overrides, load_study, read_setting
+    from longfat.system.progress import display
 
     overrides = Overrides(
         tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, precision, quick
@@ -224,8 +224,8 @@ def _show(result: RunResult, csv: Path | None, *, as_json: bool, details: bool, 
 
 def _report_failures(results: Sequence[RunResult]) -> None:
     """Ends with code 1 if all trials of a study failed, or if trials were set aside."""
-    from longfat.runner import store
-    from longfat.runner.executor import KILLED
+    from longfat.store import store
+    from longfat.worlds.executor import KILLED
 
     failed = [result.study.name for result in results if not any(cell.n for cell in result.cells)]
     if failed:
@@ -241,8 +241,8 @@ def _report_failures(results: Sequence[RunResult]) -> None:
 
 def _write_trials(result: RunResult, target: Path) -> None:
     """Writes a row for each trial, as `to_polars` returns it."""
-    from longfat.files import write_whole
     from longfat.presentation.data_files import encoded
+    from longfat.system.files import write_whole
 
     if target == _STANDARD_OUTPUT:
         standard_output.write(encoded(result.to_polars(), "csv").decode())

@@ -87,7 +87,7 @@ def send(
     from longfat.api.transfer_progress import Sending
     from longfat.api.transfers import sent
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.progress import display
+    from longfat.system.progress import display
 
     if not addresses.is_address(address) and (":" not in address or Path(address).exists()):
         raise ValueError(f'ADDR: "{address}" is not an address: {_EXAMPLE}')

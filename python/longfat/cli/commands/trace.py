@@ -159,7 +159,7 @@ def trace(
     else:
         content = draw(View(chosen.value, drawn.value, tuple(flow or ()), *span, packets), traces.traces)
     if out is not None:
-        from longfat.files import write_whole
+        from longfat.system.files import write_whole
 
         write_whole(out, content)
         typer.echo(f"Trace: {out}", err=True)

@@ -1,0 +1,40 @@
+"""Results of runs: verdicts on the claims, and the display."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from longfat.presentation.displayed_run import Run
+from longfat.runner import Measured, load
+from longfat.system.remote_path import RemotePath
+
+
+def run_of(measured: Measured) -> Run:
+    """Returns the result of a run, with the verdicts on the study's claims."""
+    from longfat.analysis.claims import judge
+    from longfat.presentation.verdicts import verdict
+
+    return Run(
+        study=measured.study,
+        folder=measured.folder,
+        cells=measured.cells,
+        claims=[verdict(one) for one in judge(measured.study, measured.cells)],
+        environment=measured.environment,
+        quick=measured.quick,
+        read_records=measured.read_records,
+        flows=measured.flows,
+        interrupted=measured.interrupted,
+    )
+
+
+def load_run(folder: str | Path | RemotePath) -> Run:
+    """Returns the result of a complete or interrupted run from its folder or URL ("s3://bucket/run").
+
+    Raises ValueError for a folder without a run.
+
+    >>> load_run("no-such-folder")
+    Traceback (most recent call last):
+    ...
+    longfat.store.parts.FolderError: no-such-folder: is not the folder of a run: it has no run.json
+    """
+    return run_of(load(folder))

@@ -1,0 +1,1 @@
+"""Protocol parts that users write in Python: controllers, queues, schedulers, path policies."""

@@ -1,0 +1,1 @@
+"""Results of a run: cells, intervals, verdicts, records and data frames."""

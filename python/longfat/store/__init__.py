@@ -1,0 +1,1 @@
+"""Records on disk and on object storage."""

@@ -1,0 +1,113 @@
+"""The trials of a run that have no record yet, in memory that grows with the cells, not with the trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+
+from longfat.results.run import Cell
+from longfat.results.trial import Trial, cell_key
+from longfat.store.present import Present
+from longfat.store.shard import Shard
+
+Numbers = range | np.ndarray[tuple[int], np.dtype[np.uint32]]
+"""Numbers of trials: a range, or single numbers in a run that is resumed."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellTrials(Sequence[Trial]):
+    """Trials of one cell by their numbers, which exist only while they are used."""
+
+    cell: Cell
+    seed: int
+    cell_key: str
+    numbers: Numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> CellTrials: ...
+    def __getitem__(self, place: int | slice) -> Trial | CellTrials:
+        """Returns one trial, or some of them."""
+        if isinstance(place, slice):
+            return CellTrials(self.cell, self.seed, self.cell_key, self.numbers[place])
+        return Trial(self.cell_key, self.cell, int(self.numbers[place]), self.seed)
+
+
+class PlannedTrials(Sequence[Trial]):
+    """Trials of several cells."""
+
+    def __init__(self, groups: Iterable[CellTrials]) -> None:
+        self.groups = [group for group in groups if len(group)]
+        self._ends = np.cumsum([len(group) for group in self.groups])
+
+    def __len__(self) -> int:
+        return int(self._ends[-1]) if self.groups else 0
+
+    def __iter__(self) -> Iterator[Trial]:
+        for group in self.groups:
+            yield from group
+
+    @overload
+    def __getitem__(self, place: int) -> Trial: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Trial]: ...
+    def __getitem__(self, place: int | slice) -> Trial | Sequence[Trial]:
+        """Returns one trial, or a list of them, cell by cell."""
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        place = range(len(self))[place]
+        group = int(np.searchsorted(self._ends, place, side="right"))
+        start = int(self._ends[group - 1]) if group else 0
+        return self.groups[group][place - start]
+
+    def of_world(self, world: str) -> PlannedTrials:
+        """Returns the trials of one world."""
+        return PlannedTrials(group for group in self.groups if group.cell.world == world)
+
+    def firsts(self) -> Iterator[Trial]:
+        """Yields the first trial of each cell."""
+        for group in self.groups:
+            yield group[0]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trials that a run needs: `missing` ones, and the number of `present` ones of each world."""
+
+    missing: PlannedTrials
+    present: dict[str, int]
+
+
+def plan(
+    cells: Sequence[Cell],
+    counts: Sequence[int],
+    seed: int,
+    version: str,
+    present: Present,
+    shard: Shard | None = None,
+) -> Plan:
+    """Returns the first `counts` trials of each cell, with a shard only its share of them.
+
+    Cells with equal specifications share their trials.
+    """
+    shared: dict[str, tuple[Cell, int]] = {}
+    for cell, count in zip(cells, counts, strict=True):
+        key = cell_key(cell, seed, version)
+        first, known = shared.get(key, (cell, 0))
+        shared[key] = (first, max(count, known))
+    groups, found = [], dict.fromkeys((cell.world for cell in cells), 0)
+    before = 0
+    for key, (cell, count) in shared.items():
+        share = range(count) if shard is None else shard.share(count, before)
+        before += count
+        numbers = present.missing(key, share)
+        found[cell.world] += len(share) - len(numbers)
+        groups.append(CellTrials(cell, seed, key, numbers))
+    return Plan(PlannedTrials(groups), found)

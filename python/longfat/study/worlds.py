@@ -1,0 +1,10 @@
+"""The worlds of trials. A new one is one file in `longfat.worlds` and one line here."""
+
+from __future__ import annotations
+
+WORLDS: dict[str, str] = {
+    "sim": "longfat.worlds.sim:Simulation",
+    "relay": "longfat.worlds.relay:Relay",
+    "netns": "longfat.worlds.netns:Netns",
+}
+"""The executor of each world as `module:class`, imported on first use."""
