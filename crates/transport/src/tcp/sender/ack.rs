@@ -102,7 +102,7 @@ impl Sender {
             return AckValidity::Unsent;
         }
         // RFC 5961, section 5.2: SND.UNA - MAX.SND.WND <= SEG.ACK.
-        if acknowledged + self.largest_window < self.una {
+        if acknowledged + self.peer.largest < self.una {
             return AckValidity::TooOld;
         }
         self.start_external_event();
@@ -110,7 +110,7 @@ impl Sender {
             prior_una: self.una,
             advanced: acknowledged > self.una,
             not_duplicate: info.carries,
-            ece: info.ece && self.ecn,
+            ece: info.ece && self.negotiated.ecn,
             prior_in_flight: self.pipe_bytes(),
             echo: info.echo,
             ..AckSummary::default()
@@ -121,7 +121,7 @@ impl Sender {
         }
         // Blocks of this ACK above a segment that it acknowledges cumulatively do not indicate reordering.
         let highest = self.scoreboard.highest_sacked();
-        if !info.sack.is_empty() && self.use_sack {
+        if !info.sack.is_empty() && self.negotiated.sack {
             self.process_sack(now, info, &mut summary);
         }
         if summary.advanced {
@@ -162,9 +162,9 @@ impl Sender {
     #[inline]
     pub fn is_unaffected_by_ack(&self, acknowledged: u64, window: u64) -> bool {
         acknowledged == self.una
-            && window == self.window
+            && window == self.peer.window
             && self.scoreboard.is_empty()
-            && self.timer.is_none()
+            && self.timeout.timer.is_none()
             && self.tail_probe.is_none()
     }
 
@@ -173,30 +173,30 @@ impl Sender {
     #[inline]
     pub fn on_repeated_ack(&mut self, sequence: u64) {
         self.start_external_event();
-        self.window_from = self.window_from.max(sequence);
+        self.peer.from = self.peer.from.max(sequence);
     }
 
     /// Ends the burst and the state that lasts until the next acknowledgement.
     #[inline]
     const fn start_external_event(&mut self) {
-        self.burst = 0;
-        self.zero_window_probes = 0;
-        self.more_to_come = false;
+        self.burst.segments = 0;
+        self.due.window_probes = 0;
+        self.writes.more_to_come = false;
     }
 
     /// RFC 9293, section 3.10.7.4: the newest segment sets the window.
     fn update_window(&mut self, info: &AckInfo<'_>, summary: &mut AckSummary) {
         let newer = info.acknowledgement > self.una
-            || info.sequence > self.window_from
-            || (info.sequence == self.window_from && info.window > self.window);
+            || info.sequence > self.peer.from
+            || (info.sequence == self.peer.from && info.window > self.peer.window);
         if !newer {
             return;
         }
-        self.window_from = info.sequence;
-        if info.window != self.window {
+        self.peer.from = info.sequence;
+        if info.window != self.peer.window {
             summary.not_duplicate = true;
-            self.window = info.window;
-            self.largest_window = self.largest_window.max(info.window);
+            self.peer.window = info.window;
+            self.peer.largest = self.peer.largest.max(info.window);
         }
     }
 
@@ -290,7 +290,7 @@ impl Sender {
                 summary.last_acked = Some(last.sent_at);
                 lowest = lowest.min(first.start);
                 summary.original_acked |= first.end() <= recovery_point;
-                if self.use_sack {
+                if self.negotiated.sack {
                     self.rack.on_delivered(now, last, last.marks, least);
                 }
                 self.scoreboard.pop_run(amount);
@@ -311,7 +311,7 @@ impl Sender {
                 lowest = lowest.min(record.start);
                 summary.original_acked |= record.end() <= recovery_point;
             }
-            if self.use_sack {
+            if self.negotiated.sack {
                 self.rack.on_delivered(now, &record, record.marks, least);
             }
         }
@@ -322,14 +322,14 @@ impl Sender {
         summary.not_duplicate |= summary.data_acked;
         // `window` is relative to `una`.
         self.una = acknowledged;
-        self.stalled_since = now;
-        self.timeouts = 0;
-        statistics.bytes_acknowledged = acknowledged.min(self.written).saturating_sub(1);
+        self.timeout.stalled_since = now;
+        self.timeout.consecutive = 0;
+        statistics.bytes_acknowledged = acknowledged.min(self.writes.end).saturating_sub(1);
         statistics.last_acknowledged_at = Some(now);
         if lowest < highest {
             self.on_reordering(lowest, highest);
         }
-        if !self.use_sack {
+        if !self.negotiated.sack {
             // Without SACK, an advance over retransmitted data may be the effect of the retransmission alone.
             summary.original_acked &= !summary.retransmitted_acked;
             // The cumulative ACK also covers segments that earlier duplicate ACKs counted as delivered.
@@ -370,7 +370,7 @@ impl Sender {
             self.rtt_round = self.next;
         }
         self.rtt.sample_in_round(now, sample, round_ended);
-        self.backoff = 0;
+        self.timeout.backoff = 0;
         statistics.record_rtt(sample);
     }
 
@@ -380,14 +380,14 @@ impl Sender {
         if summary.delivered == 0 && summary.delivered_bytes == 0 {
             return;
         }
-        self.delivered += summary.delivered;
+        self.totals.delivered += summary.delivered;
         if summary.ece {
-            self.delivered_marked += summary.delivered;
+            self.totals.marked += summary.delivered;
         }
         let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
         // On a path that reorders, data that arrives out of order also grows the window.
-        let forward =
-            summary.data_acked || (self.reordering > super::DUPLICATE_THRESHOLD && summary.newly_sacked);
+        let forward = summary.data_acked
+            || (self.reordering.extent > super::DUPLICATE_THRESHOLD && summary.newly_sacked);
         let rate_sample = self
             .estimator
             .finish_ack(self.rtt.minimum().unwrap_or(Duration::ZERO));
@@ -426,7 +426,7 @@ impl Sender {
         in_recovery: bool,
     ) {
         self.estimator.on_lost(losses.bytes);
-        self.lost_total += losses.packets;
+        self.totals.lost += losses.packets;
         let (newest_sent_at, snapshot) = losses.newest.unwrap_or((now, Snapshot::default()));
         let loss = Loss {
             now,
@@ -444,8 +444,8 @@ impl Sender {
 
     /// Raises the expected reordering to `segments`.
     pub fn expect_reordering(&mut self, segments: u64) {
-        self.reordering_seen += 1;
-        self.reordering = self.reordering.max(segments);
+        self.reordering.events += 1;
+        self.reordering.extent = self.reordering.extent.max(segments);
     }
 
     /// Updates the expected reordering, in segments as Linux measures it.
@@ -453,10 +453,10 @@ impl Sender {
         if low >= highest {
             return;
         }
-        self.reordering_seen += 1;
+        self.reordering.events += 1;
         if self.parameters.is_linux() {
             let packets = (highest - low).div_ceil(u64::from(self.segment));
-            self.reordering = self.reordering.max(packets.min(300));
+            self.reordering.extent = self.reordering.extent.max(packets.min(300));
         }
     }
 }

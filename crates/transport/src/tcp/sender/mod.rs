@@ -6,6 +6,7 @@ mod buffer;
 mod cached_controller;
 mod info;
 mod limits;
+mod parts;
 mod prr;
 mod rack;
 mod recovery;
@@ -29,10 +30,11 @@ use foundation::{Duration, Instant};
 use self::buffer::SendBuffer;
 use self::cached_controller::CachedController;
 use self::limits::LimitClock;
+use self::parts::{Burst, Due, Frto, Negotiated, PeerWindow, Reordering, Totals, WindowUsage, Writes};
 use self::prr::Prr;
 use self::rack::Rack;
 use self::scoreboard::Scoreboard;
-use self::timers::Timer;
+use self::timers::Timeout;
 use self::tlp::TailLossProbe;
 use self::undo::Undo;
 use super::config::Recovery;
@@ -57,29 +59,15 @@ pub struct Sender {
     /// Lowest position not acknowledged, and next one to send.
     una: u64,
     next: u64,
-    /// The position after the last byte written.
-    written: u64,
-    finishing: bool,
-    /// The last write was partial.
-    write_blocked: bool,
+    writes: Writes,
     limits: LimitClock,
     /// Payload bytes of a full segment.
     segment: u32,
-    /// The peer's window from `una`, its maximum so far, and the position of the segment that advertised it (SND.WL1 of
-    /// RFC 9293).
-    window: u64,
-    largest_window: u64,
-    window_from: u64,
+    peer: PeerWindow,
     rtt: RttEstimator,
     /// Position whose acknowledgement ends the current round trip of the RTT variance.
     rtt_round: u64,
-    /// Doublings of the timeout.
-    backoff: u32,
-    /// Consecutive timeouts.
-    timeouts: u32,
-    timer: Option<(Timer, Instant)>,
-    /// Start of the current period without acknowledgements.
-    stalled_since: Instant,
+    timeout: Timeout,
     state: CongestionState,
     /// Position whose acknowledgement ends the current recovery (RecoveryPoint of RFC 6675).
     recovery_point: u64,
@@ -88,53 +76,18 @@ pub struct Sender {
     /// Timestamp clock at the first retransmission of the current recovery.
     first_retransmission_clock: Option<u32>,
     rack: Rack,
-    /// Reordering to expect, in segments, and the number of reordering events.
-    reordering: u64,
-    reordering_seen: u32,
-    use_sack: bool,
-    use_timestamps: bool,
-    clock_offset: u32,
+    reordering: Reordering,
+    negotiated: Negotiated,
     /// Without SACK: number of duplicate ACKs, each for the arrival of one segment (RFC 6582).
     duplicates: u64,
     tail_probe: Option<Box<TailLossProbe>>,
-    /// F-RTO checks whether the last timeout was spurious (RFC 5682), and sends new data before retransmissions.
-    frto: bool,
-    new_data_first: bool,
-    /// Segments due regardless of the windows: the first segment, a tail loss probe, a window probe.
-    send_first: bool,
-    send_tail_probe: bool,
-    send_window_probe: bool,
-    zero_window_probes: u32,
-    nodelay: bool,
-    cork: bool,
-    /// The application announced further writes; data before `flush_to` leaves nevertheless.
-    more_to_come: bool,
-    flush_to: u64,
-    /// End of the last partial segment (Minshall's variant of Nagle's algorithm).
-    small_end: u64,
-    /// End of the last write to push, and position after the last PSH.
-    push_at: u64,
-    pushed: u64,
-    paced_until: Option<Instant>,
-    /// Segments sent since the last external event, and whether new data was among them.
-    burst: u32,
-    sent_new: bool,
-    sent_at: Instant,
-    /// Whether the window was limiting in the period up to `usage_until`, and the most segments in flight in it.
-    limited: bool,
-    most_out: u64,
-    usage_until: u64,
-    /// Whether ECN is in use, and whether the next data segment announces a window reduction (CWR).
-    ecn: bool,
+    frto: Frto,
+    due: Due,
+    burst: Burst,
+    usage: WindowUsage,
+    /// Whether the next data segment announces a window reduction (CWR).
     announce_reduction: bool,
-    /// Totals of segments: delivered, delivered by ACKs with a congestion echo, considered lost, and retransmitted.
-    delivered: u64,
-    delivered_marked: u64,
-    lost_total: u64,
-    retransmitted_total: u64,
-    /// Tail loss probes sent, and losses detected by the reordering timer.
-    probes_total: u64,
-    late_total: u64,
+    totals: Totals,
 }
 
 /// Parameters negotiated by the handshake.
@@ -183,61 +136,32 @@ impl Sender {
             buffer: SendBuffer::new(&parameters, start.segment),
             una: 1,
             next: 1,
-            written: 1,
-            finishing: false,
-            write_blocked: false,
+            writes: Writes::new(!parameters.nagle),
             limits: LimitClock::default(),
             segment: start.segment,
-            window: start.window,
-            largest_window: start.window,
-            window_from: start.window_from,
+            peer: PeerWindow::new(&start),
             rtt,
             rtt_round: 0,
-            backoff: 0,
-            timeouts: 0,
-            timer: None,
-            stalled_since: now,
+            timeout: Timeout::new(now),
             state: CongestionState::Open,
             recovery_point: 1,
             prr: None,
             undo: None,
             first_retransmission_clock: None,
             rack: Rack::new(),
-            reordering: DUPLICATE_THRESHOLD,
-            reordering_seen: 0,
-            use_sack: start.sack && parameters.recovery != Recovery::Newreno,
-            use_timestamps: start.timestamps,
-            clock_offset: start.clock_offset,
+            reordering: Reordering {
+                extent: DUPLICATE_THRESHOLD,
+                events: 0,
+            },
+            negotiated: Negotiated::new(&start, parameters.recovery),
             duplicates: 0,
             tail_probe: None,
-            frto: false,
-            new_data_first: false,
-            send_first: false,
-            send_tail_probe: false,
-            send_window_probe: false,
-            zero_window_probes: 0,
-            nodelay: !parameters.nagle,
-            cork: false,
-            more_to_come: false,
-            flush_to: 0,
-            small_end: 0,
-            push_at: 0,
-            pushed: 1,
-            paced_until: None,
-            burst: 0,
-            sent_new: false,
-            sent_at: now,
-            limited: false,
-            most_out: 0,
-            usage_until: 0,
-            ecn: start.ecn,
+            frto: Frto::default(),
+            due: Due::default(),
+            burst: Burst::new(now),
+            usage: WindowUsage::default(),
             announce_reduction: false,
-            delivered: 0,
-            delivered_marked: 0,
-            lost_total: 0,
-            retransmitted_total: 0,
-            probes_total: 0,
-            late_total: 0,
+            totals: Totals::default(),
             parameters,
         }
     }
@@ -254,20 +178,19 @@ impl Sender {
         }
         self.segment = start.segment;
         self.buffer.set_segment(start.segment);
-        self.use_sack = start.sack && self.parameters.recovery != Recovery::Newreno;
-        self.use_timestamps = start.timestamps;
-        self.ecn = start.ecn;
-        self.window = start.window;
-        self.largest_window = start.window;
-        self.window_from = start.window_from;
-        self.stalled_since = now;
-        self.sent_at = now;
+        self.negotiated = Negotiated {
+            clock_offset: self.negotiated.clock_offset,
+            ..Negotiated::new(&start, self.parameters.recovery)
+        };
+        self.peer = PeerWindow::new(&start);
+        self.timeout.stalled_since = now;
+        self.burst.at = now;
     }
 
     /// Sets the window of the peer's SYN, which is not scaled.
     pub fn set_unscaled_window(&mut self, window: u64) {
-        self.window = window;
-        self.largest_window = self.largest_window.max(window);
+        self.peer.window = window;
+        self.peer.largest = self.peer.largest.max(window);
     }
 
     /// Sets the timeout before the first sample (RFC 6298, section 5.7).
@@ -283,15 +206,15 @@ impl Sender {
     /// Appends up to `bytes` to the stream and returns how many the send buffer had room for.
     /// `more`: further writes follow, so a partial segment waits (`MSG_MORE`).
     pub fn write(&mut self, bytes: u64, more: bool) -> u64 {
-        debug_assert!(!self.finishing, "written after the end");
+        debug_assert!(!self.writes.finishing, "written after the end");
         let taken = bytes.min(self.room());
-        self.written += taken;
-        self.write_blocked = taken < bytes;
-        self.more_to_come = more;
+        self.writes.end += taken;
+        self.writes.blocked = taken < bytes;
+        self.writes.more_to_come = more;
         if taken > 0 && !more {
-            self.push_at = self.written;
+            self.writes.push_at = self.writes.end;
         }
-        self.burst = 0;
+        self.burst.segments = 0;
         taken
     }
 
@@ -304,23 +227,23 @@ impl Sender {
     /// Returns the unacknowledged bytes as charged to the send buffer.
     #[inline]
     const fn unacknowledged(&self) -> u64 {
-        let bytes = self.written.saturating_sub(self.una);
+        let bytes = self.writes.end.saturating_sub(self.una);
         self.buffer.charged(bytes, self.scoreboard.sacked().packets)
     }
 
     /// Whether the last write was partial, and its writer was not woken since.
     #[inline]
     pub const fn is_write_blocked(&self) -> bool {
-        self.write_blocked
+        self.writes.blocked
     }
 
     /// Wakes a blocked writer after an acknowledgement, if there is room; returns whether it did.
     #[inline]
     pub fn wakes_writer(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
-        if !self.write_blocked || !self.has_room_for_writer() {
+        if !self.writes.blocked || !self.has_room_for_writer() {
             return false;
         }
-        self.write_blocked = false;
+        self.writes.blocked = false;
         self.limits.wake_writer(now, statistics);
         true
     }
@@ -329,8 +252,8 @@ impl Sender {
     /// congestion window, limits the sender (`tcp_should_expand_sndbuf`).
     fn has_room_for_writer(&mut self) -> bool {
         if self.buffer.may_grow() {
-            let sendable = (self.una + self.window)
-                .min(self.written)
+            let sendable = (self.una + self.peer.window)
+                .min(self.writes.end)
                 .saturating_sub(self.next);
             let window = self.window_packets();
             if self.pipe() + sendable.div_ceil(u64::from(self.segment)) < window {
@@ -345,19 +268,19 @@ impl Sender {
 
     /// Closes the stream after the written data.
     pub fn finish(&mut self) {
-        self.finishing = true;
-        self.push_at = self.written;
-        self.burst = 0;
+        self.writes.finishing = true;
+        self.writes.push_at = self.writes.end;
+        self.burst.segments = 0;
     }
 
     /// Whether the application closed the stream.
     pub const fn is_finishing(&self) -> bool {
-        self.finishing
+        self.writes.finishing
     }
 
     /// Whether the FIN was acknowledged.
     pub const fn fin_acknowledged(&self) -> bool {
-        self.una > self.written
+        self.una > self.writes.end
     }
 
     /// Returns the lowest unacknowledged position.
@@ -375,10 +298,10 @@ impl Sender {
     /// Returns the acknowledged bytes of the stream, without the FIN.
     #[inline]
     pub const fn bytes_acknowledged(&self) -> u64 {
-        let end = if self.una < self.written {
+        let end = if self.una < self.writes.end {
             self.una
         } else {
-            self.written
+            self.writes.end
         };
         end - 1
     }
@@ -392,13 +315,13 @@ impl Sender {
     /// Returns the number of consecutive timeouts.
     #[inline]
     pub const fn timeouts_in_a_row(&self) -> u32 {
-        self.timeouts
+        self.timeout.consecutive
     }
 
     /// Returns the total number of segments considered lost.
     #[inline]
     pub const fn segments_lost(&self) -> u64 {
-        self.lost_total
+        self.totals.lost
     }
 
     /// Passes the windows of the sibling subflows to the controller.
@@ -429,23 +352,23 @@ impl Sender {
     /// Returns the timestamp clock in ms (RFC 7323, section 5.4: ticks of 1 ms to 1 s).
     #[inline]
     pub const fn clock(&self, now: Instant) -> u32 {
-        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.clock_offset)
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.negotiated.clock_offset)
     }
 
     /// Disables or enables Nagle's algorithm (`TCP_NODELAY`).
     pub fn set_nodelay(&mut self, nodelay: bool) {
-        self.nodelay = nodelay;
-        self.burst = 0;
+        self.writes.nodelay = nodelay;
+        self.burst.segments = 0;
         if nodelay {
-            self.more_to_come = false;
-            self.flush_to = self.written;
+            self.writes.more_to_come = false;
+            self.writes.flush_to = self.writes.end;
         }
     }
 
     /// Delays partial segments while set (`TCP_CORK`).
     pub fn set_cork(&mut self, cork: bool) {
-        self.cork = cork;
-        self.burst = 0;
+        self.writes.cork = cork;
+        self.burst.segments = 0;
     }
 
     pub fn set_minimum_timeout(&mut self, timeout: Duration) {
@@ -467,14 +390,14 @@ impl Sender {
             self.segment = segment;
             self.buffer.set_segment(segment);
             self.scoreboard.resegment(segment);
-            self.burst = 0;
+            self.burst.segments = 0;
             if self.scoreboard.lost().packets > 0 && self.state < CongestionState::Recovery {
                 // Retransmit until all data is acknowledged, without a reduction: this loss is no congestion.
                 self.state = CongestionState::Loss;
                 self.recovery_point = self.next;
                 self.undo = None;
                 self.prr = None;
-                self.frto = false;
+                self.frto.checking = false;
             }
         }
     }
@@ -509,11 +432,11 @@ impl Sender {
     pub fn rto(&self) -> Duration {
         self.rtt
             .timeout()
-            .doubled(self.backoff)
+            .doubled(self.timeout.backoff)
             .min(self.parameters.max_rto)
     }
 
     fn is_rack(&self) -> bool {
-        self.use_sack && self.parameters.recovery == Recovery::RackTlp
+        self.negotiated.sack && self.parameters.recovery == Recovery::RackTlp
     }
 }

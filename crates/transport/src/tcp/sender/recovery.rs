@@ -31,7 +31,7 @@ impl Sender {
                     self.end_reduction()
                 }
                 CongestionState::Recovery => {
-                    if !self.use_sack {
+                    if !self.negotiated.sack {
                         self.duplicates = 0;
                     }
                     if self.try_undo_recovery(now, summary, statistics) {
@@ -46,7 +46,7 @@ impl Sender {
         match self.state {
             CongestionState::Recovery => {
                 if !summary.advanced {
-                    if !self.use_sack {
+                    if !self.negotiated.sack {
                         self.add_duplicate(summary);
                     }
                 } else if self.try_undo_partial(now, summary, statistics) {
@@ -67,7 +67,7 @@ impl Sender {
             }
             CongestionState::Loss => {
                 self.process_loss(now, summary, statistics);
-                if self.state != CongestionState::Loss && self.use_sack {
+                if self.state != CongestionState::Loss && self.negotiated.sack {
                     self.rack.request_detection();
                 }
                 self.detect_losses(now, summary);
@@ -77,7 +77,7 @@ impl Sender {
                 }
             }
             _ => {
-                if !self.use_sack {
+                if !self.negotiated.sack {
                     if summary.advanced {
                         self.duplicates = 0;
                     }
@@ -118,8 +118,9 @@ impl Sender {
     /// Detects losses after an ACK.
     fn detect_losses(&mut self, now: Instant, summary: &mut AckSummary) {
         let mut losses = Losses::default();
-        if !self.use_sack {
-            let is_first = self.state < CongestionState::Recovery && self.duplicates >= self.reordering;
+        if !self.negotiated.sack {
+            let is_first =
+                self.state < CongestionState::Recovery && self.duplicates >= self.reordering.extent;
             // RFC 6582, section 3.2, step 5: a partial acknowledgement reveals the next loss.
             let is_partial = self.state == CongestionState::Recovery && summary.advanced;
             if is_first || is_partial {
@@ -129,7 +130,7 @@ impl Sender {
                 {
                     losses.add(&record);
                     // Retransmit at once, unless PRR schedules it.
-                    self.send_first |= is_partial && self.prr.is_none();
+                    self.due.first |= is_partial && self.prr.is_none();
                 }
                 let most = self.scoreboard.out().packets - self.scoreboard.lost().packets;
                 self.duplicates = self.duplicates.min(most);
@@ -138,7 +139,7 @@ impl Sender {
             self.detect_by_time(now, &mut losses, summary);
         } else if self.state != CongestionState::Loss {
             self.scoreboard
-                .mark_lost_by_count(self.reordering, |record| losses.add(record));
+                .mark_lost_by_count(self.reordering.extent, |record| losses.add(record));
         }
         summary.losses = losses;
     }
@@ -159,9 +160,9 @@ impl Sender {
 
     /// RFC 8985, section 6.2, step 4.
     pub(super) fn reordering_window(&self) -> Duration {
-        let is_likely_loss =
-            self.state >= CongestionState::Recovery || self.scoreboard.sacked().packets >= self.reordering;
-        if self.reordering_seen == 0 && is_likely_loss {
+        let is_likely_loss = self.state >= CongestionState::Recovery
+            || self.scoreboard.sacked().packets >= self.reordering.extent;
+        if self.reordering.events == 0 && is_likely_loss {
             return Duration::ZERO;
         }
         self.rack
@@ -183,7 +184,7 @@ impl Sender {
         self.detect_by_time(now, &mut losses, &mut summary);
         summary.losses = losses;
         if losses.packets > 0 {
-            self.late_total += losses.packets;
+            self.totals.late += losses.packets;
             if self.state == CongestionState::Recovery {
                 self.report_losses_of(now, &summary, true);
             } else {
@@ -213,9 +214,9 @@ impl Sender {
         self.state = CongestionState::Recovery;
         if !reducing {
             self.begin_reduction(before, target);
-            self.announce_reduction = self.ecn;
+            self.announce_reduction = self.negotiated.ecn;
         }
-        self.send_first = self.prr.is_none();
+        self.due.first = self.prr.is_none();
         let in_flight = self.pipe();
         if summary.delivered == 0
             && let Some(prr) = &mut self.prr
@@ -251,14 +252,14 @@ impl Sender {
     /// Reduces the window as for a congestion mark, and announces it to the peer only if ECN is in use.
     pub fn reduce_window(&mut self, now: Instant) {
         self.enter_cwr(now);
-        self.announce_reduction &= self.ecn;
+        self.announce_reduction &= self.negotiated.ecn;
     }
 
     /// Reduces the window for a loss that a tail loss probe repaired (RFC 8985, section 7.4.2).
     pub(super) fn reduce_for_probe(&mut self, now: Instant, losses: &Losses) {
         if self.state < CongestionState::Cwr {
             self.report_losses(now, losses, self.pipe_bytes(), false);
-            self.announce_reduction = self.ecn;
+            self.announce_reduction = self.negotiated.ecn;
             self.recovery_point = self.next;
         }
         self.keep_open();
@@ -310,7 +311,7 @@ impl Sender {
         if self.scoreboard.front_is_sacked() {
             self.scoreboard.clear_sacks();
         }
-        if !self.use_sack {
+        if !self.negotiated.sack {
             self.duplicates = 0;
         }
         let window = self.reordering_window();
@@ -327,26 +328,26 @@ impl Sender {
             }
         }
         self.estimator.on_lost(losses.bytes);
-        self.lost_total += losses.packets;
+        self.totals.lost += losses.packets;
         if fresh
             || self.una > self.recovery_point
-            || (self.state == CongestionState::Loss && self.timeouts == 0)
+            || (self.state == CongestionState::Loss && self.timeout.consecutive == 0)
         {
             self.begin_undo(true);
         }
         self.controller.on_timeout(now, in_flight);
         if fresh && self.scoreboard.sacked().packets >= DUPLICATE_THRESHOLD {
             // Three deliveries behind the loss: reordering does not explain it.
-            self.reordering = self.reordering.min(DUPLICATE_THRESHOLD);
+            self.reordering.extent = self.reordering.extent.min(DUPLICATE_THRESHOLD);
         }
-        self.frto = self.parameters.frto && (fresh || self.timeouts > 0);
+        self.frto.checking = self.parameters.frto && (fresh || self.timeout.consecutive > 0);
         self.prr = None;
         self.state = CongestionState::Loss;
         self.recovery_point = self.next;
         self.tail_probe = None;
-        self.new_data_first = false;
-        self.announce_reduction = self.ecn;
-        self.send_first = true;
+        self.frto.new_data_first = false;
+        self.announce_reduction = self.negotiated.ecn;
+        self.due.first = true;
     }
 
     /// Processes an ACK after a timeout: undoes a spurious timeout (RFC 5682, sections 2.1 and 3.1), or ends recovery.
@@ -355,7 +356,7 @@ impl Sender {
         if summary.advanced && self.try_undo_loss(now, false, summary, statistics) {
             return;
         }
-        if self.frto {
+        if self.frto.checking {
             // RFC 5682, section 3.1, step 3b: data sent before the timeout arrives without retransmission.
             if summary.original_acked && self.try_undo_loss(now, true, summary, statistics) {
                 return;
@@ -363,27 +364,27 @@ impl Sender {
             if self.next > self.recovery_point {
                 if summary.newly_sacked || summary.duplicates > 0 {
                     // Step 3a: the timeout was genuine.
-                    self.frto = false;
-                    self.new_data_first = false;
+                    self.frto.checking = false;
+                    self.frto.new_data_first = false;
                 }
             } else if summary.advanced && !recovered {
                 self.recovery_point = self.next;
                 // Step 2b: send two new segments instead of retransmissions.
-                if self.next < self.written && self.una + self.window > self.next {
-                    self.new_data_first = true;
+                if self.next < self.writes.end && self.una + self.peer.window > self.next {
+                    self.frto.new_data_first = true;
                     return;
                 }
-                self.frto = false;
+                self.frto.checking = false;
             }
         }
-        self.new_data_first = false;
+        self.frto.new_data_first = false;
         if recovered {
             if !self.try_undo_recovery(now, summary, statistics) {
                 self.end_loss();
             }
             return;
         }
-        if !self.use_sack {
+        if !self.negotiated.sack {
             if summary.advanced {
                 self.duplicates = 0;
             } else if self.next > self.recovery_point {
@@ -394,7 +395,7 @@ impl Sender {
 
     fn end_loss(&mut self) {
         self.state = CongestionState::Open;
-        self.frto = false;
-        self.new_data_first = false;
+        self.frto.checking = false;
+        self.frto.new_data_first = false;
     }
 }

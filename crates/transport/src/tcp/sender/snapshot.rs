@@ -41,7 +41,7 @@ impl Sender {
             state: self.state,
             phase: self.controller.phase(),
             detection: match self.parameters.recovery {
-                _ if !self.use_sack => Recovery::Newreno,
+                _ if !self.negotiated.sack => Recovery::Newreno,
                 recovery => recovery,
             },
             window: self.window_packets() * self.controller.segment(),
@@ -52,8 +52,8 @@ impl Sender {
             rto: self.rto(),
             sacked: self.scoreboard.sacked().packets + self.duplicates,
             timeouts: statistics.timeouts,
-            probes: self.probes_total,
-            late: self.late_total,
+            probes: self.totals.tail_probes,
+            late: self.totals.late,
             spurious: statistics.spurious_retransmissions,
         }
     }

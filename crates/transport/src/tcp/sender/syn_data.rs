@@ -13,22 +13,22 @@ impl Sender {
         if self.next > 1 || !self.has_unsent() {
             return None;
         }
-        let length = (self.written - self.next).min(u64::from(room)) as u32;
-        let ends = self.finishing && may_finish;
-        if length == 0 && (!ends || self.next < self.written) {
+        let length = (self.writes.end - self.next).min(u64::from(room)) as u32;
+        let ends = self.writes.finishing && may_finish;
+        if length == 0 && (!ends || self.next < self.writes.end) {
             return None;
         }
-        let finishing = std::mem::replace(&mut self.finishing, ends);
+        let finishing = std::mem::replace(&mut self.writes.finishing, ends);
         let segment = self.send_new(now, length);
-        self.finishing = finishing;
-        self.timer = None;
-        self.sent_new = true;
+        self.writes.finishing = finishing;
+        self.timeout.timer = None;
+        self.burst.has_new = true;
         Some(segment)
     }
 
     /// Returns the window of the peer's SYN in bytes.
     pub const fn first_window(&self) -> u64 {
-        self.window
+        self.peer.window
     }
 
     /// Excludes the SYN's data from RTT samples: the SYN was retransmitted without it.
@@ -40,23 +40,23 @@ impl Sender {
 
     /// Whether the data of the SYN fits into the peer's window, which was unknown when it left.
     pub const fn syn_data_fits(&self) -> bool {
-        self.next <= self.una + self.window
+        self.next <= self.una + self.peer.window
     }
 
     /// Treats the SYN's unacknowledged data as unsent: the peer did not accept it.
     pub fn retract_syn_data(&mut self) {
         self.scoreboard = Scoreboard::default();
         self.next = self.una;
-        self.pushed = self.una;
-        self.small_end = 0;
-        self.timer = None;
-        self.burst = 0;
-        self.sent_new = false;
+        self.writes.pushed = self.una;
+        self.writes.small_end = 0;
+        self.timeout.timer = None;
+        self.burst.segments = 0;
+        self.burst.has_new = false;
     }
 
     /// Starts the retransmission timer for data sent before the end of the handshake.
     pub fn start_timer_after_syn(&mut self, now: Instant) {
-        if self.timer.is_none() {
+        if self.timeout.timer.is_none() {
             self.rearm(now);
         }
     }

@@ -24,31 +24,54 @@ pub(super) enum Timer {
     Persist,
 }
 
+/// The retransmission timeout (RFC 6298) and the timer that is running.
+#[derive(Debug)]
+pub(super) struct Timeout {
+    pub timer: Option<(Timer, Instant)>,
+    /// Doublings of the timeout.
+    pub backoff: u32,
+    /// Consecutive timeouts.
+    pub consecutive: u32,
+    /// Start of the current period without acknowledgements.
+    pub stalled_since: Instant,
+}
+
+impl Timeout {
+    pub const fn new(now: Instant) -> Self {
+        Self {
+            timer: None,
+            backoff: 0,
+            consecutive: 0,
+            stalled_since: now,
+        }
+    }
+}
+
 impl Sender {
     /// Returns when [`on_timeout`](Self::on_timeout) is due, for the timer or the pacer.
     #[inline]
     pub fn timeout(&self) -> Instant {
-        let timer = self.timer.map_or(Instant::MAX, |(_, at)| at);
-        self.paced_until.map_or(timer, |at| timer.min(at))
+        let timer = self.timeout.timer.map_or(Instant::MAX, |(_, at)| at);
+        self.burst.paced_until.map_or(timer, |at| timer.min(at))
     }
 
     /// Stops all timers of a closed connection.
     pub fn stop(&mut self) {
-        self.timer = None;
-        self.paced_until = None;
+        self.timeout.timer = None;
+        self.burst.paced_until = None;
     }
 
     /// Handles the timers due by `now`; `poll` then returns the segments to send. Returns whether the user timeout has
     /// expired.
     pub fn on_timeout(&mut self, now: Instant, statistics: &mut Statistics) -> bool {
-        self.burst = 0;
-        if self.paced_until.is_some_and(|at| at <= now) {
-            self.paced_until = None;
+        self.burst.segments = 0;
+        if self.burst.paced_until.is_some_and(|at| at <= now) {
+            self.burst.paced_until = None;
         }
-        let Some((timer, _)) = self.timer.filter(|&(_, at)| at <= now) else {
+        let Some((timer, _)) = self.timeout.timer.filter(|&(_, at)| at <= now) else {
             return false;
         };
-        self.timer = None;
+        self.timeout.timer = None;
         match timer {
             Timer::Retransmission => return self.on_retransmission_timeout(now, statistics),
             Timer::TailProbe => self.on_tail_probe_timeout(now),
@@ -67,19 +90,19 @@ impl Sender {
             return true;
         }
         self.enter_loss(now, statistics);
-        self.timeouts += 1;
-        self.backoff = (self.backoff + 1).min(30);
+        self.timeout.consecutive += 1;
+        self.timeout.backoff = (self.timeout.backoff + 1).min(30);
         self.arm_retransmission(now);
         false
     }
 
     fn user_timeout_at(&self) -> Instant {
-        self.stalled_since + self.parameters.user_timeout
+        self.timeout.stalled_since + self.parameters.user_timeout
     }
 
     fn arm_retransmission(&mut self, now: Instant) {
         let at = (now + self.rto()).min(self.user_timeout_at().max(now + TIMER_GRAIN));
-        self.timer = Some((Timer::Retransmission, at));
+        self.timeout.timer = Some((Timer::Retransmission, at));
     }
 
     /// Sends a probe into a closed window, or a small segment withheld for long (RFC 9293, section 3.8.6).
@@ -87,44 +110,44 @@ impl Sender {
         if !self.scoreboard.is_empty() || !self.has_unsent() {
             return false;
         }
-        if self.zero_window_probes == 0 {
-            self.stalled_since = now;
+        if self.due.window_probes == 0 {
+            self.timeout.stalled_since = now;
         } else if self.user_timeout_at() <= now {
             return true;
         }
-        self.zero_window_probes += 1;
-        self.backoff = (self.backoff + 1).min(30);
-        self.send_window_probe = true;
+        self.due.window_probes += 1;
+        self.timeout.backoff = (self.timeout.backoff + 1).min(30);
+        self.due.window_probe = true;
         self.arm_persist(now);
         false
     }
 
     fn arm_persist(&mut self, now: Instant) {
         let base = self.rtt.timeout().max(MIN_PROBE_INTERVAL);
-        let mut at = now + base.doubled(self.backoff).min(self.parameters.max_rto);
-        if self.zero_window_probes > 0 {
+        let mut at = now + base.doubled(self.timeout.backoff).min(self.parameters.max_rto);
+        if self.due.window_probes > 0 {
             at = at.min(self.user_timeout_at().max(now + TIMER_GRAIN));
         }
-        self.timer = Some((Timer::Persist, at));
+        self.timeout.timer = Some((Timer::Persist, at));
     }
 
     /// Starts or stops zero-window probes when nothing is in flight.
     pub(super) fn check_probe_timer(&mut self, now: Instant) {
         let is_closed = self.has_unsent() && !self.fits_window(self.next_length(0));
-        match self.timer {
+        match self.timeout.timer {
             Some((Timer::Persist, _)) if !is_closed => {
-                self.timer = None;
-                self.backoff = 0;
-                self.zero_window_probes = 0;
+                self.timeout.timer = None;
+                self.timeout.backoff = 0;
+                self.due.window_probes = 0;
             }
             Some((Timer::Persist, _)) => self.arm_persist(now),
-            _ => self.timer = None,
+            _ => self.timeout.timer = None,
         }
     }
 
     /// Ensures progress when nothing may leave and nothing is in flight.
     pub(super) fn ensure_persist(&mut self, now: Instant) {
-        if self.timer.is_none() && self.scoreboard.is_empty() && self.has_unsent() {
+        if self.timeout.timer.is_none() && self.scoreboard.is_empty() && self.has_unsent() {
             self.arm_persist(now);
         }
     }
@@ -139,13 +162,13 @@ impl Sender {
     /// Restarts the retransmission timer; after another timer, it counts from the send time of the first segment.
     pub(super) fn rearm(&mut self, now: Instant) {
         if self.scoreboard.is_empty() {
-            self.timer = None;
+            self.timeout.timer = None;
             return;
         }
-        match self.timer {
+        match self.timeout.timer {
             Some((Timer::TailProbe | Timer::Reordering, _)) => {
                 let left = self.until_timeout(now).max(Duration::from_millis(1));
-                self.timer = Some((Timer::Retransmission, now + left));
+                self.timeout.timer = Some((Timer::Retransmission, now + left));
             }
             _ => self.arm_retransmission(now),
         }
@@ -168,7 +191,7 @@ impl Sender {
     /// Sets the timer for a sent segment. `first`: it is the first segment in flight; `again`: it is a retransmission.
     #[inline]
     pub(super) fn arm_for_sent(&mut self, now: Instant, first: bool, again: bool) {
-        match self.timer {
+        match self.timeout.timer {
             Some((Timer::Reordering, _)) => {}
             Some((Timer::TailProbe, _)) if !again => self.rearm(now),
             _ if first => self.arm_retransmission(now),
@@ -178,10 +201,10 @@ impl Sender {
     }
 
     pub(super) fn set_reordering_timer(&mut self, now: Instant, wait: Duration) {
-        self.timer = Some((Timer::Reordering, now + wait + TIMER_GRAIN));
+        self.timeout.timer = Some((Timer::Reordering, now + wait + TIMER_GRAIN));
     }
 
     pub(super) fn is_reordering_timer(&self) -> bool {
-        matches!(self.timer, Some((Timer::Reordering, _)))
+        matches!(self.timeout.timer, Some((Timer::Reordering, _)))
     }
 }

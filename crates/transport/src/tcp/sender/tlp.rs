@@ -21,7 +21,7 @@ impl Sender {
     /// Whether the connection uses probes and is not repairing losses.
     fn may_probe(&self) -> bool {
         self.parameters.tail_loss_probe
-            && self.use_sack
+            && self.negotiated.sack
             && matches!(self.state, CongestionState::Open | CongestionState::Cwr)
             && !self.scoreboard.is_empty()
     }
@@ -53,14 +53,14 @@ impl Sender {
         if !left.is_zero() {
             wait = wait.min(left);
         }
-        self.timer = Some((Timer::TailProbe, now + wait));
+        self.timeout.timer = Some((Timer::TailProbe, now + wait));
         true
     }
 
     /// Handles the timeout of a probe (RFC 8985, section 7.3). `poll` chooses its segment.
     pub(super) fn on_tail_probe_timeout(&mut self, now: Instant) {
         if self.tail_probe.is_none() && !self.scoreboard.is_empty() {
-            self.send_tail_probe = true;
+            self.due.tail_probe = true;
         }
         self.rearm(now);
     }
@@ -68,9 +68,9 @@ impl Sender {
     /// Sends a probe before its timer. Returns whether one leaves: only if probes are in use and none is unacknowledged.
     pub fn probe_tail(&mut self) -> bool {
         if self.may_probe() && self.tail_probe.is_none() {
-            self.send_tail_probe = true;
+            self.due.tail_probe = true;
         }
-        self.send_tail_probe
+        self.due.tail_probe
     }
 
     /// Records a sent probe.
@@ -85,8 +85,8 @@ impl Sender {
             losses.add(record);
             losses
         });
-        self.send_tail_probe = false;
-        self.probes_total += 1;
+        self.due.tail_probe = false;
+        self.totals.tail_probes += 1;
         self.tail_probe = Some(Box::new(TailLossProbe {
             end: self.next,
             retransmission,

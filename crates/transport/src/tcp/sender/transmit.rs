@@ -37,7 +37,7 @@ impl Sender {
         sack_bytes: u32,
         statistics: &mut Statistics,
     ) -> Option<DataSegment> {
-        let is_due = self.send_first | self.send_tail_probe | self.send_window_probe;
+        let is_due = self.due.first | self.due.tail_probe | self.due.window_probe;
         if (is_due || self.scoreboard.lost().packets > 0)
             && let Some(segment) = self.poll_due(now, sack_bytes)
         {
@@ -49,14 +49,14 @@ impl Sender {
     /// Whether nothing waits to be sent and no burst is to end, as at the receiving end of a one-way transfer.
     #[inline]
     pub const fn has_nothing_to_send(&self) -> bool {
-        let is_due = self.send_first | self.send_tail_probe | self.send_window_probe | self.sent_new;
-        !is_due && self.burst == 0 && !self.has_unsent() && self.scoreboard.lost().packets == 0
+        let is_due = self.due.first | self.due.tail_probe | self.due.window_probe | self.burst.has_new;
+        !is_due && self.burst.segments == 0 && !self.has_unsent() && self.scoreboard.lost().packets == 0
     }
 
     /// Returns the segment due before new data; `None` if new data is next.
     fn poll_due(&mut self, now: Instant, sack_bytes: u32) -> Option<Option<DataSegment>> {
-        if self.send_first {
-            self.send_first = false;
+        if self.due.first {
+            self.due.first = false;
             let first = self.scoreboard.first_number();
             if self
                 .scoreboard
@@ -66,14 +66,14 @@ impl Sender {
                 return Some(self.retransmit(now, first));
             }
         }
-        if self.send_tail_probe {
+        if self.due.tail_probe {
             return Some(self.poll_tail_probe(now, sack_bytes));
         }
-        if self.send_window_probe {
-            self.send_window_probe = false;
+        if self.due.window_probe {
+            self.due.window_probe = false;
             return Some(Some(self.window_probe(now, sack_bytes)));
         }
-        if self.new_data_first {
+        if self.frto.new_data_first {
             return None;
         }
         self.poll_lost(now).map(Some)
@@ -82,7 +82,7 @@ impl Sender {
     fn poll_lost(&mut self, now: Instant) -> Option<DataSegment> {
         let number = self.scoreboard.next_waiting()?;
         let record = *self.scoreboard.get(number)?;
-        let fits = record.start < self.una + self.window || record.start == self.una;
+        let fits = record.start < self.una + self.peer.window || record.start == self.una;
         if !fits || !self.fits_congestion_window(record.length) || self.is_paced(now, record.length) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Sender {
         if let Some(record) = self.scoreboard.snapshot_mut(number) {
             *record = snapshot;
         }
-        self.retransmitted_total += 1;
+        self.totals.retransmitted += 1;
         let clock = self.clock(now);
         self.note_retransmission(clock);
         self.arm_for_sent(now, first, true);
@@ -116,7 +116,7 @@ impl Sender {
 
     /// RFC 8985, section 7.3: new data if the peer's window has room, else the last segment.
     fn poll_tail_probe(&mut self, now: Instant, sack_bytes: u32) -> Option<DataSegment> {
-        self.send_tail_probe = false;
+        self.due.tail_probe = false;
         let length = self.next_length(sack_bytes);
         if self.has_unsent() && self.fits_window(length) {
             let segment = self.send_new(now, length);
@@ -135,11 +135,11 @@ impl Sender {
 
     /// Returns a zero-window probe, or a withheld small segment (RFC 9293, sections 3.8.6.1 and 3.8.6.2.1).
     fn window_probe(&mut self, now: Instant, sack_bytes: u32) -> DataSegment {
-        let room = (self.una + self.window).saturating_sub(self.next);
+        let room = (self.una + self.peer.window).saturating_sub(self.next);
         if room > 0 && self.has_unsent() {
             let fitting = u32::try_from(room).unwrap_or(u32::MAX);
-            self.timer = None;
-            (self.backoff, self.zero_window_probes) = (0, 0);
+            self.timeout.timer = None;
+            (self.timeout.backoff, self.due.window_probes) = (0, 0);
             let mut segment = self.send_new(now, self.next_length(sack_bytes).min(fitting));
             self.arm_for_new(now);
             segment.push = true;
@@ -165,14 +165,14 @@ impl Sender {
     ) -> Option<DataSegment> {
         if !self.has_unsent() {
             self.limits.set_window_limited(now, false, statistics);
-            if self.end_burst(now, false, false) && self.write_blocked && !self.is_window_limited() {
+            if self.end_burst(now, false, false) && self.writes.blocked && !self.is_window_limited() {
                 // As Linux (`tcp_cwnd_validate`): all buffered data left, and the writer waits for room.
                 self.limits.set_buffer_limited(now, statistics);
             }
             return None;
         }
         let length = self.next_length(sack_bytes);
-        let ends = self.finishing && self.next + u64::from(length) == self.written;
+        let ends = self.writes.finishing && self.next + u64::from(length) == self.writes.end;
         // A FIN without data is exempt from the congestion window, as in RFC 5681 and Linux.
         let lone_fin = ends && length == 0;
         if !lone_fin && !self.fits_congestion_window(length) {
@@ -194,11 +194,15 @@ impl Sender {
             return None;
         }
         let mut segment = self.send_new(now, length);
-        self.sent_new = true;
+        self.burst.has_new = true;
         if !self.is_probe_due_after_burst() {
             self.arm_for_new(now);
         }
-        if !segment.push && self.parameters.is_linux() && self.burst > 1 && !self.would_follow(sack_bytes) {
+        if !segment.push
+            && self.parameters.is_linux()
+            && self.burst.segments > 1
+            && !self.would_follow(sack_bytes)
+        {
             // Linux sets PSH at the end of each train.
             segment.push = true;
             self.scoreboard.push_back_mark(Marks::PUSH);
@@ -208,7 +212,7 @@ impl Sender {
 
     /// Whether another new segment could leave right after this one.
     fn would_follow(&self, sack_bytes: u32) -> bool {
-        if !self.has_unsent() || self.burst * self.segment + self.segment > MAX_TRAIN {
+        if !self.has_unsent() || self.burst.segments * self.segment + self.segment > MAX_TRAIN {
             return false;
         }
         let length = self.next_length(sack_bytes);
@@ -222,22 +226,24 @@ impl Sender {
         let end = start + bytes;
         if self.scoreboard.is_empty() {
             self.restart_after_idle(now);
-            self.stalled_since = now;
+            self.timeout.stalled_since = now;
         }
-        let fin = self.finishing && end == self.written && end < self.una + self.window.max(bytes + 1);
+        let fin = self.writes.finishing
+            && end == self.writes.end
+            && end < self.una + self.peer.window.max(bytes + 1);
         // PSH where a write ends, and at least each half of the largest window (RFC 9293, section 3.9.1).
-        let push = (start < self.push_at && self.push_at <= end)
-            || (length > 0 && end >= self.pushed + (self.largest_window / 2).max(1));
+        let push = (start < self.writes.push_at && self.writes.push_at <= end)
+            || (length > 0 && end >= self.writes.pushed + (self.peer.largest / 2).max(1));
         let mut marks = Marks::default();
         if push {
             marks.set(Marks::PUSH);
-            self.pushed = end;
+            self.writes.pushed = end;
         }
         if fin {
             marks.set(Marks::FIN);
         }
         if length < self.segment {
-            self.small_end = end;
+            self.writes.small_end = end;
         }
         let snapshot = self.on_sent(now, bytes);
         self.scoreboard.push(SentSegment {
@@ -248,25 +254,25 @@ impl Sender {
             marks,
         });
         self.next = end + u64::from(fin);
-        if self.burst * self.segment + self.segment > MAX_TRAIN {
-            self.burst = 0;
+        if self.burst.segments * self.segment + self.segment > MAX_TRAIN {
+            self.burst.segments = 0;
         }
-        self.burst += 1;
-        self.sent_at = now;
+        self.burst.segments += 1;
+        self.burst.at = now;
         DataSegment {
             start,
             length,
             fin,
             push,
             retransmission: false,
-            ecn_capable: self.ecn && length > 0,
+            ecn_capable: self.negotiated.ecn && length > 0,
             reduced: length > 0 && std::mem::take(&mut self.announce_reduction),
         }
     }
 
     /// RFC 5681, section 4.1.
     fn restart_after_idle(&mut self, now: Instant) {
-        let idle = now - self.sent_at;
+        let idle = now - self.burst.at;
         let rto = self.rtt.timeout();
         if self.parameters.slow_start_after_idle && idle > rto {
             self.controller.on_idle(now, idle, rto);
@@ -289,7 +295,7 @@ impl Sender {
     /// Whether data or the FIN is unsent.
     #[inline]
     pub const fn has_unsent(&self) -> bool {
-        self.next < self.written || (self.finishing && self.next == self.written)
+        self.next < self.writes.end || (self.writes.finishing && self.next == self.writes.end)
     }
 
     /// Whether a new segment of `length` bytes may leave at once.
@@ -307,21 +313,21 @@ impl Sender {
     pub(super) fn next_length(&self, sack_bytes: u32) -> u32 {
         let mut most = u64::from(self.segment - sack_bytes.min(self.segment / 2));
         // Half the window for a peer with a small one (RFC 9293, section 3.8.6.2.1).
-        if self.largest_window < 2 * most {
-            let bound = if self.largest_window > u64::from(DEFAULT_MSS) {
-                self.largest_window / 2
+        if self.peer.largest < 2 * most {
+            let bound = if self.peer.largest > u64::from(DEFAULT_MSS) {
+                self.peer.largest / 2
             } else {
-                self.largest_window
+                self.peer.largest
             };
             most = most.min(bound.max(48));
         }
-        (self.written.saturating_sub(self.next)).min(most) as u32
+        (self.writes.end.saturating_sub(self.next)).min(most) as u32
     }
 
     /// Whether the peer's window has room for `length` more bytes.
     #[inline]
     pub(super) fn fits_window(&self, length: u32) -> bool {
-        self.next + u64::from(length.max(1)) <= self.una + self.window
+        self.next + u64::from(length.max(1)) <= self.una + self.peer.window
     }
 
     /// Whether the congestion window has room for a segment of `length` bytes.
@@ -346,18 +352,19 @@ impl Sender {
         if length >= self.segment {
             return false;
         }
-        let rest = u64::from(length) == self.written - self.next;
-        let must_leave = self.finishing || self.next < self.flush_to || self.new_data_first;
+        let rest = u64::from(length) == self.writes.end - self.next;
+        let must_leave =
+            self.writes.finishing || self.next < self.writes.flush_to || self.frto.new_data_first;
         if !rest || must_leave {
             return false;
         }
-        self.cork || self.more_to_come || (!self.nodelay && self.is_small_out())
+        self.writes.cork || self.writes.more_to_come || (!self.writes.nodelay && self.is_small_out())
     }
 
     fn is_small_out(&self) -> bool {
         if self.parameters.is_linux() {
             // Minshall's variant: wait only for another small segment.
-            self.small_end > self.una && !self.scoreboard.is_empty()
+            self.writes.small_end > self.una && !self.scoreboard.is_empty()
         } else {
             !self.scoreboard.is_empty()
         }
@@ -373,15 +380,15 @@ impl Sender {
         let Some(rate) = self.controller.pacing_rate() else {
             return false;
         };
-        self.paced_until = self.pacer.next_departure(now, rate, u64::from(length));
-        self.paced_until.is_some()
+        self.burst.paced_until = self.pacer.next_departure(now, rate, u64::from(length));
+        self.burst.paced_until.is_some()
     }
 
     /// Ends a burst; returns whether it sent new data. `limited`: the congestion window or the pacer withholds data;
     /// `unsent`: there is unsent data.
     fn end_burst(&mut self, now: Instant, limited: bool, unsent: bool) -> bool {
-        let sent = std::mem::take(&mut self.sent_new);
-        self.burst = 0;
+        let sent = std::mem::take(&mut self.burst.has_new);
+        self.burst.segments = 0;
         if !sent && !limited {
             return false;
         }
@@ -392,10 +399,10 @@ impl Sender {
         let full = limited || self.pipe() >= self.window_packets();
         // RFC 7661, section 4.3: record whether the window was fully used in this round trip.
         let out = self.scoreboard.out().packets;
-        if self.una >= self.usage_until || full || (!self.limited && out > self.most_out) {
-            self.limited = full;
-            self.most_out = out;
-            self.usage_until = self.next;
+        if self.una >= self.usage.until || full || (!self.usage.limited && out > self.usage.most_out) {
+            self.usage.limited = full;
+            self.usage.most_out = out;
+            self.usage.until = self.next;
         }
         if !unsent && !full {
             self.estimator.set_application_limited(self.pipe_bytes());
@@ -406,6 +413,7 @@ impl Sender {
     /// Whether the congestion window limited the sender recently. In slow start, up to half of it may be unused.
     #[inline]
     pub(super) fn is_window_limited(&self) -> bool {
-        self.limited || (self.controller.in_slow_start() && self.window_packets() < 2 * self.most_out)
+        self.usage.limited
+            || (self.controller.in_slow_start() && self.window_packets() < 2 * self.usage.most_out)
     }
 }

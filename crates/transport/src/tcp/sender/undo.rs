@@ -63,13 +63,13 @@ impl Sender {
         else {
             return false;
         };
-        self.use_timestamps && echo != 0 && (echo.wrapping_sub(retransmitted) as i32) < 0
+        self.negotiated.timestamps && echo != 0 && (echo.wrapping_sub(retransmitted) as i32) < 0
     }
 
     fn undo(&mut self, now: Instant, clear_losses: bool, statistics: &mut Statistics) {
         if clear_losses {
             self.scoreboard.clear_losses();
-            if !self.use_sack {
+            if !self.negotiated.sack {
                 self.duplicates = 0;
             }
         }
@@ -93,7 +93,7 @@ impl Sender {
         if self.may_undo(summary) {
             self.undo(now, false, statistics);
         }
-        if self.una == self.recovery_point && !self.use_sack && !self.scoreboard.is_empty() {
+        if self.una == self.recovery_point && !self.negotiated.sack && !self.scoreboard.is_empty() {
             // RFC 6582, section 3.2, step 1: duplicate ACKs of retransmissions must not start another recovery.
             if self.scoreboard.retransmitted().packets == 0 {
                 self.first_retransmission_clock = None;
@@ -101,8 +101,8 @@ impl Sender {
             return true;
         }
         self.state = CongestionState::Open;
-        self.frto = false;
-        self.new_data_first = false;
+        self.frto.checking = false;
+        self.frto.new_data_first = false;
         self.first_retransmission_clock = None;
         false
     }
@@ -152,10 +152,10 @@ impl Sender {
             return false;
         }
         self.undo(now, true, statistics);
-        self.timeouts = 0;
-        self.frto = false;
-        self.new_data_first = false;
-        if found_by_frto || self.use_sack {
+        self.timeout.consecutive = 0;
+        self.frto.checking = false;
+        self.frto.new_data_first = false;
+        if found_by_frto || self.negotiated.sack {
             self.state = CongestionState::Open;
             self.first_retransmission_clock = None;
         }

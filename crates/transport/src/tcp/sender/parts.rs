@@ -1,0 +1,160 @@
+//! Parts of a sender's state.
+
+use foundation::Instant;
+
+use super::HandshakeResult;
+use crate::tcp::config::Recovery;
+
+/// What the application wrote, and how its writes become segments.
+#[derive(Debug)]
+pub(super) struct Writes {
+    /// The position after the last byte written.
+    pub end: u64,
+    /// Whether the stream ends there.
+    pub finishing: bool,
+    /// The last write was partial.
+    pub blocked: bool,
+    pub nodelay: bool,
+    pub cork: bool,
+    /// The application announced further writes; data before `flush_to` leaves nevertheless.
+    pub more_to_come: bool,
+    pub flush_to: u64,
+    /// End of the last partial segment (Minshall's variant of Nagle's algorithm).
+    pub small_end: u64,
+    /// End of the last write to push, and position after the last PSH.
+    pub push_at: u64,
+    pub pushed: u64,
+}
+
+impl Writes {
+    pub const fn new(nodelay: bool) -> Self {
+        Self {
+            end: 1,
+            finishing: false,
+            blocked: false,
+            nodelay,
+            cork: false,
+            more_to_come: false,
+            flush_to: 0,
+            small_end: 0,
+            push_at: 0,
+            pushed: 1,
+        }
+    }
+}
+
+/// The window that the peer advertises.
+#[derive(Debug)]
+pub(super) struct PeerWindow {
+    /// From the lowest position not acknowledged.
+    pub window: u64,
+    /// Its maximum so far.
+    pub largest: u64,
+    /// The position of the segment that advertised it (SND.WL1 of RFC 9293).
+    pub from: u64,
+}
+
+impl PeerWindow {
+    pub const fn new(start: &HandshakeResult) -> Self {
+        Self {
+            window: start.window,
+            largest: start.window,
+            from: start.window_from,
+        }
+    }
+}
+
+/// What the handshake negotiated.
+#[derive(Debug)]
+pub(super) struct Negotiated {
+    pub sack: bool,
+    pub timestamps: bool,
+    pub ecn: bool,
+    /// Offset of the timestamp clock from the time in ms.
+    pub clock_offset: u32,
+}
+
+impl Negotiated {
+    pub fn new(start: &HandshakeResult, recovery: Recovery) -> Self {
+        Self {
+            sack: start.sack && recovery != Recovery::Newreno,
+            timestamps: start.timestamps,
+            ecn: start.ecn,
+            clock_offset: start.clock_offset,
+        }
+    }
+}
+
+/// The reordering of the path.
+#[derive(Debug)]
+pub(super) struct Reordering {
+    /// Reordering to expect, in segments.
+    pub extent: u64,
+    /// The number of reordering events.
+    pub events: u32,
+}
+
+/// F-RTO checks whether the last timeout was spurious (RFC 5682).
+#[derive(Debug, Default)]
+pub(super) struct Frto {
+    pub checking: bool,
+    /// Whether new data goes before retransmissions.
+    pub new_data_first: bool,
+}
+
+/// Segments due regardless of the windows.
+#[derive(Debug, Default)]
+pub(super) struct Due {
+    pub first: bool,
+    pub tail_probe: bool,
+    pub window_probe: bool,
+    /// Probes of the current zero window.
+    pub window_probes: u32,
+}
+
+/// What was sent since the last external event.
+#[derive(Debug)]
+pub(super) struct Burst {
+    pub segments: u32,
+    /// Whether new data was among them.
+    pub has_new: bool,
+    pub at: Instant,
+    /// When the pacer allows the next segment.
+    pub paced_until: Option<Instant>,
+}
+
+impl Burst {
+    pub const fn new(now: Instant) -> Self {
+        Self {
+            segments: 0,
+            has_new: false,
+            at: now,
+            paced_until: None,
+        }
+    }
+}
+
+/// The use of the congestion window in a period.
+#[derive(Debug, Default)]
+pub(super) struct WindowUsage {
+    /// Whether the window was limiting.
+    pub limited: bool,
+    /// The most segments in flight.
+    pub most_out: u64,
+    /// The position whose acknowledgement ends the period.
+    pub until: u64,
+}
+
+/// Totals of segments.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub delivered: u64,
+    /// Delivered by ACKs with a congestion echo.
+    pub marked: u64,
+    /// Considered lost.
+    pub lost: u64,
+    pub retransmitted: u64,
+    pub tail_probes: u64,
+    /// Losses that the reordering timer detected.
+    pub late: u64,
+}
