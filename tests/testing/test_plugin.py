@@ -11,6 +11,7 @@ from longfat import Path as LinkPath
 from longfat.testing import assert_at_least, assert_at_most, assert_claim, emulation
 from tests import requirements
 from tests.docs.test_commands import blocks
+from tests.waiting import undisturbed
 
 pytest_plugins = ["pytester"]
 PAGE = "docs/testing.md"
@@ -27,7 +28,12 @@ def test_pytest_finds_the_plugin() -> None:
 
 def test_the_page_s_example_passes_in_a_fresh_folder(pytester: pytest.Pytester) -> None:
     Path("test_transport.py").write_text(_example(), encoding="utf-8")
-    outcome = pytester.runpytest_subprocess("-ra", "-p", "no:cacheprovider").parseoutcomes()
+
+    def run() -> dict[str, int]:
+        return pytester.runpytest_subprocess("-ra", "-p", "no:cacheprovider").parseoutcomes()
+
+    # Other load lengthens delays, which the example limits.
+    outcome = undisturbed(run, lambda outcome: "failed" not in outcome)
     assert outcome.get("failed", 0) == outcome.get("errors", 0) == 0
     assert outcome["passed"] >= 4
     lacking = emulation.missing()

@@ -179,7 +179,9 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
         Notification::Closed { bytes, .. } => Some(bytes.len()),
         _ => None,
     });
-    assert_eq!(closed.collect::<Vec<_>>(), [3, 1, 1], "{events:?}");
+    // The kernel may have forgotten a short connection before its bytes are read.
+    let closed: Vec<usize> = closed.collect();
+    assert!(matches!(closed[..], [3, 0..=1, 0..=1]), "{events:?}");
     // The sysctl is restored.
     let manager = emulation.in_host(NEAR, || mptcp::path_manager().unwrap());
     assert_eq!(manager, PathManager::Kernel);
