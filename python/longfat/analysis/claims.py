@@ -47,7 +47,7 @@ class Judgement:
     Of `total` comparisons, `agreeing` have the verdict of the claim; `decisive` is the largest of these
     failures, or else the closest to another verdict.
     `reason` is set instead if there was nothing to compare. `pending` are the cells of each undecided
-    comparison, and `factor` estimates how many times as many trials of them would decide the claim.
+    comparison, and `needed` estimates how many trials of each would decide the claim.
     """
 
     claim: Claim
@@ -58,7 +58,7 @@ class Judgement:
     total: int = 0
     reason: str = ""
     pending: tuple[tuple[Cell, ...], ...] = ()
-    factor: float = math.inf
+    needed: float = math.inf
 
 
 def judge(study: Study, results: Sequence[CellResult]) -> list[Judgement]:
@@ -183,5 +183,5 @@ def _conclude(claim: Claim, world: str, compared: Sequence[tuple[Evidence, Seque
         len(agreeing),
         len(compared),
         pending=tuple(tuple(_measured(pairs)) for _, pairs in pending),
-        factor=max((piece.factor for piece, _ in pending), default=1.0),
+        needed=max((piece.needed for piece, _ in pending), default=0.0),
     )

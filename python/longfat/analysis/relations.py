@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.metric_range import Range, range_of
-from longfat.analysis.statistics import interval, mean_difference, paired, ratio
+from longfat.analysis.statistics import interval, mean_difference, paired, ratio, trials_needed
 from longfat.results.run import CONFIDENCE, Interval
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
@@ -77,8 +77,8 @@ class Evidence:
 
     Of comparisons with the same verdict, that with the lowest `rank` is reported; `counted` names what the
     comparisons of this relation are. `values` are the compared means by name; for a lead they are
-    ratios. `reason` replaces the numbers if there is nothing to compare. `factor` estimates how many times as
-    many trials decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
+    ratios. `reason` replaces the numbers if there is nothing to compare. `needed` estimates how many trials
+    decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
     `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
     """
 
@@ -95,7 +95,7 @@ class Evidence:
     failed: int = 0
     counted: str = "cells"
     reason: str = ""
-    factor: float = math.inf
+    needed: float = math.inf
     unknown: tuple[str, Censored] | None = None
 
 
@@ -109,7 +109,7 @@ class _Test:
     usual: Interval
     strict: Interval
     scale: float
-    level: float
+    family: Family
     tolerance: float = 0.0
 
     @classmethod
@@ -129,7 +129,7 @@ class _Test:
             mean_difference(scaled, right, weights[1], family.usual, possible),
             mean_difference(scaled, right, weights[1], family.strict, possible),
             _mean(right) or 1.0,
-            family.usual,
+            family,
             tolerance,
         )
 
@@ -144,7 +144,7 @@ class _Test:
             return Interval(found.mean - limit if least else limit - found.mean, low, high)
 
         scale = limit if least else _mean(values)
-        return cls(distance(family.usual), distance(family.strict), scale or 1.0, family.usual)
+        return cls(distance(family.usual), distance(family.strict), scale or 1.0, family)
 
     def above(self) -> VerdictWord:
         """Claimed: the difference is above zero. Equality is not above."""
@@ -171,14 +171,20 @@ class _Test:
         return self.usual.mean / abs(self.scale) if verdict == "fails" else self.strength
 
     @property
-    def factor(self) -> float:
-        """How many times as many trials would decide; the interval shrinks with their square root."""
+    def level(self) -> float:
+        """The confidence level of this comparison alone."""
+        return self.family.usual
+
+    def needed(self, n: int) -> float:
+        """How many trials instead of `n` would decide."""
         mean = self.usual.mean
         # A failure must be clear among all comparisons.
-        interval = self.usual if mean > 0 else self.strict
+        interval, level = (self.usual, self.family.usual) if mean > 0 else (self.strict, self.family.strict)
         half = (interval.high - interval.low) / 2
         distance = max(abs(mean), mean + self.tolerance * abs(self.scale))
-        return (half / distance) ** 2 if math.isfinite(half) and distance > 0 else math.inf
+        if not math.isfinite(half) or distance <= 0:
+            return math.inf
+        return trials_needed(n, half / distance, level)
 
 
 def _mean(values: Sample) -> float:
@@ -243,7 +249,7 @@ def _pair(
         params=concerned[0].cell.params,
         values=((names[0], _mean(a)), (names[1], _mean(b))),
         ratio=ratio(a, b, CONFIDENCE if test is None else test.level, _ratios(metric, *concerned)),
-        factor=math.inf if test is None else test.factor,
+        needed=math.inf if test is None else test.needed(len(a)),
         n=len(a),
         failed=_failed(concerned),
     )
@@ -265,7 +271,7 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         params=of.cell.params,
         values=((str(claim.of), _mean(a)),),
         level=(claim.relation, claim.level),
-        factor=test.factor if enough else math.inf,
+        needed=test.needed(len(a)) if enough else math.inf,
         n=len(a),
         failed=_failed((of,)),
     )
@@ -477,7 +483,7 @@ def _step(
         verdict if enough else "undecided",
         before.metric,
         test.rank(verdict) if enough else -math.inf,
-        factor=test.factor if enough else math.inf,
+        needed=test.needed(len(first)) if enough else math.inf,
         params=before.fixed,
         values=((name, _mean(first)), (name, _mean(second))),
         ratio=ratio(second, first, test.level, after.within.over(before.within)),

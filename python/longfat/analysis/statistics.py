@@ -275,6 +275,27 @@ def _student(values: NDArray[np.float64], confidence: float) -> Interval:
     return Interval(mean, mean - half, mean + half)
 
 
+def trials_needed(n: int, ratio: float, confidence: float = CONFIDENCE) -> float:
+    """Estimates the trials at which an interval of Student's t is `ratio` times narrower than with `n`.
+
+    The spread stays the same; the quantile falls with the number of trials.
+
+    >>> trials_needed(3, 1.0), trials_needed(3, 2.0), trials_needed(1000, 2.0)
+    (3, 5, 3993)
+    """
+    if ratio <= 1:
+        return n
+    width = quantile_t(n, confidence) / math.sqrt(n) / ratio
+    low, high = n, max(n, math.ceil(n * ratio**2))
+    while low < high:
+        middle = (low + high) // 2
+        if quantile_t(middle, confidence) / math.sqrt(middle) <= width:
+            high = middle
+        else:
+            low = middle + 1
+    return high
+
+
 def quantile_t(n: int, confidence: float = CONFIDENCE) -> float:
     """The two-sided quantile of Student's t with `n` - 1 degrees of freedom.
 

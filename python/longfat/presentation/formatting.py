@@ -64,6 +64,15 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{value:.{min(decimals, 12)}f}"
 
 
+def rounded(count: float) -> str:
+    """An estimated count, with two digits.
+
+    >>> rounded(1234)
+    '1,200'
+    """
+    return f"{float(f'{count:.2g}'):,.0f}"
+
+
 def quantity(value: float, unit: str) -> str:
     """A value with the unit that fits it.
 

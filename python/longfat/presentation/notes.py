@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis import grid
 from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
+from longfat.analysis.statistics import trials_needed
 from longfat.presentation import censored_text, formatting, names
 from longfat.results.run import CONFIDENCE
 from longfat.study import cells as cells_of
@@ -108,8 +109,8 @@ def gaps(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
         yield f"{missing} of {planned} cells have no trial and are not shown: the run ended early"
     if missed := imprecise(study, results):
         widest, ratio = max(missed, key=lambda one: one[1])
-        needed = widest.n * ratio**2
-        trials = f"about {float(f'{needed:.2g}'):,.0f} trials" if math.isfinite(needed) else "more trials"
+        needed = trials_needed(widest.n, ratio) if math.isfinite(ratio) else math.inf
+        trials = f"about {formatting.rounded(needed)} trials" if math.isfinite(needed) else "more trials"
         misses = f"{len(missed)} of {planned} cells miss the precision of {study.precision}"
         yield f"{misses}; the widest, {_place(widest)}, needs {trials}"
 

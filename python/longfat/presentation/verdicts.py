@@ -66,10 +66,11 @@ def _detail(judgement: Judgement) -> str:
 
 def _remedy(judgement: Judgement) -> str:
     """What would decide an undecided claim."""
-    if judgement.decisive is None or judgement.factor > MOST_TIMES:
+    if judgement.decisive is None or not math.isfinite(judgement.needed):
+        return "too uncertain to decide: needs more trials"
+    if judgement.needed > MOST_TIMES * judgement.decisive.n:
         return "too close to the limit to decide"
-    trials = judgement.factor * judgement.decisive.n
-    return f"too uncertain to decide: needs about {float(f'{trials:.2g}'):,.0f} trials per cell"
+    return f"too uncertain to decide: needs about {formatting.rounded(judgement.needed)} trials per cell"
 
 
 def _sentence(evidence: Evidence) -> str:
