@@ -65,7 +65,7 @@ def test_the_conclusion_names_a_long_queue_and_its_remedy() -> None:
     text = conclusion(figures, {"cubic": 19.2e6, "bbr": 19.3e6}, 0.0051)
     assert text == (
         "Limit of the path: bandwidth; CUBIC 19.2 Mbit/s (of 20.0 Mbit/s). The queue adds 180 ms under load; "
-        "FQ-CoDel at the bottleneck would reduce this to 5.10 ms."
+        "with FQ-CoDel at the bottleneck, 99 % of packets would wait for at most 5.10 ms."
     )
 
 

@@ -46,6 +46,23 @@ def test_a_small_file_is_limited_by_latency() -> None:
     assert lf.diagnose(model={"rate": "100Mbit/s", "delay": "50ms"}, size="50kB", seeds=2).cause == "latency"
 
 
+@pytest.mark.parametrize(("address", "headers"), [("192.0.2.1", 20 + 8), ("2001:db8::1", 40 + 8)])
+def test_load_fills_packets_and_not_fragments(
+    monkeypatch: pytest.MonkeyPatch, address: str, headers: int
+) -> None:
+    sent: list[tuple[str, int]] = []
+
+    def ping(host: str, *, sizes: int, **_keys: Any) -> None:
+        sent.append((host, sizes + headers))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(diagnosis_load, "ping", ping)
+    send = diagnosis_load._sender(address, None, 0.01)
+    with pytest.raises(KeyboardInterrupt):
+        send(10, 1000.0, 10)
+    assert sent == [(address, 1500)]
+
+
 def test_all_controllers_of_single_paths_are_simulated(cli: Cli) -> None:
     lines = cli("list", "controllers").stdout.splitlines()
     kinds = {line.split('"')[1] for line in lines if line.startswith('  "')}
@@ -67,7 +84,10 @@ def test_the_study_and_the_document_continue_a_diagnosis(cli: Cli, tmp_path: Pat
     )
     out = cli("diagnose", "--from", "saved.json", "--repeats", 2).stdout
     assert out.startswith("Limit of the path: bandwidth; CUBIC 19.")
-    assert "The queue adds 180 ms under load; FQ-CoDel at the bottleneck would reduce this to " in out
+    assert (
+        "The queue adds 180 ms under load; with FQ-CoDel at the bottleneck, 99 % of packets would wait for "
+        in out
+    )
 
 
 def _loaded(waits: list[float], *, overflows: bool) -> Loaded:

@@ -115,6 +115,17 @@ def test_a_restarted_receiver_resumes(start: Start, receive: Receive, place: Pat
     assert (place / "file.bin").read_bytes() == path.read_bytes()
 
 
+def test_a_sender_tries_all_addresses_of_a_name(
+    start: Start, receive: Receive, place: Path, make: Make
+) -> None:
+    # localhost is ::1 before 127.0.0.1 on most systems.
+    path = make("file.bin", 1000)
+    _, address = receive("--listen", "127.0.0.1:0")
+    sender = start("send", path, f"localhost:{address.rpartition(':')[2]}")
+    assert sender.finish() == 0, sender.err
+    assert (place / "file.bin").read_bytes() == path.read_bytes()
+
+
 def test_a_sender_waits_for_its_receiver(start: Start, receive: Receive, place: Path, make: Make) -> None:
     path = make("file.bin", SIZE // 2)
     receiver, address = receive()

@@ -21,7 +21,8 @@ pub enum WorkloadKind {
     OnOff,
     /// Alternating requests and responses.
     RequestResponse,
-    /// Flows that start as a Poisson process, each with a file, for `duration`.
+    /// Flows that start as a Poisson process, each with a file, for `duration`. The trial then goes on until all flows have
+    /// completed, at most for as long again; its measured time includes this.
     Arrivals,
 }
 
@@ -96,7 +97,7 @@ keys! {
     classes: Vec<Size>, &[File, Arrivals], Measured;
     /// arrivals: mean rate of flow starts over all pairs of hosts, e.g. "1000/s".
     arrivals: Frequency, &[Arrivals], Anywhere;
-    /// bulk, on-off, arrivals: duration from the start of the trial, e.g. "30s", at most 1 day; in [[traffic]] default: that of the trial.
+    /// bulk, on-off, arrivals: duration from the start of the trial, e.g. "30s", at most 1 day; in [[traffic]] default: that of the trial. Arrivals end then, and the trial when all flows have completed, or after twice the duration.
     duration: Duration, TIMED, Anywhere;
     /// bulk, on-off, arrivals: initial time without measurement, shorter than duration; not in [[traffic]]; default "0s".
     warm_up: Duration, TIMED, Measured;

@@ -34,7 +34,12 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
+/// Returns the first address of a name.
 pub fn address(py: Python<'_>, text: &str) -> PyResult<SocketAddr> {
+    Ok(addresses(py, text)?[0])
+}
+
+fn addresses(py: Python<'_>, text: &str) -> PyResult<Vec<SocketAddr>> {
     let text = text.to_owned();
     awaited(py, move || resolve(&text).map_err(|error| error.to_string()))?.map_err(wrong)
 }
@@ -190,6 +195,7 @@ pub fn send_files(
     input_name: Option<String>,
 ) -> PyResult<String> {
     let protocol = protocol(protocol_json)?;
+    let addresses = addresses(py, to)?;
     let options = SendOptions {
         recursive,
         input: input_name,
@@ -197,17 +203,38 @@ pub fn send_files(
         // Under a custom protocol, every packet has its own datagram.
         search_path_mtu: protocol == ArqConfig::for_files(),
         protocol,
-        ..SendOptions::new(files, address(py, to)?, protection(protection_json)?)
+        ..SendOptions::new(files, addresses[0], protection(protection_json)?)
     };
     let mut callback = Callback::new(progress.as_ref());
     let result = py
         .detach(|| {
             reported(&mut callback, |report| {
-                guarded(|| send(&options, &mut |progress| report(&progress_json(progress))))
+                guarded(|| {
+                    send_to_any(options, &addresses[1..], &mut |progress| {
+                        report(&progress_json(progress))
+                    })
+                })
             })
         })
         .map_err(wrong)?;
     text_of(&sent_json(&callback.finish(result.map_err(raised))?))
+}
+
+/// Sends to the first address of a name at which something listens.
+fn send_to_any(
+    mut options: SendOptions,
+    others: &[SocketAddr],
+    progress: &mut dyn FnMut(&SendProgress<'_>) -> ControlFlow<()>,
+) -> Result<SendReport, Error> {
+    let mut result = send(&options, progress);
+    for address in others {
+        if !matches!(result, Err(Error::Refused(_))) {
+            break;
+        }
+        options.to = *address;
+        result = send(&options, progress);
+    }
+    result
 }
 
 fn event_json(event: ReceiveEvent) -> Value {

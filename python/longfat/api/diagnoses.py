@@ -304,11 +304,11 @@ def _seconds(text: str) -> float:
 
 
 def _relieved(found: Diagnosis, show: diagnosis_trials.Show) -> tuple[float | None, bool]:
-    """Returns the median queueing delay of CUBIC with FQ-CoDel at the bottleneck, in s."""
+    """Returns the 99th percentile of CUBIC's queueing delay with FQ-CoDel at the bottleneck, in s."""
     endless = replace(found.figures, size=None, queue_limit="given")
     changed = path_figures.with_queue(found.path, found.host, _RELIEF)
     tables = study(found.host, changed, endless)
     tables["protocols"] = [protocol(diagnosis_text.REFERENCE, endless)]
     (cubic,), interrupted = diagnosis_trials.simulated(tables, (), endless, _RELIEF_TRIALS, show)
-    delay = cubic.interval("queueing_delay_p50_s")
+    delay = cubic.interval("queueing_delay_p99_s")
     return (None if delay is None else delay.value), interrupted

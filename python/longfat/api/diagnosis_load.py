@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.ping_summary import rows
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from longfat.api.links import MeasuredPath
     from longfat.measurement.load import Loaded
 
-_HEADERS = 28
-"""Bytes of the headers of an echo request over IPv4, by ICMP and by UDP."""
+_HEADERS = {4: 28, 6: 48}
+"""Bytes of the headers of an echo request by version of IP, by ICMP and by UDP."""
 _LEAST_INTERVAL_S = 0.0002
 _LEAST_QUEUE = 3000.0
 """Smallest limit of a queue in the model, in bytes."""
@@ -40,7 +41,7 @@ def load(
     display = watching(progress)
     try:
         return under_load.measure(
-            _sender(host, port, trip),
+            _sender(measured.document["address"], port, trip),
             rate=rate,
             round_trip=trip,
             loss=measured.document["loss_round_trip"] or 0.0,
@@ -52,9 +53,9 @@ def load(
         display.close()
 
 
-def _sender(host: str, port: int | None, trip: float) -> Callable[[int, float, int], list[float | None]]:
+def _sender(address: str, port: int | None, trip: float) -> Callable[[int, float, int], list[float | None]]:
     protocol: Any = "icmp" if port is None else "udp"
-    payload = under_load.PACKET - _HEADERS
+    payload = under_load.PACKET - _HEADERS[ip_address(address).version]
 
     def send(window: int, rate: float, count: int) -> list[float | None]:
         gap = 1 / rate
@@ -64,7 +65,7 @@ def _sender(host: str, port: int | None, trip: float) -> Callable[[int, float, i
             else {"flood": True, "rate": math.ceil(rate)}
         )
         found = ping(
-            host,
+            address,
             sizes=payload,
             count=count,
             protocol=protocol,

@@ -27,14 +27,14 @@ _FEWER_READINGS = 2
 _MOST_CAUTIONS = 2
 _POINTS = (14, 12, 10, 8, 7, 6, 5, 4, 3, 2)
 """Numbers of points of a sweep that are tried if not all fit."""
-_WORST_FIRST: tuple[VerdictWord, ...] = ("fails", "undecided", "holds")
+_DECIDED_FIRST: tuple[VerdictWord, ...] = ("fails", "holds", "undecided")
 
 
 def answer(result: RunResult, console: Console) -> RenderableType:
     """Returns the first layout of at most `MOST_LINES` lines on a console.
 
     Layouts drop, in this order: metrics besides the main one, the numbers of verdicts, the ends of long
-    lines, points of the sweep, and claims that hold.
+    lines, points of the sweep, and undecided claims.
     """
     world = deciding_world(result)
     cells = [cell for cell in result.cells if cell.cell.world == world]
@@ -111,10 +111,10 @@ def _thinned(result: RunResult, cells: Sequence[CellResult]) -> Iterator[tuple[l
 
 
 def _one_line_each(claims: Sequence[Verdict], most: int | None = None) -> Iterator[Text]:
-    """Yields a line for each claim; if there are more than `most`, the worst verdicts and a count."""
+    """Yields a line for each claim; if there are more than `most`, first the decided ones, and a count."""
     shown = list(claims)
     if most is not None and len(claims) > most:
-        shown = sorted(claims, key=lambda claim: _WORST_FIRST.index(claim.verdict))[: most - 1]
+        shown = sorted(claims, key=lambda claim: _DECIDED_FIRST.index(claim.verdict))[: most - 1]
     for claim in shown:
         yield Text.assemble(terminal.verdict_label(claim), claim.text, no_wrap=True, overflow="ellipsis")
     rest = [claim for claim in claims if claim not in shown]
@@ -123,9 +123,9 @@ def _one_line_each(claims: Sequence[Verdict], most: int | None = None) -> Iterat
 
 
 def _counts(claims: Sequence[Verdict]) -> str:
-    """The number of claims by verdict, the worst first: "1 fails, 2 undecided, 3 holds"."""
+    """The number of claims by verdict: "1 fails, 3 holds, 2 undecided"."""
     counted = Counter(claim.verdict for claim in claims)
-    return ", ".join(f"{counted[word]} {word}" for word in _WORST_FIRST if counted[word])
+    return ", ".join(f"{counted[word]} {word}" for word in _DECIDED_FIRST if counted[word])
 
 
 def _line(text: str, style: str = "") -> Text:
@@ -138,6 +138,7 @@ def _below(result: RunResult, world: str) -> list[RenderableType]:
     cautions = [
         *(f"{terminal.FAILED}{text}" for text in notes.failures(result.cells)),
         *notes.gaps(study, result.cells),
+        *notes.unknown(result.cells, grid.shown(study, result.cells)[:1]),
         *notes.host_drops(result.cells),
     ]
     if len(cautions) > _MOST_CAUTIONS:

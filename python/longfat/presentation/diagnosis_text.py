@@ -25,7 +25,7 @@ SCOPE = (
 def conclusion(path: PathFigures, goodputs: Mapping[str, float], relieved: float | None) -> str:
     """Returns the cause with goodputs (bit/s by controller), and a sentence about a long queue.
 
-    `relieved` is the queueing delay in s with FQ-CoDel at the bottleneck, from a simulation.
+    `relieved` is the 99th percentile of the queueing delay in s with FQ-CoDel at the bottleneck, simulated.
     """
     decisive = diagnosis.decisive(path)
     shown = _goodputs(goodputs) if goodputs else f"it allows {quantity(decisive.rate, 'bit/s')}"
@@ -38,7 +38,8 @@ def conclusion(path: PathFigures, goodputs: Mapping[str, float], relieved: float
     if path.has_long_queue and path.queueing is not None:
         text += f" The queue adds {_at_least(path)}{quantity(path.queueing, 's')} under load"
         if relieved is not None:
-            text += f"; FQ-CoDel at the bottleneck would reduce this to {quantity(relieved, 's')}"
+            text += "; with FQ-CoDel at the bottleneck, 99 % of packets would wait for at most "
+            text += quantity(relieved, "s")
         text += "."
     return text
 

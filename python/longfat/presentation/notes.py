@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis import grid
 from longfat.analysis import limits as limited
 from longfat.analysis.precision import imprecise
+from longfat.analysis.prediction import sharing
 from longfat.analysis.statistics import trials_needed
 from longfat.presentation import censored_text, formatting, names
 from longfat.results.run import CONFIDENCE
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 HOST_DROPS = "host_drops"
+_LONGEST_FORM = 12
+"""The longest name of a formula in the line about changes."""
 
 
 def quick(study: Study) -> str:
@@ -60,6 +63,39 @@ def theory(result: CellResult, metric: str, scale: float) -> str:
         return ""
     sign = AT_MOST if expected.value is None else "" if expected.exact else "~"
     return f"{sign}{formatting.digits(value / scale)}"
+
+
+def kind_of_theory(cells: Sequence[CellResult], metric: str) -> str:
+    """What the theoretical values of a table are."""
+    shares = [
+        grid.theory_of(cell, metric).note == sharing.NOTE for cell in cells if theory(cell, metric, 1.0)
+    ]
+    if all(shares):
+        return "theory: max-min fair share, a reference and not a prediction"
+    closed = "theory: closed form, steady state"
+    return f"{closed}; with several flows the max-min fair share, no prediction" if any(shares) else closed
+
+
+def changes_of_form(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
+    """A line for protocols whose approximations change along the sweep from one formula to another."""
+    forms: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        expected = grid.theory_of(cell, metric)
+        if expected.value is not None and not expected.exact and len(cell.cell.params) == 1:
+            (value,) = cell.cell.params.values()
+            name = expected.note.partition(":")[0]
+            forms.setdefault(cell.cell.protocol, {}).setdefault(name, []).append(formatting.label(value))
+    found: dict[str, list[str]] = {}
+    for protocol, named in forms.items():
+        if len(named) > 1 and all(len(name) <= _LONGEST_FORM for name in named):
+            text = ", ".join(f"{name} at {_ends(labels)}" for name, labels in named.items())
+            found.setdefault(text, []).append(protocol)
+    for text, protocols in found.items():
+        yield f"theory of {', '.join(protocols)}: {text}"
+
+
+def _ends(labels: Sequence[str]) -> str:
+    return labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
 
 
 def classes(study: Study, metric: str) -> str:

@@ -87,10 +87,11 @@ def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iter
         yield f"mean ± {notes.confidence(random)} half-width ({notes.trials(random)}; {methods})"
     signs = {column.theory(cell)[:1] for cell in cells if cell.metrics} - {""}
     if signs:
-        parts = ["theory: closed form, steady state"]
+        parts = [notes.kind_of_theory(cells, column.metric)]
         parts += ["~ approximation"] if "~" in signs else []
         parts += [f"{notes.AT_MOST} upper bound (no closed form)"] if notes.AT_MOST in signs else []
         yield "; ".join(parts)
+        yield from notes.changes_of_form(cells, column.metric)
     for line in notes.failures(cells):
         yield f"{FAILED}{line}"
 

@@ -73,7 +73,7 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "fct_p99_s", "s", lower, censoring(TIMES): "99th percentile of the flow completion time; null as fct_p50_s";
     "flow_throughput_bps", "bit/s", higher, censoring(FLOWS): "mean over flows of size over flow completion time; weighted and null as fct_mean_s";
     "flows_completed", "", higher: "completed measured flows (or requests)";
-    "flows_unfinished", "", lower: "measured flows incomplete at the end of the trial";
+    "flows_unfinished", "", lower: "measured flows incomplete at the end of the trial, which for arrivals is up to twice their duration";
     "flows_failed", "", lower: "failed measured flows";
     "flows_unstarted", "", lower: "measured flows without data sent at the end of the trial";
     "requests_unanswered", "", lower: "requests in datagrams without a response within response_timeout";

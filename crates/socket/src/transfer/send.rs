@@ -124,14 +124,14 @@ impl SendReport {
     }
 }
 
-/// Parses and resolves "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example:9000".
+/// Parses and resolves "192.0.2.1:9000", "[2001:db8::1]:9000" or "host.example:9000": at least one address.
 ///
 /// # Errors
 /// [`Error::Abandoned`] with a line about what is missing.
-pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
+pub fn resolve(text: &str) -> Result<Vec<SocketAddr>, Error> {
     let wrong = |what: String| Error::Abandoned(format!("{text:?} is not an address: {what}"));
     if let Ok(address) = text.parse() {
-        return Ok(address);
+        return Ok(vec![address]);
     }
     if text
         .rsplit_once(':')
@@ -139,10 +139,14 @@ pub fn resolve(text: &str) -> Result<SocketAddr, Error> {
     {
         return Err(wrong("expected HOST:PORT, such as 127.0.0.1:9000".to_owned()));
     }
-    let mut found = text.to_socket_addrs().map_err(|error| wrong(plain(&error)))?;
-    found
-        .next()
-        .ok_or_else(|| wrong("the host has no address".to_owned()))
+    let found: Vec<SocketAddr> = text
+        .to_socket_addrs()
+        .map_err(|error| wrong(plain(&error)))?
+        .collect();
+    match found.is_empty() {
+        true => Err(wrong("the host has no address".to_owned())),
+        false => Ok(found),
+    }
 }
 
 /// Returns the files to send with their names, those of folders included.

@@ -21,7 +21,7 @@ _NOTES = {
     "mathis": "Mathis: 1.31 / (RTT sqrt(p)), without timeouts",
     "pftk": "PFTK: with timeouts, without SACK",
 }
-_OF_CUBIC = "the larger of CUBIC's and Reno's response to loss"
+_OF_CUBIC = "CUBIC: RFC 9438, section 5.1"
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,10 @@ def response(
     if controller == CUBIC:
         # CUBIC is at least as fast as Reno (RFC 9438, section 4.3), with Reno's timeouts.
         reno = response(RENO, round_trip, loss, timeout, window=window)
-        rate = max(tcp.cubic(round_trip, loss, **(settings or {})), reno.rate)
-        return Response(rate, _OF_CUBIC)
+        rate = tcp.cubic(round_trip, loss, **(settings or {}))
+        if rate > reno.rate:
+            return Response(rate, _OF_CUBIC)
+        return Response(reno.rate, f"{reno.note}: CUBIC is not slower than Reno")
     if controller != RENO:
         raise ValueError(f"{controller} responds to losses by other rules than Reno and CUBIC")
     forms = {

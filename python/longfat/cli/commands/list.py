@@ -184,7 +184,10 @@ def _topics() -> dict[str, Callable[[], Tables]]:
 
 
 def _find(topic: str) -> Callable[[], Tables]:
-    """Returns the function that returns a topic. Raises ValueError, with the known ones."""
+    """Returns the function that returns a topic: of a name in it, the whole topic.
+
+    Raises ValueError, with the known topics.
+    """
     from longfat.study.vocabulary import nearest
 
     topics, keys = _topics(), _keys()
@@ -193,6 +196,9 @@ def _find(topic: str) -> Callable[[], Tables]:
         return found
     if name in keys:
         return lambda: _keys_of(keys[name], name)
+    for whole, names in _contents().items():
+        if topic.lower() in names:
+            return topics[whole]
     near = nearest(name, [*topics, *_SYNONYMS, *keys])
     hint = f'; did you mean "{_SYNONYMS.get(near, near)}"?' if near else ""
     raise ValueError(f'list: "{topic}" is not a topic; allowed: {", ".join(topics)}{hint}')

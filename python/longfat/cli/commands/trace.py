@@ -141,6 +141,8 @@ def trace(
             raise ValueError(f"--pcapng: takes one {option} only")
     if drawn is TraceChart.LADDER and interval is not None:
         raise ValueError("--interval: a ladder has no samples; choose another --chart")
+    if chart is None and chosen in (TraceFormat.PARQUET, TraceFormat.CSV) and interval is not None:
+        raise ValueError("--interval: packets have no interval; samples need a --chart such as window")
     every = tracing.Interval(interval, _time("interval", interval), drawn is not TraceChart.LADDER)
     listener = None if side is CaptureSide.BOTH else (side or CaptureSide.SENDER).value
     capture = tracing.Capture(pcapng, listener, snap)
