@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from longfat.api.runs import run_of
+from longfat.api.runs import InterruptedRun, run_of
 from longfat.cluster import Target, open_machines
-from longfat.runner import run_study
+from longfat.runner import Interrupted, run_study
 from longfat.store.shard import Shard
 from longfat.system.remote_path import location
 
@@ -48,18 +48,21 @@ class Running:
         shard = Shard.of(self.shard, f"{self.prefix}shard")
         with open_machines(self.executor, target, self.jobs, reporter.note, self.prefix) as machines:
             for study in studies:
-                measured = run_study(
-                    study,
-                    folder=None if self.out is None else location(self.out),
-                    machines=machines,
-                    fresh=self.fresh,
-                    quick=self.quick,
-                    variant=self.variant,
-                    reporter=reporter,
-                    force=self.force,
-                    budget=self.budget,
-                    shard=shard,
-                )
+                try:
+                    measured = run_study(
+                        study,
+                        folder=None if self.out is None else location(self.out),
+                        machines=machines,
+                        fresh=self.fresh,
+                        quick=self.quick,
+                        variant=self.variant,
+                        reporter=reporter,
+                        force=self.force,
+                        budget=self.budget,
+                        shard=shard,
+                    )
+                except Interrupted as stop:
+                    raise InterruptedRun(str(stop), stop.folder) from None
                 yield run_of(measured)
 
     def awaits_others(self, result: Run) -> bool:

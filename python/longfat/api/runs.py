@@ -5,8 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from longfat.presentation.displayed_run import Run
-from longfat.runner import Measured, load
+from longfat.runner import Interrupted, Measured, load
 from longfat.system.remote_path import RemotePath
+
+
+class InterruptedRun(Interrupted):
+    """Ctrl-C stopped the run of a study."""
+
+    def partial(self) -> Run:
+        """Returns the result of the finished trials."""
+        return load_run(self.folder)
 
 
 def run_of(measured: Measured) -> Run:

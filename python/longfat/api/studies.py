@@ -77,8 +77,8 @@ def run(
     """
     from longfat.analysis.expectation import theory_problems
     from longfat.api.running import Running
+    from longfat.api.runs import InterruptedRun
     from longfat.presentation.report import write_report
-    from longfat.runner import Interrupted
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
     from longfat.system.interactive import is_interactive
@@ -111,12 +111,10 @@ def run(
     checked = load_study(study, overrides, also=theory_problems)
     try:
         (result,) = running.run([checked], reporter)
-    except Interrupted as stop:
+    except InterruptedRun as stop:
         if not is_interactive():
             raise
-        from longfat.api.runs import run_of
-
-        result = run_of(stop.partial())
+        result = stop.partial()
     if report and not running.awaits_others(result):
         write_report(result)
     return result

@@ -36,10 +36,6 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(message)
         self.folder = folder
 
-    def partial(self) -> loading.Measured:
-        """Returns the result of the finished trials."""
-        return loading.load(self.folder)
-
 
 class MachineTooSlowError(OSError):
     """Trials in wall time exceed this machine's capacity. The text has one line for each reason."""

@@ -274,7 +274,10 @@ mod tests {
 
     #[test]
     fn addresses_are_resolved_or_explained() {
-        assert_eq!(resolve("127.0.0.1:9000").unwrap(), [([127, 0, 0, 1], 9000).into()]);
+        assert_eq!(
+            resolve("127.0.0.1:9000").unwrap(),
+            [([127, 0, 0, 1], 9000).into()]
+        );
         let all = resolve("localhost:9000").unwrap();
         assert!(!all.is_empty() && all.iter().all(|address| address.port() == 9000));
         for text in ["", "127.0.0.1", "localhost", "localhost:x", "[::1]"] {

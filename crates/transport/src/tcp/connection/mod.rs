@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn a_connection_is_small() {
         // A large simulation has millions of ends.
-        assert!(size_of::<Connection>() <= 1440, "{}", size_of::<Connection>());
+        assert!(size_of::<Connection>() <= 1448, "{}", size_of::<Connection>());
     }
 
     #[test]

@@ -85,8 +85,6 @@ pub struct Sender {
     due: Due,
     burst: Burst,
     usage: WindowUsage,
-    /// Whether the next data segment announces a window reduction (CWR).
-    announce_reduction: bool,
     totals: Totals,
 }
 
@@ -160,7 +158,6 @@ impl Sender {
             due: Due::default(),
             burst: Burst::new(now),
             usage: WindowUsage::default(),
-            announce_reduction: false,
             totals: Totals::default(),
             parameters,
         }

@@ -102,12 +102,14 @@ pub(super) struct Frto {
     pub new_data_first: bool,
 }
 
-/// Segments due regardless of the windows.
+/// What is due: segments regardless of the windows, and an announcement.
 #[derive(Debug, Default)]
 pub(super) struct Due {
     pub first: bool,
     pub tail_probe: bool,
     pub window_probe: bool,
+    /// The next data segment announces a window reduction (CWR).
+    pub reduction: bool,
     /// Probes of the current zero window.
     pub window_probes: u32,
 }

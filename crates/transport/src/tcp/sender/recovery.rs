@@ -214,7 +214,7 @@ impl Sender {
         self.state = CongestionState::Recovery;
         if !reducing {
             self.begin_reduction(before, target);
-            self.announce_reduction = self.negotiated.ecn;
+            self.due.reduction = self.negotiated.ecn;
         }
         self.due.first = self.prr.is_none();
         let in_flight = self.pipe();
@@ -246,20 +246,20 @@ impl Sender {
         self.begin_reduction(before, target);
         self.recovery_point = self.next;
         self.state = CongestionState::Cwr;
-        self.announce_reduction = true;
+        self.due.reduction = true;
     }
 
     /// Reduces the window as for a congestion mark, and announces it to the peer only if ECN is in use.
     pub fn reduce_window(&mut self, now: Instant) {
         self.enter_cwr(now);
-        self.announce_reduction &= self.negotiated.ecn;
+        self.due.reduction &= self.negotiated.ecn;
     }
 
     /// Reduces the window for a loss that a tail loss probe repaired (RFC 8985, section 7.4.2).
     pub(super) fn reduce_for_probe(&mut self, now: Instant, losses: &Losses) {
         if self.state < CongestionState::Cwr {
             self.report_losses(now, losses, self.pipe_bytes(), false);
-            self.announce_reduction = self.negotiated.ecn;
+            self.due.reduction = self.negotiated.ecn;
             self.recovery_point = self.next;
         }
         self.keep_open();
@@ -346,7 +346,7 @@ impl Sender {
         self.recovery_point = self.next;
         self.tail_probe = None;
         self.frto.new_data_first = false;
-        self.announce_reduction = self.negotiated.ecn;
+        self.due.reduction = self.negotiated.ecn;
         self.due.first = true;
     }
 

@@ -266,7 +266,7 @@ impl Sender {
             push,
             retransmission: false,
             ecn_capable: self.negotiated.ecn && length > 0,
-            reduced: length > 0 && std::mem::take(&mut self.announce_reduction),
+            reduced: length > 0 && std::mem::take(&mut self.due.reduction),
         }
     }
 
