@@ -244,6 +244,9 @@ def test_mutated_arguments_are_errors_of_one_line(tmp_path: Path) -> None:
         random_ = random.Random(f"arguments/{seed}/{number}")
         command = random_.choice(COMMANDS)
         words = random_.choices([*WORDS, "small.toml"], k=random_.randint(0, 4))
+        if command == "packetdrill":
+            # It reads all scripts below a folder.
+            words = [word for word in words if word != "/"]
         if command == "run":
             # A valid command line stays short.
             words += ["--quick", "--budget", "1ms", "--max-trials", "2"]
