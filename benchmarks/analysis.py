@@ -28,8 +28,8 @@ from longfat.worlds.executor import record_from_json
 PARTS = 120
 """Parts that a run of a minute leaves."""
 STEPS = {
-    "load_run": "from longfat.runner import load_run; load_run('{folder}')",
-    "load_run and report": "from longfat.runner import load_run; "
+    "load_run": "from longfat import load_run; load_run('{folder}')",
+    "load_run and report": "from longfat import load_run; "
     "from longfat.presentation.report import write_report; "
     "write_report(load_run('{folder}'))",
     "longfat chart": "import sys; from longfat.cli import main; sys.argv[1:] = ['chart', '{folder}']; main()",

@@ -118,7 +118,7 @@ class Browser:
     def wait(self, condition: str) -> None:
         """Waits until a JavaScript expression is true."""
         look = f"const look = () => ({condition}) ? done(true) : performance.now() > stop ? done(false) : "
-        start = f"const stop = performance.now() + {TIMEOUT_S // 3 * 1000};"
+        start = f"const stop = performance.now() + {(TIMEOUT_S - 10) * 1000};"
         held = self.evaluate(f"new Promise(done => {{ {start} {look} setTimeout(look, 20); look(); }})")
         assert held, (condition, self.complaints())
 
