@@ -49,7 +49,7 @@ AT_ONCE = 8
 INTERRUPTED = 130
 TERMINATED = -signal.SIGTERM
 SAME_IN_A_SHELL = {INTERRUPTED: (INTERRUPTED, -signal.SIGINT)}
-"""Python ends itself by the signal if Ctrl-C came while it ran a string as code, as `dataclasses` do in imports."""
+"""Python ends itself by the signal if Ctrl-C comes while it runs a string as code, as dataclasses do."""
 
 
 def with_class(kind: str) -> list[str]:
