@@ -63,12 +63,12 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Distributes files with tests of kernel networks among groups, which run in one process each."""
-    emulated = [
-        item
-        for item in items
-        if EMULATED & set(getattr(item, "fixturenames", ())) and not item.get_closest_marker("xdist_group")
-    ]
+    """Forms groups that run in one process each: files with kernel networks, folders that share a browser."""
+    free = [item for item in items if not item.get_closest_marker("xdist_group")]
+    for item in free:
+        if "page" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group(f"browser-{item.path.parent.name}"))
+    emulated = [item for item in free if EMULATED & set(getattr(item, "fixturenames", ()))]
     sizes = dict.fromkeys((f"emulated-{number + 1}" for number in range(LANES)), 0)
     lanes = {}
     for file, count in Counter(item.path for item in emulated).most_common():
@@ -117,12 +117,18 @@ def refuse_without(probes: list[Data], *names: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    """A page of a headless browser. Tests with the same mark `xdist_group` share it."""
+def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
     if browser.program() is None:
         requirements.skip("programs", "no Chromium")
     with browser.browser(tmp_path_factory.mktemp("chromium")) as found:
         yield found
+
+
+@pytest.fixture
+def page(_browser: browser.Browser) -> Iterator[browser.Browser]:
+    """A page of a headless browser, which the tests of a folder share."""
+    yield _browser
+    _browser.open("about:blank")  # a scene that plays keeps a processor busy
 
 
 @pytest.fixture

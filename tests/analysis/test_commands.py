@@ -99,6 +99,7 @@ def tcp_study(write: Any) -> Path:
     return Path(write(content, "two.toml"))
 
 
+@pytest.mark.slow
 def test_tcp_is_drawn_over_time(cli: Cli, tcp_study: Path, tmp_path: Path) -> None:
     text = cli("trace", tcp_study).stdout
     for phrase in (

@@ -82,6 +82,7 @@ def test_a_path_beyond_every_machine_is_refused(cli: Cli, data: Data, write: Cal
     assert f"longfat: sender to receiver: {refusal}" in done.stderr.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulated")
 def test_measured_properties_are_near_the_requested_ones(
     cli: Cli, data: Data, write: Callable[[Data], Path]

@@ -23,6 +23,7 @@ def _found(cli: Cli, *path: object) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_a_long_queue_is_measured_under_load(cli: Cli) -> None:
     """300 packets at 20 Mbit/s delay by 180 ms."""
     path = ("--rate", "20Mbit/s", "--delay", "20ms", "--queue", "300pkt")
@@ -41,6 +42,7 @@ def test_a_long_queue_is_measured_under_load(cli: Cli) -> None:
     assert found["queueing_relieved_s"] < 0.02
 
 
+@pytest.mark.slow
 def test_random_loss_limits_cubic_and_not_bbr(cli: Cli) -> None:
     path = ("--rate", "20Mbit/s", "--delay", "20ms", "--queue", "100pkt", "--loss", "2%")
     found = undisturbed(lambda: _found(cli, *path), lambda found: found["cause"] == "loss")
@@ -66,6 +68,7 @@ def test_verify_compares_with_linux_kernels(cli: Cli, tmp_path: Path) -> None:
     assert all(one["problem"] is None and len(one["goodput_bps"]) == 2 for one in found.values())
 
 
+@pytest.mark.slow
 def test_a_deep_queue_that_load_does_not_fill_is_a_lower_limit(cli: Cli) -> None:
     path = ("--rate", "5Mbit/s", "--delay", "10ms", "--queue", "1000pkt")
     found = undisturbed(

@@ -15,7 +15,10 @@ from tests import requirements
 from tests.cli.conftest import Make, Start, at_rate, partial
 from tests.conftest import Data, command
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="small disks need Linux's tmpfs")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="small disks need Linux's tmpfs"),
+]
 
 # Mounts a tmpfs in a new mount namespace, which ends with its last process, and finally lists its files.
 SMALL = """

@@ -13,6 +13,8 @@ import longfat as lf
 from longfat.study.path_model import read
 from longfat.study.units import parse
 
+pytestmark = pytest.mark.slow
+
 TRUTH: dict[str, Any] = {"rate": "20Mbit/s", "delay": "20ms", "loss": "2%", "queue": "100pkt"}
 OPTIONS = [word for key, value in TRUTH.items() for word in (f"--{key}", value)]
 SIZE = "2MB"

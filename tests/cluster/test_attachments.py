@@ -82,6 +82,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("cluster")
 def test_a_class_of_a_script_runs_on_workers(tmp_path: Path, scheduler: str) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)

@@ -19,6 +19,8 @@ from tests.cluster.test_cluster import STUDY
 from tests.conftest import command
 from tests.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 pytest.importorskip("cryptography")
 

@@ -26,6 +26,8 @@ from tests.cluster.processes import kill, machines
 from tests.conftest import command
 from tests.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed")
 
 PARTS = Path(__file__).with_name("parts.py")

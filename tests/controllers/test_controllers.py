@@ -235,6 +235,7 @@ def study(tmp_path: Path, data: dict[str, Any], write: Callable[..., Path]) -> P
     return write(data, "own/small.toml")
 
 
+@pytest.mark.slow
 def test_a_controller_file_is_relative_to_its_study_on_any_number_of_cores(
     study: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:

@@ -47,9 +47,10 @@ NETWORKS = ("docs/trace.md", "docs/shell.md", "docs/net.md", "docs/path.md", "do
 """Pages whose commands create network namespaces, or remove leftovers on the whole machine."""
 
 
-FIRST = ("README.md", "docs/tutorial.md")
-OF_COMMANDS = [f"docs/{name}.md" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
-"""Pages of commands. `make test` runs these and the first pages, `make test-all` all pages."""
+LONG = ("docs/diagnose.md", "docs/trace.md")
+FIRST = ["README.md"]
+FIRST += [f"docs/{name}.md" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
+"""Pages that `make test` runs, unless they are long. `make test-all` runs all pages."""
 
 
 def blocks(page: str) -> Iterator[tuple[str, str, str]]:
@@ -130,7 +131,7 @@ def pages(action: str | None = None) -> list[Any]:
         wanted = action in marks if action else set(marks) - {"skip", "minutes", "file", "append"}
         if wanted and not page.startswith(COVERED):
             marks_of_test = [pytest.mark.xdist_group("machine")] if page in NETWORKS else []
-            if page not in (*FIRST, *OF_COMMANDS):
+            if page not in FIRST or page in LONG:
                 marks_of_test.append(pytest.mark.slow)
             found.append(pytest.param(page, marks=marks_of_test))
     return found

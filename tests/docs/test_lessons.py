@@ -16,6 +16,7 @@ def test_outputs_are_current(page: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert lessons.rewritten(text) == text, "python -m tests.docs.lessons rewrites the outputs"
 
 
+@pytest.mark.slow
 def test_the_answer_of_readme_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", lessons.README_COLUMNS)
     text = lessons.README.read_text(encoding="utf-8")

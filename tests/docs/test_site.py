@@ -18,7 +18,7 @@ from tests.docs import site_pages
 ROOT = Path(__file__).parents[2]
 WIDTHS = (1280, 400)
 CLICKS = 3
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
+pytestmark = pytest.mark.slow
 """One process builds the site, once."""
 
 

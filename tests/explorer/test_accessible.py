@@ -10,7 +10,7 @@ import pytest
 from tests import requirements
 from tests.explorer.driver import CLOCK, STARTED, Explorer, click, pause, press
 
-pytestmark = pytest.mark.xdist_group("explorer")
+pytestmark = pytest.mark.slow
 
 AXE = Path(__file__).parents[2] / "explorer" / "node_modules" / "axe-core" / "axe.min.js"
 CHECK = """axe.run({ resultTypes: ['violations'] }).then(found => found.violations.map(one =>

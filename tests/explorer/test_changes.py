@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.browser import Browser
 from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, enter, measured, scene
 from tests.explorer.test_interventions import play_to
+
+pytestmark = pytest.mark.slow
 
 LIST = "[...document.querySelectorAll('#intervention-list li')].map(one => one.firstChild.textContent)"
 TITLES = "[...document.querySelectorAll('.world h2')].map(one => one.textContent)"

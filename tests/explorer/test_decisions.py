@@ -9,6 +9,8 @@ import pytest
 from tests.explorer.driver import LOSSES, MESSAGE, Explorer, click
 from tests.explorer.test_engine import Engine
 
+pytestmark = pytest.mark.slow
+
 PATH = {"rate": "10Mbit/s", "delay": "20ms", "queue": "20pkt"}
 BULK = {"kind": "bulk", "duration": "60s"}
 

@@ -17,7 +17,7 @@ from longfat import _native
 from longfat.study import load_study
 from longfat.study.sweep import cells
 
-pytestmark = pytest.mark.xdist_group("explorer")
+pytestmark = pytest.mark.slow
 
 CHANGES: list[dict[str, Any]] = [
     {"at": 0.1, "do": "change", "key": "rate", "value": "5Mbit/s"},

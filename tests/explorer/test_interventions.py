@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from tests.browser import Browser
 from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, measured, pause, press, scene
+
+pytestmark = pytest.mark.slow
 
 CLICK_PACKETS = """(() => {
     const canvas = document.querySelector('canvas.path')

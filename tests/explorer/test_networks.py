@@ -12,6 +12,8 @@ from tests.explorer.driver import CLOCK, LOSSES, MESSAGE, Explorer, click, drop,
 
 from longfat.study import load_study
 
+pytestmark = pytest.mark.slow
+
 REQUESTS = """(() => {
     window.requests = []
     const post = Worker.prototype.postMessage

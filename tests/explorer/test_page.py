@@ -27,8 +27,6 @@ from tests.explorer.driver import (
 from longfat import _native
 from longfat.cli.explorer_server import ExplorerServer
 
-pytestmark = pytest.mark.xdist_group("explorer")
-
 
 def test_plays_from_disk_without_other_requests(explorer: Explorer) -> None:
     page = explorer.open(speed=1)
@@ -202,11 +200,13 @@ def test_a_wrong_setting_has_a_message_and_changes_nothing(explorer: Explorer) -
     page.wait("document.querySelector('#speed-text').textContent === '10 times'")
 
 
+@pytest.mark.slow
 def test_a_run_stops_at_its_limit(explorer: Explorer) -> None:
     page = explorer.open(speed=100, rate="100kbit/s", worlds=["stop-and-wait"])
     page.wait(f"{MESSAGE}.includes('limit of 600 s')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lesson", range(1, 9))
 def test_each_lesson_has_its_question(explorer: Explorer, lesson: int) -> None:
     page = explorer.open(f"#lesson={lesson}")

@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from longfat import _native
 from longfat.study import builtin, load_study
 from longfat.study.sweep import cells
@@ -28,6 +30,7 @@ def specs() -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_records_are_those_of_the_native_simulator(folder: Path, node: str) -> None:
     given = specs()
     assert len(given) > 10

@@ -20,7 +20,7 @@ from longfat import _native
 from longfat.study import builtin, load_study
 from longfat.study.sweep import cells
 
-pytestmark = pytest.mark.xdist_group("explorer")
+pytestmark = pytest.mark.slow
 
 SCENES: list[dict[str, Any]] = [
     {"worlds": ["reno", "go-back-n"], "rate": "1Mbit/s", "loss": "1%", "flows": 2, "discipline": "codel"},

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from tests.explorer.driver import MESSAGE, STARTED, Explorer
 
-pytestmark = pytest.mark.xdist_group("explorer")
+pytestmark = pytest.mark.slow
 
 VALID = {
     "rate": "20Mbit/s",

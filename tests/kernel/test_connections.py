@@ -99,6 +99,7 @@ def is_gone(controller: Controller) -> bool:
     return eventually(lambda: not map_exists(holder.map))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("emulated")
 def test_vegas_keeps_the_queue_short() -> None:
     """Alpha to beta packets wait, so no packet is lost (Brakmo and Peterson, section 3.2)."""

@@ -132,6 +132,7 @@ class Limited(Model):
         return json.dumps(reported)
 
 
+@pytest.mark.slow
 def test_a_rate_limited_router_is_probed_less_often() -> None:
     model = Limited(TRUTH, 2)
     budget = Budget(seconds=400.0)

@@ -41,20 +41,19 @@ def lines_of(run: Run, width: int) -> list[str]:
 
 @pytest.mark.parametrize("name", builtin())
 def test_answers_of_built_in_studies_are_short(name: str) -> None:
-    for quick in (False, True):
+    for quick, width in ((False, 80), (True, 160)):
         failures = quick
         study = load_study(name, Overrides(quick=quick))
         run = fake_run(study, quick=quick, failures=failures)
-        for width in (80, 160):
-            lines = lines_of(run, width)
-            assert len(lines) <= MOST_LINES, "\n".join(lines)
-            assert lines[0].startswith(study.title[:20])
-            assert any(line[:1] in "✓✗?" for line in lines if line) or not run.claims
-            others = [line for line in lines if line.split(":")[0] in study.worlds]
-            assert len(others) == len(study.worlds) - 1
-            assert quick == any(line.startswith("Quick look: ") for line in lines)
-            assert failures == any(line.startswith("! ") for line in lines)
-            assert any("─" in line for line in lines), "a table"
+        lines = lines_of(run, width)
+        assert len(lines) <= MOST_LINES, "\n".join(lines)
+        assert lines[0].startswith(study.title[:20])
+        assert any(line[:1] in "✓✗?" for line in lines if line) or not run.claims
+        others = [line for line in lines if line.split(":")[0] in study.worlds]
+        assert len(others) == len(study.worlds) - 1
+        assert quick == any(line.startswith("Quick look: ") for line in lines)
+        assert failures == any(line.startswith("! ") for line in lines)
+        assert any("─" in line for line in lines), "a table"
 
 
 def test_failing_claims_are_shown_first_if_there_are_many() -> None:

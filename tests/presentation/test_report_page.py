@@ -12,7 +12,7 @@ import longfat as lf
 from longfat.presentation import chart_data, charts
 from longfat.presentation.report import build
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.slow
 
 DRAWN = "[...document.querySelectorAll('[data-chart]')].every(one => one.querySelector('.vega-embed svg'))"
 

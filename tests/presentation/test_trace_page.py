@@ -10,7 +10,7 @@ from tests.browser import Browser
 
 import longfat as lf
 
-pytestmark = pytest.mark.xdist_group("site")
+pytestmark = pytest.mark.slow
 DRAWN = "document.querySelector('.vega-embed canvas')"
 
 

@@ -55,6 +55,7 @@ def seconds_until(folder: Path, what: str, process: subprocess.Popen[bytes]) -> 
     return time.monotonic() - start_time
 
 
+@pytest.mark.slow
 def test_a_run_killed_repeatedly_is_completed_by_a_rerun(long_study: Path, cli: Cli, tmp_path: Path) -> None:
     folder = tmp_path / "runs" / "long"
     # The duration of an uninterrupted run; kills occur at random times within it.
@@ -114,6 +115,7 @@ def test_a_stopped_run_keeps_finished_trials_and_names_how_to_resume(
     assert "24 already there" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="limits are those of POSIX")
 def test_a_full_disk_is_one_line(data: Data, write: Write, tmp_path: Path, cli: Cli) -> None:
     study = write({**data, "repeats": REPEATS}, "long.toml")

@@ -109,6 +109,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_trials(tmp_path_factory: pytest.TempPathFactory) -> None:
     def mebibytes(trials: int) -> float:
         folder = tmp_path_factory.mktemp("run") / "run"

@@ -48,6 +48,7 @@ def test_a_study_runs_between_kernels(allowed: Path, between_kernels: Callable[.
     assert all(cell["metrics"]["rtt_min_s"]["mean"] >= 0.02 for cell in cells[:1])
 
 
+@pytest.mark.slow
 def test_a_controller_that_needs_root_is_not_available(
     allowed: Path, between_kernels: Callable[..., Data]
 ) -> None:

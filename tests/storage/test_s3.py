@@ -68,6 +68,7 @@ def test_shards_in_any_order_give_the_whole_table(bucket: str, here: lf.Run, tmp
         equal(found, here)
 
 
+@pytest.mark.slow
 def test_a_shard_reads_only_its_own_records(
     here: lf.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_shard_reads_only_its_own_records(
     equal(found, here)
 
 
+@pytest.mark.slow
 def test_several_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None:
     writers = [
         subprocess.Popen(
@@ -121,6 +123,7 @@ def test_killed_again_and_again_then_completed(bucket: str, here: lf.Run, study:
     equal(lf.run(study, out=f"{bucket}/killed", progress=False), here)
 
 
+@pytest.mark.slow
 def test_open_lists_the_runs_below_a_url(bucket: str, cli: Cli, study: Path) -> None:
     for name in ("one", "deeper/two"):
         cli("run", study, "--out", f"{bucket}/{name}")
@@ -148,6 +151,7 @@ def test_open_names_what_is_missing(bucket: str, cli: Cli, study: Path) -> None:
         assert refused.stderr.endswith(f": the bucket {name} does not exist\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "url", "reason"),
     [

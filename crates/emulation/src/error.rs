@@ -4,7 +4,7 @@ use std::io;
 
 pub use kernel::Error;
 
-use crate::linux::privileges;
+use crate::privileges;
 
 /// `EMFILE`.
 const TOO_MANY_FILES: i32 = 24;

@@ -35,22 +35,60 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod check;
+pub mod clean;
+pub mod doctor;
+pub mod privileges;
+pub mod shell;
+pub mod testbed;
+pub mod trial;
+pub mod user_namespace;
+
 mod address;
+mod capture;
+mod command_environment;
+mod default_controller;
+mod device;
+mod device_port;
+mod drops;
+mod emulation;
+mod emulator;
 mod error;
 mod fragment;
+mod host;
 mod icmp;
-mod linux;
+mod keeper;
+mod namespace;
+mod netlink;
+mod offload;
 mod options;
+mod outbox;
 mod packet;
+mod port;
+mod priority;
+mod process_table;
 mod router;
+mod routing;
+mod stack;
+mod sysctl;
+mod tap;
+mod terminal;
+mod tun;
 
 pub use kernel::Error;
+pub use socket::clock::Clock;
 
 pub use address::MOST_HOSTS;
-pub use linux::{
-    CaptureReport, Clock, DevicePort, Emulation, EmulatorReport, HostDrops, HostGateway, Namespace,
-    PacketEvent, Port, RouterState, StreamState, SysctlDifference, Tap, UserListener, UserStack, UserStream,
-    check, clean, doctor, privileges, shell, testbed, trial, user_namespace,
-};
+pub use capture::CaptureReport;
+pub use device_port::DevicePort;
+pub use drops::HostDrops;
+pub use emulation::Emulation;
+pub use emulator::EmulatorReport;
+pub use namespace::Namespace;
 pub use options::{EmulationOptions, KernelOptions, ProgramOptions, Sysctl};
 pub use packet::IpPacket;
+pub use port::Port;
+pub use routing::RouterState;
+pub use stack::{HostGateway, StreamState, UserListener, UserStack, UserStream};
+pub use sysctl::SysctlDifference;
+pub use tap::{PacketEvent, Tap};

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::address::MOST_HOSTS;
 use crate::error::Error;
-use crate::linux::sysctl;
+use crate::sysctl;
 
 /// Options of an emulation.
 #[derive(Clone, Debug)]

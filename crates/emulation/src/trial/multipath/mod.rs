@@ -18,8 +18,8 @@ use super::context::TrialContext;
 use super::exchange::send;
 use super::flow::{Flow, locked};
 use super::{sockets, tcp};
+use crate::emulation::Emulation;
 use crate::error::{Error, system_error};
-use crate::linux::emulation::Emulation;
 pub(super) use host::{kernel_of, prepare};
 use subflows::{Subflows, watch};
 

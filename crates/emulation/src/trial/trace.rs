@@ -17,8 +17,8 @@ use transport::arq::{StreamRange, codec};
 use transport::tcp::wire;
 
 use super::flow::Flow;
-use crate::linux::tap::PacketEvent;
 use crate::packet::IpPacket;
+use crate::tap::PacketEvent;
 
 /// IP protocol numbers (RFC 9293, RFC 768).
 const TCP: u8 = 6;

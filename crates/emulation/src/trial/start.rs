@@ -13,7 +13,7 @@ use network::HostId;
 use super::context::TrialContext;
 use super::flow::{Flow, locked};
 use super::{arq, messages, multipath, sockets, tcp, udp, user_tcp};
-use crate::linux::emulation::Emulation;
+use crate::emulation::Emulation;
 
 /// The ways of a flow.
 pub(super) struct WayChoice {

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::linux::emulation::Emulation;
+use crate::emulation::Emulation;
 
 /// Request size in bytes with IP and ICMP headers, as of `ping`.
 const SIZE: u64 = 84;

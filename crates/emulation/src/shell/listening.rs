@@ -7,8 +7,8 @@ use network::HostId;
 
 use super::report::code_of;
 use super::stopping::Stopping;
+use crate::emulation::Emulation;
 use crate::error::Error;
-use crate::linux::emulation::Emulation;
 
 /// A port at which a server listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use foundation::Streams;
 use network::{Capacity, HostId, LinkCounters, LinkId, LinkSpec, LossConfig, PathSpec, QueueLimit, Topology};
 
 use super::load::{Arrivals, PacketLoad, send};
+use crate::drops::HostDrops;
+use crate::emulation::Emulation;
 use crate::error::{Error, system_error};
-use crate::linux::drops::HostDrops;
-use crate::linux::emulation::Emulation;
 use crate::options::EmulationOptions;
 
 /// Packet size of the light load in bytes.

@@ -21,8 +21,8 @@ use transport::tcp::{Connection, StackKind, TcpConfig};
 use super::application::{ApplicationRunner, WRONG_BYTES};
 use super::context::{Stacks, TrialContext};
 use super::flow::{EndSnapshot, Flow};
-use crate::linux::emulation::Emulation;
-use crate::linux::stack::{PORTS, StreamState, UserListener, UserStack, UserStream};
+use crate::emulation::Emulation;
+use crate::stack::{PORTS, StreamState, UserListener, UserStack, UserStream};
 use stack::{Stack, StreamId};
 
 /// Interval at which an end checks for the end of the trial.

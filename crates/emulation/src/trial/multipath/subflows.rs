@@ -10,8 +10,8 @@ use experiment::outcome::{PathBytes, SendCounters};
 use experiment::trace::Probe;
 use kernel::mptcp::{ConnectionInfo, Subflow};
 
-use crate::linux::trial::flow::{EndSnapshot, Flow, locked};
-use crate::linux::trial::info;
+use crate::trial::flow::{EndSnapshot, Flow, locked};
+use crate::trial::info;
 
 /// All subflows of a connection; closed ones keep their last state.
 pub(super) struct Subflows {

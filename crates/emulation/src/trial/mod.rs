@@ -34,9 +34,9 @@ use experiment::{SpecError, TrialRecord, TrialSpec};
 use foundation::Problem;
 use network::HostId;
 
+use crate::drops::HostDrops;
+use crate::emulation::Emulation;
 use crate::error::Error;
-use crate::linux::drops::HostDrops;
-use crate::linux::emulation::Emulation;
 use crate::options::EmulationOptions;
 use context::{TrialClock, TrialContext};
 pub use kernel_tcp::ControllerNames;
@@ -128,7 +128,7 @@ fn run_with(
         let hosts: BTreeSet<HostId> = group.pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
         for host in hosts {
             for (name, value) in kernel.iter().flat_map(|kernel| &kernel.sysctls) {
-                emulation.in_host(host, || crate::linux::sysctl::set(name, value))?;
+                emulation.in_host(host, || crate::sysctl::set(name, value))?;
             }
         }
     }

@@ -13,9 +13,9 @@ use socket::clock::Clock;
 use socket::wait;
 use transport::tcp::TcpConfig;
 
-use crate::linux::device_port::DevicePort;
-use crate::linux::emulation::Emulation;
-use crate::linux::port::Port;
+use crate::device_port::DevicePort;
+use crate::emulation::Emulation;
+use crate::port::Port;
 use stack::{Gateway, Side};
 
 /// Packets read from one side before replies are sent.

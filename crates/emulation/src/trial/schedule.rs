@@ -19,9 +19,9 @@ use super::context::{TrialClock, TrialContext};
 use super::flow::{Flow, Identity, Recording};
 use super::start::{Launcher, choose_ways, shares_threads, start};
 use super::trace::Tracing;
-use crate::linux::emulation::Emulation;
-use crate::linux::tap::Tap;
+use crate::emulation::Emulation;
 use crate::packet::IpPacket;
+use crate::tap::Tap;
 
 /// Interval between RTT samples.
 const SAMPLE: Duration = Duration::from_millis(10);

@@ -3,7 +3,7 @@
 use network::{Capacity, LinkId, QueueConfig, Topology};
 use serde::Serialize;
 
-use crate::linux::emulation::Emulation;
+use crate::emulation::Emulation;
 
 /// A link's configuration and counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use network::HostId;
 use socket::datagrams::{Datagrams, Inbox, Peer};
 
-use crate::linux::emulation::Emulation;
+use crate::emulation::Emulation;
 
 /// Bytes of the IP and UDP headers.
 pub(super) const HEADERS: u64 = 28;

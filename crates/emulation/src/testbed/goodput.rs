@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use network::{HostId, Topology};
 use serde::Serialize;
 
-use crate::linux::emulation::Emulation;
+use crate::emulation::Emulation;
 
 /// Timeout of the handshake.
 const TIMEOUT: Duration = Duration::from_secs(10);

@@ -7,8 +7,8 @@ use network::{HostId, LinkSpec, PathSpec, QueueConfig, QueueLimit, Topology};
 use serde::Serialize;
 
 use super::load::{PacketLoad, send};
+use crate::emulation::Emulation;
 use crate::error::{Error, system_error};
-use crate::linux::emulation::Emulation;
 use crate::options::EmulationOptions;
 
 /// Loads in packets a second.
@@ -52,7 +52,7 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
         forward: link.clone(),
         reverse: link,
     };
-    let busy_before = crate::linux::doctor::is_busy();
+    let busy_before = crate::doctor::is_busy();
     // Trials run without offload.
     let emulation = Emulation::start(EmulationOptions {
         offload: false,
@@ -81,7 +81,7 @@ pub fn capacity(enough: f64, stopped: &mut dyn FnMut() -> bool) -> Result<Capaci
             break;
         }
     }
-    found.is_busy |= crate::linux::doctor::is_busy();
+    found.is_busy |= crate::doctor::is_busy();
     Ok(found)
 }
 

@@ -8,9 +8,9 @@ use std::process::Command;
 use network::HostId;
 use serde::Deserialize;
 
+use crate::emulation::Emulation;
 use crate::error::Error;
-use crate::linux::emulation::Emulation;
-use crate::linux::terminal::{self, Terminal};
+use crate::terminal::{self, Terminal};
 
 /// The terminal of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]

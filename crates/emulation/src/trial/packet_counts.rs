@@ -9,7 +9,7 @@ use experiment::workload::WorkloadKind;
 
 use super::flow::Flow;
 use super::user_tcp;
-use crate::linux::tap::SegmentCounts;
+use crate::tap::SegmentCounts;
 
 /// How long to wait for the last packets: acknowledgements leave the stack at once.
 pub(super) const GRACE: StdDuration = StdDuration::from_millis(5);

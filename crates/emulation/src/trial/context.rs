@@ -10,7 +10,7 @@ use socket::clock::Clock;
 use transport::mptcp::HostPaths;
 
 use super::kernel_tcp::KernelTcp;
-use crate::linux::stack::UserStack;
+use crate::stack::UserStack;
 
 /// Wall time since the trial started.
 #[derive(Clone, Copy, Debug)]

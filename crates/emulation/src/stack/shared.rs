@@ -12,7 +12,7 @@ use socket::clock::Clock;
 use stack::{ConnectionEvent, Event, Stack, StreamId};
 use transport::tcp::Error as TcpError;
 
-use crate::linux::port::Port;
+use crate::port::Port;
 
 /// State that the thread of a stack and its streams share.
 #[derive(Debug)]

@@ -10,16 +10,16 @@ use transport::mptcp::policy::{InKernel, PolicyConfig};
 use transport::mptcp::scheduler::{MinRtt, SchedulerConfig};
 use transport::mptcp::{JoinAfter, MptcpConfig, ReinjectionTrigger};
 
+use crate::emulation::Emulation;
 use crate::error::{Error, system_error};
-use crate::linux::emulation::Emulation;
-use crate::linux::sysctl::set;
-use crate::linux::trial::kernel_tcp::{ControllerNames, KernelTcp};
+use crate::sysctl::set;
+use crate::trial::kernel_tcp::{ControllerNames, KernelTcp};
 
 /// Translates the settings of a study.
 ///
 /// # Errors
 /// The keys that a kernel does not support.
-pub(in crate::linux::trial) fn kernel_of(
+pub(in crate::trial) fn kernel_of(
     config: &MptcpConfig,
     names: &ControllerNames,
 ) -> Result<KernelTcp, Vec<Problem>> {
@@ -81,7 +81,7 @@ pub(in crate::linux::trial) fn kernel_of(
 
 /// Prepares the kernels of the hosts that run MPTCP. The caller keeps the result until the trial ends: with a path
 /// manager in user space, the kernel accepts a peer's subflows only while there is a listener.
-pub(in crate::linux::trial) fn prepare(
+pub(in crate::trial) fn prepare(
     emulation: &Emulation,
     groups: &[Group],
     kernels: &[Option<KernelTcp>],
