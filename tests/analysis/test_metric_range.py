@@ -38,6 +38,9 @@ class Records:
     def missing(self, cell: int) -> list[str]:
         return []
 
+    def inputs(self, metric: str) -> list[str]:
+        return []
+
     def positive(self, cell: int) -> list[str]:
         return list(self.columns)
 

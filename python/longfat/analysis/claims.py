@@ -29,7 +29,7 @@ from longfat.analysis.relations import Family
 from longfat.results.run import CONFIDENCE, CellResult, VerdictWord
 from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
 from longfat.study.selection import claim_worlds, pairings, series
-from longfat.study.vocabulary import AT_HOST, canonical, resolve_metric
+from longfat.study.vocabulary import AT_HOST, canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -69,7 +69,7 @@ def judge(study: Study, results: Sequence[CellResult]) -> list[Judgement]:
         judged = claim_worlds(claim, worlds)
         if claim.relation == AGREES and claim.against not in worlds:
             judged = []
-        found += [_judge(claim, world, results) for world in judged]
+        found += [_judge(study, claim, world, results) for world in judged]
         if not judged:
             found.append(_undecided(claim, claim.world or "", _not_run(claim, worlds)))
     return found
@@ -89,8 +89,8 @@ def _not_run(claim: Claim, worlds: Sequence[str]) -> str:
     return "this run has no trials"
 
 
-def _judge(claim: Claim, world: str, results: Sequence[CellResult]) -> Judgement:
-    metric = resolve_metric(claim.metric)
+def _judge(study: Study, claim: Claim, world: str, results: Sequence[CellResult]) -> Judgement:
+    metric = study.column(claim.metric)
     by_cell = {_identity(result.cell): result for result in results}
 
     def result_of(cell: Cell) -> CellResult:

@@ -8,7 +8,7 @@ from longfat.analysis.prediction import Prediction, predict
 from longfat.study import selection, sweep
 from longfat.study.labels import label
 from longfat.study.problems import Problem
-from longfat.study.vocabulary import allowed, resolve_metric
+from longfat.study.vocabulary import allowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,7 +27,9 @@ def theory_problems(study: Study) -> list[Problem]:
     for claim in study.claims:
         if claim.against_theory:
             world = selection.claim_worlds(claim, study.worlds)[0]
-            problem = _check_theory(claim, selection.pairings(claim, world, cells))
+            problem = _check_theory(
+                claim, study.column(claim.metric), selection.pairings(claim, world, cells)
+            )
             found += [problem] if problem is not None else []
     return found
 
@@ -37,25 +39,27 @@ def expected(prediction: Prediction, claim: Claim) -> float | None:
     return prediction.forms.get(claim.form) if claim.form else prediction.value
 
 
-def _check_theory(claim: Claim, found: Iterable[selection.Pairing]) -> Problem | None:
+def _check_theory(claim: Claim, metric: str, found: Iterable[selection.Pairing]) -> Problem | None:
     where = f"claims[{claim.id}]"
     found = list(found)
     for pairing in found:
-        prediction = predict(pairing.of.spec, resolve_metric(claim.metric))
+        prediction = predict(pairing.of.spec, metric)
         if expected(prediction, claim) is not None:
             continue
         if claim.form and prediction.forms:
             message = f'"{claim.form}" is not a closed form here; {allowed(claim.form, prediction.forms)}'
             return Problem(f"{where}.against", message)
         point = ", ".join(f"{key} = {value}" for key, value in pairing.of.params.items())
-        return Problem(f"{where}.where", f"{point or claim.of}: {prediction.note}{_remedy(claim, found)}")
+        return Problem(
+            f"{where}.where", f"{point or claim.of}: {prediction.note}{_remedy(claim, metric, found)}"
+        )
     return None
 
 
-def _remedy(claim: Claim, found: Iterable[selection.Pairing]) -> str:
+def _remedy(claim: Claim, metric: str, found: Iterable[selection.Pairing]) -> str:
     """Returns how to select the cells with a closed form, if there are any."""
     for pairing in found:
-        if expected(predict(pairing.of.spec, resolve_metric(claim.metric)), claim) is not None:
+        if expected(predict(pairing.of.spec, metric), claim) is not None:
             return "; select cells with one, e.g. where = " + _conditions(pairing.of.params)
     return "; no cell of this claim has one"
 

@@ -83,7 +83,8 @@ def shown(study: Study, results: Sequence[CellResult]) -> list[str]:
     incomplete flows follow the metrics that they make unknown.
     """
     kind = str(study.workload.get("kind"))
-    chosen = list(study.show or SHOWN_BY_WORKLOAD.get(kind, SHOWN_BY_WORKLOAD["file"]))
+    usual = SHOWN_BY_WORKLOAD.get(kind, SHOWN_BY_WORKLOAD["file"])
+    chosen = list(study.show or (*usual, *(one.column for one in study.derived_metrics.values())))
     present = set(listed(results))
     if not study.show and len(hosts(results, chosen[0])) > 1:
         chosen.append(FAIRNESS)

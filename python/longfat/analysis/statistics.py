@@ -70,6 +70,9 @@ class Measured(Protocol):
     def missing(self, cell: int) -> Collection[str]:
         """Returns the metrics without a value in some successful trial of a cell."""
 
+    def inputs(self, metric: str) -> Sequence[str]:
+        """Returns the metrics from which a derived metric is computed; none for others."""
+
     def positive(self, cell: int) -> Collection[str]:
         """Returns the metrics above 0 in some successful trial of a cell."""
 
@@ -96,7 +99,12 @@ def summarise(
         varying = {name: some for name, some in records.varying(index).items() if name not in cell.params}
         values = functools.partial(records.values, index)
         samples = _Samples(list(varying), values)
-        unknown = censored(records.missing(index), records.positive(index), samples)
+        missing = records.missing(index)
+        unknown = censored(missing, records.positive(index), samples)
+        causes = {
+            metric: [unknown[one] for one in records.inputs(metric) if one in unknown] for metric in missing
+        }
+        unknown |= {metric: found[0] for metric, found in causes.items() if found}
         first = first_look(cell.world)
         level = CONFIDENCE if first is None else looks.confidence(tried, first)
         results.append(

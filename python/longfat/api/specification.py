@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat.study import StudyError
+from longfat.study.expressions.settings import SettingError, resolved
 from longfat.study.plain import plain, traffic_table
 from longfat.study.problems import Problem, show
 from longfat.study.tables import Topology, protocol_settings, refuse, table_of
@@ -48,12 +49,15 @@ def specification(
         "protocol": protocol_settings(protocol),
         "workload": workload_of(size, duration, workload),
     }
-    for section, settings in spec.items():
-        refuse(section, settings)  # type: ignore[arg-type]
-    for flow in flows:
-        refuse("traffic", flow)
     if flows:
         spec["traffic"] = flows
+    try:
+        spec = resolved(spec).spec
+    except SettingError as error:
+        raise StudyError("", [Problem(error.key, str(error))]) from None
+    for section, settings in spec.items():
+        for one in settings if section == "traffic" else [settings]:
+            refuse(section, one)  # type: ignore[arg-type]
     return spec | {"seed": whole_number(seed, "seed"), "trial": whole_number(trial, "trial")}
 
 

@@ -55,9 +55,8 @@ class Run(RunResult, Displayed):
         from longfat.analysis import grid
         from longfat.presentation import formatting, names
         from longfat.presentation.columns import Column
-        from longfat.study.vocabulary import resolve_metrics
 
-        chosen = resolve_metrics(metrics) or grid.shown(self.study, self.cells)
+        chosen = list(map(self.study.column, metrics)) or grid.shown(self.study, self.cells)
         columns = [Column.of(metric, self.cells) for metric in chosen]
         worlds = grid.worlds(self.cells)
         keys = grid.shared_keys(self.study)
@@ -92,9 +91,8 @@ class Run(RunResult, Displayed):
         """Returns the chart of a metric over the sweep as Vega-Lite; None if nothing was measured."""
         from longfat.analysis import grid
         from longfat.presentation import charts, charts_matrix
-        from longfat.study.vocabulary import resolve_metric
 
-        name = grid.shown(self.study, self.cells)[0] if metric is None else resolve_metric(metric)
+        name = grid.shown(self.study, self.cells)[0] if metric is None else self.study.column(metric)
         if name not in grid.measured(self.cells):
             return None
         kind: Any = charts_matrix if charts_matrix.suits(self, name) else charts

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from longfat.study import units
+from longfat.study import sweep, units
 from longfat.study.labels import is_class_of_flows, label
-from longfat.study.vocabulary import AT_HOST, metrics, short_metric, whole_metric
+from longfat.study.vocabulary import AT_HOST, short_metric, unit
 
 _KEY_TITLES = {
     "path.loss": "Packet loss",
@@ -96,7 +96,7 @@ _AXES: dict[str, tuple[Fraction, str]] = {
 
 def unit_of(metric: str) -> str:
     """The base unit of a metric's column, as the vocabulary declares it; empty for a plain number."""
-    declared = str(metrics().get(whole_metric(metric), {}).get("unit", ""))
+    declared = unit(metric)
     return "" if declared in ("1", "ratio") else declared
 
 
@@ -154,6 +154,8 @@ def column_title(metric: str) -> str:
 
 def key_title(key: str) -> str:
     """A swept key as a heading: `path.loss` is "Packet loss"; a key of a single protocol names it."""
+    if len(several := sweep.parts(key)) > 1:
+        return ", ".join(map(key_title, several))
     root, _, rest = key.partition(".")
     if root in ("protocols", "traffic"):
         name, _, rest = rest.partition(".")

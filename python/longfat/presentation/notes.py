@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 HOST_DROPS = "host_drops"
+_MOST_VALUES = 4
+"""The number of values that the line of an expression lists."""
 _LONGEST_FORM = 12
 """The longest name of a formula in the line about changes."""
 
@@ -31,6 +33,23 @@ def quick(study: Study) -> str:
     """What `--quick` cut from a study."""
     cuts = "; ".join(study.cuts) or "nothing was cut"
     return f"Quick look: {cuts}. Without --quick the study runs as written."
+
+
+def computed(study: Study) -> Iterator[str]:
+    """A line for each key with expressions: their values, in the order of the cells."""
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for cell in cells_of(study):
+        for key, (text, value) in cell.computed.items():
+            found.setdefault(key, {}).setdefault(text, {})[str(value)] = None
+    for key, texts in found.items():
+        shown = [f"{text} = {_several(list(values))}" for text, values in texts.items()]
+        yield f"{key}: {_several(shown, separator='; ')}"
+
+
+def _several(texts: list[str], separator: str = ", ") -> str:
+    left = len(texts) - _MOST_VALUES
+    more = f"{separator}{left} more" if left > 0 else ""
+    return separator.join(texts[:_MOST_VALUES]) + more
 
 
 def trials(results: Sequence[CellResult]) -> str:

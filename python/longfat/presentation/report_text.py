@@ -42,7 +42,7 @@ def header(run: RunResult) -> Markup:
             _prose(study.description, "lead"),
             bullets((chip for chip in chips if chip), "facts"),
             tag("p", notes.quick(study), class_="banner") if run.quick else None,
-            bullets(remark.strip() for remark in remarks),
+            bullets((*(remark.strip() for remark in remarks), *notes.computed(study))),
         ]
     )
 

@@ -31,7 +31,8 @@ def read_records(
 ) -> Table:
     """Returns the records of the first `counts` trials of each cell, or those that a shard reads."""
     keys = [cell_key(cell, study.seed, version) for cell in planned]
-    return Table(Copies(folder, shard).frames, keys, counts)
+    derived = {one.column: one for one in study.derived_metrics.values()}
+    return Table(Copies(folder, shard).frames, keys, counts, derived)
 
 
 def _with_places(found: pl.DataFrame, study: Study, planned: Sequence[Cell]) -> pl.DataFrame:

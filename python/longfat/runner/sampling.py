@@ -120,12 +120,11 @@ def widths(study: Study, results: Sequence[CellResult]) -> Callable[[Cell], floa
 def _undecided(study: Study, results: Sequence[CellResult]) -> dict[int, float]:
     from longfat.analysis.claims import judge
     from longfat.analysis.precision import relative_width
-    from longfat.study.vocabulary import resolve_metric
 
     of_cell = {id(result.cell): result for result in results}
     found: dict[int, float] = {}
     for judgement in judge(study, results):
-        metric = resolve_metric(judgement.claim.metric)
+        metric = study.column(judgement.claim.metric)
         for compared in judgement.pending:
             # Compared trial by trial, so all of them need the same trials.
             width = max(relative_width(of_cell[id(cell)], metric) for cell in compared)

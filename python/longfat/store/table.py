@@ -9,7 +9,8 @@ from __future__ import annotations
 from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -26,14 +27,37 @@ Values = np.ndarray[tuple[int], np.dtype[np.float64]]
 NONE, MEASURED, FAILED = 0, 1, 2
 
 
+class Derived(Protocol):
+    """A metric that is computed from others, trial by trial."""
+
+    @property
+    def column(self) -> str:
+        """The name of its column."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """The columns of the others."""
+
+    def added_to(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns a frame with its column."""
+
+
 class Table:
     """The records of the first `counts` trials of each cell. Cells with equal keys share their records.
 
-    `keys` are those of the cells, `counts` their numbers of trials.
+    `keys` are those of the cells, `counts` their numbers of trials, `derived` the metrics that are computed
+    from others, by column.
     """
 
-    def __init__(self, frames: Frames, keys: Sequence[str], counts: Sequence[int]) -> None:
-        self._frames = frames
+    def __init__(
+        self,
+        frames: Frames,
+        keys: Sequence[str],
+        counts: Sequence[int],
+        derived: Mapping[str, Derived] = MappingProxyType({}),
+    ) -> None:
+        self._derived = derived
+        self._frames = _with_derived(frames, derived) if derived else frames
         slots = {key: slot for slot, key in enumerate(dict.fromkeys(keys))}
         self._slot = [slots[key] for key in keys]
         self._counts = list(counts)
@@ -81,6 +105,10 @@ class Table:
     def missing(self, cell: int) -> Collection[str]:
         """Returns the metrics without a value in some successful trial of a cell."""
         return self._missing[self._slot[cell]]
+
+    def inputs(self, metric: str) -> Sequence[str]:
+        """Returns the metrics from which a derived metric is computed; none for others."""
+        return self._derived[metric].inputs if metric in self._derived else ()
 
     def positive(self, cell: int) -> Collection[str]:
         """Returns the metrics above 0 in some successful trial of a cell."""
@@ -197,6 +225,22 @@ class Table:
             values = frame[metric].cast(pl.Float64).fill_null(np.nan).to_numpy()
             found[(self._starts[slots] + numbers)[inside]] = values[inside]
         return found
+
+
+def _with_derived(frames: Frames, derived: Mapping[str, Derived]) -> Frames:
+    """Returns a function that reads parts with their derived metrics."""
+
+    def read(wanted: parts.Wanted) -> Iterator[pl.DataFrame]:
+        chosen = [one for name, one in derived.items() if wanted(name)]
+        inputs = {name for one in chosen for name in one.inputs}
+        for frame in frames(lambda name: wanted(name) or name in inputs):
+            names = [name for name in frame.columns if wanted(name)]
+            whole = frame
+            for one in chosen:
+                whole = one.added_to(whole)
+            yield whole.select(*names, *(one.column for one in chosen))
+
+    return read
 
 
 def _is_measured(column: str) -> bool:

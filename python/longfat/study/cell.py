@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from longfat.study.keys import lookup
@@ -15,13 +16,15 @@ class Cell:
 
     `params` are the swept keys as written in the study (`{"path.loss": "2%"}`); a swept
     `protocols.NAME.KEY` is a param of that protocol only. `spec` is the whole trial specification (`path`
-    or `topology`, `protocol`, `workload`, optionally `traffic`) without seed and trial number.
+    or `topology`, `protocol`, `workload`, optionally `traffic`) without seed and trial number. `computed` has
+    the expressions of the study and their values in `spec`, by dotted key.
     """
 
     world: str
     protocol: str
     params: dict[str, Any]
     spec: dict[str, Any]
+    computed: Mapping[str, tuple[str, str | int | float]] = field(default_factory=dict)
 
     def value(self, key: str) -> Any:
         """Returns the value of a dotted key in this cell, swept or not; None if the study does not set it.

@@ -14,6 +14,9 @@ from pydantic import BaseModel, ValidationError
 
 from longfat.study import quick, sweep
 from longfat.study.claims import Claim, meant
+from longfat.study.expressions.dimension import ExpressionError
+from longfat.study.expressions.metrics import derived_metrics
+from longfat.study.expressions.settings import SettingError, resolved
 from longfat.study.keys import lookup
 from longfat.study.naming import claim_problems
 from longfat.study.overrides import Overrides
@@ -94,7 +97,7 @@ def _parse(read: Source, data: dict[str, Any], touched: Mapping[str, str]) -> St
             for entry in error.errors(include_url=False)
         ]
         raise StudyError(read.origin, from_validation(errors, data), touched, read.place_of) from None
-    found = [*_name_problems(study), *sweep.problems(study)]
+    found = [*_name_problems(study), *_metric_problems(study), *sweep.problems(study)]
     if found:
         raise StudyError(read.origin, found, touched, read.place_of)
     return study
@@ -153,22 +156,36 @@ def _name_problems(study: Study) -> list[Problem]:
     ]
 
 
+def _metric_problems(study: Study) -> list[Problem]:
+    try:
+        derived_metrics(study.metrics)
+    except ExpressionError as error:
+        name, _, message = str(error).partition(": ")
+        return [Problem(f"metrics.{name}", message)]
+    return []
+
+
 def _section_problems(study: Study) -> list[Problem]:
     """Returns the native module's problems with the sections of all trials."""
     found: list[Problem] = []
     for cell in sweep.cells(study):
-        own = {sweep.own_key(key, cell.protocol): key for key in cell.params}
-        for key, message in _check_all(cell.spec):
+        own = {sweep.own_key(part, cell.protocol): key for key in cell.params for part in sweep.parts(key)}
+        for key, wrong in _check_all(cell.spec):
+            message = f'{wrong} (the value of "{cell.computed[key][0]}")' if key in cell.computed else wrong
             swept = next((k for k in own if key == k or key.startswith(f"{k}.")), None)
             if swept is None:
                 found.append(Problem(_label(key, cell.protocol), message))
                 continue
-            # A key inside a swept table.
-            inner = key.removeprefix(swept).removeprefix(".")
+            # A key inside a swept table, or one of several that move together.
+            inner = key if own[swept] != swept and sweep.TOGETHER in own[swept] else key.removeprefix(swept)
+            inner = inner.removeprefix(".")
             found.append(Problem(f'sweep."{own[swept]}"', f"{inner}: {message}" if inner else message))
     # Also check values that every cell overrides.
     for entry in study.protocols:
-        base = sweep.specification(study, entry)
+        try:
+            base = resolved(sweep.specification(study, entry), entry.name).spec
+        except SettingError:
+            continue  # an expression needs a swept key
         for key, message in _check_all(base):
             value = lookup(base, key.split("."))
             if value is not None and not isinstance(value, Mapping):

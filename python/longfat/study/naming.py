@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from longfat import _native
 from longfat.study import selection, sweep, units
@@ -16,10 +16,9 @@ from longfat.study.vocabulary import (
     AT_HOST,
     allowed,
     canonical,
-    metrics,
     resolve_metric,
     short_metric,
-    whole_metric,
+    unit,
 )
 from longfat.study.worlds import WORLDS
 
@@ -49,7 +48,7 @@ def claim_problems(study: Study) -> list[Problem]:
                     )
                 )
         try:
-            column = resolve_metric(claim.metric)
+            column = study.column(claim.metric)
         except ValueError as error:
             found.append(Problem(f"{where}.metric", str(error)))
         else:
@@ -76,16 +75,26 @@ def claim_problems(study: Study) -> list[Problem]:
     return found or _host_problems(study) or selection.check(study)
 
 
+def _named(study: Study) -> Iterator[tuple[str, str]]:
+    """Yields the measured metrics that a study names, with the key that does."""
+    own = study.derived_metrics
+    for name, metric in own.items():
+        yield from ((f"metrics.{name}", short_metric(column)) for column in metric.inputs)
+    columns = {one.column for one in own.values()}
+    yield from (("show", name) for name in study.show if name not in columns)
+    for claim in study.claims:
+        if claim.metric not in own and claim.metric not in columns:
+            yield f"claims[{claim.id}].metric", claim.metric
+
+
 def _class_problems(study: Study) -> list[Problem]:
     """Returns metrics of size classes (`fct_mean@G0`) that no flow of this study is in."""
     if "workload.classes" in study.sweep:
         return []
     bounds = study.workload.get("classes")
     count = len(bounds) + 1 if bounds else 0
-    metrics = [("show", name) for name in study.show]
-    metrics += [(f"claims[{claim.id}].metric", claim.metric) for claim in study.claims]
     found = []
-    for key, metric in metrics:
+    for key, metric in _named(study):
         name = metric.partition(AT_HOST)[2]
         if not is_class_of_flows(name) or int(name[1:]) < count:
             continue
@@ -96,11 +105,9 @@ def _class_problems(study: Study) -> list[Problem]:
 
 def _host_problems(study: Study) -> list[Problem]:
     """Returns metrics of hosts (`goodput@s9`) that no cell of this study has."""
-    metrics = [("show", name) for name in study.show]
-    metrics += [(f"claims[{claim.id}].metric", claim.metric) for claim in study.claims]
     wanted = [
         (key, name, resolve_metric(name))
-        for key, name in metrics
+        for key, name in _named(study)
         if AT_HOST in name and not is_class_of_flows(name.partition(AT_HOST)[2])
     ]
     if not wanted:
@@ -132,13 +139,14 @@ def _value_problems(where: str, claim: Claim, column: str) -> list[Problem]:
     """Returns a problem if a claim's value has another dimension than its metric."""
     if claim.value is None:
         return []
-    unit = str(metrics()[whole_metric(column)]["unit"])
-    allowed_kinds = _DIMENSIONS.get(unit, ("number", "proportion", "packets"))
+    of_metric = unit(column)
+    allowed_kinds = _DIMENSIONS.get(of_metric, ("number", "proportion", "packets"))
     found = units.parse(claim.value).dimension
     if found in allowed_kinds:
         return []
     message = (
-        f"{show(claim.value)} is a {found}: {claim.metric} is given {f'in {unit}' if unit else 'as a number'}"
+        f"{show(claim.value)} is a {found}: {claim.metric} is given "
+        f"{f'in {of_metric}' if of_metric else 'as a number'}"
     )
     return [Problem(f"{where}.value", message)]
 

@@ -17,7 +17,7 @@ from longfat.study.nesting import check_depth
 from longfat.study.plain import with_entries
 from longfat.study.problems import show
 from longfat.study.specification import Study
-from longfat.study.sweep import Roots
+from longfat.study.sweep import Roots, parts
 from longfat.study.vocabulary import allowed
 
 _TABLES = ("path", "topology", "workload", "protocols", "traffic", "sweep")
@@ -176,7 +176,8 @@ def _leave_sweep(sweep: dict[str, Any], key: str) -> None:
     if key.startswith("protocols.") and (common := f"protocol.{key.split('.', 2)[2]}") in sweep:
         raise ValueError(f"the study sweeps {common} for all protocols: set that key instead")
     for swept in sweep:
-        if key.startswith(f"{swept}."):
+        together = parts(swept)
+        if key.startswith(f"{swept}.") or (key in together and len(together) > 1):
             raise ValueError(f"the study sweeps {swept}: set that key instead")
     for_all = key.removeprefix("protocol.") if key.startswith("protocol.") else ""
     for swept in list(sweep):

@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_validator,
@@ -21,9 +22,10 @@ from pydantic import (
 
 from longfat.study import units
 from longfat.study.claims import THEORY, Claim, Where
+from longfat.study.expressions.metrics import DerivedMetric, derived_metrics
 from longfat.study.plain import HasSettings, study_tables
 from longfat.study.problems import show
-from longfat.study.vocabulary import allowed, resolve_metrics, unknown
+from longfat.study.vocabulary import allowed, resolve_metric, resolve_metrics, unknown
 from longfat.study.worlds import WORLDS
 
 Derived = TypeVar("Derived")
@@ -122,6 +124,14 @@ class Provenance:
     """Swept keys of the study file that an override with a whole path replaced."""
 
 
+def _columns(texts: dict[str, str]) -> dict[str, str]:
+    """Returns the columns of a study's metrics; their names if one is wrong, which `loading` reports."""
+    try:
+        return {name: one.column for name, one in derived_metrics(texts).items()}
+    except ValueError:
+        return {name: name for name in texts}
+
+
 class Study(BaseModel):
     """A study: networks, protocols, workload, sweep and claims.
 
@@ -159,6 +169,10 @@ class Study(BaseModel):
         None,
         description=f'Repeat until the CI of the main metric is within this part of its mean, e.g. "5%", or '
         f'until every claim is decided: "{DECIDED}".',
+    )
+    metrics: dict[str, str] = Field(
+        default_factory=dict,
+        description='Metrics computed from others in each trial, e.g. { loss = "drops / packets_sent" }.',
     )
     show: list[str] = Field(
         default_factory=list,
@@ -227,6 +241,15 @@ class Study(BaseModel):
         return value
 
     @property
+    def derived_metrics(self) -> dict[str, DerivedMetric]:
+        """The study's own metrics, by name."""
+        return self.derived("metrics", lambda study: derived_metrics(study.metrics))
+
+    def column(self, metric: str) -> str:
+        """Returns the column of a measured metric or of one of the study; raises ValueError for others."""
+        return resolve_metric(metric, {name: one.column for name, one in self.derived_metrics.items()})
+
+    @property
     def network(self) -> dict[str, Any]:
         """The study's `path` or `topology`, under its name."""
         return {"path": self.path} if self.path is not None else {"topology": self.topology}
@@ -260,6 +283,7 @@ class Study(BaseModel):
             max_repeats: int | None = None,
             seed: int = 1,
             precision: str | None = None,
+            metrics: Mapping[str, str] = ...,
             show: Sequence[str] = (),
         ) -> None: ...
 
@@ -303,8 +327,9 @@ class Study(BaseModel):
 
     @field_validator("show")
     @classmethod
-    def _shown_metrics_are_known(cls, show: list[str]) -> list[str]:
-        return list(dict.fromkeys(resolve_metrics(show)))
+    def _shown_metrics_are_known(cls, show: list[str], info: ValidationInfo) -> list[str]:
+        own = _columns(info.data.get("metrics", {}))
+        return list(dict.fromkeys(resolve_metrics(show, own)))
 
     def trials_in(self, world: str) -> int:
         """Returns the trials of each cell of a world, before a precision adds more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import itertools
 import json
@@ -12,6 +13,7 @@ from typing import Any
 
 from longfat.study import units
 from longfat.study.cell import Cell
+from longfat.study.expressions import settings
 from longfat.study.keys import place
 from longfat.study.problems import Problem, show
 from longfat.study.specification import ProtocolEntry, Study
@@ -23,6 +25,8 @@ MAX_CELLS = 100_000
 
 PATH = "path"
 """The section that can be swept as a whole: its values are tables, usually path models."""
+TOGETHER = ","
+"""Separates keys that move together."""
 LABEL, VALUE = "label", "value"
 """The keys of a labelled value of a sweep."""
 
@@ -39,6 +43,11 @@ def values(swept: Any) -> list[Any]:
     ['0%', '5%', '10%']
     >>> values([{"label": "bursts", "value": {"kind": "every", "every": 50}}, "2%"])
     ['bursts', '2%']
+
+    Keys that move together ("path.rate, path.delay") have a list of values at each point.
+
+    >>> values([["10Mbit/s", "40ms"], ["1Gbit/s", "1ms"]])
+    ['10Mbit/s, 40ms', '1Gbit/s, 1ms']
     """
     return [shown for shown, _ in _labelled(swept)]
 
@@ -53,6 +62,8 @@ def _labelled(swept: Any) -> list[tuple[Any, Any]]:
 
 
 def _point(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, list) and value:
+        return ", ".join(str(one) for one in value), value
     if not isinstance(value, dict) or LABEL not in value:
         return value, value
     if set(value) != {LABEL, VALUE} or not isinstance(value[LABEL], str) or not value[LABEL].strip():
@@ -165,17 +176,37 @@ def _cells(study: Study) -> list[Cell]:
     return found
 
 
-def _points(study: Study, entry: ProtocolEntry) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yields (swept values, whole specification) of each point of one protocol."""
+_Point = tuple[dict[str, Any], dict[str, Any], Mapping[str, tuple[str, str | int | float]]]
+
+
+def _points(study: Study, entry: ProtocolEntry) -> Iterator[_Point]:
+    """Yields (swept values, whole specification, values of expressions) of each point of one protocol."""
     swept = {key: _labelled(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
     base = specification(study, entry)
+    computes = settings.contains([base, study.sweep])
     for combination in itertools.product(*swept.values()):
         point = dict(zip(swept, combination, strict=True))
         spec = copy.deepcopy(base)
+        placed = [pair for key, (_, value) in point.items() for pair in _placed(key, value)]
         # Tables first, then the keys inside them.
-        for key in sorted(point, key=_depth):
-            place(spec, own_key(key, entry.name), copy.deepcopy(point[key][1]))
-        yield {key: shown for key, (shown, _) in point.items()}, spec
+        for key, value in sorted(placed, key=lambda pair: _depth(pair[0])):
+            place(spec, own_key(key, entry.name), copy.deepcopy(value))
+        found = settings.resolved(spec, entry.name) if computes else settings.Resolved(spec)
+        yield {key: shown for key, (shown, _) in point.items()}, found.spec, found.values
+
+
+def parts(key: str) -> list[str]:
+    """Returns the keys that a key of a sweep sets together.
+
+    >>> parts("path.rate, path.delay"), parts("path.loss")
+    (['path.rate', 'path.delay'], ['path.loss'])
+    """
+    return [part.strip() for part in key.split(TOGETHER)]
+
+
+def _placed(key: str, value: Any) -> list[tuple[str, Any]]:
+    several = parts(key)
+    return [(key, value)] if len(several) == 1 else list(zip(several, value, strict=True))
 
 
 def _depth(key: str) -> int:
@@ -203,7 +234,8 @@ def problems(study: Study) -> list[Problem]:
     count = len(study.worlds) * len(names)
     for key, listed in study.sweep.items():
         where = f'sweep."{key}"'
-        wrong = known.problem(key)
+        several = parts(key)
+        wrong = next(filter(None, map(known.problem, several)), None) or _apart(several, study.sweep)
         if wrong is not None:
             found.append(Problem(where, wrong))
             continue
@@ -217,6 +249,13 @@ def problems(study: Study) -> list[Problem]:
             found.append(Problem(where, str(error)))
             continue
         count *= len(points)
+        if len(several) > 1 and not all(isinstance(v, list) and len(v) == len(several) for _, v in points):
+            example = ", ".join(["..."] * len(several))
+            found.append(
+                Problem(
+                    where, f"{len(several)} keys need a list of as many values at each point: [{example}]"
+                )
+            )
         if key == PATH and not all(isinstance(value, dict) for _, value in points):
             found.append(
                 Problem(where, f"has no key; sweep {PATH}.KEY, or give tables or path models (@FILE)")
@@ -226,7 +265,37 @@ def problems(study: Study) -> list[Problem]:
     if not found:
         try:
             for entry in study.protocols:
-                next(_points(study, entry))
+                found += _point_problems(study, entry)
         except ValueError as error:
             found.append(Problem("sweep", str(error)))
     return found
+
+
+def _point_problems(study: Study, entry: ProtocolEntry) -> list[Problem]:
+    """Returns the problem of the first point whose expressions have no values."""
+    points = _points(study, entry)
+    try:
+        if settings.contains([specification(study, entry), study.sweep]):
+            collections.deque(points, maxlen=0)
+        else:
+            next(points)
+    except settings.SettingError as error:
+        return [Problem(_written(error.key, study, entry.name), str(error))]
+    return []
+
+
+def _apart(several: list[str], swept: Mapping[str, Any]) -> str | None:
+    """Returns why keys cannot move together; None if they can."""
+    if len(several) == 1:
+        return None
+    if own := next((key for key in several if key.startswith("protocols.")), None):
+        return f'"{own}" is of one protocol, and cannot move with other keys'
+    twice = next((key for key in several if several.count(key) > 1 or key in swept), None)
+    return f'"{twice}" is swept twice' if twice else None
+
+
+def _written(key: str, study: Study, protocol: str) -> str:
+    """Returns the key of a specification as the study writes it: with its protocol, or in the sweep."""
+    keys = [key, key.replace("protocol.", f"protocols.{protocol}.", 1)]
+    swept = next((one for one in study.sweep if set(keys) & set(parts(one))), None)
+    return f'sweep."{swept}"' if swept is not None else keys[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack
 
+from longfat.study.expressions.settings import contains
 from longfat.study.plain import plain, protocol_table
 from longfat.study.problems import Problem, StudyError, show
 from longfat.study.vocabulary import Section, canonical, check
@@ -335,7 +336,12 @@ def table_of(given: Any, section: Section) -> dict[str, Any]:
 
 
 def refuse(section: Section, settings: dict[str, Any]) -> None:
-    """Raises StudyError with every problem of a section's settings."""
+    """Raises StudyError with every problem of a section's settings.
+
+    Expressions are checked with their values, when a study or a trial is made of them.
+    """
+    if contains(settings):
+        return
     found = [Problem(key, message) for key, message in check(section, settings)]
     if found:
         raise StudyError("", found)

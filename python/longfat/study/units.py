@@ -104,6 +104,11 @@ def _meant(unit: str) -> str:
     )
 
 
+def resembles(text: str) -> bool:
+    """Returns whether a text has the form of a quantity, with a known unit or another one."""
+    return _QUANTITY.fullmatch(text) is not None
+
+
 def number(text: object) -> float | None:
     """Returns the value in its base unit; None if the text is not a quantity (e.g. a preset's name)."""
     try:

@@ -9,7 +9,8 @@ import difflib
 import functools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 from longfat import _native
@@ -23,7 +24,7 @@ AT_HOST = "@"
 """Separates a metric from its host: `goodput@s3`."""
 
 # Units at the end of metric names in records; studies can omit them.
-_UNIT_SUFFIXES = ("_bps", "_s")
+_UNIT_SUFFIXES = {"_bps": "bit/s", "_s": "s"}
 
 
 @functools.cache
@@ -122,8 +123,22 @@ def whole_metric(column: str) -> str:
     return column.partition(AT_HOST)[0]
 
 
-def resolve_metric(name: str) -> str:
+def unit(column: str) -> str:
+    """Returns the unit of a metric's column; that of a metric of the study alone from the end of its name.
+
+    >>> unit("goodput_bps@s1"), unit("waiting_s"), unit("jain")
+    ('bit/s', 's', '')
+    """
+    whole = whole_metric(column)
+    if whole in metrics():
+        return str(metrics()[whole]["unit"])
+    return next((found for suffix, found in _UNIT_SUFFIXES.items() if whole.endswith(suffix)), "")
+
+
+def resolve_metric(name: str, own: Mapping[str, str] = MappingProxyType({})) -> str:
     """Returns the column of a metric, given with or without its unit and host.
+
+    `own` are the columns of the study's own metrics, by name.
 
     Raises:
         ValueError: for an unknown metric.
@@ -131,23 +146,27 @@ def resolve_metric(name: str) -> str:
     >>> resolve_metric("goodput"), resolve_metric("goodput@s3")
     ('goodput_bps', 'goodput_bps@s3')
     """
+    for known, column in own.items():
+        if name in (known, column):
+            return column
     metric, at, host = name.partition(AT_HOST)
     if at and not host:
         raise ValueError(f'"{name}" has no host; write e.g. "{metric or "goodput"}@s1"')
     for column in metrics():
         if metric in (column, short_metric(column)):
             return column + at + host
-    raise ValueError(f'"{name}" is not a metric; {allowed(metric, map(short_metric, metrics()))}')
+    raise ValueError(f'"{name}" is not a metric; {allowed(metric, [*own, *map(short_metric, metrics())])}')
 
 
-def resolve_metrics(names: Iterable[str]) -> list[str]:
+def resolve_metrics(names: Iterable[str], own: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Returns the columns of several metrics; raises ValueError with all unknown ones."""
     listed = list(names)
     columns = {metric for column in metrics() for metric in (column, short_metric(column))}
+    columns |= {*own, *own.values()}
     bad = [name for name in listed if whole_metric(name) not in columns]
     if len(bad) > 1:
-        raise ValueError(unknown(bad, map(short_metric, metrics()), "metric"))
-    return [resolve_metric(name) for name in listed]
+        raise ValueError(unknown(bad, [*own, *map(short_metric, metrics())], "metric"))
+    return [resolve_metric(name, own) for name in listed]
 
 
 def allowed(name: str, known: Iterable[str]) -> str:

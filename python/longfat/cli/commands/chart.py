@@ -49,17 +49,17 @@ def chart(
     from longfat.analysis import grid
     from longfat.api.runs import load_run
     from longfat.presentation import charts, charts_hosts, charts_matrix
-    from longfat.study.vocabulary import resolve_metric, short_metric
+    from longfat.study.vocabulary import short_metric
     from longfat.system.files import write_whole
     from longfat.system.remote_path import location
 
-    column = resolve_metric(metric) if metric is not None else None
     chosen = format_of(out, format_, ChartFormat.SVG)
     named = location(run)
     if isinstance(named, Path) and not named.exists() and (Path("runs") / named).is_dir():
         named = Path("runs") / named
     result = load_run(named)
-    column = column or grid.shown(result.study, result.cells)[0]
+    shown = grid.shown(result.study, result.cells)
+    column = shown[0] if metric is None else result.study.column(metric)
     kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
     target = out or result.folder / f"{short_metric(column)}{'-by-host' if by_host else ''}.{chosen}"
     write_whole(target, charts.render(kind.chart(result, column, width=width), chosen.value))

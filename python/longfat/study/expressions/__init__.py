@@ -1,0 +1,1 @@
+"""Expressions in studies: arithmetic on quantities, keys and metrics, with units."""

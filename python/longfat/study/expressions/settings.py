@@ -1,0 +1,246 @@
+"""Expressions as values of keys: `queue = "2BDP"`, `size = "1MB / topology.leaves"`.
+
+They are replaced by their values in the specification of each cell, so that trials, records and the native
+part contain quantities only. RTT is the round-trip propagation delay of the first measured flow, and BDP
+(bandwidth-delay product) its product with the lowest mean rate on the way.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from longfat import _native
+from longfat.study import units
+from longfat.study.expressions.dimension import DURATION, SIZE, ExpressionError, Value, of_text
+from longfat.study.expressions.evaluation import RELATIVE, evaluate
+from longfat.study.expressions.parsing import Call, Node, Quantity, names, parse
+from longfat.study.keys import lookup
+from longfat.study.vocabulary import SECTIONS, canonical, check, nearest
+
+BDP, RTT = RELATIVE
+_ROOTS = ("path", "topology", "workload", "protocol", "protocols", "traffic")
+_START = re.compile(rf"[\s(+-]*(?:\d|(?:min|max|ceil|floor|round)\s*\(|(?:{'|'.join(_ROOTS)})\.|BDP\b|RTT\b)")
+_PARTS = re.compile(r"[-+*/(]|BDP\b|RTT\b")
+_TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000), SIZE)}
+"""Values that give other keys a valid value while RTT and BDP are not known yet."""
+
+
+class SettingError(ExpressionError):
+    """A key without a value, because of its expression or because it is wrong. The text has the reason."""
+
+    def __init__(self, key: str, reason: str, text: str | None) -> None:
+        super().__init__(reason if text is None else f'"{text}": {reason}')
+        self.key = key
+
+
+def is_expression(value: object) -> bool:
+    """Returns whether the value of a key is an expression, and not a quantity or a name.
+
+    >>> [is_expression(one) for one in ("2BDP", "1MB / 4", "topology.leaves * 2")]
+    [True, True, True]
+    >>> [is_expression(one) for one in ("1000/s", "10Mbits/s", "cubic", "a/b.csv")]
+    [False, False, False, False]
+    """
+    if not isinstance(value, str) or not _START.match(value) or not _PARTS.search(value):
+        return False
+    return value.endswith(RELATIVE) or not units.resembles(value)
+
+
+def contains(settings: object) -> bool:
+    """Returns whether nested settings have an expression."""
+    return next(_found(settings, ()), None) is not None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A specification with values in place of expressions, and both by dotted key."""
+
+    spec: dict[str, Any]
+    values: dict[str, tuple[str, str | int | float]] = field(default_factory=dict)
+
+
+def resolved(spec: Mapping[str, Any], protocol: str = "") -> Resolved:
+    """Returns a specification with values in place of its expressions.
+
+    `protocol` is the name by which `protocols.NAME.KEY` means the specification's own protocol.
+
+    Raises:
+        SettingError: for an expression without a value.
+
+    >>> spec = {"path": {"rate": "10Mbit/s", "delay": "20ms", "queue": "2BDP"},
+    ...         "workload": {"kind": "file", "size": "workload.flows * 10kB", "flows": 4},
+    ...         "protocol": {"kind": "tcp"}}
+    >>> found = resolved(spec)
+    >>> found.spec["path"]["queue"], found.values["workload.size"]
+    ('100000B', ('workload.flows * 10kB', '40000B'))
+    """
+    places = list(_found(spec, ()))
+    if not places:
+        return Resolved(dict(spec))
+    return _Resolver(spec, places, protocol).result()
+
+
+def _found(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _found(inner, (*place, key))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _found(inner, (*place, number))
+    elif is_expression(value):
+        yield place, str(value)
+
+
+class _Resolver:
+    def __init__(
+        self, spec: Mapping[str, Any], places: list[tuple[tuple[str | int, ...], str]], protocol: str
+    ) -> None:
+        self._spec = spec
+        self._places = places
+        self._own = f"protocols.{protocol}." if protocol else ""
+        self._relative: dict[str, Value] = dict(_TYPICAL)
+
+    def result(self) -> Resolved:
+        trees = {place: self._tree(place, text) for place, text in self._places}
+        users = [place for place, tree in trees.items() if self._is_relative(tree, ())]
+        if users:
+            self._relative = self._measured(self._settings(trees), users)
+        found = self._settings(trees)
+        if users and self._measured(found, users) != self._relative:
+            place = next((one for one in users if one[0] in ("path", "topology")), users[0])
+            raise self._error(place, "depends on itself: it changes the path's RTT or BDP")
+        values = {_dotted(place): (text, _at(found, place)) for place, text in self._places}
+        return Resolved(found, values)
+
+    def _unusable(
+        self, spec: Mapping[str, Any], user: tuple[str | int, ...], error: ValueError
+    ) -> SettingError:
+        """Returns the error of a network without RTT and BDP, because a key has a wrong value."""
+        texts = {_dotted(place): text for place, text in self._places}
+        for key, message in _section_problems(spec):
+            return SettingError(key, message, texts.get(key))
+        return SettingError(
+            _dotted(user), f"needs a valid network: {' '.join(str(error).split())}", self._text(user)
+        )
+
+    def _settings(self, trees: Mapping[tuple[str | int, ...], Node]) -> dict[str, Any]:
+        """Returns the specification with the values of all expressions, for the present RTT and BDP."""
+        found: dict[str, Any] = copy.deepcopy(dict(self._spec))
+        for place, tree in trees.items():
+            try:
+                setting = self._value(tree, (_dotted(place),)).setting()
+            except SettingError:
+                raise
+            except ExpressionError as error:
+                raise self._error(place, str(error)) from None
+            _at(found, place[:-1])[place[-1]] = setting
+        return found
+
+    def _tree(self, place: tuple[str | int, ...], text: str) -> Node:
+        try:
+            return parse(text)
+        except ExpressionError as error:
+            raise self._error(place, str(error)) from None
+
+    def _error(self, place: tuple[str | int, ...], reason: str) -> SettingError:
+        return SettingError(_dotted(place), reason, self._text(place))
+
+    def _text(self, place: tuple[str | int, ...]) -> str:
+        return str(_at(self._spec, place))
+
+    def _value(self, tree: Node, within: tuple[str, ...]) -> Value:
+        return evaluate(tree, lambda name: self._value_of(name, within))
+
+    def _value_of(self, name: str, within: tuple[str, ...]) -> Value:
+        if name in RELATIVE:
+            return self._relative[name]
+        key = self._key(name)
+        if key in within:
+            raise ExpressionError(f"{' needs '.join((*within, key))}: a cycle")
+        value = lookup(self._spec, key.split("."))
+        if value is None:
+            raise ExpressionError(f'"{name}" is not set in this study{_hint(name, self._spec)}')
+        if is_expression(value):
+            return self._value(parse(str(value)), (*within, key))
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ExpressionError(f'"{name}" is not a quantity')
+        try:
+            return of_text(str(value))
+        except ValueError:
+            raise ExpressionError(f'"{name}" is "{value}", which is not a quantity') from None
+
+    def _key(self, name: str) -> str:
+        return name.replace(self._own, "protocol.", 1) if self._own and name.startswith(self._own) else name
+
+    def _is_relative(self, tree: Node, within: tuple[str, ...]) -> bool:
+        """Returns whether an expression needs RTT or BDP, itself or through other keys."""
+        if any(text.endswith(RELATIVE) for text in _quantities(tree)):
+            return True
+        for name in set(names(tree)) - set(within):
+            value = None if name in RELATIVE else lookup(self._spec, self._key(name).split("."))
+            if name in RELATIVE or (
+                is_expression(value) and self._is_relative(parse(str(value)), (*within, name))
+            ):
+                return True
+        return False
+
+    def _measured(self, spec: dict[str, Any], users: list[tuple[str | int, ...]]) -> dict[str, Value]:
+        """Returns RTT and BDP of a specification without expressions."""
+        try:
+            layout = json.loads(_native.layout(canonical({**spec, "seed": 0, "trial": 0})))
+        except ValueError as error:
+            raise self._unusable(spec, users[0], error) from None
+        flow = next(flow for flow in layout["flows"] if flow["traffic"] is None)
+        there = [layout["links"][number] for number in flow["links"]]
+        back = [layout["links"][number] for number in flow["reverse_links"]]
+        rtt = sum(Fraction(round(link["delay_s"] * 10**9), 10**9) for link in (*there, *back))
+        rates = [link["mean_rate_bps"] for link in there if link["mean_rate_bps"] is not None]
+        if not rates and (place := next((one for one in users if BDP in self._text(one)), None)):
+            raise self._error(place, "the path has no rate, so it has no BDP")
+        bits = rtt * Fraction(min(rates)) if rates else Fraction(0)
+        return {RTT: Value(Fraction(rtt), DURATION), BDP: Value(bits, SIZE)}
+
+
+def _section_problems(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for section, settings in spec.items():
+        if section in SECTIONS and isinstance(settings, dict):
+            yield from check(section, settings)
+
+
+def _quantities(tree: Node) -> Iterator[str]:
+    if isinstance(tree, Quantity):
+        yield tree.text
+    elif isinstance(tree, Call):
+        for argument in tree.arguments:
+            yield from _quantities(argument)
+
+
+def _at(value: Any, place: tuple[str | int, ...]) -> Any:
+    for part in place:
+        value = value[part]
+    return value
+
+
+def _dotted(place: tuple[str | int, ...]) -> str:
+    """Returns a key as studies write it: list entries count from 1."""
+    return ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
+
+
+def _hint(name: str, spec: Mapping[str, Any]) -> str:
+    known = list(_keys(spec, ""))
+    near = nearest(name, known)
+    return f'; did you mean "{near}"?' if near else ""
+
+
+def _keys(value: object, key: str) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for part, inner in value.items():
+            yield from _keys(inner, f"{key}.{part}" if key else str(part))
+    else:
+        yield key
