@@ -11,7 +11,7 @@ from rich.console import Console
 
 from longfat.analysis import agreement
 from longfat.analysis.agreement import Difference, Measure
-from longfat.presentation import agreement_text, charts, charts_agreement, terminal
+from longfat.presentation import agreement_text, chart_files, charts_agreement, terminal
 from longfat.presentation.report import build
 from longfat.results.run import Cell, CellResult, Interval, RunResult
 from longfat.study.selection import check
@@ -174,7 +174,7 @@ def test_the_chart_has_a_panel_for_each_limit(factory: Any) -> None:
     found = agreement.agreements(run.cells)
     spec = charts_agreement.chart(run, found, agreement.measured(found))
     assert len(spec["vconcat"]) == 2
-    drawing = charts.render(spec, "svg").decode()
+    drawing = chart_files.render(spec, "svg").decode()
     assert drawing.startswith("<svg")
     assert ">Protocol</text>" in drawing, "a legend"
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longfat.presentation import charts, report, terminal
+from longfat.presentation import chart_files, charts, report, terminal
 from longfat.presentation.chart_data import collect
 from longfat.presentation.formatting import plus_minus
 from longfat.presentation.report import build
@@ -116,7 +116,7 @@ def test_every_kind_of_sweep_has_a_chart(factory: Any, sweep: dict[str, Any], x:
     data = collect(run, "goodput_bps")
     assert data.x_key == x
     assert len([row for row in data.rows if row["kind"] == "measured"]) >= len(run.cells)
-    assert charts.render(charts.chart(run), "svg").startswith(b"<svg")
+    assert chart_files.render(charts.chart(run), "svg").startswith(b"<svg")
     assert build(run)
 
 
@@ -126,19 +126,19 @@ def test_axis_labels_are_complete(factory: Any) -> None:
     study = factory.study(
         {"worlds": ["sim"], "sweep": sweep, "protocols": protocols, "claims": [], "reported": []}
     )
-    drawing = charts.render(charts.chart(factory.run(study, lambda _: 1e6)), "svg").decode()
+    drawing = chart_files.render(charts.chart(factory.run(study, lambda _: 1e6)), "svg").decode()
     for window in (9, 12, 17, 24, 50):
         assert f">{window}</text>" in drawing
 
 
 def test_charts_render_offline(whole_run: RunResult) -> None:
     spec = charts.chart(whole_run)
-    assert charts.render(spec, "svg").startswith(b"<svg")
-    assert charts.render(spec, "png").startswith(b"\x89PNG\r\n")
-    assert charts.render(spec, "pdf").startswith(b"%PDF-")
-    assert b"vegaEmbed" in charts.render(spec, "html")
+    assert chart_files.render(spec, "svg").startswith(b"<svg")
+    assert chart_files.render(spec, "png").startswith(b"\x89PNG\r\n")
+    assert chart_files.render(spec, "pdf").startswith(b"%PDF-")
+    assert b"vegaEmbed" in chart_files.render(spec, "html")
     with pytest.raises(ValueError, match="allowed: svg, png, pdf, html"):
-        charts.render(spec, "bmp")  # type: ignore[arg-type]
+        chart_files.render(spec, "bmp")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="measured no"):
         charts.chart(whole_run, "unknown")
 

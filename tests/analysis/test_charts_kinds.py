@@ -16,6 +16,7 @@ from longfat.analysis.claims import judge
 from longfat.analysis.prediction import Prediction
 from longfat.presentation import (
     chart_data,
+    chart_files,
     charts,
     charts_hosts,
     charts_matrix,
@@ -99,7 +100,7 @@ def test_bars_by_host_show_fair_shares() -> None:
     assert {row["host"] for row in rows} == {"s1", "s2"}
     spec = charts_hosts.chart(run, "goodput_bps")
     alt.Chart.from_dict(spec, validate=True)
-    assert charts.render(spec, "svg").startswith(b"<svg")
+    assert chart_files.render(spec, "svg").startswith(b"<svg")
     assert "max-min fair shares" in charts_hosts.caption(run, "goodput_bps")
 
 
@@ -113,7 +114,7 @@ def test_two_unordered_dimensions_make_a_matrix() -> None:
     assert charts_matrix.suits(run, "goodput_bps")
     spec = charts_matrix.chart(run, "goodput_bps")
     alt.Chart.from_dict(spec, validate=True)
-    svg = charts.render(spec, "svg").decode()
+    svg = chart_files.render(spec, "svg").decode()
     assert all(word in svg for word in ("drop-tail", "codel", "TCP Vegas", "TCP CUBIC"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.browser import Browser
 
 import longfat as lf
-from longfat.presentation import chart_data, charts
+from longfat.presentation import chart_data, chart_style, charts
 from longfat.presentation.report import build
 
 pytestmark = pytest.mark.xdist_group("site")
@@ -119,4 +119,4 @@ def test_captions_name_the_marks_that_are_drawn(tmp_path: Path) -> None:
 def test_titles_of_exported_charts_fit_their_width(run: lf.RunResult) -> None:
     spec = charts.chart(run, width=400)
     assert len(spec["title"]["text"]) > 1
-    assert max(map(len, spec["title"]["text"])) * charts.TITLE_LETTER <= 400
+    assert max(map(len, spec["title"]["text"])) * chart_style.TITLE_LETTER <= 400

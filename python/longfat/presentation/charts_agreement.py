@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
-
-import altair as alt
+from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
-from longfat.presentation import agreement_text, formatting, names, series_names
-from longfat.presentation.charts import SHAPES, coloured, configured, repeated
+from longfat.presentation import agreement_text, chart_style, formatting, names, series_names
+from longfat.presentation.chart_style import SOFT
+from longfat.presentation.vega import channel, layer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longfat.analysis.agreement import Agreement, Difference, Measure
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Row, Spec
     from longfat.results.run import RunResult
     from longfat.study import Study
 
@@ -39,9 +37,8 @@ def chart(
         for measure in measures
         if measure.is_limited
     ]
-    made = configured(alt.vconcat(*panels, spacing=18).resolve_scale(color="shared", shape="shared"))
-    spec: Spec = json.loads(made.to_json())
-    return spec
+    shared = {"scale": {"color": "shared", "shape": "shared"}}
+    return chart_style.chart({"vconcat": panels, "spacing": 18, "resolve": shared})
 
 
 def caption(found: Sequence[Agreement]) -> str:
@@ -57,7 +54,7 @@ def _axis_title(study: Study) -> str:
     return ", ".join(names.key_title(key) for key in grid.shared_keys(study))
 
 
-def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[dict[str, Any]]:
+def _rows(study: Study, found: Sequence[Agreement], measure: Measure) -> list[Row]:
     rows = []
     for one in found:
         difference = one.difference(measure.metric)
@@ -97,60 +94,44 @@ def _scaled(one: Difference) -> dict[str, float]:
     return row
 
 
-def _panel(rows: list[dict[str, Any]], measure: Measure, series: list[str], x_title: str, width: int) -> Any:
+def _panel(rows: list[Row], measure: Measure, series: list[str], x_title: str, width: int) -> Spec:
     rows = [row for row in rows if "y" in row]
     points = list(dict.fromkeys(row["point"] for row in rows))
     unit = "%" if measure.part is not None else names.unit_of(measure.metric)
-    title = names.with_unit(names.metric_title(measure.metric), unit)
+    title = f"{names.with_unit(names.metric_title(measure.metric), unit)}, difference"
     # The band shows the narrowest limit of a point's cells; the fill of each point uses the cell's limit.
-    bands = [
-        {"point": point, "top": min(row["limit"] for row in rows if row["point"] == point)}
-        for point in points
-    ]
-    for band in bands:
-        band["bottom"] = -float(band["top"])
-    limit = max(float(band["top"]) for band in bands)
+    limits = {point: min(row["limit"] for row in rows if row["point"] == point) for point in points}
+    bands = [{"point": point, "top": limit, "bottom": -limit} for point, limit in limits.items()]
+    limit = max(limits.values())
     # The axis covers all means, and intervals up to three times the limit.
     ends = [abs(row[end]) for row in rows for end in ("low", "high") if end in row]
     most = max(limit, *(abs(row["y"]) for row in rows), *(min(end, 3 * limit) for end in ends)) * 1.1
-    scale = alt.Scale(domain=[-most, most], clamp=True)
+
+    def y(column: str) -> Spec:
+        return channel(f"{column}:Q", title=title, scale={"domain": [-most, most], "clamp": True})
+
     # One line per key, since points are close together.
-    axis = alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')")
-    x = alt.X("point:N", sort=points, title=x_title or None, axis=axis)
-    y_title = f"{title}, difference"
-    band_layer = (
-        alt.Chart(alt.InlineData(values=bands))
-        .mark_bar(color="#57606a", opacity=0.13)
-        .encode(
-            x=x,
-            y=alt.Y("bottom:Q", title=y_title, scale=scale),
-            y2="top:Q",
-        )
-    )
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=x,
-        xOffset=alt.XOffset("series:N", sort=series),
-        color=coloured(series),
-        tooltip=[
-            alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("point:N", title=x_title or "Point"),
-            alt.Tooltip("text:N", title="Difference"),
+    axis = {"labelAngle": 0, "labelExpr": "split(datum.label, ', ')"}
+    x = channel("point:N", sort=points, title=x_title or None, axis=axis)
+    color = chart_style.series_color(series)
+    shared = {
+        "x": x,
+        "xOffset": channel("series:N", sort=series),
+        "color": color,
+        "tooltip": [
+            channel("series:N", title="Protocol"),
+            channel("point:N", title=x_title or "Point"),
+            channel("text:N", title="Difference"),
         ],
-    )
-    shapes = alt.Shape(
-        "series:N",
-        sort=series,
-        title="Protocol",
-        scale=alt.Scale(domain=series, range=repeated(SHAPES, len(series))),
-    )
-    y = alt.Y("y:Q", title=y_title, scale=scale)
-    bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.6, clip=True)
-    zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color="#57606a", strokeDash=[3, 3])
-    fill = alt.condition("datum.misses", alt.value("white"), coloured(series))
-    drawn = [
-        band_layer,
-        zero.encode(y=alt.Y("zero:Q", title=y_title, scale=scale)),
-        bars.encode(y=alt.Y("low:Q", title=y_title, scale=scale), y2="high:Q"),
-        base.mark_point(size=62, strokeWidth=1.8, opacity=1).encode(y=y, shape=shapes, fill=fill),
+    }
+    fill = {"condition": {"test": "datum.misses", "value": "white"}, **color}
+    point = {**shared, "y": y("y"), "shape": chart_style.series_shape(series), "fill": fill}
+    bars = {**shared, "y": y("low"), "y2": {"field": "high"}}
+    band = {"x": x, "y": y("bottom"), "y2": {"field": "top"}}
+    layers = [
+        layer("bar", band, rows=bands, color=SOFT, opacity=0.13),
+        layer("rule", {"y": y("zero")}, rows=[{"zero": 0}], color=SOFT, strokeDash=[3, 3]),
+        layer("rule", bars, where=["isValid(datum.low)"], rows=rows, strokeWidth=1.6, clip=True),
+        layer("point", point, rows=rows, size=62, strokeWidth=1.8, opacity=1),
     ]
-    return alt.layer(*drawn).properties(width=width - 110, height=_HEIGHT)
+    return {"layer": layers, "width": width - 110, "height": _HEIGHT}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from longfat.analysis import grid
-from longfat.presentation import names, series_names
-from longfat.presentation.charts import LABEL, config, heading, series_color
-from longfat.presentation.vega_bundle import SCHEMA
+from longfat.presentation import chart_style, names, series_names
+from longfat.presentation.chart_style import LABEL, SOFT
+from longfat.presentation.vega import channel, layer
+from longfat.study import units
 
 if TYPE_CHECKING:
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Row, Spec
     from longfat.results.run import CellResult, RunResult
 
 LEAST_FLOWS = 20
@@ -27,8 +28,6 @@ STEPS = 100
 _DONE = "Flows (%)"
 _ROOM = 1.05
 """Margin of the time axis, as a factor."""
-
-Row = dict[str, Any]
 
 
 def rows(run: RunResult) -> list[Row]:
@@ -73,8 +72,6 @@ def _drawn(points: list[str]) -> list[str]:
 
 
 def _warm_up(cell: CellResult) -> float:
-    from longfat.study import units
-
     return units.number(cell.cell.spec["workload"].get("warm_up")) or 0.0
 
 
@@ -102,86 +99,68 @@ def _shares() -> list[float]:
     return body + tail
 
 
-def chart(run: RunResult, found: list[Row], *, width: int = 620, title: bool = True) -> Spec:
+def chart(run: RunResult, found: list[Row], *, width: int = 620) -> Spec:
     """Classes side by side, points of the sweep below each other. The subtitle names what is not drawn."""
     drawn = {row["series"] for row in found}
-    series = [
-        name for name in series_names.series(run.study, (cell.cell for cell in run.cells)) if name in drawn
-    ]
+    whole = series_names.series(run.study, (cell.cell for cell in run.cells))
+    series = [name for name in whole if name in drawn]
     classes = sorted({row["class"] for row in found})
     points = list(dict.fromkeys(row["point"] for row in found))
     across = max(130, round(width / len(classes)) - 45)
-    # Not facets: the panel of a class with too few flows at a point stays empty.
-    panels = [
-        {
-            "hconcat": [
-                {
-                    **_panel(
-                        [row for row in found if (row["point"], row["class"]) == (point, name)],
-                        [row["time"] for row in found if row["class"] == name],
-                        series,
-                        (
-                            "Completion time (ms)" if point == points[-1] else None,
-                            _DONE if name == classes[0] else None,
-                        ),
-                    ),
-                    "title": {"text": [point, name] if len(classes) > 1 else point, "fontSize": LABEL},
-                    "width": across,
-                    "height": 170,
-                }
-                for name in classes
-            ]
-        }
-        for point in points
-    ]
-    spec: Spec = {"$schema": SCHEMA, "vconcat": panels, "config": config()}
-    if title:
-        spec["title"] = heading("Distribution of flow completion times", run, caption(run, found), width)
-    return spec
 
-
-def _panel(
-    found: list[Row], times: list[float], series: list[str], axes: tuple[str | None, str | None]
-) -> Spec:
-    """One class at one point; `times` are those of the class at all points, for a common axis."""
-    x = {
-        "field": "time",
-        "type": "quantitative",
-        "scale": {"type": "log", "domain": [min(times) / _ROOM, max(times) * _ROOM]},
-        "title": axes[0],
-        "axis": {"tickCount": 4},
-    }
-    share = {"field": "share", "type": "quantitative"}
-    lines = {
-        "mark": {"type": "line", "strokeWidth": 2, "interpolate": "step-before"},
-        "encoding": {
-            "x": x,
-            "y": {**share, "title": axes[1], "scale": {"domain": [0, 100]}},
-            "order": share,
-            "color": series_color(series),
-            "tooltip": [
-                {"field": "series", "type": "nominal", "title": "Protocol"},
-                {**share, "title": _DONE, "format": ".4~g"},
-                {"field": "time", "type": "quantitative", "title": "within (ms)", "format": ".3~s"},
-            ],
-        },
-    }
-    layers: list[Spec] = [
-        {
-            "mark": {"type": "rule", "color": "#8c959f", "strokeDash": [2, 3], "strokeWidth": 1},
-            "encoding": {"y": {"datum": 100 * mark}},
-        }
-        for mark in MARKS
-    ]
-    if not found:
-        layers.append(
-            {
-                "data": {"values": [{"text": f"fewer than {LEAST_FLOWS} flows"}]},
-                "mark": {"type": "text", "color": "#57606a", "fontSize": LABEL},
-                "encoding": {"text": {"field": "text", "type": "nominal"}},
-            }
+    def panel(point: str, name: str) -> Spec:
+        of_class = [row for row in found if row["class"] == name]
+        x = channel(
+            "time:Q",
+            scale=_time_scale([row["time"] for row in of_class]),
+            title="Completion time (ms)" if point == points[-1] else None,
+            axis={"tickCount": 4},
         )
-    return {"data": {"values": found}, "layer": [*layers, lines]}
+        share = channel("share:Q", title=_DONE if name == classes[0] else None, scale={"domain": [0, 100]})
+        rows = [row for row in of_class if row["point"] == point]
+        return {
+            "title": {"text": [point, name] if len(classes) > 1 else point, "fontSize": LABEL},
+            "width": across,
+            "height": 170,
+            "data": {"values": rows},
+            "layer": [*_background(is_empty=not rows), _line(x, share, series)],
+        }
+
+    # Not facets: the panel of a class with too few flows at a point stays empty.
+    panels = [{"hconcat": [panel(point, name) for name in classes]} for point in points]
+    subtitle = caption(run, found)
+    title = chart_style.run_heading("Distribution of flow completion times", run, subtitle, width)
+    return chart_style.chart({"vconcat": panels}, title)
+
+
+def _time_scale(times: list[float]) -> Spec:
+    """The scale of the times of a class at all points, for a common axis."""
+    return {"type": "log", "domain": [min(times) / _ROOM, max(times) * _ROOM]}
+
+
+def _line(x: Spec, share: Spec, series: list[str]) -> Spec:
+    encoding = {
+        "x": x,
+        "y": share,
+        "order": channel("share:Q"),
+        "color": chart_style.series_color(series),
+        "tooltip": [
+            channel("series:N", title="Protocol"),
+            channel("share:Q", title=_DONE, format=".4~g"),
+            channel("time:Q", title="within (ms)", format=".3~s"),
+        ],
+    }
+    return layer("line", encoding, strokeWidth=2, interpolate="step-before")
+
+
+def _background(*, is_empty: bool) -> list[Spec]:
+    """The marked quantiles, and a note in an empty panel."""
+    style: Spec = {"color": "#8c959f", "strokeDash": [2, 3], "strokeWidth": 1}
+    layers = [layer("rule", {"y": {"datum": 100 * mark}}, **style) for mark in MARKS]
+    if is_empty:
+        rows = [{"text": f"fewer than {LEAST_FLOWS} flows"}]
+        layers.append(layer("text", {"text": channel("text:N")}, rows=rows, color=SOFT, fontSize=LABEL))
+    return layers
 
 
 def caption(run: RunResult, found: list[Row]) -> str:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-from typing import TYPE_CHECKING, Any
-
-import altair as alt
+from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names, series_names
-from longfat.presentation.charts import coloured, configured, titled, wrapped
+from longfat.presentation import chart_style, formatting, names, series_names
+from longfat.presentation.chart_style import INK
 from longfat.presentation.columns import Column
+from longfat.presentation.vega import channel, layer
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Row, Spec
     from longfat.results.run import RunResult
 
 MOST_PANELS = 6
 """Maximum number of panels, one per point of the sweep; the first points are drawn."""
 _HEIGHT = 220
-
-Row = dict[str, Any]
 
 
 def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
@@ -60,7 +56,7 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
     return found, unit
 
 
-def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) -> Spec:
+def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:
     """Bars per host and protocol, with a dark mark at the theoretical fair share.
 
     Raises ValueError if the run did not measure the metric by host.
@@ -75,31 +71,36 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     hosts = grid.hosts(run.cells, metric)
     part = grid.part(hosts).capitalize()
     axis = names.with_unit(names.metric_title(metric), unit)
-    base = alt.Chart(alt.InlineData(values=found)).encode(
-        x=alt.X("host:N", sort=hosts, title=part, axis=alt.Axis(labelAngle=0)),
-        xOffset=alt.XOffset("series:N", sort=series),
-        color=coloured(series, width),
-        tooltip=[
-            alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("host:N", title=part),
-            alt.Tooltip("text:N", title=axis),
-            alt.Tooltip("fair_text:N", title="Theory"),
+    shared = {
+        "x": channel("host:N", sort=hosts, title=part, axis={"labelAngle": 0}),
+        "xOffset": channel("series:N", sort=series),
+        "color": chart_style.series_color(series, width),
+        "tooltip": [
+            channel("series:N", title="Protocol"),
+            channel("host:N", title=part),
+            channel("text:N", title=axis),
+            channel("fair_text:N", title="Theory"),
         ],
-    )
-    y = alt.Y("y:Q", title=wrapped(axis, _HEIGHT), scale=alt.Scale(zero=True), axis=alt.Axis(tickCount=6))
-    drawn: list[Any] = [base.mark_bar(opacity=0.75).encode(y=y)]
-    spans = base.transform_filter("isValid(datum.low)").mark_rule(color="#24292f", strokeWidth=1.4)
-    drawn.append(spans.encode(y=alt.Y("low:Q"), y2=alt.Y2("high:Q"), color=alt.value("#24292f")))
-    fair = base.transform_filter("isValid(datum.fair)").mark_tick(thickness=3, orient="horizontal")
-    drawn.append(fair.encode(y=alt.Y("fair:Q"), color=alt.value("#24292f")))
-    across = max(160, round(width / min(len(panels), 3)) - (30 if len(panels) > 1 else 0))
-    made: Any = alt.layer(*drawn).properties(width=across, height=_HEIGHT)
+    }
+    title = chart_style.wrapped(axis, _HEIGHT)
+    mean = {"y": channel("y:Q", title=title, scale={"zero": True}, axis={"tickCount": 6})}
+    interval = {"y": channel("low:Q"), "y2": {"field": "high"}, "color": {"value": INK}}
+    fair = {"y": channel("fair:Q"), "color": {"value": INK}}
+    plot: Spec = {
+        "layer": [
+            layer("bar", shared | mean, opacity=0.75),
+            layer("rule", shared | interval, where=["isValid(datum.low)"], strokeWidth=1.4),
+            layer("tick", shared | fair, where=["isValid(datum.fair)"], thickness=3, orient="horizontal"),
+        ],
+        "width": max(160, round(width / min(len(panels), 3)) - (30 if len(panels) > 1 else 0)),
+        "height": _HEIGHT,
+    }
     if len(panels) > 1:
-        made = made.facet(facet=alt.Facet("panel:N", sort=panels, title=None), columns=3)
-    if title:
-        made = titled(made, run, metric, caption(run, metric).removesuffix("."), width)
-    spec: Spec = json.loads(configured(made).to_json())
-    return spec
+        plot = {"facet": channel("panel:N", sort=panels, title=None), "spec": plot, "columns": 3}
+    heading = chart_style.run_heading(
+        names.metric_title(metric), run, caption(run, metric).removesuffix("."), width
+    )
+    return chart_style.chart({"data": {"values": found}, **plot}, heading)
 
 
 def caption(run: RunResult, metric: str) -> str:

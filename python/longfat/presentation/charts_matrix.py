@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import altair as alt
-
-from longfat.presentation import chart_data, formatting
+from longfat.presentation import chart_data, chart_style, formatting, names
 from longfat.presentation.chart_data import MEASURED
-from longfat.presentation.charts import LETTER, configured, titled
+from longfat.presentation.chart_style import INK, LABEL, LETTER
+from longfat.presentation.vega import channel, layer
 
 if TYPE_CHECKING:
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Row, Spec
     from longfat.results.run import RunResult
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 3
@@ -26,7 +24,7 @@ def suits(run: RunResult, metric: str) -> bool:
     return unordered and len(data.series) >= LEAST_ROWS and len(data.x.ticks) >= LEAST_COLUMNS
 
 
-def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) -> Spec:
+def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:
     """Protocols down, swept values across; each field shows its mean, darker for larger values.
 
     Each world and each point of further swept keys is a matrix.
@@ -43,32 +41,35 @@ def chart(run: RunResult, metric: str, *, width: int = 620, title: bool = True) 
     columns = list(data.x.ticks)
     # Labels that are wider than their column are slanted.
     narrow = max(len(str(label)) for label in columns) * LETTER > across / len(columns)
-    axis = alt.Axis(labelAngle=-35 if narrow else 0, orient="top")
-    base = alt.Chart(alt.InlineData(values=found)).encode(
-        x=alt.X("x:N", sort=columns, title=data.x.title, axis=axis),
-        y=alt.Y("series:N", sort=data.series, title=None),
-        tooltip=[
-            alt.Tooltip("series:N", title="Protocol"),
-            alt.Tooltip("x:N", title=data.x.title),
-            alt.Tooltip("text:N", title=data.y.title),
-            alt.Tooltip("n:Q", title="Trials"),
+    axis = {"labelAngle": -35 if narrow else 0, "orient": "top"}
+    shared = {
+        "x": channel("x:N", sort=columns, title=data.x.title, axis=axis),
+        "y": channel("series:N", sort=data.series, title=None),
+        "tooltip": [
+            channel("series:N", title="Protocol"),
+            channel("x:N", title=data.x.title),
+            channel("text:N", title=data.y.title),
+            channel("n:Q", title="Trials"),
         ],
-    )
-    fields = base.mark_rect().encode(
-        color=alt.Color("y:Q", scale=alt.Scale(scheme="blues"), title=data.y.title)
-    )
-    ink = alt.condition(f"datum.y > {middle}", alt.value("white"), alt.value("#24292f"))
-    numbers = base.mark_text(fontSize=12).encode(text="short:N", color=ink)
-    made: Any = alt.layer(fields, numbers).properties(width=across, height=34 * len(data.series))
+    }
+    shade = channel("y:Q", scale={"scheme": "blues"}, title=data.y.title)
+    ink = {"condition": {"test": f"datum.y > {middle}", "value": "white"}, "value": INK}
+    plot: Spec = {
+        "layer": [
+            layer("rect", shared | {"color": shade}),
+            layer("text", shared | {"text": channel("short:N"), "color": ink}, fontSize=LABEL),
+        ],
+        "width": across,
+        "height": 34 * len(data.series),
+    }
     if len(panels) > 1:
-        made = made.facet(facet=alt.Facet("place:N", title=None), columns=1)
-    if title:
-        made = titled(made, run, metric, caption(run, metric).removesuffix("."), width)
-    spec: Spec = json.loads(configured(made).to_json())
-    return spec
+        plot = {"facet": channel("place:N", title=None), "spec": plot, "columns": 1}
+    subtitle = caption(run, metric).removesuffix(".")
+    title = chart_style.run_heading(names.metric_title(metric), run, subtitle, width)
+    return chart_style.chart({"data": {"values": found}, **plot}, title)
 
 
-def _place(row: dict[str, Any], data: chart_data.ChartData) -> tuple[str, str]:
+def _place(row: Row, data: chart_data.ChartData) -> tuple[str, str]:
     return (row["world"] if len(data.worlds) > 1 else "", row["panel"])
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
-import altair as alt
-
-from longfat.presentation.charts import PALETTE, Spec, configured
+from longfat.presentation import chart_style
+from longfat.presentation.chart_style import PALETTE
+from longfat.presentation.vega import Spec, channel, layer
 from longfat.results.run import Interval
 
 _WIDTH, _STEP = 560, 28
@@ -26,14 +24,16 @@ def goodputs(found: Sequence[tuple[str, Interval]]) -> Spec:
         for name, one in found
     ]
     title = "Goodput (Mbit/s)"
-    source: Any = alt.InlineData(values=rows)
-    base = alt.Chart(source).encode(y=alt.Y("controller:N", title=None, sort=[name for name, _ in found]))
-    bars = base.transform_filter("isValid(datum.low)").mark_rule(strokeWidth=1.6, color=PALETTE[0])
-    bars = bars.encode(x=alt.X("low:Q", title=title), x2=alt.X2("high:Q"))
-    points = base.mark_point(filled=True, color=PALETTE[0]).encode(
-        x=alt.X("mean:Q", title=title, scale=alt.Scale(zero=True)),
-        tooltip=["controller:N", "mean:Q", "low:Q", "high:Q"],
-    )
-    drawn = configured(alt.layer(bars, points).properties(width=_WIDTH, height=alt.Step(_STEP)))
-    spec: Spec = json.loads(drawn.to_json())
-    return spec
+    y = channel("controller:N", title=None, sort=[name for name, _ in found])
+    bars = {"y": y, "x": channel("low:Q", title=title), "x2": {"field": "high"}}
+    points = {
+        "y": y,
+        "x": channel("mean:Q", title=title, scale={"zero": True}),
+        "tooltip": [channel("controller:N"), *map(channel, ("mean:Q", "low:Q", "high:Q"))],
+    }
+    layers = [
+        layer("rule", bars, where=["isValid(datum.low)"], strokeWidth=1.6, color=PALETTE[0]),
+        layer("point", points, filled=True, color=PALETTE[0]),
+    ]
+    plot = {"data": {"values": rows}, "layer": layers, "width": _WIDTH, "height": {"step": _STEP}}
+    return chart_style.chart(plot)

@@ -139,6 +139,6 @@ def altair_chart(spec: dict[str, Any] | None) -> Any:
 def _svg(spec: dict[str, Any] | None) -> Content:
     if spec is None:
         return None
-    from longfat.presentation.charts import render as render_chart
+    from longfat.presentation.chart_files import render as render_chart
 
     return Markup(render_chart(spec, "svg").decode())

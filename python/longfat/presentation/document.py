@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from longfat.presentation.charts import Spec, render
+from longfat.presentation.chart_files import render
 from longfat.presentation.html import Content, Markup, page_part, tag
+from longfat.presentation.vega import Spec
 from longfat.presentation.vega_bundle import bundle
 
 
@@ -28,10 +29,12 @@ def document(title: str, body: Content, *, wide: bool = False) -> str:
 def figure(spec: Spec, name: str, *, title: str = "", caption: str = "", fit: int | None = None) -> Markup:
     """Returns a chart as a drawing, with its specification for the script that makes it interactive.
 
-    With `fit`, the plots become as wide as the page without this margin in px.
+    The title of the page replaces that of the chart. With `fit`, the plots become as wide as the page without
+    this margin in px.
     """
+    spec = {key: value for key, value in spec.items() if key != "title"}
     # The page's background shows through in light and dark colours.
-    spec["config"]["background"] = "transparent"
+    spec["config"] = spec["config"] | {"background": "transparent"}
     name = f"chart-{name}"
     # A chart that fits the page has no drawing yet: its size is unknown.
     drawing = "" if fit is not None else _own_ids(render(spec, "svg").decode(), name)

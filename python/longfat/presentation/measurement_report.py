@@ -6,40 +6,34 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
-from longfat.presentation import html
-from longfat.presentation.charts import PALETTE, Spec, configured
+from longfat.presentation import chart_style, html
+from longfat.presentation.chart_style import PALETTE
 from longfat.presentation.document import document, figure
 from longfat.presentation.html import section, tag
+from longfat.presentation.vega import Row, Spec, channel, layer
 
 _WIDTH, _HEIGHT = 860, 420
 
 
-def by_size(
-    rows: Sequence[Mapping[str, Any]], title: str, *, of: str | None = None, sizes: alt.X | None = None
-) -> Spec:
+def by_size(rows: Sequence[Row], title: str, *, of: str | None = None, sizes: Spec | None = None) -> Spec:
     """Returns a chart of times by size; rows have `series`, `size`, `ms`, and optionally `low` and `high`.
 
     `title` is the title of the times, `of` that of the series, and `sizes` the axis of `size`.
     """
     if not rows:
         raise ValueError("no replies: there is nothing to draw")
-    names = list(dict.fromkeys(str(row["series"]) for row in rows))
-    colours = alt.Scale(domain=names, range=[PALETTE[i % len(PALETTE)] for i in range(len(names))])
-    source: Any = alt.InlineData(values=[dict(row) for row in rows])
-    base = alt.Chart(source).encode(
-        x=sizes or alt.X("size:Q", title="Payload (B)"),
-        color=alt.Color("series:N", title=of, sort=names, scale=colours),
-        tooltip=["series:N", "size:Q", "ms:Q", "low:Q", "high:Q"],
-    )
-    drawn = base.mark_line(point=True).encode(y=alt.Y("ms:Q", title=title, scale=alt.Scale(zero=True)))
-    bars = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(strokeWidth=1.6)
-    bars = bars.encode(y=alt.Y("low:Q", title=title), y2=alt.Y2("high:Q"))
-    spec: Spec = json.loads(
-        configured(alt.layer(bars, drawn).properties(width=_WIDTH, height=_HEIGHT)).to_json()
-    )
-    return spec
+    names = list(dict.fromkeys(row["series"] for row in rows))
+    scale = {"domain": names, "range": chart_style.repeated(PALETTE, len(names))}
+    shared = {
+        "x": sizes or channel("size:Q", title="Payload (B)"),
+        "color": channel("series:N", title=of, sort=names, scale=scale),
+        "tooltip": [channel(column) for column in ("series:N", "size:Q", "ms:Q", "low:Q", "high:Q")],
+    }
+    bars = shared | {"y": channel("low:Q", title=title), "y2": {"field": "high"}}
+    line = shared | {"y": channel("ms:Q", title=title, scale={"zero": True})}
+    bounded = "isValid(datum.low) && isValid(datum.high)"
+    layers = [layer("rule", bars, where=[bounded], strokeWidth=1.6), layer("line", line, point=True)]
+    return chart_style.chart({"data": {"values": rows}, "layer": layers, "width": _WIDTH, "height": _HEIGHT})
 
 
 def page(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from longfat.analysis.inference.samples import Router
-from longfat.presentation.charts import Spec
 from longfat.presentation.measurement_report import by_size, page
+from longfat.presentation.vega import Spec, channel
 
 
 def chart(routers: Sequence[Router]) -> Spec:
@@ -19,7 +17,7 @@ def chart(routers: Sequence[Router]) -> Spec:
         for router in routers
         for size, values in sorted(router.seconds().items())
     ]
-    sizes = alt.X("size:Q", title="Packet with IP header (B)", scale=alt.Scale(zero=False))
+    sizes = channel("size:Q", title="Packet with IP header (B)", scale={"zero": False})
     return by_size(rows, "Smallest round trip (ms)", of="Hop", sizes=sizes)
 
 

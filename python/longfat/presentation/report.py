@@ -76,7 +76,7 @@ def _charts(run: RunResult) -> list[Markup]:
     # If a metric of one class is shown, bars compare all classes.
     for whole in dict.fromkeys(map(whole_metric, (main, *(name for name in others if AT_HOST in name)))):
         if len(grid.hosts(run.cells, whole)) > 1:
-            spec = charts_hosts.chart(run, whole, width=_WIDTH, title=False)
+            spec = charts_hosts.chart(run, whole, width=_WIDTH)
             heading = names.metric_title(whole) if whole != main else ""
             made.append(
                 figure(spec, f"hosts-{whole}", title=heading, caption=charts_hosts.caption(run, whole))
@@ -92,7 +92,7 @@ def _charts(run: RunResult) -> list[Markup]:
     if bounds := notes.classes(run.study, main):
         made.append(tag("p", f"Classes of flows by size: {bounds}.", class_="note"))
     if flows := charts_flows.rows(run):
-        spec = charts_flows.chart(run, flows, width=_WIDTH, title=False)
+        spec = charts_flows.chart(run, flows, width=_WIDTH)
         title = "Distribution of flow completion times"
         made.append(figure(spec, "flows", title=title, caption=charts_flows.caption(run, flows)))
     return made
@@ -134,6 +134,6 @@ def _steady(run: RunResult, metric: str) -> str:
 
 def _figure(run: RunResult, metric: str, width: int, *, heading: bool = False) -> Markup:
     kind: Any = charts_matrix if charts_matrix.suits(run, metric) else charts
-    spec = kind.chart(run, metric, width=width, title=False)
+    spec = kind.chart(run, metric, width=width)
     title = names.metric_title(metric) if heading else ""
     return figure(spec, metric, title=title, caption="" if heading else kind.caption(run, metric))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
-
-import altair as alt
 
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series import Samples, Series
 from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, SACKED, Loss, TimeSequence
-from longfat.presentation import formatting
-from longfat.presentation.charts import PALETTE, Spec, configured
+from longfat.presentation import chart_style, formatting
+from longfat.presentation.chart_style import PALETTE
 from longfat.presentation.names import with_unit
+from longfat.presentation.vega import Row, Spec, channel, layer
 
 WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
 POINTS = 1200
@@ -28,8 +25,6 @@ MOST_STATES = 8
 """Maximum number of charts of a controller's state."""
 MOST_LINES = 8
 """Maximum number of flows in a chart, one colour each."""
-
-Row = dict[str, Any]
 
 _COLOURS = {
     "congestion window": PALETTE[0],
@@ -52,6 +47,7 @@ _SEQUENCE = {
     "marked (ECN)": "#E69F00",
     "timeout": "#111111",
 }
+_LEGEND = {"labelFontSize": 12, "title": None, "orient": "right", "symbolSize": 80, "labelLimit": 190}
 
 
 @dataclass(frozen=True)
@@ -60,24 +56,21 @@ class Scope:
 
     begin: float
     end: float
-    named: bool = False
-    """Whether the axis has a title; only the lowest chart's has one."""
+    x: Spec = field(default_factory=dict)
+    """The time axis. Only that of the lowest chart has a title."""
     colours: Mapping[str, str] = field(default_factory=dict)
     """The colours of flows, the same in all charts."""
     pointed: bool = False
     """Whether lines have points that show values under the pointer."""
 
     @property
-    def x(self) -> Any:
-        """The time axis."""
-        scale = alt.Scale(domain=[self.begin, self.end], nice=False)
-        title = "Time (s)" if self.named else None
-        return alt.X("time:Q", title=title, scale=scale, axis=alt.Axis(tickCount=10))
-
-    @property
     def apart(self) -> float:
         """The smallest visible time difference."""
         return (self.end - self.begin) / POINTS
+
+
+Panel = Callable[[Scope], Spec | None]
+"""Draws a chart for a time range; None if it is empty."""
 
 
 def charts(
@@ -95,53 +88,54 @@ def charts(
     zooming and panning apply to all parts; `pointed` adds points that show the values under the pointer.
     Raises ValueError if there is nothing to draw.
     """
-    makers, notes = _makers(shown, sequences, parts)
+    panels, notes = _panels(shown, sequences, parts)
     flows = [flow.name for flow in shown.flows] if shown is not None else []
-    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(flows)}
+    colours = dict(zip(flows, chart_style.repeated(PALETTE, len(flows)), strict=True))
     scope = replace(_scope(shown, sequences), colours=colours, pointed=pointed)
-    drawable = [maker for maker in makers if maker(scope) is not None]
-    if _queue in (getattr(one, "func", None) for one in makers if one not in drawable):
-        notes.append("the queue is always empty")
-    if not drawable:
+    span = {"domain": [scope.begin, scope.end], "nice": False}
+    drawn, axes = [], []
+    for part, panel in panels:
+        x = channel("time:Q", title=None, scale=span, axis={"tickCount": 10})
+        made = panel(replace(scope, x=x))
+        if made is not None:
+            drawn.append(made)
+            axes.append(x)
+        elif part == "queue":
+            notes.append("the queue is always empty")
+    if not drawn:
         raise ValueError(f"this trial has nothing to draw for {', '.join(parts)}")
-    panels = [maker(scope) for maker in drawable[:-1]] + [drawable[-1](replace(scope, named=True))]
-    made: Any = alt.vconcat(*panels, spacing=14).resolve_scale(color="independent", strokeDash="independent")
-    about = alt.TitleParams(
-        title,
-        subtitle=[subtitle, *notes],
-        anchor="start",
-        fontSize=15,
-        subtitleFontSize=12,
-        subtitleColor="#57606a",
-        offset=12,
-    )
-    made = configured(made.properties(title=about)).configure_legend(
-        labelFontSize=12, title=None, orient="right", symbolSize=80, labelLimit=190
-    )
-    spec: Spec = json.loads(made.to_json())
-    return _zoomed(spec)
+    axes[-1]["title"] = "Time (s)"
+    plot = {
+        "vconcat": drawn,
+        "spacing": 14,
+        "resolve": {"scale": {"color": "independent", "strokeDash": "independent"}},
+        "params": [_zoom(drawn)],
+    }
+    spec = chart_style.chart(plot, chart_style.heading(title, [subtitle, *notes], offset=12))
+    spec["config"]["legend"] = dict(_LEGEND)
+    return spec
 
 
-def _zoomed(spec: Spec) -> Spec:
-    """Adds common zooming and panning of the time axis, for HTML pages."""
-    names = []
-    for number, panel in enumerate(spec["vconcat"]):
+def _zoom(panels: Sequence[Spec]) -> Spec:
+    """Common zooming and panning of the time axis, for HTML pages. Names the views."""
+    views = []
+    for number, panel in enumerate(panels):
         view = panel
         while "layer" in view:
             view = view["layer"][0]
         view["name"] = f"part_{number}"
-        names.append(view["name"])
+        views.append(view["name"])
     # The wheel alone scrolls the page.
     zoom = "wheel![event.ctrlKey || event.shiftKey]"
     select = {"type": "interval", "encodings": ["x"], "zoom": zoom}
-    return {**spec, "params": [{"name": "zoom", "select": select, "bind": "scales", "views": names}]}
+    return {"name": "zoom", "select": select, "bind": "scales", "views": views}
 
 
-def _makers(
+def _panels(
     shown: Series | None, sequences: Sequence[TimeSequence], parts: Sequence[str]
-) -> tuple[list[Callable[[Scope], Any]], list[str]]:
-    """Functions that draw each chart for a time range (None if it is empty), and notes for the subtitle."""
-    makers: list[Callable[[Scope], Any]] = []
+) -> tuple[list[tuple[str, Panel]], list[str]]:
+    """The functions that draw each part, and notes for the subtitle."""
+    panels: list[tuple[str, Panel]] = []
     notes: list[str] = []
     if shown is not None and len(shown.flows) > MOST_LINES and set(parts) - {"queue", "sequence"}:
         notes.append(f"first {MOST_LINES} of {len(shown.flows)} flows (see --flow)")
@@ -150,18 +144,18 @@ def _makers(
         if part == "sequence":
             drawn = [one for one in sequences if one.sent]
             named = len(drawn) > 1
-            makers += [partial(_sequence, one, named=named) for one in drawn[:MOST_SEQUENCES]]
+            panels += [(part, partial(_sequence, one, named=named)) for one in drawn[:MOST_SEQUENCES]]
             if len(drawn) > MOST_SEQUENCES:
                 notes.append(f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows (see --flow)")
         elif part == "controller" and shown is not None:
             columns = series.controller_columns(shown.flows)
-            makers += [partial(_controller, shown, column) for column in columns[:MOST_STATES]]
+            panels += [(part, partial(_controller, shown, column)) for column in columns[:MOST_STATES]]
             if len(columns) > MOST_STATES:
                 rest = ", ".join(series.controller_label(column)[0] for column in columns[MOST_STATES:])
                 notes.append(f"not drawn of the controller: {rest}")
         elif shown is not None:
-            makers.append(partial(_PARTS[part], shown))
-    return makers, notes
+            panels.append((part, partial(_PARTS[part], shown)))
+    return panels, notes
 
 
 def _scope(shown: Series | None, sequences: Iterable[TimeSequence]) -> Scope:
@@ -214,43 +208,43 @@ def _plot(
     title: str,
     quantities: Sequence[str],
     *,
-    step: bool,
+    step: bool = True,
     zero: bool = True,
-) -> Any:
+    behind: Spec | None = None,
+) -> Spec:
     """Lines over time: colours for flows and dashes for quantities; for one flow, colours for quantities."""
     flows = list(dict.fromkeys(row["flow"] for row in rows))
     quantities = [one for one in quantities if any(row["quantity"] == one for row in rows)]
     several = len(flows) > 1
-    names = flows if several else quantities
-    known = scope.colours if several else _COLOURS
-    scale = alt.Scale(domain=names, range=[known.get(name, PALETTE[0]) for name in names])
-    dashes = alt.Scale(domain=quantities, range=[[1, 0], [6, 3], [2, 2]][: len(quantities)])
-    encodings: dict[str, Any] = {
+    names, known = (flows, scope.colours) if several else (quantities, _COLOURS)
+    colours = {"domain": names, "range": [known.get(name, PALETTE[0]) for name in names]}
+    encoding = {
         "x": scope.x,
-        "y": alt.Y("y:Q", title=title, scale=alt.Scale(zero=zero), axis=alt.Axis(tickCount=5)),
-        "color": alt.Color("flow:N" if several else "quantity:N", scale=scale, sort=names),
-        "detail": "piece:N",
+        "y": channel("y:Q", title=title, scale={"zero": zero}, axis={"tickCount": 5}),
+        "color": channel("flow:N" if several else "quantity:N", scale=colours, sort=names),
+        "detail": channel("piece:N"),
         "tooltip": [
-            "flow:N",
-            "quantity:N",
-            alt.Tooltip("time:Q", title="Time (s)", format=".6~g"),
-            alt.Tooltip("y:Q", title=title, format=".4~g"),
+            channel("flow:N"),
+            channel("quantity:N"),
+            channel("time:Q", title="Time (s)", format=".6~g"),
+            channel("y:Q", title=title, format=".4~g"),
         ],
     }
+    dashes = {}
     if several and len(quantities) > 1:
-        encodings["strokeDash"] = alt.StrokeDash("quantity:N", scale=dashes, sort=quantities)
-    base = alt.Chart(alt.InlineData(values=rows))
-    line = base.mark_line(strokeWidth=1.4, interpolate="step-after" if step else "linear", clip=True)
-    made: Any = line.encode(**encodings)
+        scale = {"domain": quantities, "range": [[1, 0], [6, 3], [2, 2]][: len(quantities)]}
+        dashes["strokeDash"] = channel("quantity:N", scale=scale, sort=quantities)
+    interpolate = "step-after" if step else "linear"
+    layers = [layer("line", encoding | dashes, strokeWidth=1.4, interpolate=interpolate, clip=True)]
     if scope.pointed:
-        encodings.pop("strokeDash", None)
-        made = alt.layer(
-            made, base.mark_point(opacity=0, filled=True, size=90, clip=True).encode(**encodings)
-        )
-    return made.properties(width=WIDTH, height=HEIGHT)
+        layers.append(layer("point", encoding, opacity=0, filled=True, size=90, clip=True))
+    plot = {"data": {"values": rows}, "layer": layers}
+    if behind is not None:
+        plot = {"layer": [behind, plot], "resolve": {"scale": {"color": "independent"}}}
+    return {**plot, "width": WIDTH, "height": HEIGHT}
 
 
-def _window(shown: Series, scope: Scope) -> Any:
+def _window(shown: Series, scope: Scope) -> Spec | None:
     quantities = ["congestion window", "slow-start threshold", "in flight"]
     columns = {"ssthresh_bytes": quantities[1], "cwnd_bytes": quantities[0]}
     flows = [flow for flow in shown.flows if flow.known("cwnd_bytes")]
@@ -262,27 +256,25 @@ def _window(shown: Series, scope: Scope) -> Any:
     rows = _lines(flows, columns, divisor)
     if not rows:
         return None
-    plot = _plot(rows, scope, f"Window ({unit})", quantities, step=True)
-    if len(flows) != 1:
-        return plot
+    behind = _states(flows[0], scope) if len(flows) == 1 else None
+    return _plot(rows, scope, f"Window ({unit})", quantities, behind=behind)
+
+
+def _states(flow: Samples, scope: Scope) -> Spec | None:
+    """The states of a sender as bands."""
     bands = [
         {"time": begin, "until": end, "state": state}
-        for state, begin, end in series.spans(flows[0])
+        for state, begin, end in series.spans(flow)
         if state in _STATES
     ]
     if not bands:
-        return plot
+        return None
     states = [state for state in _STATES if any(band["state"] == state for band in bands)]
-    scale = alt.Scale(domain=states, range=[_STATES[state] for state in states])
-    band = (
-        alt.Chart(alt.InlineData(values=bands))
-        .mark_rect(clip=True)
-        .encode(x=scope.x, x2="until:Q", color=alt.Color("state:N", scale=scale))
-    )
-    return alt.layer(band, plot).resolve_scale(color="independent").properties(width=WIDTH, height=HEIGHT)
+    color = channel("state:N", scale={"domain": states, "range": [_STATES[state] for state in states]})
+    return layer("rect", {"x": scope.x, "x2": {"field": "until"}, "color": color}, rows=bands, clip=True)
 
 
-def _rtt(shown: Series, scope: Scope) -> Any:
+def _rtt(shown: Series, scope: Scope) -> Spec | None:
     columns = {"rtt_s": "RTT", "srtt_s": "smoothed RTT"}
     flows = [flow for flow in shown.flows if any(flow.known(column) for column in columns)]
     # Kernels report no individual RTT samples.
@@ -299,7 +291,7 @@ def _rtt(shown: Series, scope: Scope) -> Any:
     return _plot(rows, scope, title, names, step=False, zero=False) if rows else None
 
 
-def _queue(shown: Series, scope: Scope) -> Any:
+def _queue(shown: Series, scope: Scope) -> Spec | None:
     rows = _lines(shown.queues, {"packets": "packets"}, 1.0)
     if not any(row["y"] for row in rows):
         return None
@@ -308,7 +300,7 @@ def _queue(shown: Series, scope: Scope) -> Any:
         name = f"queue of {row['flow']}"
         colours.setdefault(name, _colour(row["flow"], colours))
         row |= {"flow": name, "quantity": "queue"}
-    return _plot(rows, replace(scope, colours=colours), "Queue (packets)", ["queue"], step=True)
+    return _plot(rows, replace(scope, colours=colours), "Queue (packets)", ["queue"])
 
 
 def _colour(queue: str, colours: Mapping[str, str]) -> str:
@@ -321,22 +313,22 @@ def _colour(queue: str, colours: Mapping[str, str]) -> str:
     return free[0] if free else PALETTE[0]
 
 
-def _goodput(shown: Series, scope: Scope) -> Any:
+def _goodput(shown: Series, scope: Scope) -> Spec | None:
     drawn = [point for flow in shown.flows for point in series.averaged(flow, "goodput_bps", MEANS)]
     values = [value for _, value in drawn if value is not None]
     divisor, unit = formatting.scale_for(values, "bit/s")
     rows = _lines(shown.flows, {"goodput_bps": "goodput"}, divisor, means=True)
-    return _plot(rows, scope, f"Goodput ({unit})", ["goodput"], step=True) if rows else None
+    return _plot(rows, scope, f"Goodput ({unit})", ["goodput"]) if rows else None
 
 
-def _controller(shown: Series, column: str, scope: Scope) -> Any:
+def _controller(shown: Series, column: str, scope: Scope) -> Spec | None:
     """One value of the state of controllers."""
     label, unit = series.controller_label(column)
     values = [value for flow in shown.flows for value in flow.known(column)]
     divisor, unit = formatting.scale_for(values, unit)
     rows = _lines(shown.flows, {column: label}, divisor)
     title = with_unit(f"Controller: {label}", unit)
-    return _plot(rows, scope, title, [label], step=True) if rows else None
+    return _plot(rows, scope, title, [label]) if rows else None
 
 
 _PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}
@@ -347,11 +339,10 @@ def _met(loss: Loss, what: str, divisor: float) -> Row:
     return {"time": round(loss.time, 9), "y": middle, "what": what, "reason": loss.reason}
 
 
-def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
+def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Spec:
     """Segments as vertical ticks of their length, with lines for the acknowledged and allowed positions."""
     highest = max(piece.high for piece in one.sent)
     divisor, unit = formatting.scale_for([highest], "B") if one.unit == "B" else (1.0, "packets")
-    pieces = [*one.sent, *one.kept]
     ticks: list[Row] = [
         {
             "time": round(piece.time, 9),
@@ -360,7 +351,7 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
             "high": piece.high / divisor,
             "what": piece.kind,
         }
-        for piece in series_sequence.thinned(pieces, scope.apart)
+        for piece in series_sequence.thinned([*one.sent, *one.kept], scope.apart)
     ]
     lost = [_met(loss, "lost", divisor) for loss in one.lost]
     marked = [_met(mark, "marked (ECN)", divisor) for mark in one.marked]
@@ -378,37 +369,30 @@ def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Any:
     rules: list[Row] = [{"time": time, "what": "timeout"} for time in one.timeouts]
     present = {row["what"] for row in (*ticks, *lost, *marked, *lines, *rules)}
     kinds = [kind for kind in _SEQUENCE if kind in present]
-    colour = alt.Color(
-        "what:N",
-        scale=alt.Scale(domain=kinds, range=[_SEQUENCE[kind] for kind in kinds]),
-        sort=kinds,
-        legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=2),
-    )
-    title = f"{one.flow}: sequence ({unit})" if named and one.flow else f"Sequence ({unit})"
     bottom = min((row["y"] for row in (*ticks, *lines)), default=0.0)
-    y = alt.Y("y:Q", title=title, scale=alt.Scale(domain=[bottom, highest / divisor * 1.02], nice=False))
-
-    def over(rows: list[Row]) -> Any:
-        return alt.Chart(alt.InlineData(values=rows))
-
-    layers = []
-    if rules:
-        layers.append(over(rules).mark_rule(strokeDash=[3, 3], clip=True).encode(x=scope.x, color=colour))
-    if lines:
-        drawn = over(lines).mark_line(interpolate="step-after", strokeWidth=1.1, clip=True)
-        layers.append(drawn.encode(x=scope.x, y=y, color=colour))
-    tooltip = ["what:N", alt.Tooltip("time:Q", title="s"), alt.Tooltip("y:Q"), alt.Tooltip("high:Q")]
-    tick = over(ticks).mark_rule(strokeWidth=1.8, clip=True)
-    layers.append(tick.encode(x=scope.x, x2="until:Q", y=y, y2="high:Q", color=colour, tooltip=tooltip))
-    if marked:
-        ring = over(marked).mark_point(filled=False, size=46, strokeWidth=1.6, clip=True)
-        layers.append(ring.encode(x=scope.x, y=y, color=colour, tooltip=["time:Q"]))
-    if lost:
-        cross = over(lost).mark_point(shape="cross", angle=45, filled=True, size=36, clip=True)
-        layers.append(cross.encode(x=scope.x, y=y, color=colour, tooltip=["reason:N", "time:Q"]))
+    span = {"domain": [bottom, highest / divisor * 1.02], "nice": False}
+    title = f"{one.flow}: sequence ({unit})" if named and one.flow else f"Sequence ({unit})"
+    color = channel(
+        "what:N",
+        scale={"domain": kinds, "range": [_SEQUENCE[kind] for kind in kinds]},
+        sort=kinds,
+        legend={"symbolType": "stroke", "symbolStrokeWidth": 2},
+    )
+    at = {"x": scope.x, "y": channel("y:Q", title=title, scale=span), "color": color}
+    time = channel("time:Q")
+    about = [channel("what:N"), time | {"title": "s"}, channel("y:Q"), channel("high:Q")]
+    piece = at | {"tooltip": about}
+    spans = piece | {"x2": {"field": "until"}, "y2": {"field": "high"}}
+    loss = at | {"tooltip": [channel("reason:N"), time]}
+    # A segment's tick is less than a pixel high in a long trace.
     again = [row for row in ticks if row["what"] == RETRANSMITTED]
-    if again:
-        # A segment's tick is less than a pixel high in a long trace.
-        arrow = over(again).mark_point(shape="triangle-up", filled=True, size=34, clip=True)
-        layers.append(arrow.encode(x=scope.x, y=y, color=colour, tooltip=tooltip))
-    return alt.layer(*layers).properties(width=WIDTH, height=SEQUENCE_HEIGHT)
+    layers = [
+        layer("rule", {"x": at["x"], "color": color}, rows=rules, strokeDash=[3, 3]),
+        layer("line", at, rows=lines, interpolate="step-after", strokeWidth=1.1),
+        layer("rule", spans, rows=ticks, strokeWidth=1.8),
+        layer("point", at | {"tooltip": [time]}, rows=marked, filled=False, size=46, strokeWidth=1.6),
+        layer("point", loss, rows=lost, shape="cross", angle=45, filled=True, size=36),
+        layer("point", piece, rows=again, shape="triangle-up", filled=True, size=34),
+    ]
+    drawn = [drawn | {"mark": drawn["mark"] | {"clip": True}} for drawn in layers if drawn["data"]["values"]]
+    return {"layer": drawn, "width": WIDTH, "height": SEQUENCE_HEIGHT}

@@ -12,7 +12,7 @@ from longfat.presentation import formatting, names, series_names
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Spec
 
 LADDER, ALL, SEQUENCE = "ladder", "all", "sequence"
 OVER_TIME = ("window", "rtt", "queue", "goodput", "controller", SEQUENCE)
@@ -84,12 +84,12 @@ def text(view: View, traces: Sequence[Trace], parts: Sequence[str] = (), columns
 
 def rendering(spec: Spec, traces: Sequence[Trace], rendered: Literal["svg", "html", "png", "pdf"]) -> bytes:
     """Returns charts over time as a file: a page with the trial's title, or a picture."""
-    from longfat.presentation import charts, trace_page
+    from longfat.presentation import chart_files, trace_page
 
     if rendered == "html":
         title = " and ".join(dict.fromkeys(trace.name or trace.title for trace in traces))
         return trace_page.page(spec, title, headings(traces)[1]).encode()
-    return charts.render(spec, rendered)
+    return chart_files.render(spec, rendered)
 
 
 def chart(view: View, traces: Sequence[Trace], parts: Sequence[str] = ()) -> Spec:

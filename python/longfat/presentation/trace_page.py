@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING
 
 from longfat.presentation.document import document, figure
 from longfat.presentation.html import paragraph, tag
 
 if TYPE_CHECKING:
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Spec
 
 MARGIN = 130
 """Width of a chart's axis and menu in px."""
@@ -21,10 +20,9 @@ _HOW = (
 
 def page(spec: Spec, title: str, subtitle: str) -> str:
     """Returns the charts over time as an HTML document with the trial's title."""
-    drawn = copy.deepcopy(spec)
-    about = drawn.pop("title", {})
-    remarks = about.get("subtitle", [])[1:] if isinstance(about, dict) else []
-    drawn["config"]["legend"] |= {"orient": "top", "columns": 0}
+    legend = spec["config"]["legend"] | {"orient": "top", "columns": 0}
+    drawn = spec | {"config": spec["config"] | {"legend": legend}}
+    remarks = spec["title"]["subtitle"][1:]
     body = [
         tag("h1", title),
         paragraph([subtitle, *(f"; {one}" for one in remarks)], "soft"),

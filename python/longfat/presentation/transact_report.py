@@ -11,7 +11,7 @@ from longfat.presentation.measured import chart_points, with_bounds
 
 if TYPE_CHECKING:
     from longfat.analysis.transaction_summary import Summary
-    from longfat.presentation.charts import Spec
+    from longfat.presentation.vega import Spec
 
 
 def document(host: str, port: int, report: Mapping[str, Any], summary: Summary) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def chart(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis import grid
     from longfat.api.runs import load_run
-    from longfat.presentation import charts, charts_hosts, charts_matrix
+    from longfat.presentation import chart_files, charts, charts_hosts, charts_matrix
     from longfat.study.vocabulary import resolve_metric, short_metric
     from longfat.system.files import write_whole
     from longfat.system.remote_path import location
@@ -62,5 +62,5 @@ def chart(
     column = column or grid.shown(result.study, result.cells)[0]
     kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
     target = out or result.folder / f"{short_metric(column)}{'-by-host' if by_host else ''}.{chosen}"
-    write_whole(target, charts.render(kind.chart(result, column, width=width), chosen.value))
+    write_whole(target, chart_files.render(kind.chart(result, column, width=width), chosen.value))
     typer.echo(str(target))
