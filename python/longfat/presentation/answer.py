@@ -11,7 +11,6 @@ from rich.text import Text
 from longfat.analysis import grid
 from longfat.presentation import notes, terminal
 from longfat.presentation.columns import Column
-from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,6 +51,10 @@ def answer(result: RunResult, console: Console) -> RenderableType:
         shown = [_line(text, "dim") for text in (readings[:_FEWER_READINGS] if cut else readings)]
         return Group(title, "", *above, *([""] if above else []), table, *shown, *below)
 
+    def table_of(cells: Sequence[CellResult], columns: Sequence[Column]) -> RenderableType:
+        named = world if len(grid.worlds(result.cells)) > 1 else ""
+        return terminal.WorldTable(result.study, named, cells, columns)
+
     def fits(made: RenderableType) -> bool:
         return _height(made, console) <= MOST_LINES
 
@@ -63,12 +66,12 @@ def answer(result: RunResult, console: Console) -> RenderableType:
     is_small = len(grid.points(result.study, cells)) < MOST_LINES
     for above in (lists if claims else [[]]) if is_small else []:
         for shown in (columns, columns[:1]):
-            made = whole(above, _table(result, world, cells, shown))
+            made = whole(above, table_of(cells, shown))
             if fits(made):
                 return made
     worst = list(_one_line_each(claims, _MOST_VERDICTS))
     for fewer, note in _thinned(result, cells):
-        table = [_table(result, world, fewer, columns[:1])]
+        table = [table_of(fewer, columns[:1])]
         if note:
             table.append(
                 Text(f"{note}; --details prints all", style="dim", no_wrap=True, overflow="ellipsis")
@@ -84,15 +87,6 @@ def deciding_world(result: RunResult) -> str:
     worlds = grid.worlds(result.cells)
     judged = {claim.world for claim in result.claims}
     return next((world for world in worlds if world in judged), worlds[0] if worlds else "")
-
-
-def _table(
-    result: RunResult, world: str, cells: Sequence[CellResult], columns: Sequence[Column]
-) -> RenderableType:
-    named = world if len(grid.worlds(result.cells)) > 1 else ""
-    if AT_HOST in columns[0].metric:
-        return terminal.long_table(result.study, named, cells, columns)
-    return terminal.WorldTable(result.study, named, cells, columns)
 
 
 def _thinned(result: RunResult, cells: Sequence[CellResult]) -> Iterator[tuple[list[CellResult], str]]:

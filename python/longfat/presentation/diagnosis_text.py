@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from longfat.analysis import diagnosis
 from longfat.analysis.diagnosis import BANDWIDTH, LATENCY, LOSS, WINDOW, PathFigures
 from longfat.presentation import names
-from longfat.presentation.displayed import TextTable
 from longfat.presentation.formatting import DASH, digits, quantity
 from longfat.presentation.measured import with_bounds
+from longfat.presentation.text_table import TextTable
 from longfat.results.run import Interval
 
 REFERENCE = "cubic"

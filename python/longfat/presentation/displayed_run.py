@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.presentation.displayed import Displayed, TextTable
+from longfat.presentation.displayed import Displayed
+from longfat.presentation.text_table import TextTable
 from longfat.results.run import RunResult
 
 if TYPE_CHECKING:
     import polars
-
-    from longfat.results.run import CellResult
-
-_SYMBOLS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,40 +50,32 @@ class Run(RunResult, Displayed):
             ValueError: for an unknown metric.
         """
         from longfat.analysis import grid
-        from longfat.presentation import formatting, names
+        from longfat.presentation import layouts
         from longfat.presentation.columns import Column
         from longfat.study.vocabulary import resolve_metrics
 
         chosen = resolve_metrics(metrics) or grid.shown(self.study, self.cells)
         columns = [Column.of(metric, self.cells) for metric in chosen]
-        worlds = grid.worlds(self.cells)
-        keys = grid.shared_keys(self.study)
-        several = ["world"] if len(worlds) > 1 else []
-        head = [*several, *map(names.key_title, keys), "Protocol", *(column.title for column in columns)]
-
-        def row(result: CellResult) -> list[str]:
-            cell = result.cell
-            place = [formatting.label(cell.params[key]) if key in cell.params else "" for key in keys]
-            name = grid.series_name(self.study, cell) + ("!" if result.failures else "")
-            return [
-                *([cell.world] if several else []),
-                *place,
-                name,
+        several = len(grid.worlds(self.cells)) > 1
+        world = ["world"] if several else []
+        head = [*world, *layouts.key_titles(self.study), "Protocol", *(column.title for column in columns)]
+        rows = [
+            [
+                *([result.cell.world] if several else []),
+                *layouts.place(self.study, result.cell),
+                layouts.marked_name(self.study, result),
                 *(column.measured(result) for column in columns),
             ]
-
-        first = len(head) - len(columns)
-        return TextTable(head, [row(result) for result in self.cells], right=range(first, len(head)))
+            for result in self.cells
+        ]
+        return TextTable(head, rows, right=range(len(head) - len(columns), len(head)))
 
     def remarks(self) -> Sequence[str]:
         """Returns the verdicts, failures and cautions."""
-        from longfat.presentation import notes
+        from longfat.presentation import notes, verdicts
 
-        verdicts = [
-            f"{_SYMBOLS[claim.verdict]} {claim.verdict}: {claim.text} ({claim.detail})"
-            for claim in self.claims
-        ]
-        return [*verdicts, *notes.failures(self.cells), *notes.cautions(self.study, self.cells)]
+        lines = map(verdicts.line, self.claims)
+        return [*lines, *notes.failures(self.cells), *notes.cautions(self.study, self.cells)]
 
     def drawing(self, metric: str | None = None) -> dict[str, Any] | None:
         """Returns the chart of a metric over the sweep as Vega-Lite; None if nothing was measured."""

@@ -60,7 +60,12 @@ def section(title: str, content: Content) -> Markup:
 def table(heads: Sequence[Sequence[Markup]], rows: Iterable[Content]) -> Markup:
     """Returns a table with one or more heading rows, in a box that scrolls horizontally."""
     head = tag("thead", [tag("tr", cells) for cells in heads])
-    return tag("div", tag("table", [head, tag("tbody", rows)]), class_="scroll", tabindex=0)
+    return scrolling(tag("table", [head, tag("tbody", rows)]))
+
+
+def scrolling(content: Content) -> Markup:
+    """Returns content in a box that scrolls horizontally."""
+    return tag("div", content, class_="scroll", tabindex=0)
 
 
 def bullets(items: Iterable[Content], class_: str | None = None) -> Markup:

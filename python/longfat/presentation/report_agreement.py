@@ -8,6 +8,7 @@ from longfat.analysis import agreement, grid
 from longfat.presentation import agreement_text, formatting, names, series_names
 from longfat.presentation.columns import Column
 from longfat.presentation.html import Content, Markup, paragraph, table, tag
+from longfat.presentation.verdicts import badge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,6 +90,5 @@ def _entries(difference: Difference | None, measure: Measure, column: Column) ->
 
 def _verdict(one: Agreement) -> Markup:
     unsure = any(difference.unsure for difference in (one.misses or one.differences))
-    verdict, class_ = ("misses", "fails") if one.misses else ("agrees", "holds")
-    symbol = "\N{BALLOT X}" if one.misses else "\N{CHECK MARK}"
-    return tag("span", f"{symbol} {verdict}{' ?' if unsure else ''}", class_=class_)
+    mark = " ?" if unsure else ""
+    return badge("fails", f"misses{mark}") if one.misses else badge("holds", f"agrees{mark}")

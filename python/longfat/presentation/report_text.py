@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid, statistics
@@ -11,6 +12,7 @@ from longfat.analysis.prediction import ARQ_HEADER, ARQ_KINDS, UDP_IPV4, pipe
 from longfat.analysis.relations import RESOLUTION
 from longfat.presentation import formatting, notes, series_names
 from longfat.presentation.html import Content, Markup, bullets, facts, page_part, paragraph, render, tag
+from longfat.presentation.verdicts import SYMBOLS, badge, labelled
 from longfat.study import units
 from longfat.study.claims import MIN_TRIALS
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from longfat.results.run import CellResult, RunResult, Verdict
 
 _PLURALS = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
-_SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
 
 
 def header(run: RunResult) -> Markup:
@@ -59,15 +60,11 @@ def verdicts(run: RunResult) -> Content:
     for verdict in run.claims:
         by_claim.setdefault(verdict.id, []).append(verdict)
     several = len({verdict.world for verdict in run.claims}) > 1
-    counts = {verdict: sum(v.verdict == verdict for v in run.claims) for verdict in _PLURALS}
+    counts = Counter(verdict.verdict for verdict in run.claims)
     tally = [
-        tag(
-            "span",
-            f"{_SYMBOLS[verdict]} {count} {verdict if count == 1 else _PLURALS[verdict]}",
-            class_=verdict,
-        )
-        for verdict, count in counts.items()
-        if count
+        badge(word, f"{counts[word]} {word if counts[word] == 1 else _PLURALS[word]}")
+        for word in SYMBOLS
+        if counts[word]
     ]
     return [
         tag("div", tally, class_="tally"),
@@ -79,20 +76,9 @@ def _claim(found: list[Verdict], *, several: bool) -> Markup:
     rows = []
     for verdict in found:
         world = [tag("b", f"{verdict.world}: ")] if several and verdict.world else []
-        rows.append(
-            tag(
-                "div",
-                [
-                    tag(
-                        "span",
-                        f"{_SYMBOLS[verdict.verdict]} {verdict.verdict}",
-                        class_=f"badge {verdict.verdict}",
-                    ),
-                    tag("span", [*world, verdict.detail], class_="detail"),
-                ],
-                class_="verdict",
-            )
-        )
+        word = tag("span", labelled(verdict.verdict), class_=f"badge {verdict.verdict}")
+        detail = tag("span", [*world, verdict.detail], class_="detail")
+        rows.append(tag("div", [word, detail], class_="verdict"))
     text = tag("p", [tag("code", found[0].id, class_="id"), found[0].text], class_="text")
     return tag("li", [text, rows])
 

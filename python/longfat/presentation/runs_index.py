@@ -11,12 +11,11 @@ from urllib.parse import quote
 
 from longfat.presentation.document import document
 from longfat.presentation.html import Markup, paragraph, table, tag
+from longfat.presentation.verdicts import SYMBOLS, badge
 from longfat.system.remote_path import Location, location
 
 if TYPE_CHECKING:
-    from longfat.results.run import RunResult
-
-_SYMBOLS = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
+    from longfat.results.run import RunResult, VerdictWord
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Entry:
     date: str
     worlds: str
     trials: int
-    verdicts: dict[str, int]
+    verdicts: dict[VerdictWord, int]
 
     @classmethod
     def of(cls, run: RunResult) -> Entry:
@@ -40,7 +39,7 @@ class Entry:
             date=str(run.environment.get("date", "")).replace("T", " ")[:16],
             worlds=" + ".join(dict.fromkeys(cell.cell.world for cell in run.cells)),
             trials=sum(cell.n + sum(cell.failures.values()) for cell in run.cells),
-            verdicts={word: words.count(word) for word in _SYMBOLS if word in words},
+            verdicts={word: words.count(word) for word in SYMBOLS if word in words},
         )
 
 
@@ -74,5 +73,4 @@ def _cells(entry: Entry) -> Iterator[Markup]:
     yield tag("td", entry.date)
     yield tag("td", entry.worlds)
     yield tag("td", f"{entry.trials:,}")
-    marks = [tag("span", f"{_SYMBOLS[word]} {count} ", class_=word) for word, count in entry.verdicts.items()]
-    yield tag("td", marks)
+    yield tag("td", [badge(word, f"{count} ") for word, count in entry.verdicts.items()])

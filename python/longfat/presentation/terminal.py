@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
@@ -13,12 +12,15 @@ from rich.text import Text
 
 from longfat.analysis import agreement, grid
 from longfat.analysis.statistics import method
-from longfat.presentation import agreement_text, formatting, names, notes
+from longfat.presentation import agreement_text, layouts, names, notes
 from longfat.presentation.columns import Column
+from longfat.presentation.layouts import Part
+from longfat.presentation.text_table import Minor, TextTable
+from longfat.presentation.verdicts import SYMBOLS
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
@@ -29,7 +31,7 @@ _MOST_MISSES = 5
 """The most cells that are listed if worlds differ; the report lists all."""
 FAILED = "! "
 """The start of a line about failed trials."""
-_SYMBOLS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
+_COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def table(study: Study, result: RunResult) -> RenderableType:
@@ -40,11 +42,8 @@ def table(study: Study, result: RunResult) -> RenderableType:
     for world in worlds:
         cells = [cell for cell in result.cells if cell.cell.world == world]
         named = world if len(worlds) > 1 else ""
-        if AT_HOST in columns[0].metric:
-            parts += ["", long_table(study, named, cells, columns)]
-            continue
         parts += ["", WorldTable(study, named, cells, columns)]
-        if len(grid.hosts(cells, columns[0].metric)) > 1:
+        if AT_HOST not in columns[0].metric and len(grid.hosts(cells, columns[0].metric)) > 1:
             parts += ["", host_table(study, named, cells, columns[0])]
     if bounds := notes.classes(study, columns[0].metric):
         parts.append(Text(bounds, style="dim"))
@@ -56,8 +55,15 @@ def table(study: Study, result: RunResult) -> RenderableType:
 
 def verdict_label(claim: Verdict) -> Text:
     """The symbol of a verdict and its word, readable without colour."""
-    symbol, colour = _SYMBOLS[claim.verdict]
-    return Text.assemble((symbol, colour), " ", (f"{claim.verdict:9}", f"bold {colour}"), " ")
+    symbol, word = _label(claim)
+    word.pad_right(9 - len(word))
+    return Text.assemble(symbol, " ", word, " ")
+
+
+def _label(claim: Verdict) -> tuple[Text, Text]:
+    """The symbol and the word of a verdict in their colour."""
+    colour = _COLOURS[claim.verdict]
+    return Text(SYMBOLS[claim.verdict], colour), Text(claim.verdict, f"bold {colour}")
 
 
 def verdicts(claims: Sequence[Verdict], *, detailed: bool = True) -> RenderableType:
@@ -68,12 +74,11 @@ def verdicts(claims: Sequence[Verdict], *, detailed: bool = True) -> RenderableT
     made.add_column(no_wrap=True)
     made.add_column()
     for claim in claims:
-        symbol, colour = _SYMBOLS[claim.verdict]
         where = f" ({claim.world})" if several and claim.world else ""
         text = Text.assemble(claim.text, where)
         if detailed:
             text.append(f"\n{claim.detail}", "dim")
-        made.add_row(Text(symbol, style=colour), Text(claim.verdict, style=f"bold {colour}"), text)
+        made.add_row(*_label(claim), text)
     return made
 
 
@@ -115,7 +120,7 @@ class WorldTable:
     """The cells of one world in the first layout that fits the terminal.
 
     With a sweep, protocols are columns, or else rows. Without, protocols are rows, or else columns with a row
-    for each metric.
+    for each metric. Metrics of single hosts are columns.
     """
 
     study: Study
@@ -124,120 +129,68 @@ class WorldTable:
     columns: Sequence[Column]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        long = long_table(self.study, self.world, self.cells, self.columns)
-        layouts = (self._wide(), long) if grid.shared_keys(self.study) else (long, self._transposed())
-        first, last = layouts
-        fits = console.measure(first, options=options.update(max_width=10_000)).maximum <= options.max_width
-        yield first if fits else last
+        *wider, last = (layout.rich(ruled=True) for layout in self._layouts())
+        unlimited = options.update(max_width=10_000)
+        fitting = (
+            one for one in wider if console.measure(one, options=unlimited).maximum <= options.max_width
+        )
+        yield next(fitting, last)
 
-    def _transposed(self) -> Table:
-        """A row for each metric, a column for each protocol."""
+    def _layouts(self) -> list[TextTable]:
         main = self.columns[0]
-        made = _table(self.study, main, self.world)
-        made.title = self.world or None
-        made.add_column("Metric")
-        for cell in self.cells:
-            mark = "!" if cell.failures else ""
-            made.add_column(grid.series_name(self.study, cell.cell) + mark, justify="right")
-        for column in self.columns:
-            made.add_row(column.title, *(column.measured(cell) for cell in self.cells))
-            if column is main and any(map(main.theory, self.cells)):
-                made.add_row(*(Text(text, style="dim") for text in ("theory", *map(main.theory, self.cells))))
-        return made
-
-    def _wide(self) -> Table:
-        main, *others = self.columns
-        made = _table(self.study, main, self.world)
+        long = layouts.down(self.study, self.cells, self._long_parts())
+        if AT_HOST in main.metric:
+            return [replace(long, title=self.world)]
+        title = _title(main, self.world)
+        long = replace(long, title=title)
+        if not grid.shared_keys(self.study):
+            flat = layouts.transposed(self.study, self.cells, self.columns)
+            return [long, replace(flat, title=self.world)]
         series = grid.series(self.study, (cell.cell for cell in self.cells))
-        theory = any(map(main.theory, self.cells))
-        minor = [*(["theory"] if theory else []), *(column.narrow_title for column in others)]
-        for name in series:
-            made.add_column(name, justify="right", no_wrap=True)
-            for title in minor:
-                made.add_column(Text(title, style="dim"), justify="right", no_wrap=True)
-        for point in grid.points(self.study, self.cells):
-            row: list[RenderableType] = [Text(formatting.label(value)) for value in point.params.values()]
-            by_name = {
-                grid.series_name(self.study, cell.cell): cell
-                for cells in point.results.values()
-                for cell in cells
-            }
-            for name in series:
-                row += self._entries(by_name.get(name), theory=theory)
-            made.add_row(*row)
-        return made
+        wide = layouts.across(self.study, self.cells, series, self._wide_parts(), grid.series_name)
+        return [replace(wide, title=title), long]
 
-    def _entries(self, cell: CellResult | None, *, theory: bool) -> list[Text]:
+    def _long_parts(self) -> Iterator[Part]:
+        """The metrics with their intervals; theory next to the main one."""
+        for column in self.columns:
+            whole, _, part = column.metric.partition(AT_HOST)
+            heading = "\n".join(filter(None, (names.column_title(whole), part, column.unit)))
+            yield Part(heading, column.measured)
+            if column is self.columns[0]:
+                yield from self._theory(column.theory)
+
+    def _wide_parts(self) -> Iterator[Part]:
+        """The main metric with its interval and theory, the others' means."""
         main, *others = self.columns
-        count = 1 + theory + len(others)
-        if cell is None:
-            return [Text("")] * count
-        mark = "!" if cell.failures else ""
-        if cell.failures and not cell.n:
-            return [Text(f"all failed{mark}"), *[Text("")] * (count - 1)]
-        minor = [*([main.theory(cell)] if theory else []), *(column.mean(cell) for column in others)]
-        return [Text(main.measured(cell) + mark), *(Text(text, style="dim") for text in minor)]
 
+        def measured(cell: CellResult) -> str:
+            return ("all failed" if _has_failed(cell) else main.measured(cell)) + layouts.mark(cell)
 
-def _table(study: Study, column: Column, world: str) -> Table:
-    where = f", {world}" if world else ""
-    unit = f" in {column.unit}" if column.unit else ""
-    made = Table(
-        title=f"{names.metric_title(column.metric)}{unit}{where}",
-        title_justify="left",
-        title_style="",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-    )
-    for key in grid.shared_keys(study):
-        made.add_column(names.key_title(key), justify="right")
-    return made
+        yield Part("", measured)
+        yield from self._theory(lambda cell: "" if _has_failed(cell) else main.theory(cell))
+        for column in others:
+            yield _minor(column.narrow_title, column.mean)
 
-
-def long_table(study: Study, world: str, cells: Sequence[CellResult], columns: Sequence[Column]) -> Table:
-    """A row for each point and protocol, a column for each metric; theory next to the main one."""
-    main = columns[0]
-    made = _table(study, main, world)
-    if AT_HOST in main.metric:
-        made.title = world or None
-    made.add_column("Protocol")
-    theory = any(map(main.theory, cells))
-    for column in columns:
-        whole, _, part = column.metric.partition(AT_HOST)
-        heading = [names.column_title(whole), *([part] if part else []), column.unit]
-        made.add_column("\n".join(filter(None, heading)), justify="right", no_wrap=True)
-        if column is main and theory:
-            made.add_column(Text("theory", style="dim"), justify="right", no_wrap=True)
-    for point in grid.points(study, cells):
-        labels = [formatting.label(value) for value in point.params.values()]
-        for cell in (cell for group in point.results.values() for cell in group):
-            mark = "!" if cell.failures else ""
-            entries: list[RenderableType] = []
-            for column in columns:
-                entries.append(column.measured(cell))
-                if column is main and theory:
-                    entries.append(Text(main.theory(cell), style="dim"))
-            made.add_row(*labels, grid.series_name(study, cell.cell) + mark, *entries)
-            labels = [""] * len(labels)
-        made.add_section()
-    return made
+    def _theory(self, text: Callable[[CellResult], str]) -> Iterator[Part]:
+        if any(map(self.columns[0].theory, self.cells)):
+            yield _minor("theory", text)
 
 
 def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Column) -> Table:
     """The main metric of each host, measured and, if there is any, predicted by theory."""
-    made = _table(study, column, world)
-    hosts = grid.hosts(cells, column.metric)
-    made.title = f"{made.title}, by {grid.part(hosts)}"
-    made.add_column("Protocol")
-    columns = [replace(column, metric=f"{column.metric}{AT_HOST}{host}") for host in hosts]
-    theory = any(one.theory(cell) for cell in cells for one in columns)
-    for host in hosts:
-        made.add_column(Text.assemble(host, ("\ntheory", "dim") if theory else ""), justify="right")
-    for cell in cells:
-        labels = [formatting.label(cell.cell.params.get(key, "")) for key in grid.shared_keys(study)]
-        entries = []
-        for one in columns:
-            below = f"\n{one.theory(cell) or formatting.DASH}" if theory else ""
-            entries.append(Text.assemble(one.measured(cell), (below, "dim")))
-        made.add_row(*labels, grid.series_name(study, cell.cell), *entries)
-    return made
+    part = grid.part(grid.hosts(cells, column.metric))
+    title = f"{_title(column, world)}, by {part}"
+    return replace(layouts.by_host(study, cells, column), title=title).rich(ruled=True)
+
+
+def _title(column: Column, world: str) -> str:
+    unit = f" in {column.unit}" if column.unit else ""
+    return f"{names.metric_title(column.metric)}{unit}{f', {world}' if world else ''}"
+
+
+def _has_failed(cell: CellResult) -> bool:
+    return bool(cell.failures) and not cell.n
+
+
+def _minor(head: str, text: Callable[[CellResult], str]) -> Part:
+    return Part(Minor(head), lambda cell: Minor(text(cell)))

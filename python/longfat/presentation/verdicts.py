@@ -6,17 +6,39 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation import censored_text, formatting, names
+from longfat.presentation.html import Markup, tag
 from longfat.results.run import Verdict, known
 from longfat.study.claims import MIN_TRIALS
 
 if TYPE_CHECKING:
     from longfat.analysis.claims import Judgement
     from longfat.analysis.relations import Evidence
-    from longfat.results.run import Interval
+    from longfat.results.run import Interval, VerdictWord
 
 
+SYMBOLS: dict[VerdictWord, str] = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
+"""The symbols of verdicts, in the order of lists."""
 MOST_TIMES = 1000
 """Times as many trials beyond which more of them are no remedy."""
+
+
+def line(claim: Verdict) -> str:
+    """Returns a verdict in one line: symbol, word, claim and deciding numbers."""
+    return f"{labelled(claim.verdict)}: {claim.text} ({claim.detail})"
+
+
+def labelled(verdict: VerdictWord, text: str = "") -> str:
+    """Returns the symbol of a verdict with its word or another text.
+
+    >>> labelled("holds"), labelled("fails", "2 fail")
+    ('✓ holds', '✗ 2 fail')
+    """
+    return f"{SYMBOLS[verdict]} {text or verdict}"
+
+
+def badge(verdict: VerdictWord, text: str = "") -> Markup:
+    """Returns `labelled` as HTML, in the colour of the verdict."""
+    return tag("span", labelled(verdict, text), class_=verdict)
 
 
 def verdict(judgement: Judgement) -> Verdict:
