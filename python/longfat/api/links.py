@@ -57,8 +57,7 @@ class MeasuredPath(Displayed):
 
     def table(self) -> TextTable:
         """Returns a row for each hop: RTT, and latency, bandwidth and loss of its link with intervals."""
-        head, *body = path_table.rows(self.document)
-        return TextTable(head, body, right=(0, 2, 3))
+        return path_table.table(self.document)
 
     def remarks(self) -> list[str]:
         """Returns totals and assumptions."""
@@ -110,7 +109,7 @@ class MeasuredPath(Displayed):
         """Returns the report as HTML."""
         from longfat.presentation.path_report import build
 
-        return build(self.document, self.state.samples.path(), path_table.rows(self.document))
+        return build(self.document, self.state.samples.path())
 
     def failure(self) -> str:
         """Returns the likely reason for missing links, in one line."""

@@ -57,8 +57,7 @@ class PredictedTime(Displayed):
 
     def table(self) -> TextTable:
         """Returns a row for each part of the time, the total last."""
-        head, body = predict_text.rows(self.answer)
-        return TextTable(head, body, right=(1, 2))
+        return predict_text.table(self.answer)
 
     def remarks(self) -> list[str]:
         """Returns causes, rates and limits of the model."""

@@ -65,8 +65,7 @@ class RoundTrips(Displayed):
         """Returns a row for each size: losses, smallest and median RTT, 99th percentile, jitter."""
         if not self.summary.sizes:
             return TextTable((), [])
-        head, *body = ping_report.table(self.summary)
-        return TextTable(head, body, right=range(len(head)))
+        return ping_report.table(self.summary)
 
     def remarks(self) -> list[str]:
         """Returns notes about clocks, replies and errors."""

@@ -58,8 +58,7 @@ class MeasuredTransactions(Displayed):
         """Returns a row for each protocol and size: time of the application, on the wire and in the stack."""
         if not self.summary.groups:
             return TextTable((), [])
-        head, *body = transact_report.table(self.summary)
-        return TextTable(head, body, right=range(1, len(head)))
+        return transact_report.table(self.summary)
 
     def remarks(self) -> list[str]:
         """Returns notes about the times, retransmissions and errors."""

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longfat.presentation import chart_style, html
+from longfat.presentation import chart_style
 from longfat.presentation.chart_style import PALETTE
 from longfat.presentation.document import document, figure
-from longfat.presentation.html import section, tag
+from longfat.presentation.html import paragraph, scrolling, section, tag
+from longfat.presentation.text_table import TextTable
 from longfat.presentation.vega import Row, Spec, channel, layer
 
 _WIDTH, _HEIGHT = 860, 420
@@ -39,7 +40,7 @@ def by_size(rows: Sequence[Row], title: str, *, of: str | None = None, sizes: Sp
 def page(
     title: str,
     lines: Sequence[str],
-    table: Sequence[Sequence[str]],
+    table: TextTable,
     chart: tuple[str, Spec],
     found: Mapping[str, Any],
     *,
@@ -47,17 +48,13 @@ def page(
 ) -> str:
     """Returns the report as HTML.
 
-    `table` is the table of the terminal with its heading as first row, `chart` a title with a chart, and
-    `found` the JSON document of the measurement.
+    `table` is the table of the terminal, `chart` a title with a chart, and `found` the JSON document of the
+    measurement.
     """
-    head, *rows = table
-    numbers = html.table(
-        [[tag("th", cell) for cell in head]], [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
-    )
     body = [
         tag("h1", title),
-        *(html.paragraph(line) for line in lines),
-        section(heading, numbers),
+        *map(paragraph, lines),
+        section(heading, scrolling(table.html())),
         section(chart[0], figure(chart[1], "size")),
         section("All figures", tag("pre", tag("code", json.dumps(found, indent=2)))),
     ]

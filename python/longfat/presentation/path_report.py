@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from longfat.analysis.inference.samples import Router
+from longfat.presentation import path_table
 from longfat.presentation.measurement_report import by_size, page
 from longfat.presentation.vega import Spec, channel
 
@@ -21,8 +22,8 @@ def chart(routers: Sequence[Router]) -> Spec:
     return by_size(rows, "Smallest round trip (ms)", of="Hop", sizes=sizes)
 
 
-def build(found: Mapping[str, Any], routers: Sequence[Router], table: Sequence[Sequence[str]]) -> str:
-    """Returns the report as HTML; `table` is the table of the terminal with its heading as first row."""
+def build(found: dict[str, Any], routers: Sequence[Router]) -> str:
+    """Returns the report as HTML."""
     lines = [f"{found['when']}, {found['probes']} probes by {found['protocol'].upper()}"]
     drawn = ("Round trips by size", chart(routers))
-    return page(f"The path to {found['host']}", lines, table, drawn, found, heading="Links")
+    return page(f"The path to {found['host']}", lines, path_table.table(found), drawn, found, heading="Links")

@@ -6,16 +6,16 @@ from typing import Any
 
 from longfat.analysis.inference.losses import is_shared, one_way
 from longfat.presentation.formatting import digits, quantity
+from longfat.presentation.text_table import TextTable
 
 
-def rows(result: dict[str, Any]) -> list[list[str]]:
-    """Returns the rows of the table, the header first."""
-    rows = [
-        [
-            *("hop", "address", "unanswered", "min RTT ms", "one-way latency ms", "bandwidth Mbit/s"),
-            *("loss each way", ""),
-        ]
+def table(result: dict[str, Any]) -> TextTable:
+    """Returns a row for each hop: RTT, and latency, bandwidth and loss of its link with intervals."""
+    head = [
+        *("hop", "address", "unanswered", "min RTT ms", "one-way latency ms", "bandwidth Mbit/s"),
+        *("loss each way", ""),
     ]
+    rows = []
     for hop in result["hops"]:
         link, rtt = hop["link"], hop["least_rtt_s"]
         rows.append(
@@ -28,7 +28,7 @@ def rows(result: dict[str, Any]) -> list[list[str]]:
                 "; ".join(_remarks(hop)),
             ]
         )
-    return rows
+    return TextTable(head, rows, right=(0, 2, 3))
 
 
 def _with(link: dict[str, Any], result: dict[str, Any]) -> int | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.formatting import digits, quantity, scale_for
 from longfat.presentation.measured import chart_points, with_bounds
+from longfat.presentation.text_table import TextTable
 
 if TYPE_CHECKING:
     from longfat.analysis.ping_summary import Summary
@@ -82,31 +83,28 @@ def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
     return found
 
 
-def table(summary: Summary) -> list[list[str]]:
-    """Returns the table's rows, the header first."""
+def table(summary: Summary) -> TextTable:
+    """Returns a row for each size: losses, smallest and median RTT, 99th percentile, jitter."""
     scale, unit = scale_for([one.application.median.value for one in summary.sizes], "s")
+    head = [
+        *("payload B", "sent", "lost", f"RTT min {unit}", "median", "99th percentile", "jitter"),
+        *("application, median", "out + in"),
+    ]
     rows = [
         [
-            *("payload B", "sent", "lost", f"RTT min {unit}", "median", "99th percentile", "jitter"),
-            *("application, median", "out + in"),
+            str(one.size),
+            str(one.sent),
+            f"{one.loss.value:.1%} [{one.loss.low:.1%}, {one.loss.high:.1%}]",
+            digits(one.rtt.minimum / scale),
+            with_bounds(one.rtt.median, scale),
+            with_bounds(one.rtt.p99, scale),
+            digits(one.rtt.jitter / scale),
+            digits(one.application.median.value / scale),
+            digits((one.outbound + one.inbound) / scale),
         ]
+        for one in summary.sizes
     ]
-    for one in summary.sizes:
-        lost = f"{one.loss.value:.1%} [{one.loss.low:.1%}, {one.loss.high:.1%}]"
-        rows.append(
-            [
-                str(one.size),
-                str(one.sent),
-                lost,
-                digits(one.rtt.minimum / scale),
-                with_bounds(one.rtt.median, scale),
-                with_bounds(one.rtt.p99, scale),
-                digits(one.rtt.jitter / scale),
-                digits(one.application.median.value / scale),
-                digits((one.outbound + one.inbound) / scale),
-            ]
-        )
-    return rows
+    return TextTable(head, rows, right=range(len(head)))
 
 
 def drawing(summary: Summary) -> Spec:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.analysis.theory.latency import serialization
 from longfat.analysis.transfer_time import KINDS
 from longfat.presentation.formatting import DASH, digits, quantity, scale_for
+from longfat.presentation.text_table import TextTable
 
 if TYPE_CHECKING:
     from longfat.analysis.transfer_time import Answer, Question
@@ -16,14 +17,15 @@ if TYPE_CHECKING:
 CONTROLLERS = {"cubic": "CUBIC", "reno": "Reno"}
 
 
-def rows(found: Answer) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Returns the table of the parts of the time: its header, and its rows with the total last."""
+def table(found: Answer) -> TextTable:
+    """Returns a row for each part of the time, with the total last."""
     scale, unit = scale_for([found.seconds], "s")
     body = []
     for part in found.parts:
         share = f"{part.seconds / found.seconds:.1%}" if found.seconds else DASH
         body.append((part.name, digits(part.seconds / scale, 4), share, part.kind))
-    return ("part", unit, "share", "due to"), [*body, ("total", digits(found.seconds / scale, 4), "", "")]
+    body.append(("total", digits(found.seconds / scale, 4), "", ""))
+    return TextTable(("part", unit, "share", "due to"), body, right=(1, 2))
 
 
 def remarks(found: Answer, left_out: Sequence[str], controller: str | None) -> list[str]:

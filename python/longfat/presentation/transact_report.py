@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.formatting import DASH, scale_for
 from longfat.presentation.measured import chart_points, with_bounds
+from longfat.presentation.text_table import TextTable
 
 if TYPE_CHECKING:
     from longfat.analysis.transaction_summary import Summary
@@ -47,27 +48,29 @@ def notes(report: Mapping[str, Any], summary: Summary) -> list[str]:
     return found
 
 
-def table(summary: Summary) -> list[list[str]]:
-    """Returns the table's rows, the header first."""
+def table(summary: Summary) -> TextTable:
+    """Returns a row for each protocol and size: time of the application, on the wire and in the stack."""
     scale, unit = scale_for([one.application.value for one in summary.groups], "s")
-    rows = [
-        ["protocol", "size B", "done", f"application {unit}", "wire", "stack", "packets", "bytes on the wire"]
+    head = [
+        *("protocol", "size B", "done", f"application {unit}", "wire", "stack"),
+        *("packets", "bytes on the wire"),
     ]
-    for one in summary.groups:
-        varies = "" if one.packets_usual else " (varies)"
-        rows.append(
-            [
-                one.protocol,
-                str(one.size),
-                f"{one.count - one.failed} of {one.count}",
-                with_bounds(one.application, scale),
-                with_bounds(one.wire, scale),
-                with_bounds(one.stack, scale),
-                f"{one.packets:g}{varies}" if math.isfinite(one.packets) else DASH,
-                f"{one.bytes_on_wire:,.0f}" if math.isfinite(one.bytes_on_wire) else DASH,
-            ]
-        )
-    return rows
+    rows = [
+        [
+            one.protocol,
+            str(one.size),
+            f"{one.count - one.failed} of {one.count}",
+            with_bounds(one.application, scale),
+            with_bounds(one.wire, scale),
+            with_bounds(one.stack, scale),
+            f"{one.packets:g}{'' if one.packets_usual else ' (varies)'}"
+            if math.isfinite(one.packets)
+            else DASH,
+            f"{one.bytes_on_wire:,.0f}" if math.isfinite(one.bytes_on_wire) else DASH,
+        ]
+        for one in summary.groups
+    ]
+    return TextTable(head, rows, right=range(1, len(head)))
 
 
 def drawing(summary: Summary) -> Spec:
