@@ -123,9 +123,7 @@ def _measured(cell: CellResult, column: Column) -> Row:
     interval, scale = cell.metrics[column.metric], column.scale
     row: Row = {"kind": MEASURED, "y": interval.mean / scale, "n": cell.n}
     row["text"] = f"{column.measured(cell)} {column.unit}".strip()
-    if math.isfinite(interval.low) and math.isfinite(interval.high):
-        row |= {"low": interval.low / scale, "high": interval.high / scale}
-    return row
+    return row | formatting.ends(interval, scale)
 
 
 def _expected(cell: CellResult, column: Column) -> list[Row]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.analysis.statistics import method
 from longfat.presentation import chart_data, chart_style, formatting, names, notes
 from longfat.presentation.chart_data import BOUND, MEASURED, SOURCE, THEORY, ChartData
-from longfat.presentation.vega import channel, layer
+from longfat.presentation.vega import channel, layer, tooltip
 
 if TYPE_CHECKING:
     from longfat.presentation.vega import Spec
@@ -96,13 +96,15 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
         "y": channel("y:Q", title=y_title, scale=scale, axis=axis),
         "color": color,
         "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
-        "tooltip": [
-            channel("series:N", title="Protocol"),
-            channel("kind:N", title="Figure"),
-            channel("x_text:N", title=data.x.title or "Point"),
-            channel("text:N", title=data.y.title),
-            channel("n:Q", title="Trials"),
-        ],
+        "tooltip": tooltip(
+            {
+                "series:N": "Protocol",
+                "kind:N": "Figure",
+                "x_text:N": data.x.title or "Point",
+                "text:N": data.y.title,
+                "n:Q": "Trials",
+            }
+        ),
     }
 
     def of(kind: str, mark: str, *filters: str, encoding: Spec | None = None, **style: Any) -> Spec:

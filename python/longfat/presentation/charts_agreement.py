@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from longfat.analysis import grid
 from longfat.presentation import agreement_text, chart_style, formatting, names, series_names
 from longfat.presentation.chart_style import SOFT
-from longfat.presentation.vega import channel, layer
+from longfat.presentation.vega import channel, layer, tooltip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,11 +118,7 @@ def _panel(rows: list[Row], measure: Measure, series: list[str], x_title: str, w
         "x": x,
         "xOffset": channel("series:N", sort=series),
         "color": color,
-        "tooltip": [
-            channel("series:N", title="Protocol"),
-            channel("point:N", title=x_title or "Point"),
-            channel("text:N", title="Difference"),
-        ],
+        "tooltip": tooltip({"series:N": "Protocol", "point:N": x_title or "Point", "text:N": "Difference"}),
     }
     fill = {"condition": {"test": "datum.misses", "value": "white"}, **color}
     point = {**shared, "y": y("y"), "shape": chart_style.series_shape(series), "fill": fill}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from longfat.analysis import grid
 from longfat.presentation import chart_style, formatting, names, series_names
 from longfat.presentation.chart_style import INK
 from longfat.presentation.columns import Column
-from longfat.presentation.vega import channel, layer
+from longfat.presentation.vega import channel, layer, tooltip
 from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
@@ -44,14 +43,11 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
                 "y": interval.mean / scale,
                 "text": f"{Column(name, scale, unit).measured(cell)} {unit}".strip(),
             }
-            if math.isfinite(interval.low) and math.isfinite(interval.high):
-                row |= {"low": interval.low / scale, "high": interval.high / scale}
+            row |= formatting.ends(interval, scale)
             fair = grid.theory_of(cell, name).value
             if fair is not None:
-                row |= {
-                    "fair": fair / scale,
-                    "fair_text": f"{formatting.digits(fair / scale)} {unit}".strip(),
-                }
+                text = f"{formatting.digits(fair / scale)} {unit}".strip()
+                row |= {"fair": fair / scale, "fair_text": text}
             found.append(row)
     return found, unit
 
@@ -75,12 +71,7 @@ def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:
         "x": channel("host:N", sort=hosts, title=part, axis={"labelAngle": 0}),
         "xOffset": channel("series:N", sort=series),
         "color": chart_style.series_color(series, width),
-        "tooltip": [
-            channel("series:N", title="Protocol"),
-            channel("host:N", title=part),
-            channel("text:N", title=axis),
-            channel("fair_text:N", title="Theory"),
-        ],
+        "tooltip": tooltip({"series:N": "Protocol", "host:N": part, "text:N": axis, "fair_text:N": "Theory"}),
     }
     title = chart_style.wrapped(axis, _HEIGHT)
     mean = {"y": channel("y:Q", title=title, scale={"zero": True}, axis={"tickCount": 6})}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from longfat.presentation import chart_data, chart_style, formatting, names
 from longfat.presentation.chart_data import MEASURED
 from longfat.presentation.chart_style import INK, LABEL, LETTER
-from longfat.presentation.vega import channel, layer
+from longfat.presentation.vega import channel, layer, tooltip
 
 if TYPE_CHECKING:
     from longfat.presentation.vega import Row, Spec
@@ -45,12 +45,9 @@ def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:
     shared = {
         "x": channel("x:N", sort=columns, title=data.x.title, axis=axis),
         "y": channel("series:N", sort=data.series, title=None),
-        "tooltip": [
-            channel("series:N", title="Protocol"),
-            channel("x:N", title=data.x.title),
-            channel("text:N", title=data.y.title),
-            channel("n:Q", title="Trials"),
-        ],
+        "tooltip": tooltip(
+            {"series:N": "Protocol", "x:N": data.x.title, "text:N": data.y.title, "n:Q": "Trials"}
+        ),
     }
     shade = channel("y:Q", scale={"scheme": "blues"}, title=data.y.title)
     ink = {"condition": {"test": f"datum.y > {middle}", "value": "white"}, "value": INK}

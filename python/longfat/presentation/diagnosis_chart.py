@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from longfat.presentation import chart_style
 from longfat.presentation.chart_style import PALETTE
+from longfat.presentation.formatting import ends
 from longfat.presentation.vega import Spec, channel, layer
 from longfat.results.run import Interval
 
@@ -15,14 +15,7 @@ _WIDTH, _STEP = 560, 28
 
 def goodputs(found: Sequence[tuple[str, Interval]]) -> Spec:
     """Returns means and 95 % prediction intervals in Mbit/s by controller, as Vega-Lite."""
-    rows = [
-        {
-            "controller": name,
-            "mean": one.value / 1e6,
-            **({"low": one.low / 1e6, "high": one.high / 1e6} if math.isfinite(one.low) else {}),
-        }
-        for name, one in found
-    ]
+    rows = [{"controller": name, "mean": one.value / 1e6, **ends(one, 1e6)} for name, one in found]
     title = "Goodput (Mbit/s)"
     y = channel("controller:N", title=None, sort=[name for name, _ in found])
     bars = {"y": y, "x": channel("low:Q", title=title), "x2": {"field": "high"}}

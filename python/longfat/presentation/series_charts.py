@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series import Samples, Series
@@ -30,11 +31,11 @@ _COLOURS = {
     "congestion window": PALETTE[0],
     "slow-start threshold": PALETTE[1],
     "in flight": PALETTE[6],
-    "smoothed RTT": PALETTE[0],
     "RTT": PALETTE[5],
+    "smoothed RTT": PALETTE[0],
     "goodput": PALETTE[0],
 }
-"""Colours of quantities in charts of a single flow."""
+"""Colours of quantities in charts of a single flow, in the order of legends."""
 _STATES = {"recovery": "#fbe3d3", "loss": "#f8ccc8", "cwr": "#e3eefb"}
 _SEQUENCE = {
     "sent": "#0072B2",
@@ -172,41 +173,47 @@ def _times(one: TimeSequence) -> Iterable[float]:
             yield from (listed[0].time, listed[-1].time)
 
 
-def _lines(
-    flows: Iterable[Samples], columns: dict[str, str], divisor: float, *, means: bool = False
-) -> list[Row]:
+def _lines(flows: Iterable[Samples], columns: dict[str, str], *, means: bool = False) -> list[Row]:
     """Rows of several columns, reduced to means if `means`; a gap interrupts a line."""
     rows: list[Row] = []
     for flow in flows:
         for column, quantity in columns.items():
+            line = {"flow": flow.name, "quantity": quantity}
             piece = 0
             drawn = series.averaged(flow, column, MEANS) if means else series.points(flow, column, POINTS)
             for time, value in drawn:
                 if value is None:
                     piece += 1
-                    continue
-                rows.append(
-                    {
-                        "time": round(time, 9),
-                        "y": _rounded(value / divisor),
-                        "flow": flow.name,
-                        "quantity": quantity,
-                        "piece": f"{flow.name} {piece}",
-                    }
-                )
+                else:
+                    rows.append({"time": round(time, 9), "y": value, **line, "piece": f"{flow.name} {piece}"})
     return rows
 
 
-def _rounded(value: float) -> float:
-    """Rounds to the digits that a chart can show, for smaller files."""
-    return float(f"{value:.7g}")
+def _quantities(
+    flows: Iterable[Samples],
+    columns: dict[str, str],
+    title: str,
+    unit: str,
+    scope: Scope,
+    *,
+    means: bool = False,
+    **style: Any,
+) -> Spec | None:
+    """Quantities of flows over time in the multiple of `unit` that fits; `style` is that of `_plot`."""
+    rows = _lines(flows, columns, means=means)
+    if not rows:
+        return None
+    scale, unit = formatting.scale_for([row["y"] for row in rows], unit)
+    for row in rows:
+        # Digits that a chart cannot show would make files larger.
+        row["y"] = float(f"{row['y'] / scale:.7g}")
+    return _plot(rows, scope, with_unit(title, unit), **style)
 
 
 def _plot(
     rows: list[Row],
     scope: Scope,
     title: str,
-    quantities: Sequence[str],
     *,
     step: bool = True,
     zero: bool = True,
@@ -214,7 +221,8 @@ def _plot(
 ) -> Spec:
     """Lines over time: colours for flows and dashes for quantities; for one flow, colours for quantities."""
     flows = list(dict.fromkeys(row["flow"] for row in rows))
-    quantities = [one for one in quantities if any(row["quantity"] == one for row in rows)]
+    present = dict.fromkeys(row["quantity"] for row in rows)
+    quantities = [one for one in _COLOURS if one in present] or list(present)
     several = len(flows) > 1
     names, known = (flows, scope.colours) if several else (quantities, _COLOURS)
     colours = {"domain": names, "range": [known.get(name, PALETTE[0]) for name in names]}
@@ -245,19 +253,13 @@ def _plot(
 
 
 def _window(shown: Series, scope: Scope) -> Spec | None:
-    quantities = ["congestion window", "slow-start threshold", "in flight"]
-    columns = {"ssthresh_bytes": quantities[1], "cwnd_bytes": quantities[0]}
+    columns = {"ssthresh_bytes": "slow-start threshold", "cwnd_bytes": "congestion window"}
     flows = [flow for flow in shown.flows if flow.known("cwnd_bytes")]
-    if len(flows) == 1:
-        # Drawn first, below the window. With several flows it would hide the windows.
-        columns = {"in_flight_bytes": quantities[2], **columns}
-    largest = [value for flow in flows for column in columns for value in flow.known(column)]
-    divisor, unit = formatting.scale_for(largest, "B")
-    rows = _lines(flows, columns, divisor)
-    if not rows:
-        return None
-    behind = _states(flows[0], scope) if len(flows) == 1 else None
-    return _plot(rows, scope, f"Window ({unit})", quantities, behind=behind)
+    if len(flows) != 1:
+        return _quantities(flows, columns, "Window", "B", scope)
+    # Drawn first, below the window. With several flows it would hide the windows.
+    columns = {"in_flight_bytes": "in flight", **columns}
+    return _quantities(flows, columns, "Window", "B", scope, behind=_states(flows[0], scope))
 
 
 def _states(flow: Samples, scope: Scope) -> Spec | None:
@@ -282,25 +284,19 @@ def _rtt(shown: Series, scope: Scope) -> Spec | None:
         len(flows) > 1 and any(flow.known("srtt_s") for flow in flows)
     ):
         del columns["rtt_s"]
-    divisor, unit = formatting.scale_for(
-        [v for flow in flows for name in columns for v in flow.known(name)], "s"
-    )
-    rows = _lines(flows, columns, divisor)
-    names = list(columns.values())
-    title = f"RTT ({unit})" if len(columns) > 1 else f"Smoothed RTT ({unit})"
-    return _plot(rows, scope, title, names, step=False, zero=False) if rows else None
+    title = "RTT" if len(columns) > 1 else "Smoothed RTT"
+    return _quantities(flows, columns, title, "s", scope, step=False, zero=False)
 
 
 def _queue(shown: Series, scope: Scope) -> Spec | None:
-    rows = _lines(shown.queues, {"packets": "packets"}, 1.0)
-    if not any(row["y"] for row in rows):
+    queues = [queue for queue in shown.queues if queue.known("packets")]
+    if not any(any(queue.known("packets")) for queue in queues):
         return None
     colours = dict(scope.colours)
-    for row in rows:
-        name = f"queue of {row['flow']}"
-        colours.setdefault(name, _colour(row["flow"], colours))
-        row |= {"flow": name, "quantity": "queue"}
-    return _plot(rows, replace(scope, colours=colours), "Queue (packets)", ["queue"])
+    for queue in queues:
+        colours.setdefault(f"queue of {queue.name}", _colour(queue.name, colours))
+    named = (replace(queue, name=f"queue of {queue.name}") for queue in queues)
+    return _quantities(named, {"packets": "queue"}, "Queue", "packets", replace(scope, colours=colours))
 
 
 def _colour(queue: str, colours: Mapping[str, str]) -> str:
@@ -314,21 +310,13 @@ def _colour(queue: str, colours: Mapping[str, str]) -> str:
 
 
 def _goodput(shown: Series, scope: Scope) -> Spec | None:
-    drawn = [point for flow in shown.flows for point in series.averaged(flow, "goodput_bps", MEANS)]
-    values = [value for _, value in drawn if value is not None]
-    divisor, unit = formatting.scale_for(values, "bit/s")
-    rows = _lines(shown.flows, {"goodput_bps": "goodput"}, divisor, means=True)
-    return _plot(rows, scope, f"Goodput ({unit})", ["goodput"]) if rows else None
+    return _quantities(shown.flows, {"goodput_bps": "goodput"}, "Goodput", "bit/s", scope, means=True)
 
 
 def _controller(shown: Series, column: str, scope: Scope) -> Spec | None:
     """One value of the state of controllers."""
     label, unit = series.controller_label(column)
-    values = [value for flow in shown.flows for value in flow.known(column)]
-    divisor, unit = formatting.scale_for(values, unit)
-    rows = _lines(shown.flows, {column: label}, divisor)
-    title = with_unit(f"Controller: {label}", unit)
-    return _plot(rows, scope, title, [label]) if rows else None
+    return _quantities(shown.flows, {column: label}, f"Controller: {label}", unit, scope)
 
 
 _PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}

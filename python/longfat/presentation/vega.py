@@ -6,7 +6,7 @@ drawing, and a report has ten charts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Spec = dict[str, Any]
@@ -23,6 +23,11 @@ def channel(column: str, **properties: Any) -> Spec:
     """
     field, _, kind = column.partition(":")
     return {"field": field, "type": _TYPES[kind], **properties}
+
+
+def tooltip(titles: Mapping[str, str]) -> list[Spec]:
+    """Returns the columns that a mark shows under the pointer, with their titles."""
+    return [channel(column, title=title) for column, title in titles.items()]
 
 
 def layer(
