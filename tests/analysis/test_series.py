@@ -13,8 +13,9 @@ from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series_sequence import Piece, TimeSequence
-from longfat.presentation import chart_files, series_charts, series_text
-from longfat.presentation.trace_drawing import OVER_TIME, Trace, View, draw
+from longfat.presentation.charts import files as chart_files
+from longfat.presentation.trace import bars, charts
+from longfat.presentation.trace.drawing import OVER_TIME, Trace, View, draw
 
 ALL = ["window", "rtt", "queue", "goodput", "sequence"]
 
@@ -159,7 +160,7 @@ def views(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_charts_show_every_part_over_one_time() -> None:
     shown, sequences = read(trace(seconds=2.0))
-    spec = series_charts.charts(shown, sequences, ALL, "reno: tcp <1>", "trial 0")
+    spec = charts.draw(shown, sequences, ALL, "reno: tcp <1>", "trial 0")
     assert len(spec["vconcat"]) == len(ALL)
     domains = {tuple(view["encoding"]["x"]["scale"]["domain"]) for view in views(spec)}
     assert len(domains) == 1
@@ -178,8 +179,8 @@ def test_charts_show_every_part_over_one_time() -> None:
 
 def test_the_number_of_drawn_flows_is_limited_by_colours() -> None:
     shown, sequences = read(trace(flows=11, seconds=0.3))
-    spec = series_charts.charts(shown, sequences, ["goodput", "sequence"], "t", "s")
-    assert len(spec["vconcat"]) == 1 + series_charts.MOST_SEQUENCES
+    spec = charts.draw(shown, sequences, ["goodput", "sequence"], "t", "s")
+    assert len(spec["vconcat"]) == 1 + charts.MOST_SEQUENCES
     subtitle = " ".join(spec["title"]["subtitle"])
     assert "8 of 11 flows" in subtitle
     assert "4 of 11 flows" in subtitle
@@ -187,7 +188,7 @@ def test_the_number_of_drawn_flows_is_limited_by_colours() -> None:
 
 def test_text_shows_figures_and_losses() -> None:
     shown, sequences = read(trace(seconds=2.0))
-    text = series_text.draw(shown, sequences, ALL, "reno: tcp", "trial 0", 100)
+    text = bars.draw(shown, sequences, ALL, "reno: tcp", "trial 0", 100)
     assert max(map(len, text.splitlines())) <= 100
     for phrase in (
         "congestion window",
@@ -199,7 +200,7 @@ def test_text_shows_figures_and_losses() -> None:
         assert phrase in text
     (line,) = [line for line in text.splitlines() if line.strip().startswith("congestion window")]
     assert "█" in line
-    assert series_text.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
+    assert bars.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
 
 
 def of(*records: dict[str, Any]) -> list[Trace]:

@@ -16,7 +16,7 @@ from longfat.analysis.inference.samples import Samples
 from longfat.measurement.path import Progress
 from longfat.measurement.path_document import document, hops, measured
 from longfat.measurement.path_samples import SampleFile
-from longfat.presentation.path_table import table
+from longfat.presentation.measured.links import table
 from longfat.study.path_model import PathModel, read, write
 from longfat.study.units import parse
 

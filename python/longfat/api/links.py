@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ProbeProtocol
 from longfat.api.quantities import duration
-from longfat.presentation import path_table
 from longfat.presentation.displayed import Displayed, TextTable
+from longfat.presentation.measured import links as path_table
 from longfat.study import units
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
@@ -80,9 +80,9 @@ class MeasuredPath(Displayed):
 
     def drawing(self) -> dict[str, Any] | None:
         """Returns the smallest round trips by size and router as Vega-Lite; None without links."""
-        from longfat.presentation import path_report
+        from longfat.presentation.measured import links_page
 
-        return path_report.chart(self.state.samples.path()) if self.links else None
+        return links_page.chart(self.state.samples.path()) if self.links else None
 
     def to_path(self) -> Path:
         """Returns the measured links as a path for `simulate`, `sweep`, `trace` and `run`.
@@ -107,7 +107,7 @@ class MeasuredPath(Displayed):
 
     def page(self) -> str:
         """Returns the report as HTML."""
-        from longfat.presentation.path_report import build
+        from longfat.presentation.measured.links_page import build
 
         return build(self.document, self.state.samples.path())
 

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from longfat.presentation.html import Content, Markup, bullets, render, tag
+from longfat.presentation.html.markup import Content, Markup, bullets, render, tag
 from longfat.presentation.text_table import TextTable as TextTable  # noqa: PLC0414 - offered here too
 
 if TYPE_CHECKING:
@@ -95,6 +95,6 @@ def altair_chart(spec: dict[str, Any] | None) -> Any:
 def _svg(spec: dict[str, Any] | None) -> Content:
     if spec is None:
         return None
-    from longfat.presentation.chart_files import render as render_chart
+    from longfat.presentation.charts.files import render as render_chart
 
     return Markup(render_chart(spec, "svg").decode())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Self
 
-from longfat.presentation.html import Markup, render, tag
+from longfat.presentation.html.markup import Markup, render, tag
 
 if TYPE_CHECKING:
     from rich.table import Table
