@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import vl_convert
 
 from longfat.presentation.charts.bundle import VEGA_LITE
 
 if TYPE_CHECKING:
-    from longfat.presentation.charts.vega import Spec
+    from longfat.presentation.charts.vega import Format, Spec
 
-Format = Literal["svg", "png", "pdf", "html"]
 PNG_SCALE = 2.0
 
 

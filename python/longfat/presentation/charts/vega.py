@@ -7,10 +7,12 @@ drawing, and a report has ten charts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 Spec = dict[str, Any]
 Row = dict[str, Any]
+Format = Literal["svg", "png", "pdf", "html"]
+"""The formats of charts as files."""
 
 _TYPES = {"N": "nominal", "Q": "quantitative"}
 

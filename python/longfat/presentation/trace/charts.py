@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from longfat.analysis import series, series_sequence
+from longfat.analysis import series
 from longfat.analysis.series import Samples, Series
-from longfat.analysis.series_sequence import DUPLICATE, RETRANSMITTED, SACKED, Loss, TimeSequence
+from longfat.analysis.series_sequence import TimeSequence
 from longfat.presentation import formatting
 from longfat.presentation.charts import theme
 from longfat.presentation.charts.theme import PALETTE
 from longfat.presentation.charts.vega import Row, Spec, channel, layer
 from longfat.presentation.names import with_unit
+from longfat.presentation.trace import sequence
+from longfat.presentation.trace.scope import POINTS, WIDTH, Scope
 
-WIDTH, HEIGHT, SEQUENCE_HEIGHT = 760, 170, 340
-POINTS = 1200
-"""Maximum number of points of a line: more than the width of a chart in px."""
+HEIGHT = 170
 MEANS = 200
 """Maximum number of points of a rate, each a mean over an interval."""
 MOST_SEQUENCES = 4
@@ -38,37 +38,7 @@ _COLOURS = {
 }
 """Colours of quantities in charts of a single flow, in the order of legends."""
 _STATES = {"recovery": "#fbe3d3", "loss": "#f8ccc8", "cwr": "#e3eefb"}
-_SEQUENCE = {
-    "sent": "#0072B2",
-    RETRANSMITTED: "#D55E00",
-    "lost": "#B42318",
-    "acknowledged": "#009E73",
-    SACKED: "#CC79A7",
-    DUPLICATE: "#7F5AA2",
-    "receive window": "#7F7F7F",
-    "marked (ECN)": "#E69F00",
-    "timeout": "#111111",
-}
 _LEGEND = {"labelFontSize": 12, "title": None, "orient": "right", "symbolSize": 80, "labelLimit": 190}
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The time range of a chart, in s."""
-
-    begin: float
-    end: float
-    x: Spec = field(default_factory=dict)
-    """The time axis. Only that of the lowest chart has a title."""
-    colours: Mapping[str, str] = field(default_factory=dict)
-    """The colours of flows, the same in all charts."""
-    pointed: bool = False
-    """Whether lines have points that show values under the pointer."""
-
-    @property
-    def apart(self) -> float:
-        """The smallest visible time difference."""
-        return (self.end - self.begin) / POINTS
 
 
 Panel = Callable[[Scope], Spec | None]
@@ -146,7 +116,7 @@ def _panels(
         if part == "sequence":
             drawn = [one for one in sequences if one.sent]
             named = len(drawn) > 1
-            panels += [(part, partial(_sequence, one, named=named)) for one in drawn[:MOST_SEQUENCES]]
+            panels += [(part, partial(sequence.draw, one, named=named)) for one in drawn[:MOST_SEQUENCES]]
             if len(drawn) > MOST_SEQUENCES:
                 notes.append(f"sequences of the first {MOST_SEQUENCES} of {len(drawn)} flows (see --flow)")
         elif part == "controller" and shown is not None:
@@ -321,67 +291,3 @@ def _controller(shown: Series, column: str, scope: Scope) -> Spec | None:
 
 
 _PARTS = {"window": _window, "rtt": _rtt, "queue": _queue, "goodput": _goodput}
-
-
-def _met(loss: Loss, what: str, divisor: float) -> Row:
-    middle = (loss.low + loss.high) / 2 / divisor
-    return {"time": round(loss.time, 9), "y": middle, "what": what, "reason": loss.reason}
-
-
-def _sequence(one: TimeSequence, scope: Scope, *, named: bool) -> Spec:
-    """Segments as vertical ticks of their length, with lines for the acknowledged and allowed positions."""
-    highest = max(piece.high for piece in one.sent)
-    divisor, unit = formatting.scale_for([highest], "B") if one.unit == "B" else (1.0, "packets")
-    ticks: list[Row] = [
-        {
-            "time": round(piece.time, 9),
-            "until": round(piece.until or piece.time, 9),
-            "y": piece.low / divisor,
-            "high": piece.high / divisor,
-            "what": piece.kind,
-        }
-        for piece in series_sequence.thinned([*one.sent, *one.kept], scope.apart)
-    ]
-    lost = [_met(loss, "lost", divisor) for loss in one.lost]
-    marked = [_met(mark, "marked (ECN)", divisor) for mark in one.marked]
-    edges = series_sequence.thinned_edges(one.edges, scope.apart)
-    lines: list[Row] = [
-        {"time": round(edge.time, 9), "y": edge.acknowledged / divisor, "what": "acknowledged"}
-        for edge in edges
-    ]
-    # A receive window far above the data would compress everything else.
-    lines += [
-        {"time": round(edge.time, 9), "y": edge.allowed / divisor, "what": "receive window"}
-        for edge in edges
-        if edge.allowed is not None and edge.allowed <= highest * 1.1
-    ]
-    rules: list[Row] = [{"time": time, "what": "timeout"} for time in one.timeouts]
-    present = {row["what"] for row in (*ticks, *lost, *marked, *lines, *rules)}
-    kinds = [kind for kind in _SEQUENCE if kind in present]
-    bottom = min((row["y"] for row in (*ticks, *lines)), default=0.0)
-    span = {"domain": [bottom, highest / divisor * 1.02], "nice": False}
-    title = f"{one.flow}: sequence ({unit})" if named and one.flow else f"Sequence ({unit})"
-    color = channel(
-        "what:N",
-        scale={"domain": kinds, "range": [_SEQUENCE[kind] for kind in kinds]},
-        sort=kinds,
-        legend={"symbolType": "stroke", "symbolStrokeWidth": 2},
-    )
-    at = {"x": scope.x, "y": channel("y:Q", title=title, scale=span), "color": color}
-    time = channel("time:Q")
-    about = [channel("what:N"), time | {"title": "s"}, channel("y:Q"), channel("high:Q")]
-    piece = at | {"tooltip": about}
-    spans = piece | {"x2": {"field": "until"}, "y2": {"field": "high"}}
-    loss = at | {"tooltip": [channel("reason:N"), time]}
-    # A segment's tick is less than a pixel high in a long trace.
-    again = [row for row in ticks if row["what"] == RETRANSMITTED]
-    layers = [
-        layer("rule", {"x": at["x"], "color": color}, rows=rules, strokeDash=[3, 3]),
-        layer("line", at, rows=lines, interpolate="step-after", strokeWidth=1.1),
-        layer("rule", spans, rows=ticks, strokeWidth=1.8),
-        layer("point", at | {"tooltip": [time]}, rows=marked, filled=False, size=46, strokeWidth=1.6),
-        layer("point", loss, rows=lost, shape="cross", angle=45, filled=True, size=36),
-        layer("point", piece, rows=again, shape="triangle-up", filled=True, size=34),
-    ]
-    drawn = [drawn | {"mark": drawn["mark"] | {"clip": True}} for drawn in layers if drawn["data"]["values"]]
-    return {"layer": drawn, "width": WIDTH, "height": SEQUENCE_HEIGHT}

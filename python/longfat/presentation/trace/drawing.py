@@ -5,24 +5,17 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, get_args
 
 from longfat.analysis import series, series_sequence
 from longfat.presentation import formatting, names, series_names
+from longfat.presentation.charts.vega import Format, Spec
 from longfat.system.parameters import ParameterError
-
-if TYPE_CHECKING:
-    from longfat.presentation.charts.vega import Spec
 
 LADDER, ALL, SEQUENCE = "ladder", "all", "sequence"
 OVER_TIME = ("window", "rtt", "queue", "goodput", "controller", SEQUENCE)
 """The charts over time."""
-_RENDERED: dict[str, Literal["svg", "html", "png", "pdf"]] = {
-    "svg": "svg",
-    "html": "html",
-    "png": "png",
-    "pdf": "pdf",
-}
+_RENDERED: dict[str, Format] = {name: name for name in get_args(Format)}
 
 
 @dataclass(frozen=True)
@@ -82,7 +75,7 @@ def text(view: View, traces: Sequence[Trace], parts: Sequence[str] = (), columns
     return bars.draw(shown, sequences, drawn, *headings(traces), width)
 
 
-def rendering(spec: Spec, traces: Sequence[Trace], rendered: Literal["svg", "html", "png", "pdf"]) -> bytes:
+def rendering(spec: Spec, traces: Sequence[Trace], rendered: Format) -> bytes:
     """Returns charts over time as a file: a page with the trial's title, or a picture."""
     from longfat.presentation.charts import files as chart_files
     from longfat.presentation.trace import page
