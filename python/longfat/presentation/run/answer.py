@@ -73,9 +73,7 @@ def answer(result: RunResult, console: Console) -> RenderableType:
     for fewer, note in _thinned(result, cells):
         table = [table_of(fewer, columns[:1])]
         if note:
-            table.append(
-                Text(f"{note}; --details prints all", style="dim", no_wrap=True, overflow="ellipsis")
-            )
+            table.append(_line(f"{note}; --details prints all", "dim"))
         made = whole(worst, Group(*table), cut=True)
         if fits(made):
             return made
@@ -91,10 +89,7 @@ def deciding_world(result: RunResult) -> str:
 
 def _thinned(result: RunResult, cells: Sequence[CellResult]) -> Iterator[tuple[list[CellResult], str]]:
     """Yields fewer and fewer cells: evenly spaced points of the sweep, then protocols of the last point."""
-    points = [
-        [cell for group in point.results.values() for cell in group]
-        for point in grid.points(result.study, cells)
-    ]
+    points = [point.cells for point in grid.points(result.study, cells)]
     if len(points) < MOST_LINES:
         yield list(cells), ""
     for count in (count for count in _POINTS if count < len(points)):
@@ -113,7 +108,7 @@ def _one_line_each(claims: Sequence[Verdict], most: int | None = None) -> Iterat
         yield Text.assemble(details.verdict_label(claim), claim.text, no_wrap=True, overflow="ellipsis")
     rest = [claim for claim in claims if claim not in shown]
     if rest:
-        yield Text(f"{len(rest)} more: {_counts(rest)} (--details)", no_wrap=True, overflow="ellipsis")
+        yield _line(f"{len(rest)} more: {_counts(rest)} (--details)")
 
 
 def _counts(claims: Sequence[Verdict]) -> str:

@@ -165,10 +165,10 @@ class WorldTable:
         main, *others = self.columns
 
         def measured(cell: CellResult) -> str:
-            return ("all failed" if _has_failed(cell) else main.measured(cell)) + layouts.mark(cell)
+            return ("all failed" if layouts.has_failed(cell) else main.measured(cell)) + layouts.mark(cell)
 
         yield Part("", measured)
-        yield from self._theory(lambda cell: "" if _has_failed(cell) else main.theory(cell))
+        yield from self._theory(lambda cell: "" if layouts.has_failed(cell) else main.theory(cell))
         for column in others:
             yield _minor(column.narrow_title, column.mean)
 
@@ -187,10 +187,6 @@ def host_table(study: Study, world: str, cells: Sequence[CellResult], column: Co
 def _title(column: Column, world: str) -> str:
     unit = f" in {column.unit}" if column.unit else ""
     return f"{names.metric_title(column.metric)}{unit}{f', {world}' if world else ''}"
-
-
-def _has_failed(cell: CellResult) -> bool:
-    return bool(cell.failures) and not cell.n
 
 
 def _minor(head: str, text: Callable[[CellResult], str]) -> Part:

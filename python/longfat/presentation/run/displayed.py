@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from longfat.presentation.displayed import Displayed
+from longfat.presentation.displayed import Displayed, altair_chart
 from longfat.presentation.text_table import TextTable
 from longfat.results.run import RunResult
 
@@ -28,7 +28,7 @@ class Run(RunResult, Displayed):
     @property
     def title(self) -> str:
         """The study's name with the numbers of cells and trials."""
-        trials = sum(cell.n + sum(cell.failures.values()) for cell in self.cells)
+        trials = sum(cell.tried for cell in self.cells)
         counts = [f"{len(self.cells)} cells", f"{trials} trials"]
         counts += ["interrupted"] if self.interrupted else []
         return f"{self.study.title}: {', '.join(counts)}"
@@ -99,8 +99,6 @@ class Run(RunResult, Displayed):
         Raises:
             ValueError: for an unknown metric, and for one that was not measured.
         """
-        from longfat.presentation.displayed import altair_chart
-
         drawn = self.drawing(metric)
         if drawn is None:
             raise ValueError(
@@ -114,7 +112,6 @@ class Run(RunResult, Displayed):
         Raises:
             ValueError: with too few completed flows.
         """
-        from longfat.presentation.displayed import altair_chart
         from longfat.presentation.run.charts import flows
 
         rows = flows.rows(self)

@@ -38,7 +38,7 @@ class Entry:
             title=run.study.title,
             date=str(run.environment.get("date", "")).replace("T", " ")[:16],
             worlds=" + ".join(dict.fromkeys(cell.cell.world for cell in run.cells)),
-            trials=sum(cell.n + sum(cell.failures.values()) for cell in run.cells),
+            trials=sum(cell.tried for cell in run.cells),
             verdicts={word: words.count(word) for word in SYMBOLS if word in words},
         )
 

@@ -40,6 +40,11 @@ def mark(cell: CellResult) -> str:
     return "!" if cell.failures else ""
 
 
+def has_failed(cell: CellResult) -> bool:
+    """Returns whether all trials of a cell failed."""
+    return bool(cell.failures) and not cell.n
+
+
 def marked_name(study: Study, cell: CellResult) -> str:
     """Returns the protocol of a cell with the mark of failed trials."""
     return grid.series_name(study, cell.cell) + mark(cell)
@@ -56,7 +61,7 @@ def across(
     keys, parts = key_titles(study) or [""], list(parts)
     rows = []
     for point in grid.points(study, cells):
-        found = {name(study, cell.cell): cell for group in point.results.values() for cell in group}
+        found = {name(study, cell.cell): cell for cell in point.cells}
         entries = [part.text(found[one]) if one in found else "" for one in series for part in parts]
         labels = [formatting.label(value) for value in point.params.values()] or [""]
         rows.append([*labels, *entries])
@@ -72,7 +77,7 @@ def down(study: Study, cells: Sequence[CellResult], parts: Iterable[Part]) -> Te
     rows: list[list[str]] = []
     for point in grid.points(study, cells):
         labels = [formatting.label(value) for value in point.params.values()]
-        for cell in (cell for group in point.results.values() for cell in group):
+        for cell in point.cells:
             rows.append([*labels, marked_name(study, cell), *(part.text(cell) for part in parts)])
             labels = [""] * len(labels)
         rows.append([])

@@ -133,7 +133,7 @@ def failures(cells: Sequence[CellResult]) -> Iterator[str]:
             groups.setdefault((cell.cell.protocol, cell.cell.world, error), []).append(cell)
     for (protocol, world, error), concerned in groups.items():
         failed = sum(cell.failures[error] for cell in concerned)
-        tried = sum(cell.n + sum(cell.failures.values()) for cell in concerned)
+        tried = sum(cell.tried for cell in concerned)
         places = [formatting.place(cell.cell.params) for cell in concerned if cell.cell.params]
         at = f" at {places[0]}" if len(places) == 1 else f" in {len(places)} cells" if places else ""
         yield f"{protocol}{at} ({world}): {failed} of {tried} trials failed: {error}"

@@ -42,14 +42,9 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620) -> S
         "width": max(220, round(width / len(columns)) - (30 if len(columns) > 1 else 0)),
         "height": height,
     }
-    header = {
-        "title": None,
-        "labelFontSize": theme.TITLE,
-        "labelFontWeight": "bold",
-        "labelOrient": "top",
-    }
+    style = {"labelFontSize": theme.TITLE, "labelFontWeight": "bold", "labelOrient": "top"}
     facet = {
-        side: channel(f"{field}:N", sort=order, header=header)
+        side: channel(f"{field}:N", sort=order, header={"title": None, **style})
         for side, field, order in (("column", across, columns), ("row", "panel", rows))
         if len(order) > 1
     }

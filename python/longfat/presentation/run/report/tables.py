@@ -74,7 +74,7 @@ def _parts(run: RunResult, column: Column) -> Iterator[Part]:
             return Noted(column.measured(cell) + mark, f"{interval} n={cell.n}")
         if metric in cell.censored:
             return Noted(formatting.DASH, censored.unknown(cell.censored[metric]))
-        return "all failed" if cell.failures and not cell.n else ""
+        return "all failed" if layouts.has_failed(cell) else ""
 
     def theory(cell: CellResult) -> str:
         return Minor(column.theory(cell) or formatting.DASH) if metric in cell.metrics else ""
