@@ -30,7 +30,7 @@ PARTS = 120
 STEPS = {
     "load_run": "from longfat import load_run; load_run('{folder}')",
     "load_run and report": "from longfat import load_run; "
-    "from longfat.presentation.report import write_report; "
+    "from longfat.presentation.run.report.page import write_report; "
     "write_report(load_run('{folder}'))",
     "longfat chart": "import sys; from longfat.cli import main; sys.argv[1:] = ['chart', '{folder}']; main()",
     "longfat run, nothing to do": "import sys; from longfat.cli import main; "

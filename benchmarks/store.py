@@ -53,7 +53,7 @@ run_study(study, folder=Path("{folder}"))
 STEPS = {
     "run": RUN,
     "load and report": "from longfat import load_run; "
-    "from longfat.presentation.report import write_report; write_report(load_run('{folder}'))",
+    "from longfat.presentation.run.report.page import write_report; write_report(load_run('{folder}'))",
     "group-by in polars": "import polars as pl; pl.scan_parquet('"
     + FILES
     + "').group_by('protocol', 'params')"

@@ -6,7 +6,7 @@ from typing import Any
 
 from longfat import runner
 from longfat.api.runs import run_of
-from longfat.presentation.displayed_run import Run
+from longfat.presentation.run.displayed import Run
 from longfat.study import Study
 
 

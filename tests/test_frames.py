@@ -12,7 +12,7 @@ import pytest
 import vl_convert
 
 import longfat as lf
-from longfat.presentation.displayed_run import Run
+from longfat.presentation.run.displayed import Run
 from longfat.results.run import RunResult
 from tests.offline import fetched
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from longfat.extensions.queue import QueueDiscipline
     from longfat.extensions.scheduler import Scheduler
     from longfat.kernel import mptcp
-    from longfat.presentation.displayed_run import Run
+    from longfat.presentation.run.displayed import Run
     from longfat.results.run import Cell, CellResult, Interval, RunResult, Verdict
     from longfat.study import Claim, Study, StudyError, load_study
     from longfat.study.tables import (
@@ -146,7 +146,7 @@ _MODULES = {
     "extensions.policy": "Join PathPolicy",
     "extensions.queue": "QueueDiscipline",
     "extensions.scheduler": "Scheduler",
-    "presentation.displayed_run": "Run",
+    "presentation.run.displayed": "Run",
     "results.run": "Cell CellResult Interval RunResult Verdict",
     "api.runs": "load_run",
     "study": "Claim Study StudyError load_study",

@@ -14,7 +14,7 @@ import pytest
 from longfat.analysis.claims import judge
 from longfat.analysis.prediction import predict
 from longfat.analysis.statistics import summarise
-from longfat.presentation.verdicts import verdict
+from longfat.presentation.run.verdicts import verdict
 from longfat.results.run import Cell, CellResult, RunResult, Verdict
 from longfat.store.table import Table
 from longfat.study import Study, sweep

@@ -11,8 +11,10 @@ from rich.console import Console
 
 from longfat.analysis import agreement
 from longfat.analysis.agreement import Difference, Measure
-from longfat.presentation import agreement_text, charts, charts_agreement, terminal
-from longfat.presentation.report import build
+from longfat.presentation.charts import files as chart_files
+from longfat.presentation.run import agreement_text, details
+from longfat.presentation.run.charts import differences
+from longfat.presentation.run.report.page import build
 from longfat.results.run import Cell, CellResult, Interval, RunResult
 from longfat.study.selection import check
 
@@ -138,7 +140,7 @@ def test_the_terminal_names_the_cells_that_miss(factory: Any) -> None:
     run = slow_at_10(factory)
     console = Console(width=200, force_terminal=False, color_system=None)
     with console.capture() as capture:
-        console.print(terminal.table(run.study, run))
+        console.print(details.table(run.study, run))
     text = capture.get()
     assert text.count("  misses ") == 3
     assert "misses gbn at path.loss = 10%: goodput -" in text
@@ -172,9 +174,9 @@ def test_the_chart_has_a_panel_for_each_limit(factory: Any) -> None:
     for cell in run.cells:
         change(cell, "rtt_mean_s", [0.010 if cell.cell.world == "sim" else 0.0105] * cell.n)
     found = agreement.agreements(run.cells)
-    spec = charts_agreement.chart(run, found, agreement.measured(found))
+    spec = differences.chart(run, found, agreement.measured(found))
     assert len(spec["vconcat"]) == 2
-    drawing = charts.render(spec, "svg").decode()
+    drawing = chart_files.render(spec, "svg").decode()
     assert drawing.startswith("<svg")
     assert ">Protocol</text>" in drawing, "a legend"
 
@@ -255,5 +257,5 @@ def test_a_relative_difference_is_never_below_minus_100_percent(factory: Any) ->
     one = agreement.agreements(run.cells)[0].difference("goodput_bps")
     assert one is not None
     assert agreement_text.bounds(one).endswith("+\N{INFINITY}) %")
-    spec = charts_agreement.chart(run, agreement.agreements(run.cells), agreement.MEASURES[:1])
+    spec = differences.chart(run, agreement.agreements(run.cells), agreement.MEASURES[:1])
     assert "Infinity" not in json.dumps(spec)

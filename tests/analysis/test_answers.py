@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from longfat.presentation import charts, report, terminal
-from longfat.presentation.chart_data import collect
+from longfat.presentation.charts import files as chart_files
 from longfat.presentation.formatting import plus_minus
-from longfat.presentation.report import build
+from longfat.presentation.run import details
+from longfat.presentation.run.charts import lines
+from longfat.presentation.run.charts.data import collect
+from longfat.presentation.run.report import page as report
+from longfat.presentation.run.report.page import build
 from longfat.results.run import Interval, RunResult
 
 
@@ -28,7 +31,7 @@ def printed(renderable: Any, width: int) -> str:
 
 @pytest.mark.parametrize("width", [80, 140])
 def test_table_fits_and_shows_every_number(whole_run: RunResult, width: int) -> None:
-    text = printed(terminal.table(whole_run.study, whole_run), width)
+    text = printed(details.table(whole_run.study, whole_run), width)
     assert max(map(len, text.splitlines())) <= width
     assert "\N{HORIZONTAL ELLIPSIS}" not in text
     for word in (
@@ -50,7 +53,7 @@ def test_table_fits_and_shows_every_number(whole_run: RunResult, width: int) -> 
 
 
 def test_verdicts_are_readable_without_colour(whole_run: RunResult) -> None:
-    text = printed(terminal.verdicts(whole_run.claims), 80)
+    text = printed(details.verdicts(whole_run.claims), 80)
     for word in ("holds", "fails", "undecided", "(sim)", "(relay)"):
         assert word in text
     assert max(map(len, text.splitlines())) <= 80
@@ -58,7 +61,7 @@ def test_verdicts_are_readable_without_colour(whole_run: RunResult) -> None:
 
 def test_a_single_trial_is_marked_as_without_interval(factory: Any) -> None:
     run = factory.run(factory.study({"worlds": ["sim"], "repeats": 1}))
-    text = printed(terminal.table(run.study, run), 120)
+    text = printed(details.table(run.study, run), 120)
     assert "±?" in text
     assert "no interval: one trial" in text
 
@@ -78,7 +81,7 @@ def test_means_are_rounded_to_the_precision_of_the_interval(interval: Interval, 
 
 
 def test_chart_contains_means_intervals_theory_and_source(whole_run: RunResult) -> None:
-    spec = charts.chart(whole_run)
+    spec = lines.chart(whole_run)
     assert spec["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
     rows = collect(whole_run, "goodput_bps").rows
     kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in ("measured", "theory", "source")}
@@ -91,7 +94,7 @@ def test_chart_contains_means_intervals_theory_and_source(whole_run: RunResult) 
 def test_chart_is_a_valid_specification(factory: Any) -> None:
     import altair as alt
 
-    spec = charts.chart(factory.run(factory.study({"worlds": ["sim"], "repeats": 3})))
+    spec = lines.chart(factory.run(factory.study({"worlds": ["sim"], "repeats": 3})))
     alt.Chart.from_dict(spec, validate=True)
     with pytest.raises(Exception, match="no such mark"):
         alt.Chart.from_dict(spec | {"mark": "no such mark"}, validate=True)
@@ -116,7 +119,7 @@ def test_every_kind_of_sweep_has_a_chart(factory: Any, sweep: dict[str, Any], x:
     data = collect(run, "goodput_bps")
     assert data.x_key == x
     assert len([row for row in data.rows if row["kind"] == "measured"]) >= len(run.cells)
-    assert charts.render(charts.chart(run), "svg").startswith(b"<svg")
+    assert chart_files.render(lines.chart(run), "svg").startswith(b"<svg")
     assert build(run)
 
 
@@ -126,21 +129,21 @@ def test_axis_labels_are_complete(factory: Any) -> None:
     study = factory.study(
         {"worlds": ["sim"], "sweep": sweep, "protocols": protocols, "claims": [], "reported": []}
     )
-    drawing = charts.render(charts.chart(factory.run(study, lambda _: 1e6)), "svg").decode()
+    drawing = chart_files.render(lines.chart(factory.run(study, lambda _: 1e6)), "svg").decode()
     for window in (9, 12, 17, 24, 50):
         assert f">{window}</text>" in drawing
 
 
 def test_charts_render_offline(whole_run: RunResult) -> None:
-    spec = charts.chart(whole_run)
-    assert charts.render(spec, "svg").startswith(b"<svg")
-    assert charts.render(spec, "png").startswith(b"\x89PNG\r\n")
-    assert charts.render(spec, "pdf").startswith(b"%PDF-")
-    assert b"vegaEmbed" in charts.render(spec, "html")
+    spec = lines.chart(whole_run)
+    assert chart_files.render(spec, "svg").startswith(b"<svg")
+    assert chart_files.render(spec, "png").startswith(b"\x89PNG\r\n")
+    assert chart_files.render(spec, "pdf").startswith(b"%PDF-")
+    assert b"vegaEmbed" in chart_files.render(spec, "html")
     with pytest.raises(ValueError, match="allowed: svg, png, pdf, html"):
-        charts.render(spec, "bmp")  # type: ignore[arg-type]
+        chart_files.render(spec, "bmp")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="measured no"):
-        charts.chart(whole_run, "unknown")
+        lines.chart(whole_run, "unknown")
 
 
 class Sources(HTMLParser):

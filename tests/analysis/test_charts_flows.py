@@ -11,7 +11,9 @@ from rich.console import Console
 
 import longfat as lf
 from longfat.analysis import grid
-from longfat.presentation import charts_flows, report, terminal
+from longfat.presentation.run import details
+from longfat.presentation.run.charts import flows as charts_flows
+from longfat.presentation.run.report import page as report
 from longfat.results.run import RunResult
 from longfat.store import parts
 
@@ -54,7 +56,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 def test_the_table_has_a_column_for_each_class(run: RunResult) -> None:
     console = Console(width=120, record=True, color_system=None)
-    console.print(terminal.table(run.study, run))
+    console.print(details.table(run.study, run))
     text = console.export_text()
     assert "G0" in text
     assert "G1" in text

@@ -14,20 +14,17 @@ from rich.console import Console
 from longfat.analysis import grid
 from longfat.analysis.claims import judge
 from longfat.analysis.prediction import Prediction
-from longfat.presentation import (
-    chart_data,
-    charts,
-    charts_hosts,
-    charts_matrix,
-    notes,
-    tables,
-    terminal,
-    vega_bundle,
-)
-from longfat.presentation.columns import Column
-from longfat.presentation.report import build
-from longfat.presentation.terminal import WorldTable
-from longfat.presentation.verdicts import verdict
+from longfat.presentation import tables
+from longfat.presentation.charts import bundle
+from longfat.presentation.charts import files as chart_files
+from longfat.presentation.run import details, notes
+from longfat.presentation.run.charts import data as chart_data
+from longfat.presentation.run.charts import hosts, matrix
+from longfat.presentation.run.charts import lines as charts
+from longfat.presentation.run.columns import Column
+from longfat.presentation.run.details import WorldTable
+from longfat.presentation.run.report.page import build
+from longfat.presentation.run.verdicts import verdict
 from longfat.results.run import Cell, CellResult, Interval, RunResult
 from longfat.study import Study
 
@@ -92,35 +89,35 @@ def fair(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("fair")
 def test_bars_by_host_show_fair_shares() -> None:
     run = run_of()
-    rows, unit = charts_hosts.rows(run, "goodput_bps")
+    rows, unit = hosts.rows(run, "goodput_bps")
     assert len(rows) == 2 * len(run.cells)
     assert unit == "Mbit/s"
     assert {row["fair"] for row in rows} == {5.0}
     assert {row["host"] for row in rows} == {"s1", "s2"}
-    spec = charts_hosts.chart(run, "goodput_bps")
+    spec = hosts.chart(run, "goodput_bps")
     alt.Chart.from_dict(spec, validate=True)
-    assert charts.render(spec, "svg").startswith(b"<svg")
-    assert "max-min fair shares" in charts_hosts.caption(run, "goodput_bps")
+    assert chart_files.render(spec, "svg").startswith(b"<svg")
+    assert "max-min fair shares" in hosts.caption(run, "goodput_bps")
 
 
 def test_bars_need_hosts() -> None:
     with pytest.raises(ValueError, match="by host"):
-        charts_hosts.chart(run_of(), "rtt_p50_s")
+        hosts.chart(run_of(), "rtt_p50_s")
 
 
 def test_two_unordered_dimensions_make_a_matrix() -> None:
     run = run_of()
-    assert charts_matrix.suits(run, "goodput_bps")
-    spec = charts_matrix.chart(run, "goodput_bps")
+    assert matrix.suits(run, "goodput_bps")
+    spec = matrix.chart(run, "goodput_bps")
     alt.Chart.from_dict(spec, validate=True)
-    svg = charts.render(spec, "svg").decode()
+    svg = chart_files.render(spec, "svg").decode()
     assert all(word in svg for word in ("drop-tail", "codel", "TCP Vegas", "TCP CUBIC"))
 
 
 def test_a_numeric_sweep_makes_no_matrix() -> None:
     by_rate = run_of({"sweep": {"topology.bottleneck.rate": ["1Mbit/s", "2Mbit/s", "4Mbit/s"]}})
-    assert not charts_matrix.suits(by_rate, "goodput_bps")
-    assert not charts_matrix.suits(run_of({"sweep": {}}), "goodput_bps")
+    assert not matrix.suits(by_rate, "goodput_bps")
+    assert not matrix.suits(run_of({"sweep": {}}), "goodput_bps")
 
 
 def test_packets_and_bytes_share_no_axis() -> None:
@@ -142,10 +139,10 @@ def test_each_form_of_theory_is_a_line() -> None:
 @pytest.mark.usefixtures("fair")
 def test_the_table_shows_the_metrics_of_the_workload() -> None:
     run = run_of()
-    text = printed(terminal.table(run.study, run))
+    text = printed(details.table(run.study, run))
     for word in ("Goodput in Mbit/s", "rtt p50", "jain", "theory", "by host", "s1", "s2", "~5.00"):
         assert word in text
-    narrow = printed(terminal.table(run.study, run), 80)
+    narrow = printed(details.table(run.study, run), 80)
     assert max(map(len, narrow.splitlines())) <= 80
 
 
@@ -171,7 +168,7 @@ def test_deterministic_trials_are_marked() -> None:
     run = run_of()
     every = [replace(cell, deterministic=True) for cell in run.cells]
     whole = replace(run, cells=every)
-    text = printed(terminal.table(run.study, whole), 200)
+    text = printed(details.table(run.study, whole), 200)
     assert text.count("deterministic") == 1
     assert "\N{PLUS-MINUS SIGN}" not in text
     assert "95 %" not in text
@@ -181,8 +178,8 @@ def test_deterministic_trials_are_marked() -> None:
     assert all(cell["deterministic"] for cell in whole.to_json()["cells"])
     some = replace(run, cells=[every[0], *run.cells[1:]])
     note = f"deterministic in 1 of {len(run.cells)} cells (without \N{PLUS-MINUS SIGN})"
-    assert printed(terminal.table(run.study, some), 200).count(note) == 1
-    assert "deterministic" not in printed(terminal.table(run.study, run), 200)
+    assert printed(details.table(run.study, some), 200).count(note) == 1
+    assert "deterministic" not in printed(details.table(run.study, run), 200)
 
 
 def test_start_jitter_is_suggested_for_competing_flows() -> None:
@@ -204,7 +201,7 @@ def test_start_jitter_is_suggested_for_competing_flows() -> None:
 def test_a_study_selects_the_shown_metrics() -> None:
     run = run_of({"show": ["rtt_p50", "goodput@s2", "timeouts"]})
     assert grid.shown(run.study, run.cells) == ["rtt_p50_s", "goodput_bps@s2"]
-    text = printed(terminal.table(run.study, run))
+    text = printed(details.table(run.study, run))
     assert "RTT, median in ms" in text
     assert "goodput s2" in text
     with pytest.raises(ValueError, match="is not a metric"):
@@ -259,8 +256,8 @@ def test_a_scale_without_zero_or_decades_is_linear() -> None:
 
 
 def test_charts_use_the_schema_version_of_altair() -> None:
-    assert vega_bundle.SCHEMA == alt.SCHEMA_URL
-    assert f"v{vega_bundle.VEGA_LITE}." in alt.SCHEMA_URL
+    assert bundle.SCHEMA == alt.SCHEMA_URL
+    assert f"v{bundle.VEGA_LITE}." in alt.SCHEMA_URL
 
 
 def test_charts_written_as_vega_lite_are_valid() -> None:
@@ -299,7 +296,7 @@ def test_a_table_without_a_sweep_has_a_row_for_each_protocol_or_metric() -> None
 
 def test_tables_in_a_pipe_have_no_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:
     run = run_of()
-    tables.console().print(terminal.table(run.study, run))
+    tables.console().print(details.table(run.study, run))
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 10
     assert not [line for line in lines if line != line.rstrip()]

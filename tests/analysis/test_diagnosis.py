@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from longfat.analysis.diagnosis import PathFigures, ceilings, decisive
-from longfat.presentation.diagnosis_text import conclusion, queue, reasons, table
+from longfat.presentation.measured.diagnosis_text import conclusion, queue, reasons, table
 from longfat.results.run import Interval
 
 FAST: dict[str, Any] = {"rate": 100e6, "round_trip": 0.02}

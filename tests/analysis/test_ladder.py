@@ -12,7 +12,7 @@ from tests.analysis.fake_trace import MSS, trace
 
 from longfat import _native
 from longfat.analysis import ladder, series_events
-from longfat.presentation import label_places, ladder_svg, ladder_text
+from longfat.presentation.trace.ladder import labels, lines, svg
 
 GOLDEN = Path(__file__).parent / "go_back_n_ladder.txt"
 
@@ -89,7 +89,7 @@ def test_the_shown_part_is_selectable() -> None:
 
 def test_svg_is_complete_and_contains_every_packet() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
-    drawing = ladder_svg.draw(shown, "gbn <4>", "path.loss & more")
+    drawing = svg.draw(shown, "gbn <4>", "path.loss & more")
     root = ET.fromstring(drawing)
     texts = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text")]
     for flight in shown.flights:
@@ -113,10 +113,10 @@ def test_svg_is_complete_and_contains_every_packet() -> None:
 
 def test_time_runs_down_and_text_does_not_overlap() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
-    scale = ladder_svg.Scale(shown)
+    scale = svg.Scale(shown)
     assert scale.places == sorted(scale.places)
     positions = sorted(scale(mark.time) for mark in shown.marks if mark.host == "receiver")
-    assert all(b - a >= ladder_svg.ROW - 1e-9 for a, b in itertools.pairwise(positions))
+    assert all(b - a >= svg.ROW - 1e-9 for a, b in itertools.pairwise(positions))
     # The scale covers times between and after those of the packets.
     assert scale(-1.0) == scale.places[0]
     assert scale(1e6) == scale.end
@@ -124,18 +124,18 @@ def test_time_runs_down_and_text_does_not_overlap() -> None:
 
 def test_long_idle_periods_are_shortened_and_marked() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4, rto="5s"))
-    scale = ladder_svg.Scale(shown)
+    scale = svg.Scale(shown)
     assert scale.breaks
     assert scale.end < 2000
 
 
 def test_text_matches_the_golden_file() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
-    assert ladder_text.draw(shown, "gbn", "one loss") == GOLDEN.read_text(encoding="utf-8")
+    assert lines.draw(shown, "gbn", "one loss") == GOLDEN.read_text(encoding="utf-8")
 
 
 def test_page_is_html_around_the_drawing() -> None:
-    page = ladder_svg.page(["<svg></svg>"], "a & b")
+    page = svg.page(["<svg></svg>"], "a & b")
     assert page.startswith("<!doctype html>")
     assert "<title>a &amp; b</title>" in page
 
@@ -159,7 +159,7 @@ def test_packets_that_arrive_at_once_are_each_delivered_once() -> None:
     assert texts[:3] == ["delivers 0", "keeps 2", "keeps 3"]
     delivered = [piece for mark in whole.marks if mark.kind == "delivered" for piece in mark.data]
     assert series_events.joined(delivered) == [(0, 8)]
-    drawn = ladder_text.draw(whole, "", "")
+    drawn = lines.draw(whole, "", "")
     for mark in (mark for mark in whole.marks if mark.kind != "timeout"):
         assert drawn.count(f"  {mark.text}\n") == 1, mark.text
 
@@ -168,7 +168,7 @@ def test_simultaneous_arrivals_share_a_mark() -> None:
     whole = at_once("go-back-n", [])
     texts = [mark.text for mark in ladder.together(whole.marks)]
     assert texts == ["delivers 0-3", "delivers 4-7"]
-    drawing = ladder_svg.draw(whole, "", "")
+    drawing = svg.draw(whole, "", "")
     assert drawing.count("delivers") == 2
 
 
@@ -186,7 +186,7 @@ def test_a_tcp_ladder_shows_bytes() -> None:
     assert delivery.data[0][1] > 20 * MSS
     ack = next(flight for flight in whole.flights if flight.sack)
     assert ack.label == f"ack {19 * MSS} +{20 * MSS}-{21 * MSS}"
-    assert ladder_svg.draw(ladder.cut(whole), "tcp", "").startswith("<svg")
+    assert svg.draw(ladder.cut(whole), "tcp", "").startswith("<svg")
 
 
 def test_a_part_shows_every_ack_of_its_arrivals() -> None:
@@ -211,10 +211,10 @@ def test_packets_in_flight_are_drawn_up_to_the_edge() -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4), 0.0, 0.012)
     (on_the_way, *_) = [flight for flight in shown.flights if flight.later]
     assert on_the_way.arrived == ()
-    drawing = ladder_svg.draw(shown, "gbn", "")
+    drawing = svg.draw(shown, "gbn", "")
     heads = drawing.count('Z"')
     assert heads == sum(len(flight.arrived) for flight in shown.drawn)
-    assert "delivers" not in ladder_text.draw(ladder.cut(shown, 0.0, 0.011), "", "")
+    assert "delivers" not in lines.draw(ladder.cut(shown, 0.0, 0.011), "", "")
 
 
 def test_ladders_share_a_time_scale() -> None:
@@ -222,11 +222,9 @@ def test_ladders_share_a_time_scale() -> None:
     parts = ladder.cut_alike(wholes, packets=20)
     assert len({(part.begin, part.end) for part in parts}) == 1
     assert 20 <= max(len(part.flights) for part in parts) < 24
-    drawing = ladder_svg.draw_panels(
-        [ladder_svg.Panel(part, name, "") for part, name in zip(parts, "ab", strict=True)]
-    )
+    drawing = svg.draw_panels([svg.Panel(part, name, "") for part, name in zip(parts, "ab", strict=True)])
     root = ET.fromstring(drawing)
-    assert float(root.attrib["width"]) == 2 * ladder_svg.WIDTH
+    assert float(root.attrib["width"]) == 2 * svg.WIDTH
     lost = [float(e.attrib["y"]) for e in root.iter() if e.tag.endswith("}text") and e.text == "lost"]
     # Each label occurs once per legend and once per ladder; a packet has the same height in both ladders.
     assert len(lost) == 4
@@ -236,13 +234,13 @@ def test_ladders_share_a_time_scale() -> None:
 @pytest.mark.parametrize(("fmt", "magic"), [("png", b"\x89PNG"), ("pdf", b"%PDF-")])
 def test_a_ladder_exports_as_picture(fmt: Any, magic: bytes) -> None:
     shown = ladder.cut(traced("go-back-n", LOST, window=4))
-    drawing = ladder_svg.draw(shown, "gbn", "one loss")
-    assert ladder_svg.picture(drawing, fmt).startswith(magic)
+    drawing = svg.draw(shown, "gbn", "one loss")
+    assert svg.picture(drawing, fmt).startswith(magic)
 
 
 def test_a_picture_has_the_colours_of_the_drawing() -> None:
-    drawing = ladder_svg.draw(ladder.cut(traced("go-back-n", LOST, window=4)), "gbn", "")
-    static = ladder_svg.static(drawing)
+    drawing = svg.draw(ladder.cut(traced("go-back-n", LOST, window=4)), "gbn", "")
+    static = svg.static(drawing)
     assert "var(" not in static
     assert "prefers-color-scheme" not in static
     assert "#d55e00" in static
@@ -250,16 +248,16 @@ def test_a_picture_has_the_colours_of_the_drawing() -> None:
 
 @pytest.mark.parametrize("kind", ["go-back-n", "selective-repeat"])
 def test_labels_do_not_overlap(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    created: list[label_places.LabelPlaces] = []
+    created: list[labels.LabelPlaces] = []
 
-    class Recorded(label_places.LabelPlaces):
+    class Recorded(labels.LabelPlaces):
         def __init__(self) -> None:
             super().__init__()
             created.append(self)
 
-    monkeypatch.setattr(ladder_svg, "LabelPlaces", Recorded)
+    monkeypatch.setattr(svg, "LabelPlaces", Recorded)
     whole = traced(kind, [2, 4, 8, 9], window=6)
-    drawing = ladder_svg.draw(whole, "t", "s")
+    drawing = svg.draw(whole, "t", "s")
     (places,) = created
     assert len(places.taken) >= len(whole.flights)
     assert not any(a.overlaps(b) for a, b in itertools.combinations(places.taken, 2))
@@ -272,5 +270,5 @@ def test_labels_do_not_overlap(kind: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_handshake_is_explained_where_it_shows() -> None:
     whole = traced("go-back-n", LOST, window=4)
     for part, shown in ((whole, True), (ladder.cut(whole, first=0.03), False)):
-        assert (ladder.SETUP in ladder_text.draw(part, "t", "s")) == shown
-        assert ("challenge: returns a token" in ladder_svg.draw(part, "t", "s")) == shown
+        assert (ladder.SETUP in lines.draw(part, "t", "s")) == shown
+        assert ("challenge: returns a token" in svg.draw(part, "t", "s")) == shown

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 import longfat as lf
-from longfat.presentation import notes, report, terminal
+from longfat.presentation.run import details, notes
+from longfat.presentation.run.report import page
 from longfat.results.run import RunResult
 
 LONG: dict[str, Any] = {"rate": "1Gbit/s", "delay": "50ms", "queue": "10000pkt"}
@@ -84,10 +85,10 @@ def test_one_line_names_limits_cells_and_keys(run: RunResult) -> None:
 
 def test_terminal_and_report_have_the_line(run: RunResult) -> None:
     console = Console(width=400, record=True, color_system=None)
-    console.print(terminal.table(run.study, run))
+    console.print(details.table(run.study, run))
     (line,) = notes.limits(run.cells)
     assert console.export_text().count(line) == 1
-    assert report.build(run).count(line) == 1
+    assert page.build(run).count(line) == 1
     assert line in str(run)
 
 

@@ -13,8 +13,9 @@ from tests.analysis.fake_trace import ISN, MSS, RTT, trace
 
 from longfat.analysis import series, series_sequence
 from longfat.analysis.series_sequence import Piece, TimeSequence
-from longfat.presentation import charts, series_charts, series_text
-from longfat.presentation.trace_drawing import OVER_TIME, Trace, View, draw
+from longfat.presentation.charts import files as chart_files
+from longfat.presentation.trace import bars, charts
+from longfat.presentation.trace.drawing import OVER_TIME, Trace, View, draw
 
 ALL = ["window", "rtt", "queue", "goodput", "sequence"]
 
@@ -146,35 +147,40 @@ def test_two_flows_of_one_host_have_different_names() -> None:
     assert [flow.name for flow in series.read(record["series"]).flows] == ["sender #0", "sender #1"]
 
 
+def nested(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """Returns all parts with their layers."""
+    inner = [*spec.get("vconcat", ()), *spec.get("layer", ())]
+    return [part for one in inner for part in (one, *nested(one))]
+
+
 def views(spec: dict[str, Any]) -> list[dict[str, Any]]:
     """Returns the unit charts of all parts."""
-    return [layer for part in spec["vconcat"] for layer in part.get("layer", [part])]
+    return [part for part in nested(spec) if "mark" in part]
 
 
 def test_charts_show_every_part_over_one_time() -> None:
     shown, sequences = read(trace(seconds=2.0))
-    spec = series_charts.charts(shown, sequences, ALL, "reno: tcp <1>", "trial 0")
+    spec = charts.draw(shown, sequences, ALL, "reno: tcp <1>", "trial 0")
     assert len(spec["vconcat"]) == len(ALL)
     domains = {tuple(view["encoding"]["x"]["scale"]["domain"]) for view in views(spec)}
     assert len(domains) == 1
     assert set(spec["params"][0]["views"]) <= {view["name"] for view in views(spec) if "name" in view}
-    rows = [row for rows in spec["datasets"].values() for row in rows] if "datasets" in spec else []
-    rows += [row for view in views(spec) for row in view.get("data", {}).get("values", [])]
+    rows = [row for part in nested(spec) for row in part.get("data", {}).get("values", [])]
     marked = {row["what"] for row in rows if "what" in row}
     assert marked >= {"sent", "retransmitted", "lost", "acknowledged", "received (SACK)"}
     assert {row["quantity"] for row in rows if "quantity" in row} >= {"congestion window", "in flight", "RTT"}
     assert {row["state"] for row in rows if "state" in row} == {"recovery"}
     again = [row for row in rows if row.get("what") == "retransmitted"]
     assert len({row["time"] for row in again}) == sequences[0].retransmissions
-    svg = charts.render(spec, "svg").decode()
+    svg = chart_files.render(spec, "svg").decode()
     assert ET.fromstring(svg) is not None
     assert "reno: tcp &lt;1&gt;" in svg
 
 
 def test_the_number_of_drawn_flows_is_limited_by_colours() -> None:
     shown, sequences = read(trace(flows=11, seconds=0.3))
-    spec = series_charts.charts(shown, sequences, ["goodput", "sequence"], "t", "s")
-    assert len(spec["vconcat"]) == 1 + series_charts.MOST_SEQUENCES
+    spec = charts.draw(shown, sequences, ["goodput", "sequence"], "t", "s")
+    assert len(spec["vconcat"]) == 1 + charts.MOST_SEQUENCES
     subtitle = " ".join(spec["title"]["subtitle"])
     assert "8 of 11 flows" in subtitle
     assert "4 of 11 flows" in subtitle
@@ -182,7 +188,7 @@ def test_the_number_of_drawn_flows_is_limited_by_colours() -> None:
 
 def test_text_shows_figures_and_losses() -> None:
     shown, sequences = read(trace(seconds=2.0))
-    text = series_text.draw(shown, sequences, ALL, "reno: tcp", "trial 0", 100)
+    text = bars.draw(shown, sequences, ALL, "reno: tcp", "trial 0", 100)
     assert max(map(len, text.splitlines())) <= 100
     for phrase in (
         "congestion window",
@@ -194,7 +200,7 @@ def test_text_shows_figures_and_losses() -> None:
         assert phrase in text
     (line,) = [line for line in text.splitlines() if line.strip().startswith("congestion window")]
     assert "█" in line
-    assert series_text.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
+    assert bars.draw(shown, sequences, ["rtt"], "", "").count("goodput") == 0
 
 
 def of(*records: dict[str, Any]) -> list[Trace]:

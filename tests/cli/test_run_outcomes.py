@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Cli, only_lines
 
 import longfat as lf
-from longfat.presentation import report
+from longfat.presentation.run.report import page
 from longfat.study import Overrides
 
 Data = dict[str, Any]
@@ -125,7 +125,7 @@ def test_the_answer_precedes_the_report(
     def fail(result: object) -> None:
         raise OSError(28, "No space left on device", "runs/small/report.html")
 
-    monkeypatch.setattr(report, "write_report", fail)
+    monkeypatch.setattr(page, "write_report", fail)
     done = cli("run", write(data), ok=False)
     assert done.returncode == 1
     assert done.stdout.splitlines() == lines[:-1]

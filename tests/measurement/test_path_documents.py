@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from longfat.analysis.inference.samples import Samples
 from longfat.measurement.path import Progress
 from longfat.measurement.path_document import document, hops, measured
 from longfat.measurement.path_samples import SampleFile
-from longfat.presentation.path_table import rows as _rows
+from longfat.presentation.measured.links import table
 from longfat.study.path_model import PathModel, read, write
 from longfat.study.units import parse
 
@@ -44,6 +45,12 @@ def test_a_model_is_built_from_a_document(tmp_path: Path) -> None:
     assert float(parse(last["reverse"]["rate"]).value) == pytest.approx(1e6, rel=0.05)
     assert [hop["ttls"] for hop in model.measured["hops"]] == [[1], [2], [3]]
     assert float(parse(model.measured["hops"][1]["rate_at_least"]).value) > 100e6
+
+
+def _rows(reported: dict[str, Any]) -> list[Sequence[str]]:
+    """Returns the rows of the table, the header first."""
+    made = table(reported)
+    return [made.head, *made.rows]
 
 
 def _lossy(samples: Samples, ttl: int, kept: float) -> Samples:

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from tests.presentation.fakes import results_of
 
-from longfat.presentation.answer import MOST_LINES, answer
-from longfat.presentation.displayed_run import Run
+from longfat.presentation.run.answer import MOST_LINES, answer
+from longfat.presentation.run.displayed import Run
 from longfat.results.run import Verdict, VerdictWord
 from longfat.study import Overrides, Study, builtin, load_study
 

@@ -9,8 +9,10 @@ import pytest
 from tests.browser import Browser
 
 import longfat as lf
-from longfat.presentation import chart_data, charts
-from longfat.presentation.report import build
+from longfat.presentation.charts import theme
+from longfat.presentation.run.charts import data as chart_data
+from longfat.presentation.run.charts import lines
+from longfat.presentation.run.report.page import build
 
 pytestmark = pytest.mark.slow
 
@@ -110,13 +112,13 @@ def test_captions_name_the_marks_that_are_drawn(tmp_path: Path) -> None:
         "sweep": {"path.loss": ["0%", "2%"]},
     }
     result = lf.run(study, out=tmp_path / "bound")
-    caption = charts.caption(result, "goodput_bps")
+    caption = lines.caption(result, "goodput_bps")
     assert "thin ticks: upper bound" in caption
     assert "dotted" not in caption
     assert "broad ticks: theory" in caption
 
 
 def test_titles_of_exported_charts_fit_their_width(run: lf.RunResult) -> None:
-    spec = charts.chart(run, width=400)
+    spec = lines.chart(run, width=400)
     assert len(spec["title"]["text"]) > 1
-    assert max(map(len, spec["title"]["text"])) * charts.TITLE_LETTER <= 400
+    assert max(map(len, spec["title"]["text"])) * theme.TITLE_LETTER <= 400

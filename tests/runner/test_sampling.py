@@ -13,8 +13,8 @@ import pytest
 from tests.runner.conftest import Behaviour, Scripted
 from tests.runs import run_study
 
-from longfat.presentation import notes
-from longfat.presentation.report import build
+from longfat.presentation.run import notes
+from longfat.presentation.run.report.page import build
 from longfat.results.run import Cell
 from longfat.results.trial import Record, Trial
 from longfat.runner.progress import Reporter

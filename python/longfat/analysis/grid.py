@@ -44,6 +44,11 @@ class Point:
     params: dict[str, Any]
     results: dict[str, list[CellResult]]
 
+    @property
+    def cells(self) -> list[CellResult]:
+        """The results of all protocols, one protocol after the other."""
+        return [cell for group in self.results.values() for cell in group]
+
 
 @dataclass(frozen=True)
 class Figure:

@@ -1,7 +1,7 @@
 """Ladder diagrams: the packets of a trial, losses and retransmissions.
 
 This module converts a trial's events to flights and marks and selects a part of them;
-`longfat.presentation.ladder_svg` and `ladder_text` draw it.
+`longfat.presentation.trace.ladder` draws it.
 """
 
 from __future__ import annotations

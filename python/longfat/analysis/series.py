@@ -1,7 +1,7 @@
 """Time series of a trial: windows, round trips, goodput and queues.
 
 This module reads a trial's samples, selects a period and reduces the points for drawing.
-`longfat.presentation.series_charts` and `series_text` draw them; `series_sequence` reads single packets.
+`longfat.presentation.trace.charts` and `bars` draw them; `series_sequence` reads single packets.
 """
 
 from __future__ import annotations

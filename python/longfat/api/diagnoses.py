@@ -18,8 +18,9 @@ from longfat.api.quantities import duration as checked_duration
 from longfat.api.quantities import whole_bytes
 from longfat.measurement.host_window import host_window
 from longfat.measurement.path_document import measured as measured_table
-from longfat.presentation import diagnosis_chart, diagnosis_text, names
+from longfat.presentation import names
 from longfat.presentation.displayed import Displayed, TextTable
+from longfat.presentation.measured import diagnosis_chart, diagnosis_text
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
 

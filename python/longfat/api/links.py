@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ProbeProtocol
 from longfat.api.quantities import duration
-from longfat.presentation import path_table
 from longfat.presentation.displayed import Displayed, TextTable
+from longfat.presentation.measured import links as path_table
 from longfat.study import units
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
@@ -57,8 +57,7 @@ class MeasuredPath(Displayed):
 
     def table(self) -> TextTable:
         """Returns a row for each hop: RTT, and latency, bandwidth and loss of its link with intervals."""
-        head, *body = path_table.rows(self.document)
-        return TextTable(head, body, right=(0, 2, 3))
+        return path_table.table(self.document)
 
     def remarks(self) -> list[str]:
         """Returns totals and assumptions."""
@@ -81,9 +80,9 @@ class MeasuredPath(Displayed):
 
     def drawing(self) -> dict[str, Any] | None:
         """Returns the smallest round trips by size and router as Vega-Lite; None without links."""
-        from longfat.presentation import path_report
+        from longfat.presentation.measured import links_page
 
-        return path_report.chart(self.state.samples.path()) if self.links else None
+        return links_page.chart(self.state.samples.path()) if self.links else None
 
     def to_path(self) -> Path:
         """Returns the measured links as a path for `simulate`, `sweep`, `trace` and `run`.
@@ -108,9 +107,9 @@ class MeasuredPath(Displayed):
 
     def page(self) -> str:
         """Returns the report as HTML."""
-        from longfat.presentation.path_report import build
+        from longfat.presentation.measured.links_page import build
 
-        return build(self.document, self.state.samples.path(), path_table.rows(self.document))
+        return build(self.document, self.state.samples.path())
 
     def failure(self) -> str:
         """Returns the likely reason for missing links, in one line."""

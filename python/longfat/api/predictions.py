@@ -13,8 +13,8 @@ from longfat.analysis.transfer_time import PROTOCOLS, Answer, Question, answer
 from longfat.api import hops as reader
 from longfat.api.defaults import PredictedController, PredictedProtocol
 from longfat.api.quantities import of_parameter, whole_bytes
-from longfat.presentation import predict_text
 from longfat.presentation.displayed import Displayed, TextTable
+from longfat.presentation.measured import prediction
 from longfat.study.tables import refuse, table_of
 from longfat.system.parameters import ParameterError
 
@@ -57,13 +57,12 @@ class PredictedTime(Displayed):
 
     def table(self) -> TextTable:
         """Returns a row for each part of the time, the total last."""
-        head, body = predict_text.rows(self.answer)
-        return TextTable(head, body, right=(1, 2))
+        return prediction.table(self.answer)
 
     def remarks(self) -> list[str]:
         """Returns causes, rates and limits of the model."""
         controller = self.question.controller if self.question.protocol in _TCP else None
-        return predict_text.remarks(self.answer, self.left_out, controller)
+        return prediction.remarks(self.answer, self.left_out, controller)
 
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each part: `name`, `seconds` and `kind` (its cause)."""
@@ -80,7 +79,7 @@ class PredictedTime(Displayed):
 
     def document(self) -> dict[str, Any]:
         """Returns all figures as JSON values."""
-        return predict_text.document(self.question, self.answer, self.left_out)
+        return prediction.document(self.question, self.answer, self.left_out)
 
 
 def predict(
@@ -133,8 +132,8 @@ def predict(
         raise ParameterError("protocol", f'"{protocol}" is unknown; allowed: {", ".join(PROTOCOLS)}')
     if congestion is not None and protocol not in _TCP:
         raise ParameterError("congestion", f"{protocol} has no congestion control: use {{protocol}} tcp")
-    if congestion is not None and congestion not in predict_text.CONTROLLERS:
-        known = ", ".join(predict_text.CONTROLLERS)
+    if congestion is not None and congestion not in prediction.CONTROLLERS:
+        known = ", ".join(prediction.CONTROLLERS)
         raise ParameterError("congestion", f'"{congestion}" has no closed form; allowed: {known}')
     ways = reader.with_processing(ways, of_parameter("processing", processing, "duration"))
     most = whole_bytes("packet", packet) if packet is not None else _DEFAULT_PACKET

@@ -12,9 +12,9 @@ from longfat.analysis.ping_summary import rows, summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ECHO_PORT, IpVersion, PingProtocol
 from longfat.api.quantities import duration
-from longfat.presentation import ping_report
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
+from longfat.presentation.measured import round_trips
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import shower, watching
 
@@ -65,12 +65,11 @@ class RoundTrips(Displayed):
         """Returns a row for each size: losses, smallest and median RTT, 99th percentile, jitter."""
         if not self.summary.sizes:
             return TextTable((), [])
-        head, *body = ping_report.table(self.summary)
-        return TextTable(head, body, right=range(len(head)))
+        return round_trips.table(self.summary)
 
     def remarks(self) -> list[str]:
         """Returns notes about clocks, replies and errors."""
-        return ping_report.notes(self.report, self.summary)
+        return round_trips.notes(self.report, self.summary)
 
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each request: size, state, and times in s."""
@@ -80,19 +79,19 @@ class RoundTrips(Displayed):
 
     def drawing(self) -> dict[str, Any] | None:
         """Returns round-trip times by size as Vega-Lite; None without replies."""
-        return ping_report.drawing(self.summary) if self.answered else None
+        return round_trips.drawing(self.summary) if self.answered else None
 
     def document(self) -> dict[str, Any]:
         """Returns all figures as JSON values."""
-        return ping_report.document(self.host, self.protocol, self.report, self.summary)
+        return round_trips.document(self.host, self.protocol, self.report, self.summary)
 
     def page(self) -> str:
         """Returns the report as HTML."""
-        return ping_report.page(self.document(), self.summary)
+        return round_trips.page(self.document(), self.summary)
 
     def failure(self) -> str:
         """Returns the likely reason for missing replies, in one line."""
-        return ping_report.failure(self.host, self.protocol, self.summary)
+        return round_trips.failure(self.host, self.protocol, self.summary)
 
 
 def ping(

@@ -15,7 +15,7 @@ from longfat.system.remote_path import location
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from longfat.presentation.displayed_run import Run
+    from longfat.presentation.run.displayed import Run
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
     from longfat.study import Study

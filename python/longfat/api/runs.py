@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from longfat.presentation.displayed_run import Run
+from longfat.presentation.run.displayed import Run
 from longfat.runner import Interrupted, Measured, load
 from longfat.system.remote_path import RemotePath
 
@@ -20,7 +20,7 @@ class InterruptedRun(Interrupted):
 def run_of(measured: Measured) -> Run:
     """Returns the result of a run, with the verdicts on the study's claims."""
     from longfat.analysis.claims import judge
-    from longfat.presentation.verdicts import verdict
+    from longfat.presentation.run.verdicts import verdict
 
     return Run(
         study=measured.study,

@@ -12,8 +12,8 @@ from longfat.api.quantities import duration as seconds_of
 from longfat.api.quantities import whole_bytes
 from longfat.api.specification import specification
 from longfat.api.trials import Trial, trial_of
-from longfat.presentation import trace_frames
-from longfat.presentation.trace_drawing import traced
+from longfat.presentation.trace import frames as trace_frames
+from longfat.presentation.trace.drawing import traced
 from longfat.study.plain import plain
 from longfat.study.vocabulary import canonical
 

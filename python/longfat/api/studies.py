@@ -10,7 +10,7 @@ from longfat.study import Overrides, Study, load_study
 from longfat.study.plain import plain
 
 if TYPE_CHECKING:
-    from longfat.presentation.displayed_run import Run
+    from longfat.presentation.run.displayed import Run
 
 
 def run(
@@ -78,7 +78,7 @@ def run(
     from longfat.analysis.expectation import theory_problems
     from longfat.api.running import Running
     from longfat.api.runs import InterruptedRun
-    from longfat.presentation.report import write_report
+    from longfat.presentation.run.report.page import write_report
     from longfat.runner.progress import Reporter
     from longfat.runner.sampling import Budget
     from longfat.system.interactive import is_interactive

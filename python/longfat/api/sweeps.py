@@ -16,7 +16,7 @@ from longfat.study.plain import plain
 from longfat.study.problems import Problem
 
 if TYPE_CHECKING:
-    from longfat.presentation.displayed_run import Run
+    from longfat.presentation.run.displayed import Run
 
 PROTOCOL = "protocol"
 """The key of `over` with the protocols to compare."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
 from longfat.api.quantities import duration as seconds_of
 from longfat.api.specification import specification, whole_number
-from longfat.presentation import trace_drawing, trace_frames
 from longfat.presentation.displayed import Displayed, TextTable, altair_chart
-from longfat.presentation.trace_drawing import ALL, LADDER, OVER_TIME, View, traced
+from longfat.presentation.trace import drawing as trace_drawing
+from longfat.presentation.trace import frames
+from longfat.presentation.trace.drawing import ALL, LADDER, OVER_TIME, View, traced
 from longfat.runner import tracing
 from longfat.runner.tracing import Capture, Interval
 from longfat.study import Overrides, load_study
@@ -22,7 +23,7 @@ from longfat.system.parameters import ParameterError
 if TYPE_CHECKING:
     import polars
 
-    from longfat.presentation.trace_drawing import Trace
+    from longfat.presentation.trace.drawing import Trace
     from longfat.study import Study
     from longfat.study.tables import Path, Topology
 
@@ -55,17 +56,17 @@ class Traces(Displayed):
     @property
     def events(self) -> polars.DataFrame:
         """Every segment, ACK, loss, timeout and read of an application, in order of time."""
-        return trace_frames.events(self.traces)
+        return frames.events(self.traces)
 
     @property
     def samples(self) -> polars.DataFrame:
         """Windows, RTTs and rates of flows over time."""
-        return trace_frames.samples(self.traces)
+        return frames.samples(self.traces)
 
     @property
     def queues(self) -> polars.DataFrame:
         """Queues of bottlenecks over time."""
-        return trace_frames.queues(self.traces)
+        return frames.queues(self.traces)
 
     @property
     def metrics(self) -> dict[str, dict[str, float]]:

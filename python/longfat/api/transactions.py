@@ -13,9 +13,9 @@ from longfat.analysis.transaction_summary import summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import DEFAULT_TRANSACTIONS, ECHO_PORT, TRANSACTIONS, IpVersion
 from longfat.api.quantities import duration
-from longfat.presentation import transact_report
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
+from longfat.presentation.measured import transactions
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import shower, watching
 
@@ -58,12 +58,11 @@ class MeasuredTransactions(Displayed):
         """Returns a row for each protocol and size: time of the application, on the wire and in the stack."""
         if not self.summary.groups:
             return TextTable((), [])
-        head, *body = transact_report.table(self.summary)
-        return TextTable(head, body, right=range(1, len(head)))
+        return transactions.table(self.summary)
 
     def remarks(self) -> list[str]:
         """Returns notes about the times, retransmissions and errors."""
-        return transact_report.notes(self.report, self.summary)
+        return transactions.notes(self.report, self.summary)
 
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each transaction: protocol, size, packets, and times in s."""
@@ -73,15 +72,15 @@ class MeasuredTransactions(Displayed):
 
     def drawing(self) -> dict[str, Any] | None:
         """Returns transaction times by size as Vega-Lite; None without transactions."""
-        return transact_report.drawing(self.summary) if self.done else None
+        return transactions.drawing(self.summary) if self.done else None
 
     def document(self) -> dict[str, Any]:
         """Returns all figures as JSON values."""
-        return transact_report.document(self.host, self.port, self.report, self.summary)
+        return transactions.document(self.host, self.port, self.report, self.summary)
 
     def page(self) -> str:
         """Returns the report as HTML."""
-        return transact_report.page(self.document(), self.summary)
+        return transactions.page(self.document(), self.summary)
 
 
 def transact(

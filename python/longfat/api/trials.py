@@ -66,7 +66,7 @@ class Trial:
     def table(self) -> TextTable:
         """Returns the main metrics with their units."""
         from longfat.presentation.displayed import TextTable
-        from longfat.presentation.trial_table import rows
+        from longfat.presentation.run.trial import rows
 
         return TextTable(("metric", "value"), rows(self.spec, self.metrics), right=(1,))
 
@@ -79,7 +79,7 @@ class Trial:
         return pl.DataFrame({plain_name(name): [value] for name, value in self.metrics.items()})
 
     def _repr_html_(self) -> str:
-        from longfat.presentation.html import render, tag
+        from longfat.presentation.html.markup import render, tag
 
         return render([tag("b", self.title), self.table().html()])
 

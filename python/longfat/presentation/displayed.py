@@ -3,66 +3,17 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from longfat.presentation.html import Content, Markup, bullets, render, tag
+from longfat.presentation.html.markup import Content, Markup, bullets, render, tag
+from longfat.presentation.text_table import TextTable as TextTable  # noqa: PLC0414 - offered here too
 
 if TYPE_CHECKING:
     import polars
 
 MOST_LINES = 12
 """Rows of a table in a text; the others are counted."""
-MOST_ROWS = 60
-"""Rows of a table in HTML."""
-
-
-@dataclass(frozen=True, repr=False)
-class TextTable:
-    """A table of formatted numbers. Its text is aligned, its HTML a table.
-
-    >>> TextTable(("loss", "goodput"), [["1%", "5.95 Mbit/s"]], right=(1,))
-    loss      goodput
-    1%    5.95 Mbit/s
-    """
-
-    head: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    right: Collection[int] = ()
-
-    def lines(self, most: int | None = None) -> list[str]:
-        """Returns the lines of the text, the header first; `most` limits the rows."""
-        shown = self.rows if most is None or len(self.rows) <= most else self.rows[: most - 1]
-        widths = [max(map(len, column)) for column in zip(self.head, *shown, strict=True)]
-        lines = []
-        for row in (self.head, *shown):
-            cells = [
-                cell.rjust(width) if number in self.right else cell.ljust(width)
-                for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ]
-            lines.append("  ".join(cells).rstrip())
-        left = len(self.rows) - len(shown)
-        return [*lines, f"... {left} more rows"] if left else lines
-
-    def html(self) -> Markup:
-        """Returns the table as HTML, at most `MOST_ROWS` rows."""
-        shown = self.rows[:MOST_ROWS]
-        left = len(self.rows) - len(shown)
-        made = tag(
-            "table",
-            [
-                tag("thead", tag("tr", [tag("th", cell) for cell in self.head])),
-                tag("tbody", [tag("tr", [tag("td", cell) for cell in row]) for row in shown]),
-            ],
-        )
-        return render([made, tag("p", f"{left} more rows") if left else None])
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines())
-
-    def _repr_html_(self) -> str:
-        return self.html()
 
 
 class Displayed(abc.ABC):
@@ -116,7 +67,12 @@ class Displayed(abc.ABC):
 
     def _repr_html_(self) -> str:
         return render(
-            [tag("b", self.title), self.table().html(), bullets(self.remarks()), _svg(self.drawing())]
+            [
+                tag("b", self.title),
+                self.table()._repr_html_(),
+                bullets(self.remarks()),
+                _svg(self.drawing()),
+            ]
         )
 
 
@@ -139,6 +95,6 @@ def altair_chart(spec: dict[str, Any] | None) -> Any:
 def _svg(spec: dict[str, Any] | None) -> Content:
     if spec is None:
         return None
-    from longfat.presentation.charts import render as render_chart
+    from longfat.presentation.charts.files import render as render_chart
 
     return Markup(render_chart(spec, "svg").decode())

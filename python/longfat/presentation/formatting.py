@@ -23,10 +23,11 @@ UNBOUNDED = "\N{INFINITY})"
 TIMES = "\N{MULTIPLICATION SIGN}"
 """Precedes a ratio."""
 
-_LADDERS: dict[str, tuple[tuple[float, str], ...]] = {
-    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")),
-    "s": ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
-    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1, "B")),
+# Not from the vocabulary of studies, which takes longer to read than most commands to start.
+_LADDERS = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
 }
 
 
@@ -40,14 +41,9 @@ def scale_for(values: Iterable[float], unit: str) -> tuple[float, str]:
     """
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     ladder = _LADDERS.get(unit)
-    if ladder is None:
+    if ladder is None or largest == 0:
         return 1.0, unit
-    if largest == 0:
-        return next((float(s), name) for s, name in ladder if s == 1)
-    for scale, name in ladder:
-        if largest >= scale * 0.9995:
-            return float(scale), name
-    return float(ladder[-1][0]), ladder[-1][1]
+    return next((one for one in ladder if largest >= one[0] * 0.9995), ladder[-1])
 
 
 def digits(value: float, significant: int = 3) -> str:
@@ -85,7 +81,7 @@ def quantity(value: float, unit: str) -> str:
 
 def half_width(interval: Interval) -> float:
     """The larger distance from the mean to a bound; NaN if a bound is unknown."""
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
+    if not ends(interval):
         return math.nan
     return max(interval.mean - interval.low, interval.high - interval.mean)
 
@@ -135,6 +131,17 @@ def bounds(interval: Interval, scale: float = 1.0) -> str:
         return ""
     high = f"{digits(interval.high / scale)}]" if math.isfinite(interval.high) else UNBOUNDED
     return f"[{digits(interval.low / scale)}, {high}"
+
+
+def ends(interval: Interval, scale: float = 1.0) -> dict[str, float]:
+    """The bounds of an interval as `low` and `high` of a chart; empty if one is unknown.
+
+    >>> from longfat.results.run import Interval
+    >>> ends(Interval(1.5, 1.0, 2.0)), ends(Interval(1.4, 0.8, math.inf))
+    ({'low': 1.0, 'high': 2.0}, {})
+    """
+    known = math.isfinite(interval.low) and math.isfinite(interval.high)
+    return {"low": interval.low / scale, "high": interval.high / scale} if known else {}
 
 
 def place(params: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 
 from longfat.study import sweep, units
@@ -14,29 +13,17 @@ _KEY_TITLES = {
     "path.loss": "Packet loss",
     "path.delay": "One-way delay",
     "path.rate": "Link rate",
-    "path.queue": "Queue",
-    "path.jitter": "Jitter",
     "path.reorder": "Reordering",
     "path.duplicate": "Duplication",
     "path.corrupt": "Corruption",
-    "protocol.window": "Window",
     "protocol.rto": "Retransmission timeout",
     "protocol.mss": "Payload per packet",
     "protocol.congestion": "Controller",
-    "workload.size": "Size",
-    "workload.request_size": "Request size",
-    "workload.response_size": "Response size",
-    "workload.flows": "Flows",
     "workload.arrivals": "Flow arrival rate",
     "workload.sizes": "Flow sizes",
-    "topology.paths": "Paths",
     "topology.path.queue": "Queue",
     "topology.path.loss": "Packet loss",
     "protocol.subflows": "Maximum subflows",
-    "topology.bottleneck.rate": "Bottleneck rate",
-    "topology.bottleneck.delay": "Bottleneck delay",
-    "topology.bottleneck.queue": "Bottleneck queue",
-    "topology.bottleneck.loss": "Bottleneck loss",
 }
 _METRIC_TITLES = {
     "rtt_min": "RTT, minimum",
@@ -52,7 +39,6 @@ _METRIC_TITLES = {
     "wire_min": "Time on the wire, minimum",
     "wire_p50": "Time on the wire, median",
     "stack_p50": "Time in the stack, median",
-    "packets_per_request": "Packets per request",
     "fct_mean": "Flow completion time, mean",
     "fct_p50": "Flow completion time, median",
     "fct_p95": "Flow completion time, 95th percentile",
@@ -84,14 +70,15 @@ _PROTOCOLS = {
 }
 """Display names of protocols and controllers. A test compares those of the explorer with them."""
 _BARE_UNITS = {"protocol.window": "packets"}
-_AXES: dict[str, tuple[Fraction, str]] = {
-    "proportion": (Fraction(1, 100), "%"),
-    "duration": (Fraction(1, 1000), "ms"),
-    "rate": (Fraction(10**6), "Mbit/s"),
-    "frequency": (Fraction(1), "/s"),
-    "size": (Fraction(1000), "kB"),
-    "packets": (Fraction(1), "packets"),
+_AXES = {
+    "proportion": "%",
+    "duration": "ms",
+    "rate": "Mbit/s",
+    "frequency": "/s",
+    "size": "kB",
+    "packets": "packets",
 }
+"""The units of axes by dimension."""
 
 
 def unit_of(metric: str) -> str:
@@ -188,11 +175,16 @@ def protocol_of(settings: Mapping[str, Any]) -> str:
     >>> protocol_of({"kind": "tcp", "congestion": "vegas"}), protocol_of({"kind": "go-back-n", "window": 8})
     ('TCP Vegas', 'Go-Back-N, window 8')
     """
+    kinds = filter(None, (str(settings.get("kind")), controller_of(settings)))
+    window = settings.get("window")
+    return " ".join(map(protocol, kinds)) + (f", window {window}" if window is not None else "")
+
+
+def controller_of(settings: Mapping[str, Any]) -> str:
+    """The kind of a protocol's controller; empty without one."""
     control = settings.get("congestion")
     control = control.get("kind") if isinstance(control, dict) else control
-    named = [protocol(str(settings.get("kind"))), *([protocol(label(control))] if control else [])]
-    window = settings.get("window")
-    return " ".join(named) + (f", window {window}" if window is not None else "")
+    return label(control) if control else ""
 
 
 def _capitalised(key: str) -> str:
@@ -211,7 +203,8 @@ def axis_value(key: str, value: Any) -> tuple[float, str] | None:
         parsed = units.parse(value)
     except ValueError:
         return None
-    scale, unit = _AXES.get(parsed.dimension, (Fraction(1), ""))
+    unit = _AXES.get(parsed.dimension, "")
+    scale = units.known()[unit].scale
     if parsed.dimension == "number":
         tail = "protocol." + key.split(".", 2)[-1] if key.startswith("protocols.") else key
         unit = _BARE_UNITS.get(tail, "")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import grid
 from longfat.presentation import names
-from longfat.study.labels import label
 
 if TYPE_CHECKING:
     from longfat.results.run import Cell
@@ -24,8 +23,7 @@ def title(name: str, settings: Mapping[str, Any]) -> str:
     >>> title("go-back-n", {"kind": "go-back-n"}), title("My variant", {"kind": "tcp", "congestion": "cubic"})
     ('Go-Back-N', 'My variant')
     """
-    kind, control = str(settings.get("kind", "")), settings.get("congestion")
-    control = label(control.get("kind") if isinstance(control, dict) else control) if control else ""
+    kind, control = str(settings.get("kind", "")), names.controller_of(settings)
     in_words = any(letter.isspace() or letter.isupper() for letter in name)
     if not kind or in_words or ":" in control:
         return name

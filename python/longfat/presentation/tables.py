@@ -7,6 +7,8 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from longfat.presentation.text_table import TextTable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -46,14 +48,7 @@ def table(*columns: str, right: Collection[int] = (), rows: Sequence[Sequence[st
 
     Without column names it has no header.
     """
-    from rich.table import Table
-
-    made = Table(box=None, pad_edge=False, header_style="dim", show_header=bool(columns))
-    for number, name in enumerate(columns):
-        made.add_column(name, justify="right" if number in right else "left")
-    for row in rows:
-        made.add_row(*row)
-    return made
+    return TextTable(columns, rows, right).rich()
 
 
 def show(shown: Table | str) -> None:

@@ -98,6 +98,11 @@ class CellResult:
     confidence: float = CONFIDENCE
     censored: Mapping[str, Censored] = field(default_factory=dict)
 
+    @property
+    def tried(self) -> int:
+        """The number of trials, failed ones included."""
+        return self.n + sum(self.failures.values())
+
     def __repr__(self) -> str:
         about = {"n": self.n, "failures": self.failures} if self.failures else {"n": self.n}
         counts = ", ".join(f"{key}={value!r}" for key, value in about.items())
@@ -150,7 +155,7 @@ class RunResult:
         return None if self.read_records is None else self.read_records()
 
     def __repr__(self) -> str:
-        trials = sum(cell.n + sum(cell.failures.values()) for cell in self.cells)
+        trials = sum(cell.tried for cell in self.cells)
         counts = f"{len(self.cells)} cells, {trials} trials, {len(self.claims)} claims"
         return f"RunResult({self.study.name!r}, {counts}, folder={str(self.folder)!r})"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from longfat.extensions.base import Extension
-    from longfat.presentation.displayed_run import Run
+    from longfat.presentation.run.displayed import Run
     from longfat.study.tables import Path, Protocol, Topology
 
 OURS = "ours"
@@ -104,7 +104,7 @@ def assert_claim(
     """
     import longfat
     from longfat.api.specification import workload_of
-    from longfat.presentation import notes
+    from longfat.presentation.run import notes
     from longfat.study.tables import protocol_settings
 
     others = [] if against is None else [{"name": "other", **protocol_settings(against)}]

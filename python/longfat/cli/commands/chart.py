@@ -48,7 +48,8 @@ def chart(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis import grid
     from longfat.api.runs import load_run
-    from longfat.presentation import charts, charts_hosts, charts_matrix
+    from longfat.presentation.charts import files as chart_files
+    from longfat.presentation.run.charts import hosts, lines, matrix
     from longfat.study.vocabulary import short_metric
     from longfat.system.files import write_whole
     from longfat.system.remote_path import location
@@ -60,7 +61,7 @@ def chart(
     result = load_run(named)
     shown = grid.shown(result.study, result.cells)
     column = shown[0] if metric is None else result.study.column(metric)
-    kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
+    kind: Any = hosts if by_host else matrix if matrix.suits(result, column) else lines
     target = out or result.folder / f"{short_metric(column)}{'-by-host' if by_host else ''}.{chosen}"
-    write_whole(target, charts.render(kind.chart(result, column, width=width), chosen.value))
+    write_whole(target, chart_files.render(kind.chart(result, column, width=width), chosen.value))
     typer.echo(str(target))

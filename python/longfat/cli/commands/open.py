@@ -76,7 +76,7 @@ def _check_bucket(place: Location) -> None:
 
 def _index(folder: Location) -> Path:
     from longfat.api.runs import load_run
-    from longfat.presentation.runs_index import Entry, page
+    from longfat.presentation.run.index import Entry, page
     from longfat.store.store import INDEX_FILE, REPORT_FILE, RUN_FILE
     from longfat.system.files import write_whole
 

@@ -210,7 +210,7 @@ def _report_claims(results: Sequence[RunResult], fail_on: str) -> None:
 
 def _show(result: RunResult, csv: Path | None, *, as_json: bool, details: bool, partial: bool) -> None:
     """Prints the answer, then writes the report. A `partial` run gets both from its last shard."""
-    from longfat.presentation.report import write_report
+    from longfat.presentation.run.report.page import write_report
 
     is_data = as_json or csv == _STANDARD_OUTPUT
     if not partial and not is_data:
@@ -253,7 +253,7 @@ def _write_trials(result: RunResult, target: Path) -> None:
 
 def _print_answer(result: RunResult) -> None:
     from longfat.presentation import tables
-    from longfat.presentation.answer import answer
+    from longfat.presentation.run.answer import answer
 
     console = tables.console()
     console.print(answer(result, console))
@@ -261,8 +261,9 @@ def _print_answer(result: RunResult) -> None:
 
 
 def _print_details(result: RunResult) -> None:
-    from longfat.presentation import notes, tables
-    from longfat.presentation.terminal import table, verdicts
+    from longfat.presentation import tables
+    from longfat.presentation.run import notes
+    from longfat.presentation.run.details import table, verdicts
 
     console = tables.console()
     console.print(table(result.study, result))

@@ -114,7 +114,7 @@ def trace(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.traces import Place, data_file, run_traces
     from longfat.cli.arguments.cells import find_cell, load
-    from longfat.presentation.trace_drawing import View, draw
+    from longfat.presentation.trace.drawing import View, draw
     from longfat.runner import tracing
 
     if as_json and format_ not in (None, TraceFormat.JSON):

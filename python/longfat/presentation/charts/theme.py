@@ -1,0 +1,123 @@
+"""What all charts share: colours, shapes, fonts, titles and the legend of protocols."""
+
+from __future__ import annotations
+
+import copy
+import textwrap
+from typing import TYPE_CHECKING
+
+from longfat.presentation.charts.bundle import SCHEMA
+from longfat.presentation.charts.vega import Spec, channel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longfat.results.run import RunResult
+
+# Okabe and Ito's colour-blind safe palette (Wong, Nature Methods 8, 2011), darkest first; then darker colours
+# for charts of many protocols, since no two protocols may share a colour.
+PALETTE = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#B8A800"),
+    *("#332288", "#882255", "#8B5A2B", "#111111"),
+)
+SHAPES = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    "triangle-right",
+    "triangle-left",
+)
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif"
+INK, SOFT = "#24292f", "#57606a"
+TITLE, LABEL = 13, 12
+LETTER = 7.0
+"""Average width of a letter of an axis title, in px."""
+TITLE_LETTER, SUBTITLE_LETTER = 8.5, 6.2
+"""The same of a chart's title and subtitle."""
+_SYMBOL = 30
+"""Width of an entry of a legend in px, without its text."""
+MOST_ENTRIES = 4
+"""Maximum number of entries of a legend side by side."""
+_NARROWEST = 12
+"""Minimum letters per line of an axis title."""
+_CONFIG: Spec = {
+    "font": FONT,
+    "background": "white",
+    "padding": 10,
+    "axis": {
+        "labelFontSize": LABEL,
+        "titleFontSize": TITLE,
+        "titleFontWeight": "normal",
+        "gridColor": "#e4e7eb",
+        "titlePadding": 8,
+    },
+    "legend": {
+        "labelFontSize": LABEL,
+        "titleFontSize": LABEL,
+        "titleLimit": 0,
+        "labelLimit": 0,
+        "orient": "bottom",
+        "columns": MOST_ENTRIES,
+        "symbolSize": 80,
+    },
+    "view": {"stroke": None},
+}
+
+
+def chart(plot: Spec, title: Spec | None = None) -> Spec:
+    """Returns a plot as a whole specification, with the shared fonts and colours."""
+    titled = {} if title is None else {"title": title}
+    return {"$schema": SCHEMA, **plot, "config": copy.deepcopy(_CONFIG), **titled}
+
+
+def heading(text: Sequence[str] | str, subtitle: Sequence[str], offset: int = 14) -> Spec:
+    """Returns a title with its subtitle, both as lines."""
+    return {
+        "text": text,
+        "subtitle": subtitle,
+        "anchor": "start",
+        "fontSize": 15,
+        "subtitleFontSize": LABEL,
+        "subtitleColor": SOFT,
+        "offset": offset,
+    }
+
+
+def run_heading(text: str, run: RunResult, subtitle: str, width: int) -> Spec:
+    """Returns the title of a chart of a run: what it shows with the study's title, and a subtitle."""
+    lines = textwrap.wrap(f"{text}: {run.study.title}", int(width / TITLE_LETTER))
+    return heading(lines, textwrap.wrap(subtitle, int(width / SUBTITLE_LETTER)))
+
+
+def wrapped(title: str, height: int) -> list[str]:
+    """A title wrapped to the length of its axis, in px.
+
+    >>> wrapped("Flow completion time, 99th percentile (ms)", 220)
+    ['Flow completion time, 99th', 'percentile (ms)']
+    """
+    return textwrap.wrap(title, max(_NARROWEST, int(height / LETTER)))
+
+
+def series_color(series: Sequence[str], width: int = 620) -> Spec:
+    """The colour encoding by protocol with its legend; `width` is that of the chart in px."""
+    entry = max(map(len, series), default=0) * LETTER + _SYMBOL
+    legend = {"columns": max(1, min(MOST_ENTRIES, int(width / entry)))}
+    return {**_series(series, PALETTE), "legend": legend}
+
+
+def series_shape(series: Sequence[str]) -> Spec:
+    """The encoding of protocols by the shape of their points."""
+    return _series(series, SHAPES)
+
+
+def _series(series: Sequence[str], values: Sequence[str]) -> Spec:
+    scale = {"domain": list(series), "range": repeated(values, len(series))}
+    return channel("series:N", scale=scale, sort=list(series), title="Protocol")
+
+
+def repeated(of: Sequence[str], count: int) -> list[str]:
+    """The first `count` values of a repeated sequence."""
+    return [of[i % len(of)] for i in range(count)]

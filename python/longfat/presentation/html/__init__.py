@@ -1,0 +1,1 @@
+"""HTML pages without a network: elements, documents, style and scripts."""

@@ -1,0 +1,1 @@
+"""Results of measurements: texts, tables, charts and pages."""

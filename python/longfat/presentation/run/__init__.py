@@ -1,0 +1,1 @@
+"""The result of a run: tables, verdicts, notes, charts and reports."""

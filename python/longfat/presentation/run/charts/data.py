@@ -1,0 +1,269 @@
+"""The data of a chart: a row per point, in the units of its axes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis import grid
+from longfat.presentation import formatting, names, series_names
+from longfat.presentation.run.columns import Column
+from longfat.study.vocabulary import whole_metric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from longfat.results.run import CellResult, RunResult
+    from longfat.study import Study
+
+LABEL_SHARE = 0.07
+"""The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
+MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: its title with the unit, and the type of its scale.
+
+    `linear_below` is where a scale with a zero that spans decades changes from linear to logarithmic.
+    """
+
+    title: str
+    quantitative: bool = True
+    log: bool = False
+    linear_below: float | None = None
+    ticks: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """The rows and axes of a chart. `panels` are the points of the other swept keys."""
+
+    rows: list[Row]
+    x: Axis
+    y: Axis
+    x_key: str | None
+    series: list[str]
+    worlds: list[str]
+    panels: list[str]
+    kinds: list[str]
+
+    def lines(self, kind: str) -> bool:
+        """Whether any row of a kind of theory is part of a line."""
+        return self.x.quantitative and any(r["kind"] == kind and "alone" not in r for r in self.rows)
+
+    def ticks(self, kind: str) -> bool:
+        """Whether any row of a kind of theory is a tick: its form applies at a single point of the axis."""
+        return any(r["kind"] == kind and ("alone" in r or not self.x.quantitative) for r in self.rows)
+
+
+def axis_key(study: Study) -> str | None:
+    """The swept key of the x axis: the quantity with the most values."""
+    if not study.sweep:
+        return None
+
+    def rank(key: str) -> tuple[bool, bool, int]:
+        found = grid.ordered_values(study, key)
+        return _numeric(key, found), not key.startswith("protocols."), len(found)
+
+    return max(study.sweep, key=rank)
+
+
+def _numeric(key: str, found: Sequence[Any]) -> bool:
+    """Returns whether all values are quantities in one unit: packets and bytes have no common axis."""
+    placed = [names.axis_value(key, value) for value in found]
+    return None not in placed and len({one[1] for one in placed if one is not None}) == 1
+
+
+def collect(run: RunResult, metric: str) -> ChartData:
+    """The rows of one metric: measured means with intervals, theory, and figures of the source."""
+    study, cells = run.study, [cell for cell in run.cells if metric in cell.metrics]
+    x_key = axis_key(study)
+    ordered = grid.ordered_values(study, x_key) if x_key else []
+    numeric = x_key is not None and _numeric(x_key, ordered)
+    figures = [figure for figure in grid.reported(study, cells) if figure.metric == metric]
+    column = Column.of(metric, cells, [figure.value for figure in figures])
+    titles = series_names.titles(cell.cell for cell in cells)
+    rows: list[Row] = []
+    for cell in cells:
+        base = _place(study, cell.cell.params, x_key, numeric=numeric)
+        base |= {"series": series_names.series_name(study, cell.cell), "world": cell.cell.world}
+        rows.append(base | _measured(cell, column))
+        rows += [base | row for row in _expected(cell, column)]
+    for figure in figures:
+        base = _place(study, figure.params, x_key, numeric=numeric) | {"series": titles[figure.protocol]}
+        text = formatting.quantity(figure.value, names.unit_of(metric))
+        rows += [
+            base | {"kind": SOURCE, "y": figure.value / column.scale, "text": text, "world": world}
+            for world in grid.worlds(cells)
+        ]
+    rows = _lonely(_stretched(rows, x_key, ordered, numeric=numeric))
+    y_axis = _y_axis(column, rows)
+    rows = _labelled(rows, y_axis)
+    return ChartData(
+        rows=rows,
+        x=_x_axis(x_key, ordered, numeric=numeric),
+        y=y_axis,
+        x_key=x_key,
+        series=list(dict.fromkeys(row["series"] for row in rows)),
+        worlds=grid.worlds(cells),
+        panels=list(dict.fromkeys(row["panel"] for row in rows)),
+        kinds=[
+            kind for kind in (MEASURED, THEORY, BOUND, SOURCE) if any(row["kind"] == kind for row in rows)
+        ],
+    )
+
+
+def _measured(cell: CellResult, column: Column) -> Row:
+    interval, scale = cell.metrics[column.metric], column.scale
+    row: Row = {"kind": MEASURED, "y": interval.mean / scale, "n": cell.n}
+    row["text"] = f"{column.measured(cell)} {column.unit}".strip()
+    return row | formatting.ends(interval, scale)
+
+
+def _expected(cell: CellResult, column: Column) -> list[Row]:
+    """The rows of theory: one per form, or its upper bound, or none."""
+    expected = grid.theory_of(cell, column.metric)
+    if expected.forms:
+        return [
+            {
+                "kind": THEORY,
+                "form": name,
+                "y": value / column.scale,
+                "text": f"{column.number(value)} {column.unit} ({name})",
+            }
+            for name, value in expected.forms.items()
+        ]
+    value, kind = (expected.bound, BOUND) if expected.value is None else (expected.value, THEORY)
+    if value is None:
+        return []
+    text = f"{column.number(value)} {column.unit} ({expected.note})"
+    return [{"kind": kind, "form": "", "y": value / column.scale, "text": text}]
+
+
+def _place(study: Study, params: dict[str, Any], x_key: str | None, *, numeric: bool) -> Row:
+    others = {key: params[key] for key in grid.shared_keys(study) if key != x_key and key in params}
+    row: Row = {"panel": names.point(others), "x_text": formatting.label(params.get(x_key or "", ""))}
+    if x_key is None or x_key not in params:
+        return row | {"x": None}
+    placed = names.axis_value(x_key, params[x_key]) if numeric else None
+    return row | {"x": placed[0] if placed else formatting.label(params[x_key])}
+
+
+def _stretched(rows: list[Row], x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> list[Row]:
+    """Draws a line across the axis for a protocol whose values do not depend on the axis' key."""
+    if x_key is None:
+        return [row | {"x": row["series"]} for row in rows]
+    if not numeric:
+        return [row for row in rows if row["x"] is not None]
+    ends = [placed[0] for value in ordered if (placed := names.axis_value(x_key, value)) is not None]
+    found: list[Row] = []
+    for row in rows:
+        found += [row] if row["x"] is not None else [row | {"x": end} for end in (ends[0], ends[-1])]
+    return found
+
+
+def _lonely(rows: list[Row]) -> list[Row]:
+    """Marks theory that applies at a single point of its series: it is not a line."""
+    counts = Counter(_line(row) for row in rows)
+    return [
+        row | {"alone": True} if row["kind"] in (THEORY, BOUND) and counts[_line(row)] == 1 else row
+        for row in rows
+    ]
+
+
+def _labelled(rows: list[Row], axis: Axis) -> list[Row]:
+    """Labels each form of theory at the right end of its line. Ends that are close share a label."""
+    last: dict[tuple[str, ...], int] = {}
+    for number, row in enumerate(rows):
+        if row.get("form") and row["x"] >= rows[last.setdefault(_line(row), number)]["x"]:
+            last[_line(row)] = number
+    heights = _heights(rows, axis)
+    clusters: list[list[int]] = []
+    for number in sorted(last.values(), key=lambda end: (*_end(rows[end]), heights[end])):
+        near = clusters and _end(rows[clusters[-1][-1]]) == _end(rows[number])
+        if near and heights[number] - heights[clusters[-1][0]] < LABEL_SHARE:
+            clusters[-1].append(number)
+        else:
+            clusters.append([number])
+    labels = {
+        # The middle one, so that the label is next to all ends.
+        cluster[len(cluster) // 2]: ", ".join(dict.fromkeys(rows[end]["form"] for end in sorted(cluster)))
+        for cluster in clusters
+    }
+    return [row | {"label": labels[n]} if n in labels else row for n, row in enumerate(rows)]
+
+
+def _end(row: Row) -> tuple[str, str, Any]:
+    """The panel of a chart and the place on its x axis."""
+    return row["world"], row["panel"], row["x"]
+
+
+def _heights(rows: Sequence[Row], axis: Axis) -> list[float]:
+    """The places of rows on the y axis, from 0 to 1."""
+    if axis.log:
+        low, high = math.log(axis.ticks[0]), math.log(axis.ticks[-1])
+        return [(math.log(row["y"]) - low) / (high - low) if row["y"] > 0 else 0.0 for row in rows]
+    tops: list[float] = [row["high" if "high" in row else "y"] for row in rows]
+    highest = max(tops, default=0.0) or 1.0
+    return [row["y"] / highest for row in rows]
+
+
+def _line(row: Row) -> tuple[str, ...]:
+    """The key that identifies a line of a chart."""
+    return row["kind"], row["series"], row["world"], row["panel"], row.get("form", "")
+
+
+def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis:
+    if x_key is None:
+        return Axis("", quantitative=False)
+    title = names.key_title(x_key)
+    if not numeric:
+        return Axis(title, quantitative=False, ticks=tuple(formatting.label(value) for value in ordered))
+    placed = [p for value in ordered if (p := names.axis_value(x_key, value)) is not None]
+    unit = placed[0][1]
+    numbers = [number for number, _ in placed]
+    return Axis(
+        names.with_unit(title, unit),
+        # Evenly spaced values over decades get a linear scale.
+        log=_spans(numbers, 30) and statistics.median(numbers) < max(numbers) / 4,
+        linear_below=_linear_below(numbers),
+        ticks=tuple(numbers),
+    )
+
+
+def _linear_below(numbers: Sequence[float]) -> float | None:
+    """The smallest positive number, if zero is present and the others span decades."""
+    above = [number for number in numbers if number > 0]
+    return min(above) if min(numbers) == 0 and _spans(above, 300) else None
+
+
+def _y_axis(column: Column, rows: Sequence[Row]) -> Axis:
+    shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
+    if whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(shown, 20):
+        return Axis(column.title, log=True, ticks=log_ticks(min(shown), max(shown)))
+    return Axis(column.title)
+
+
+def log_ticks(low: float, high: float) -> tuple[float, ...]:
+    """The ticks 1, 2 and 5 times a power of ten that enclose a range; only the powers over many decades.
+
+    >>> log_ticks(0.061, 3.2)
+    (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+    """
+    steps = (1, 2, 5) if high / low < 1e4 else (1,)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    ticks = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
+    below = max((i for i, tick in enumerate(ticks) if tick <= low), default=0)
+    above = min((i for i, tick in enumerate(ticks) if tick >= high), default=len(ticks) - 1)
+    return tuple(ticks[below : above + 1])
+
+
+def _spans(numbers: Sequence[float], factor: float) -> bool:
+    """Whether positive numbers differ by at least a factor: a linear scale would hide the small ones."""
+    return len(numbers) > 1 and min(numbers) > 0 and max(numbers) / min(numbers) >= factor

@@ -1,0 +1,169 @@
+"""The chart of a metric over the sweep: measured means with intervals, theory, and the source's figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis.statistics import method
+from longfat.presentation import formatting, names
+from longfat.presentation.charts import theme
+from longfat.presentation.charts.vega import channel, layer, tooltip
+from longfat.presentation.run import notes
+from longfat.presentation.run.charts import data as chart_data
+from longfat.presentation.run.charts.data import BOUND, MEASURED, SOURCE, THEORY, ChartData
+
+if TYPE_CHECKING:
+    from longfat.presentation.charts.vega import Spec
+    from longfat.results.run import RunResult
+
+MOST_ACROSS = 3
+"""Maximum number of panels side by side."""
+_CHOSEN = "chosen"
+# Numbers in full: the default formats round to the digits in which the ticks differ.
+_PLAIN = "format(datum.value, '~f')"
+
+
+def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620) -> Spec:
+    """The chart of one metric over the sweep, as a Vega-Lite specification with inline data.
+
+    Lines connect measured means, bars show their intervals, broad dashes are theory and hollow points the
+    source's figures. Worlds are side by side, further swept keys below each other. `width` is in px for all
+    worlds together. Raises ValueError if the run did not measure the metric.
+    """
+    data = chart_data.collect(run, metric)
+    if not data.rows:
+        raise ValueError(f"this run measured no {metric}")
+    # With one world, panels of the other swept key are side by side if they fit.
+    across = "panel" if len(data.worlds) == 1 and 1 < len(data.panels) <= MOST_ACROSS else "world"
+    columns, rows = (data.panels, []) if across == "panel" else (data.worlds, data.panels)
+    height = 200 if len(rows) > 1 else 300
+    plot: Spec = {
+        "layer": _layers(data, theme.wrapped(data.y.title, height), width),
+        "width": max(220, round(width / len(columns)) - (30 if len(columns) > 1 else 0)),
+        "height": height,
+    }
+    style = {"labelFontSize": theme.TITLE, "labelFontWeight": "bold", "labelOrient": "top"}
+    facet = {
+        side: channel(f"{field}:N", sort=order, header={"title": None, **style})
+        for side, field, order in (("column", across, columns), ("row", "panel", rows))
+        if len(order) > 1
+    }
+    if facet:
+        plot = {"facet": facet, "spec": plot}
+    # A selection of layers is only allowed at the top.
+    select = {"type": "point", "fields": ["series"]}
+    chosen = {"name": _CHOSEN, "select": select, "bind": "legend", "views": [_CHOSEN]}
+    title = theme.run_heading(names.metric_title(metric), run, _caption(run, data), width)
+    return theme.chart({"data": {"values": data.rows}, **plot, "params": [chosen]}, title)
+
+
+def caption(run: RunResult, metric: str) -> str:
+    """How to read the chart of a metric."""
+    return _caption(run, chart_data.collect(run, metric)) + "."
+
+
+def _caption(run: RunResult, data: ChartData) -> str:
+    cells = [cell for cell in run.cells if cell.n]
+    random = [cell for cell in cells if not cell.deterministic]
+    parts = []
+    if random or not cells:
+        how = ", ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random})))
+        parts.append(f"Bars: {notes.confidence(random)} intervals ({notes.trials(random)}; {how})")
+    if len(random) < len(cells):
+        fixed = [cell for cell in cells if cell.deterministic]
+        parts.append(f"Without bars: {formatting.DETERMINISTIC} ({notes.trials(fixed)})")
+    parts += _marks(data, THEORY, "dashed", "broad ticks", "theory")
+    parts += _marks(data, BOUND, "dotted", "thin ticks", "upper bound")
+    if SOURCE in data.kinds:
+        parts.append("hollow points: figures of the source")
+    return "; ".join(parts)
+
+
+def _marks(data: ChartData, kind: str, line: str, tick: str, meaning: str) -> list[str]:
+    """Explains how a kind of row is drawn: as lines, as ticks at single points, or both."""
+    drawn = [line] * data.lines(kind) + [tick] * data.ticks(kind)
+    return [f"{' and '.join(drawn)}: {meaning}"] if drawn else []
+
+
+def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
+    color = theme.series_color(data.series, width)
+    scale, axis = _y_scale(data)
+    shape = {**theme.series_shape(data.series), "legend": color["legend"]}
+    shared: Spec = {
+        "x": _x(data),
+        "y": channel("y:Q", title=y_title, scale=scale, axis=axis),
+        "color": color,
+        "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
+        "tooltip": tooltip(
+            {
+                "series:N": "Protocol",
+                "kind:N": "Figure",
+                "x_text:N": data.x.title or "Point",
+                "text:N": data.y.title,
+                "n:Q": "Trials",
+            }
+        ),
+    }
+
+    def of(kind: str, mark: str, *filters: str, encoding: Spec | None = None, **style: Any) -> Spec:
+        where: list[str | Spec] = [{"field": "kind", "equal": kind}, *filters]
+        return layer(mark, {**shared, **(encoding or {})}, where=where, **style)
+
+    drawn: list[Spec] = []
+    # Broad and pale, below the measured line: both remain visible if they coincide.
+    if data.lines(THEORY):
+        dashes = {"strokeWidth": 5, "strokeDash": [7, 5], "strokeOpacity": 0.45}
+        # Each form of theory is a line.
+        by_form = {"detail": channel("form:N")}
+        drawn.append(of(THEORY, "line", "!datum.alone", encoding=by_form, **dashes))
+    if data.x.quantitative and any("label" in row for row in data.rows):
+        label = {"text": channel("label:N")}
+        name: Spec = {"align": "left", "dx": 7, "fontSize": 11}
+        drawn.append(of(THEORY, "text", "isValid(datum.label)", encoding=label, **name))
+    if data.lines(BOUND):
+        drawn.append(of(BOUND, "line", "!datum.alone", strokeWidth=1.6, strokeDash=[1.5, 3.5]))
+    # A form that applies at a single point is a tick, not a line.
+    alone = ("datum.alone",) if data.x.quantitative else ()
+    tick: Spec = {"orient": "horizontal", "size": 22}
+    # Layers without rows are left out: a browser warns of their scales.
+    if data.ticks(THEORY):
+        drawn.append(of(THEORY, "tick", *alone, **tick, thickness=5, opacity=0.45))
+    if data.ticks(BOUND):
+        drawn.append(of(BOUND, "tick", *alone, **tick, thickness=1.6))
+    if data.x.quantitative:
+        drawn.append(of(MEASURED, "line", strokeWidth=1.8))
+    if any("low" in row for row in data.rows):
+        ends = {"y": channel("low:Q", title=y_title, scale=scale), "y2": {"field": "high"}}
+        bars = {"ticks": {"size": 7}, "thickness": 1.6}
+        drawn.append(of(MEASURED, "errorbar", "isValid(datum.low)", encoding=ends, **bars))
+    by_shape = {"shape": shape}
+    drawn.append(of(MEASURED, "point", encoding=by_shape, filled=True, size=46))
+    if SOURCE in data.kinds:
+        drawn.append(of(SOURCE, "point", encoding=by_shape, filled=False, size=62, strokeWidth=1.6))
+    drawn[-1]["name"] = _CHOSEN
+    return drawn
+
+
+def _x(data: ChartData) -> Spec:
+    if not data.x.quantitative:
+        sort = list(data.x.ticks) or data.series
+        return channel("x:N", title=data.x.title or None, sort=sort, axis={"labelAngle": 0})
+    ticks = list(data.x.ticks)
+    first, last = min(ticks), max(ticks)
+    scale: Spec = {"type": "log" if data.x.log else "linear", "domain": [first, last]}
+    axis: Spec = {"labelExpr": _PLAIN, "labelOverlap": True}
+    if data.x.linear_below is not None:
+        scale |= {"type": "symlog", "constant": data.x.linear_below}
+        decades = chart_data.log_ticks(data.x.linear_below, last)
+        axis |= {"values": [0, *(tick for tick in decades if tick <= last)], "labelOverlap": "greedy"}
+    else:
+        axis |= {"values": ticks} if len(ticks) <= 12 else {"tickCount": 8}
+    return channel("x:Q", title=data.x.title, axis=axis, scale={**scale, "nice": False, "padding": 12})
+
+
+def _y_scale(data: ChartData) -> tuple[Spec, Spec]:
+    """The scale and the axis of the metric."""
+    if not data.y.log:
+        return {"zero": True}, {"tickCount": 6}
+    scale = {"type": "log", "domain": [data.y.ticks[0], data.y.ticks[-1]], "nice": False}
+    return scale, {"values": list(data.y.ticks), "labelExpr": _PLAIN}

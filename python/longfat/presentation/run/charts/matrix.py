@@ -1,0 +1,78 @@
+"""A heat map of two unordered dimensions, such as controllers and queue disciplines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from longfat.presentation import formatting, names
+from longfat.presentation.charts import theme
+from longfat.presentation.charts.theme import INK, LABEL, LETTER
+from longfat.presentation.charts.vega import channel, layer, tooltip
+from longfat.presentation.run.charts import data as chart_data
+from longfat.presentation.run.charts.data import MEASURED
+
+if TYPE_CHECKING:
+    from longfat.presentation.charts.vega import Row, Spec
+    from longfat.results.run import RunResult
+
+LEAST_ROWS, LEAST_COLUMNS = 3, 3
+"""Smaller matrices are easier to read as points."""
+
+
+def suits(run: RunResult, metric: str) -> bool:
+    """Whether a run has enough protocols and values of a swept key without order."""
+    data = chart_data.collect(run, metric)
+    unordered = data.x_key is not None and not data.x.quantitative
+    return unordered and len(data.series) >= LEAST_ROWS and len(data.x.ticks) >= LEAST_COLUMNS
+
+
+def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:
+    """Protocols down, swept values across; each field shows its mean, darker for larger values.
+
+    Each world and each point of further swept keys is a matrix.
+    """
+    data = chart_data.collect(run, metric)
+    found = [row | {"short": formatting.digits(row["y"])} for row in data.rows if row["kind"] == MEASURED]
+    if not found:
+        raise ValueError(f"this run measured no {metric}")
+    panels = {(row["world"], row["panel"]): None for row in found}
+    for row in found:
+        row["place"] = ", ".join(part for part in _place(row, data) if part)
+    middle = (min(row["y"] for row in found) + max(row["y"] for row in found)) / 2
+    across = width - 120
+    columns = list(data.x.ticks)
+    # Labels that are wider than their column are slanted.
+    narrow = max(len(str(label)) for label in columns) * LETTER > across / len(columns)
+    axis = {"labelAngle": -35 if narrow else 0, "orient": "top"}
+    shared = {
+        "x": channel("x:N", sort=columns, title=data.x.title, axis=axis),
+        "y": channel("series:N", sort=data.series, title=None),
+        "tooltip": tooltip(
+            {"series:N": "Protocol", "x:N": data.x.title, "text:N": data.y.title, "n:Q": "Trials"}
+        ),
+    }
+    shade = channel("y:Q", scale={"scheme": "blues"}, title=data.y.title)
+    ink = {"condition": {"test": f"datum.y > {middle}", "value": "white"}, "value": INK}
+    plot: Spec = {
+        "layer": [
+            layer("rect", shared | {"color": shade}),
+            layer("text", shared | {"text": channel("short:N"), "color": ink}, fontSize=LABEL),
+        ],
+        "width": across,
+        "height": 34 * len(data.series),
+    }
+    if len(panels) > 1:
+        plot = {"facet": channel("place:N", title=None), "spec": plot, "columns": 1}
+    subtitle = caption(run, metric).removesuffix(".")
+    title = theme.run_heading(names.metric_title(metric), run, subtitle, width)
+    return theme.chart({"data": {"values": found}, **plot}, title)
+
+
+def _place(row: Row, data: chart_data.ChartData) -> tuple[str, str]:
+    return (row["world"] if len(data.worlds) > 1 else "", row["panel"])
+
+
+def caption(run: RunResult, metric: str) -> str:
+    """How to read the chart."""
+    unit = chart_data.collect(run, metric).y.title
+    return f"{unit}: means over trials; the tables below show the intervals."

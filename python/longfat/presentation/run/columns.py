@@ -1,0 +1,64 @@
+"""A metric as a column of a table, in one unit for all cells, shared by terminal, report and charts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from longfat.presentation import formatting, names
+from longfat.presentation.run import notes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from longfat.results.run import CellResult
+
+_WHOLE_FROM = 100
+"""Means from here on are shown without decimals."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A metric with the scale and the unit of its values."""
+
+    metric: str
+    scale: float
+    unit: str
+
+    @classmethod
+    def of(cls, metric: str, cells: Iterable[CellResult], values: Iterable[float] = ()) -> Column:
+        """The column whose unit fits the means of all cells and further values."""
+        means = [cell.metrics[metric].mean for cell in cells if metric in cell.metrics]
+        return cls(metric, *formatting.scale_for([*means, *values], names.unit_of(metric)))
+
+    @property
+    def title(self) -> str:
+        """The metric with its unit as a heading."""
+        return names.with_unit(names.metric_title(self.metric), self.unit)
+
+    @property
+    def narrow_title(self) -> str:
+        """The metric as the heading of a narrow column."""
+        title = names.column_title(self.metric)
+        return f"{title}, {self.unit}" if self.unit and self.unit != "packets" else title
+
+    def number(self, value: float) -> str:
+        """A value in the column's unit, without the unit's name."""
+        return formatting.digits(value / self.scale)
+
+    def mean(self, cell: CellResult) -> str:
+        """The mean alone; empty if the cell lacks the metric."""
+        interval = cell.metrics.get(self.metric)
+        if interval is None:
+            return ""
+        value = interval.mean / self.scale
+        return formatting.digits(value) if abs(value) < _WHOLE_FROM else f"{value:.0f}"
+
+    def measured(self, cell: CellResult) -> str:
+        """The mean with its interval; a dash if the cell lacks the metric."""
+        known = self.metric in cell.metrics
+        return formatting.measured(cell, self.metric, self.scale) if known else formatting.DASH
+
+    def theory(self, cell: CellResult) -> str:
+        """The theoretical value or bound; empty without either."""
+        return notes.theory(cell, self.metric, self.scale)

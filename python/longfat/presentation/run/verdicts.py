@@ -1,0 +1,142 @@
+"""Verdicts as sentences: the deciding metric, both values with units, their ratio and n."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from longfat.presentation import formatting, names
+from longfat.presentation.html.markup import Markup, tag
+from longfat.presentation.run import censored
+from longfat.results.run import Verdict, known
+from longfat.study.claims import MIN_TRIALS
+
+if TYPE_CHECKING:
+    from longfat.analysis.claims import Judgement
+    from longfat.analysis.relations import Evidence
+    from longfat.results.run import Interval, VerdictWord
+
+
+SYMBOLS: dict[VerdictWord, str] = {"holds": "\N{CHECK MARK}", "fails": "\N{BALLOT X}", "undecided": "?"}
+"""The symbols of verdicts, in the order of lists."""
+MOST_TIMES = 1000
+"""Times as many trials beyond which more of them are no remedy."""
+
+
+def line(claim: Verdict) -> str:
+    """Returns a verdict in one line: symbol, word, claim and deciding numbers."""
+    return f"{labelled(claim.verdict)}: {claim.text} ({claim.detail})"
+
+
+def labelled(verdict: VerdictWord, text: str = "") -> str:
+    """Returns the symbol of a verdict with its word or another text.
+
+    >>> labelled("holds"), labelled("fails", "2 fail")
+    ('✓ holds', '✗ 2 fail')
+    """
+    return f"{SYMBOLS[verdict]} {text or verdict}"
+
+
+def badge(verdict: VerdictWord, text: str = "") -> Markup:
+    """Returns `labelled` as HTML, in the colour of the verdict."""
+    return tag("span", labelled(verdict, text), class_=verdict)
+
+
+def verdict(judgement: Judgement) -> Verdict:
+    """Returns the verdict with its sentence and its numbers."""
+    return Verdict(
+        judgement.claim.id,
+        judgement.claim.text,
+        judgement.verdict,
+        _detail(judgement),
+        judgement.world,
+        _figures(judgement),
+    )
+
+
+def _figures(judgement: Judgement) -> dict[str, Any] | None:
+    evidence = judgement.decisive
+    if evidence is None or evidence.reason:
+        return None
+    return {
+        "metric": evidence.metric,
+        "params": dict(evidence.params or {}),
+        "values": [{"name": name, "value": known(value)} for name, value in evidence.values],
+        "ratio": None if evidence.ratio is None else evidence.ratio.to_json(),
+        "n": evidence.n,
+        "comparisons": judgement.total,
+        "agreeing": judgement.agreeing,
+    }
+
+
+def _detail(judgement: Judgement) -> str:
+    if judgement.decisive is None:
+        return judgement.reason
+    text = _sentence(judgement.decisive)
+    is_known = judgement.decisive.unknown is None
+    if judgement.verdict == "undecided" and judgement.decisive.n >= MIN_TRIALS and is_known:
+        text += f"; {_remedy(judgement)}"
+    if judgement.total == 1:
+        return text
+    counted = judgement.decisive.counted
+    scope = {
+        "holds": f"in {'both' if judgement.total == 2 else f'all {judgement.total}'} {counted}; closest",
+        "fails": f"in {judgement.agreeing} of {judgement.total} {counted}; worst",
+        "undecided": f"in {judgement.agreeing} of {judgement.total} {counted}; e.g.",
+    }[judgement.verdict]
+    return f"{scope} {text}"
+
+
+def _remedy(judgement: Judgement) -> str:
+    """What would decide an undecided claim."""
+    if judgement.decisive is None or not math.isfinite(judgement.needed):
+        return "too uncertain to decide: needs more trials"
+    if judgement.needed > MOST_TIMES * judgement.decisive.n:
+        return "too close to the limit to decide"
+    return f"too uncertain to decide: needs about {formatting.rounded(judgement.needed)} trials per cell"
+
+
+def _sentence(evidence: Evidence) -> str:
+    if evidence.reason:
+        return evidence.reason
+    where, n = _where(evidence), evidence.n
+    if evidence.unknown is not None:
+        name, why = evidence.unknown
+        return f"{where}{names.metric_phrase(evidence.metric)} of {name} is {censored.unknown(why)}"
+    failed = f", {evidence.failed} failed" if evidence.failed else ""
+    if n == 0:
+        return f"{where}no trial has this metric on both sides{failed}"
+    if n < MIN_TRIALS:
+        trials = "one trial" if n == 1 else f"{n} trials"
+        return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
+    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence)} (n={n}{failed})"
+
+
+def _where(evidence: Evidence) -> str:
+    place = f"at {formatting.place(evidence.params)}" if evidence.params else ""
+    if evidence.step is not None:
+        first, last = formatting.label(evidence.step.first), formatting.label(evidence.step.last)
+        return f"{place} from {evidence.step.key} {first} to {last}, ".lstrip()
+    return f"{place}, " if place else ""
+
+
+def _values(evidence: Evidence) -> str:
+    unit = names.unit_of(evidence.metric)
+
+    def shown(value: float) -> str:
+        ratio = f"{formatting.TIMES}{formatting.digits(value)}"
+        return ratio if evidence.is_lead else formatting.quantity(value, unit)
+
+    name, first = evidence.values[0]
+    if evidence.level is not None:
+        relation, limit = evidence.level
+        return f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {shown(limit)}"
+    other, second = evidence.values[1]
+    joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
+    return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio)}"
+
+
+def _ratio(ratio: Interval | None) -> str:
+    if ratio is None or not math.isfinite(ratio.mean):
+        return "no ratio (the second value is 0)"
+    return f"{formatting.TIMES}{formatting.digits(ratio.mean)} {formatting.bounds(ratio)}".rstrip()

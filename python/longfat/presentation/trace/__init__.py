@@ -1,0 +1,1 @@
+"""Drawings of traced trials: charts over time, ladders, data frames."""

@@ -1,0 +1,1 @@
+"""Ladder diagrams: an arrow for each packet."""
