@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from longfat.api.defaults import PredictedController, PredictedProtocol
+from longfat.api import predictions
 from longfat.cli import standard_output
 from longfat.cli.arguments import completion
+from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import AsJson
 from longfat.system.parameters import ParameterError
 
@@ -22,7 +24,15 @@ class Subscriber(StrEnum):
     NEAR = "near"
 
 
+@command_of(
+    predictions.predict,
+    without=["path"],
+    size=typer.Option(),
+    packets=typer.Option(min=1, max=10**9),
+    initial_window=typer.Option(min=1, max=10**6),
+)
 def predict(
+    *,
     hop: Annotated[
         list[str] | None,
         typer.Option(
@@ -61,47 +71,7 @@ def predict(
     loss: Annotated[
         str | None, typer.Option(metavar="%", help="Packet loss of a single hop in each direction.")
     ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Bytes of payload, or without a protocol bytes on the wire."),
-    ] = None,
-    packet: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Largest packet on the wire.  [default: 1500B]"),
-    ] = None,
-    packets: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="Number of packets of that size, instead of --size.")
-    ] = None,
-    protocol: Annotated[
-        PredictedProtocol,
-        typer.Option(help="Protocol; tfo and ttcp: TCP without a handshake."),
-    ] = "none",
-    reply: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Bytes of a reply, for a transaction.")
-    ] = None,
-    service: Annotated[
-        str, typer.Option(metavar="DURATION", help="Service time between request and reply.")
-    ] = "0s",
-    receive: Annotated[
-        str, typer.Option(metavar="DURATION", help="Processing time of the last packet at the end host.")
-    ] = "0s",
-    processing: Annotated[
-        str, typer.Option(metavar="DURATION", help="Additional processing time of every hop.")
-    ] = "0s",
-    congestion: Annotated[
-        PredictedController | None,
-        typer.Option(help="TCP's controller on lossy paths.  [default: cubic]", show_default=False),
-    ] = None,
-    initial_window: Annotated[
-        int, typer.Option(min=1, max=10**6, help="Initial window of TCP in segments (RFC 6928).")
-    ] = 10,
-    window: Annotated[str | None, typer.Option(metavar="SIZE", help="Largest window of TCP.")] = None,
-    delayed_acks: Annotated[
-        bool, typer.Option("--delayed-acks/--no-delayed-acks", help="An ACK for every second segment of TCP.")
-    ] = True,
-    timestamps: Annotated[
-        bool, typer.Option("--timestamps/--no-timestamps", help="Timestamps of TCP, 12 B per segment.")
-    ] = True,
+    call: partial[predictions.PredictedTime],
     as_json: AsJson = False,
 ) -> None:
     """Predict the duration of a transfer from latency and bandwidth.
@@ -111,7 +81,6 @@ def predict(
       longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms" --size 1428B
       longfat predict --preset lte --loss 2% --protocol tcp --congestion reno --size 10MB
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.api.predictions import predict as answer
     from longfat.presentation import tables
 
     keys = {"rate": rate, "delay": delay, "loss": loss}
@@ -123,22 +92,7 @@ def predict(
     if subscriber is not None and preset is None:
         raise ValueError("--subscriber requires --preset")
     try:
-        found = answer(
-            _path(hop, path, preset, subscriber, single),
-            size,
-            packets=packets,
-            packet=packet,
-            protocol=protocol,
-            reply=reply,
-            service=service,
-            receive=receive,
-            processing=processing,
-            congestion=congestion,
-            initial_window=initial_window,
-            window=window,
-            delayed_acks=delayed_acks,
-            timestamps=timestamps,
-        )
+        found = call(_path(hop, path, preset, subscriber, single))
     except ParameterError as error:
         if single and preset is None and error.parameter == "hop":
             raise ValueError(f"--{error.message}") from None

@@ -33,7 +33,7 @@ class Place(enum.StrEnum):
 
 @_PATH.added_to
 def shell(
-    given: Given,
+    *,
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="-- COMMAND", help="Command with its arguments.  [default: your shell]"),
@@ -80,6 +80,7 @@ def shell(
         bool,
         typer.Option("--json", help="Summary as JSON, in the last line of standard error."),
     ] = False,
+    given: Given,
 ) -> None:
     """Run a command, or your shell, behind an emulated path (Linux).
 
