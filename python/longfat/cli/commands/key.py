@@ -10,7 +10,6 @@ import typer
 
 from longfat.api import protection as credentials
 from longfat.cli import standard_output
-from longfat.cli.arguments import protection
 from longfat.cli.arguments.options import AsJson
 
 
@@ -25,8 +24,13 @@ def key(
     name: Annotated[
         str, typer.Option(metavar="NAME", help="Name of the key to trust, for messages.", show_default=False)
     ] = "",
-    identity: protection.Identity = None,
-    trusted: protection.Trusted = None,
+    identity: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Secret key.  [default: ~/.config/longfat/identity]")
+    ] = None,
+    trusted: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Trusted public keys.  [default: ~/.config/longfat/trusted]"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print this user's public key for send and recv --keys; create it if there is none.
