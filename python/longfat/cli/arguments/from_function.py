@@ -23,6 +23,7 @@ _ARGS = re.compile(r"^Args:\n(.*?)(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 _ARG = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
 _QUOTED_WORD = re.compile(r'"(\S+?)"')
+_END = re.compile(r"(?=; by default .+\.$|\.$)")
 _DEFAULT = re.compile(r"; by default (.+)\.$")
 
 
@@ -42,7 +43,7 @@ def command_of(
             another name, a placeholder or limits; or an annotated type.
     """
     signature = inspect.signature(function)
-    always = {_PROGRESS: True} if _PROGRESS in signature.parameters else {}
+    always = {_PROGRESS: True} if _PROGRESS in {*signature.parameters} - {*without} else {}
     left_out = {*without, *always}
     chosen = [one for name, one in signature.parameters.items() if name not in left_out]
     added = list(_parameters(function, chosen, changed))
@@ -72,7 +73,8 @@ def _parameters(
                 one = one.replace(default=None)  # noqa: PLW2901 - the command allows its absence
         if kind is bool and one.default is False and info.default is ...:
             info.default = names[one.name]  # Without its name, an option has a second one that negates it.
-        info.help = info.help or _help(texts[one.name], names)
+        if info.help is None:
+            info.help = _help(texts[one.name], names, is_list=list[str] in {kind, *get_args(kind)})
         if info.metavar is None and placeholder not in {"STR", "PATH"}:
             info.metavar = placeholder
         kind = kind if one.default is not None else kind | None
@@ -93,11 +95,14 @@ def descriptions(function: Callable[..., Any]) -> dict[str, str]:
     return {name: " ".join(text.split()) for name, text in found}
 
 
-def _help(text: str, names: dict[str, str]) -> str:
+def _help(text: str, names: dict[str, str], *, is_list: bool = False) -> str:
     """Returns a docstring's text as help of an option, with the options of other parameters.
 
     >>> _help('Sizes, e.g. "8,100"; by default 56, or 1 with `flood`.', {"flood": "--flood"})
     'Sizes, e.g. 8,100.  [default: 56, or 1 with --flood]'
+    >>> _help("Worlds; by default the study's.", {}, is_list=True)
+    "Worlds; repeatable.  [default: the study's]"
     """
+    text = _END.sub("; repeatable", text, count=1) if is_list else text
     text = _CODE.sub(lambda match: names.get(match[1], match[1]), text)
     return _DEFAULT.sub(r".  [default: \1]", _QUOTED_WORD.sub(r"\1", text))
