@@ -1,4 +1,4 @@
-"""Options of a command from the function of the Python API that it calls."""
+"""Options of a command from signatures and docstrings: its own, and that of the function that it calls."""
 
 from __future__ import annotations
 
@@ -22,25 +22,45 @@ _PROGRESS = "progress"
 _ARGS = re.compile(r"^Args:\n(.*?)(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 _ARG = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
-_QUOTED_WORD = re.compile(r'"(\S+?)"')
+_QUOTED_WORD = re.compile(r'(?<!= )"(\S+?)"')
 _END = re.compile(r"(?=; by default .+\.$|\.$)")
 _DEFAULT = re.compile(r"; by default (.+)\.$")
+
+
+def command(**changed: Any) -> Callable[[Command], Command]:
+    """Returns a decorator that declares the parameters in the section `Args` of a command's docstring.
+
+    Positional parameters become arguments, and the others options: each with its default, the first of its
+    types and its text. The help of the command ends before the section.
+
+    Args:
+        changed: What the signature does not have, by parameter: a `typer.Option` or `typer.Argument` with
+            another name, a placeholder or limits; or an annotated type.
+    """
+
+    def described(command: Command) -> Command:
+        texts = descriptions(command)
+        own = [one for name, one in inspect.signature(command).parameters.items() if name in texts]
+        annotations = {one.name: one.annotation for one in _parameters(command, own, changed)}
+        command.__annotations__ |= annotations
+        command.__doc__ = _ARGS.sub("", inspect.getdoc(command) or "")
+        return command
+
+    return described
 
 
 def command_of(
     function: Callable[..., Any], /, *, without: Sequence[str] = (), **changed: Any
 ) -> Callable[[Command], Command]:
-    """Returns a decorator that adds the parameters of a function to a command.
+    """As `command`, and adds the parameters of a function to the command.
 
-    Positional parameters become arguments, and the others options: each with its default, the first of its
-    types and its text in the docstring. The command's parameter `call` receives the function with the values
-    on the command line, and with `progress` if it has any.
+    The command's parameter `call` receives the function with the values on the command line, and with
+    `progress` if it has any.
 
     Args:
         function: A function of the Python API.
         without: Parameters that the command passes itself.
-        changed: What differs on the command line, by parameter: a `typer.Option` or `typer.Argument` with
-            another name, a placeholder or limits; or an annotated type.
+        changed: As for `command`, for the parameters of both.
     """
     signature = inspect.signature(function)
     always = {_PROGRESS: True} if _PROGRESS in {*signature.parameters} - {*without} else {}
@@ -51,7 +71,8 @@ def command_of(
     def collect(values: dict[str, Any]) -> partial[Any]:
         return partial(function, **values, **always)
 
-    return lambda command: extended(command, CALL, added, collect)
+    described = command(**changed)
+    return lambda own: extended(described(own), CALL, added, collect)
 
 
 def _parameters(
@@ -74,7 +95,8 @@ def _parameters(
         if kind is bool and one.default is False and info.default is ...:
             info.default = names[one.name]  # Without its name, an option has a second one that negates it.
         if info.help is None:
-            info.help = _help(texts[one.name], names, is_list=list[str] in {kind, *get_args(kind)})
+            is_list = isinstance(info, OptionInfo) and list[str] in {kind, *get_args(kind)}
+            info.help = _help(texts[one.name], names, is_list=is_list)
         if info.metavar is None and placeholder not in {"STR", "PATH"}:
             info.metavar = placeholder
         kind = kind if one.default is not None else kind | None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path as File
 
 import typer
 
@@ -22,9 +21,8 @@ from longfat.cli.arguments.options import AsJson
 )
 def diagnose(
     call: partial[diagnoses.Diagnosis],
-    study: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Output file for a study of the path, for run.")
-    ] = None,
+    *,
+    study: File | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Find what limits TCP on the path to a host: bandwidth, window, loss or latency (Linux).
@@ -33,6 +31,9 @@ def diagnose(
     Examples:
       longfat diagnose 192.0.2.7 --limit-bytes 20MB --study study.toml
       longfat diagnose --from model.toml --size 1MB --verify
+
+    Args:
+        study: Output file for a study of the path, for run.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli import INTERRUPTED
     from longfat.cli.arguments.formats import require_suffix

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path as File
 
 import typer
 
@@ -26,10 +25,8 @@ from longfat.cli.arguments.options import AsJson, ReportFile
 )
 def path(
     call: partial[links.MeasuredPath],
-    model: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Output file for a path model, for run, shell and predict."),
-    ] = None,
+    *,
+    model: File | None = None,
     out: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,6 +36,9 @@ def path(
     Examples:
       longfat path 127.0.0.1 --model model.toml
       longfat path 127.0.0.1 --protocol udp --time 20s --json
+
+    Args:
+        model: Output file for a path model, for run, shell and predict.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli import INTERRUPTED, SYSTEM_ERROR
     from longfat.cli.signals import interrupt_on_sigterm

@@ -2,75 +2,43 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path as File
+from typing import Literal
 
 import typer
 
 from longfat.api import predictions
+from longfat.api.quantities import Duration, Rate
 from longfat.cli import standard_output
 from longfat.cli.arguments import completion
 from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import AsJson
 from longfat.system.parameters import ParameterError
 
-
-class Subscriber(StrEnum):
-    """Ends of a path with a preset."""
-
-    FAR = "far"
-    NEAR = "near"
+Subscriber = Literal["far", "near"]
+"""Ends of a path with a preset."""
 
 
 @command_of(
     predictions.predict,
     without=["path"],
+    hop=typer.Option(metavar="KEYS"),
+    preset=typer.Option(metavar="NAME", autocompletion=completion.presets),
+    loss=typer.Option(metavar="%"),
     size=typer.Option(),
     packets=typer.Option(min=1, max=10**9),
     initial_window=typer.Option(min=1, max=10**6),
 )
 def predict(
     *,
-    hop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEYS",
-            help='A link with its sending node, e.g. "rate=T1 delay=5ms loss=1% processing=1ms"; also '
-            "reverse.rate etc. and count; repeatable, from near to far.",
-        ),
-    ] = None,
-    path: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Path model with the hops, e.g. from longfat path --model."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Preset of the path (longfat list presets), which --rate, --delay and --loss change.",
-            autocompletion=completion.presets,
-        ),
-    ] = None,
-    subscriber: Annotated[
-        Subscriber | None,
-        typer.Option(
-            help="End of the subscriber of --preset: far predicts the download, near the upload.  "
-            "[default: far]",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help="Rate of a single hop, or 56k, T1, E1, E3, T3."),
-    ] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="One-way delay of a single hop.")
-    ] = None,
-    loss: Annotated[
-        str | None, typer.Option(metavar="%", help="Packet loss of a single hop in each direction.")
-    ] = None,
+    hop: list[str] | None = None,
+    path: File | None = None,
+    preset: str | None = None,
+    subscriber: Subscriber | None = None,
+    rate: Rate | None = None,
+    delay: Duration | None = None,
+    loss: str | None = None,
     call: partial[predictions.PredictedTime],
     as_json: AsJson = False,
 ) -> None:
@@ -80,6 +48,17 @@ def predict(
     Examples:
       longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms" --size 1428B
       longfat predict --preset lte --loss 2% --protocol tcp --congestion reno --size 10MB
+
+    Args:
+        hop: A link with its sending node, e.g. "rate=T1 delay=5ms loss=1% processing=1ms", from near to far;
+            also reverse.rate etc. and count.
+        path: Path model with the hops, e.g. from longfat path --model.
+        preset: Preset of the path (longfat list presets), which `rate`, `delay` and `loss` change.
+        subscriber: End of the subscriber of `preset`: far predicts the download, near the upload; by default
+            far.
+        rate: Rate of a single hop, or 56k, T1, E1, E3, T3.
+        delay: One-way delay of a single hop.
+        loss: Packet loss of a single hop in each direction.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.presentation import tables
 
@@ -115,11 +94,11 @@ def predict(
 
 def _path(
     hop: list[str] | None,
-    path: Path | None,
+    path: File | None,
     preset: str | None,
     subscriber: Subscriber | None,
     single: dict[str, str],
-) -> Path | list[str] | dict[str, str]:
+) -> File | list[str] | dict[str, str]:
     """Returns the path in the form that `predict` takes."""
     if path is not None:
         return path
@@ -131,5 +110,5 @@ def _path(
 
     if single.get("rate") in NAMED_RATES:
         single = {**single, "rate": f"{NAMED_RATES[single['rate']]:.0f}bit/s"}
-    end = {} if subscriber is None else {"subscriber": str(subscriber)}
+    end = {} if subscriber is None else {"subscriber": subscriber}
     return {"preset": preset, **end, **single}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from pathlib import Path
+from pathlib import Path as File
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from longfat.results.run import RunResult
     from longfat.study import Study
 
-_STANDARD_OUTPUT = Path("-")
+_STANDARD_OUTPUT = File("-")
 FAIL_ON = {"failed": ("fails", CLAIM_FAILS), "undecided": ("undecided", CLAIM_UNDECIDED)}
 """Values of --fail-on, each of which includes those before it, with the verdict and its exit code."""
 
@@ -29,6 +29,7 @@ FAIL_ON = {"failed": ("fails", CLAIM_FAILS), "undecided": ("undecided", CLAIM_UN
 @command_of(
     studies.run,
     without=["study", "report", "progress"],
+    study=typer.Argument(metavar="STUDY", autocompletion=completion.studies),
     worlds=Annotated[list[str] | None, typer.Option("--world", metavar="WORLD")],
     repeats=typer.Option(metavar="N"),
     precision=typer.Option(metavar="PART"),
@@ -42,37 +43,16 @@ FAIL_ON = {"failed": ("fails", CLAIM_FAILS), "undecided": ("undecided", CLAIM_UN
     scheduler_file=typer.Option(metavar="FILE"),
     out=typer.Option(metavar="DIR"),
     shard=typer.Option(metavar="N/COUNT"),
+    fail_on=typer.Option(metavar="VERDICT"),
 )
 def run(
     *,
     context: typer.Context,
-    study: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="STUDY",
-            help="Study files, or names of built-in studies such as arq/loss.",
-            autocompletion=completion.studies,
-        ),
-    ],
+    study: list[str],
     call: partial[Any],
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERDICT",
-            help="Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.",
-        ),
-    ] = None,
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Output with all tables, verdicts and differences between worlds."),
-    ] = False,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Output file for a row for each trial: .csv, or .parquet; - is standard output.",
-        ),
-    ] = None,
+    fail_on: str | None = None,
+    details: bool = False,
+    csv: File | None = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -90,6 +70,12 @@ def run(
       longfat run arq/loss --precision claims --budget 10min
     \b
     Exit codes: 0 finished, 1 error, 2 bad input, 3 and 4 see --fail-on, 130 Ctrl-C.
+
+    Args:
+        study: Study files, or names of built-in studies such as arq/loss.
+        fail_on: Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.
+        details: Output with all tables, verdicts and differences between worlds.
+        csv: Output file for a row for each trial: .csv, or .parquet; - is standard output.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.running import RunOptions
     from longfat.cli.arguments.formats import require_suffix
@@ -153,7 +139,7 @@ def _report_claims(results: Sequence[RunResult], fail_on: str) -> None:
             raise typer.Exit(code)
 
 
-def _show(result: RunResult, csv: Path | None, *, as_json: bool, details: bool, partial: bool) -> None:
+def _show(result: RunResult, csv: File | None, *, as_json: bool, details: bool, partial: bool) -> None:
     """Prints the answer, then writes the report. A `partial` run gets both from its last shard."""
     from longfat.presentation.report import write_report
 
@@ -184,7 +170,7 @@ def _report_failures(results: Sequence[RunResult]) -> None:
         raise typer.Exit(1)
 
 
-def _write_trials(result: RunResult, target: Path) -> None:
+def _write_trials(result: RunResult, target: File) -> None:
     """Writes a row for each trial, as `to_polars` returns it."""
     from longfat.presentation.data_files import encoded
     from longfat.system.files import write_whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
+from pathlib import Path as File
 from typing import Annotated
 
 import typer
@@ -72,6 +72,8 @@ _OF_A_TRIAL = ("path", "size", "topology", "traffic", "workload", "duration")
     last=typer.Option("--to"),
     world=Annotated[list[str], typer.Option()],
     seed=StudySeed,
+    format_=typer.Option("--format"),
+    packets=typer.Option(min=1, max=5000),
 )
 def trace(
     context: typer.Context,
@@ -79,22 +81,11 @@ def trace(
     *,
     cell: Point = None,
     call: partial[traces.Traces],
-    chart: Annotated[
-        TraceChart | None,
-        typer.Option(
-            help="A ladder of packets, or charts over time.  [default: all charts for TCP, else ladder]"
-        ),
-    ] = None,
-    flow: Annotated[
-        list[str] | None,
-        typer.Option(help="Flow to show, named after its sending host; repeatable.  [default: all]"),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Output file.  [default: standard output]")] = None,
-    format_: Annotated[
-        TraceFormat | None,
-        typer.Option("--format", help="Format.  [default: suffix of --out, else text]"),
-    ] = None,
-    packets: Annotated[int | None, typer.Option(min=1, max=5000, help="Packets in a ladder.")] = None,
+    chart: TraceChart | None = None,
+    flow: list[str] | None = None,
+    out: File | None = None,
+    format_: TraceFormat | None = None,
+    packets: int | None = None,
     settings: StudySettings = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Data of the chart as JSON: a list of rows, like --format json.")
@@ -106,6 +97,13 @@ def trace(
     Examples:
       longfat trace arq/loss --protocol gbn-adaptive --chart ladder --out ladder.svg
       longfat trace congestion/delay --protocol vegas --out events.parquet
+
+    Args:
+        chart: A ladder of packets, or charts over time; by default all charts for TCP, else ladder.
+        flow: Flow to show, named after its sending host; by default all.
+        out: Output file; by default standard output.
+        format_: Format; by default suffix of `out`, else text.
+        packets: Packets in a ladder.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.cells import conditions, find_cell, load
     from longfat.presentation.trace_drawing import View, draw
@@ -152,7 +150,7 @@ def trace(
         typer.echo(f"Packets: {given['pcapng']}", err=True)
 
 
-def _check(chart: TraceChart, chosen: TraceFormat, out: Path | None, packets: int | None) -> None:
+def _check(chart: TraceChart, chosen: TraceFormat, out: File | None, packets: int | None) -> None:
     """Raises ValueError for options that exclude each other, before a trial runs."""
     if chart is not TraceChart.LADDER and packets is not None:
         raise ValueError("--packets requires --chart ladder")
