@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat import _native
 from longfat.api import addresses
 from longfat.api.relay_progress import SIDES, RelayProgress
-from longfat.api.servers import Server
+from longfat.api.servers import Server, Stoppable
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import Rate, watching
 
@@ -60,7 +59,7 @@ def ends(listen: str, to: str) -> tuple[str, str]:
     return address, target
 
 
-class Relay:
+class Relay(Stoppable):
     """A running relay, in a thread. `stop()` or the end of a `with` block ends it.
 
     `address` is where clients send to. `report` has the counters of both directions so far: packets
@@ -107,14 +106,6 @@ class Relay:
         self._server.stop()
         self._progress.close()
         return self.report
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         state = "running" if self._server.is_running else "stopped"

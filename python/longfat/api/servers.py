@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import abc
 import json
 import threading
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 _TIMEOUT_S = 60
 
@@ -81,3 +83,19 @@ class Server:
     def is_running(self) -> bool:
         """Whether the loop runs."""
         return not self._ended.is_set()
+
+
+class Stoppable(abc.ABC):
+    """A server that the end of a `with` block stops."""
+
+    @abc.abstractmethod
+    def stop(self) -> object:
+        """Stops the server."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -7,15 +7,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from longfat import _native
 from longfat.api import addresses, protection
 from longfat.api.quantities import Duration, Size, duration
 from longfat.api.received import limits_of
 from longfat.api.receiving import Receiving
-from longfat.api.servers import Server
+from longfat.api.servers import Server, Stoppable
 from longfat.api.transfer_progress import Sending, Transfers
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.study.tables import table_of
@@ -174,7 +173,7 @@ def _name_of_input(files: Sequence[str], name: str | None) -> str | None:
     return name or "stdin"
 
 
-class Receiver:
+class Receiver(Stoppable):
     """A running receiver of files, in a thread. `stop()` or the end of a `with` block stops it.
 
     `address` is where it listens, `code` what senders need, `files` and `failures` what arrived so far.
@@ -239,14 +238,6 @@ class Receiver:
     def stop(self) -> None:
         """Stops the receiver."""
         self._server.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         code = f", code={self.code!r}" if self.code else ""

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path as File
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 import typer
 
 from longfat.cli.arguments.formats import format_of
 from longfat.cli.arguments.from_function import command
 
-
-class ChartFormat(StrEnum):
-    """Formats of charts."""
-
-    SVG = "svg"
-    PDF = "pdf"
-    PNG = "png"
-    HTML = "html"
+Format = Literal["svg", "pdf", "png", "html"]
+"""Formats of charts."""
 
 
 @command(format_=typer.Option("--format"), width=typer.Option(min=200, max=4000))
 def chart(
     run: str,
     *,
-    format_: ChartFormat | None = None,
+    format_: Format | None = None,
     out: File | None = None,
     metric: str | None = None,
     by_host: bool = False,
@@ -54,7 +47,7 @@ def chart(
     from longfat.system.remote_path import location
 
     column = resolve_metric(metric) if metric is not None else None
-    chosen = format_of(out, format_, ChartFormat.SVG)
+    chosen = cast("Format", format_of(out, format_, get_args(Format), "svg"))
     named = location(run)
     if isinstance(named, File) and not named.exists() and (File("runs") / named).is_dir():
         named = File("runs") / named
@@ -62,5 +55,5 @@ def chart(
     column = column or grid.shown(result.study, result.cells)[0]
     kind: Any = charts_hosts if by_host else charts_matrix if charts_matrix.suits(result, column) else charts
     target = out or result.folder / f"{short_metric(column)}{'-by-host' if by_host else ''}.{chosen}"
-    write_whole(target, charts.render(kind.chart(result, column, width=width), chosen.value))
+    write_whole(target, charts.render(kind.chart(result, column, width=width), chosen))
     typer.echo(str(target))

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from longfat.cli import standard_output
 from longfat.cli.arguments.from_function import command
+from longfat.cli.arguments.mistakes import NamingCommand
 from longfat.cli.arguments.options import (
     AsJson,
     HostCapture,
@@ -64,7 +65,7 @@ net = typer.Typer(
 )
 
 
-@net.command("open")
+@net.command("open", cls=NamingCommand)
 @command()
 def open_(
     study: OneStudy,

@@ -59,6 +59,7 @@ def send(
     files, address = call.keywords["files"] or [], call.keywords["address"]
     if not addresses.is_address(address) and (":" not in address or Path(address).exists()):
         raise ValueError(f'ADDR: "{address}" is not an address: {_EXAMPLE}')
+    addresses.peer(address, "address")
     if not files:
         raise ValueError(f"no file to send: {_EXAMPLE}")
     protocol = _PROTOCOL.read(given, settings or ())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import enum
 import json
 import signal
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -24,12 +23,8 @@ _TCP = SectionOptions(
 )
 
 
-class Place(enum.StrEnum):
-    """Ends of the path."""
-
-    HERE = "here"
-    THERE = "there"
-    BOTH = "both"
+Place = Literal["here", "there", "both"]
+"""Ends of the path."""
 
 
 @_PATH.added_to
@@ -153,4 +148,4 @@ def _own_tcp(stack: Place | None, settings: Sequence[str]) -> tuple[str | None, 
         if found.get(key):
             raise ValueError(f"--tcp: {key}: unavailable, because programs connect before they write")
     config = json.dumps({"kind": "tcp", **found})
-    return (config if stack != Place.THERE else None, config if stack != Place.HERE else None)
+    return (config if stack != "there" else None, config if stack != "here" else None)

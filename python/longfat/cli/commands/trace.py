@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 import typer
 
@@ -15,33 +14,10 @@ from longfat.cli.arguments.formats import format_of
 from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
 
-
-class TraceFormat(StrEnum):
-    """Formats of drawings, and of the data."""
-
-    SVG = "svg"
-    HTML = "html"
-    PNG = "png"
-    PDF = "pdf"
-    TEXT = "text"
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
-
-
-class TraceChart(StrEnum):
-    """Drawings of a trial."""
-
-    LADDER = "ladder"
-    WINDOW = "window"
-    RTT = "rtt"
-    QUEUE = "queue"
-    GOODPUT = "goodput"
-    CONTROLLER = "controller"
-    SEQUENCE = "sequence"
-    ALL = "all"
-
-
+Format = Literal["svg", "html", "png", "pdf", "text", "parquet", "csv", "json"]
+"""Formats of drawings, and of the data."""
+Chart = Literal["ladder", "window", "rtt", "queue", "goodput", "controller", "sequence", "all"]
+"""Drawings of a trial."""
 _OF_A_TRIAL = ("path", "size", "topology", "traffic", "workload", "duration")
 """Parameters that a study replaces."""
 
@@ -81,10 +57,10 @@ def trace(
     *,
     cell: Point = None,
     call: partial[traces.Traces],
-    chart: TraceChart | None = None,
+    chart: Chart | None = None,
     flow: list[str] | None = None,
     out: File | None = None,
-    format_: TraceFormat | None = None,
+    format_: Format | None = None,
     packets: int | None = None,
     settings: StudySettings = None,
     as_json: Annotated[
@@ -106,39 +82,38 @@ def trace(
         packets: Packets in a ladder.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.cells import conditions, find_cell, load
-    from longfat.presentation.trace_drawing import View, draw
+    from longfat.presentation.trace_drawing import ALL, LADDER, View, draw
 
     given = call.keywords
-    if as_json and format_ not in (None, TraceFormat.JSON):
-        raise ValueError(f"--json contradicts --format {format_.value}")
-    format_ = TraceFormat.JSON if as_json else format_
-    chosen = format_of(out, format_, TraceFormat.TEXT)
-    standard_output.reserve(context, out is None and chosen is not TraceFormat.TEXT)
+    if as_json and format_ not in (None, "json"):
+        raise ValueError(f"--json contradicts --format {format_}")
+    chosen = format_of(out, "json" if as_json else format_, get_args(Format), "text")
+    standard_output.reserve(context, out is None and chosen != "text")
     span = (traces.seconds("first", given["first"]), traces.seconds("last", given["last"]))
     loaded = load(study, settings, given["seed"])
     names = list(dict.fromkeys(given["protocol"] or ())) or [None]
     places = [find_cell(loaded, name, cell or ()) for name in names]
     over_time = all(place.spec["protocol"].get("kind") == "tcp" for place in places)
-    drawn = chart or (TraceChart.ALL if over_time else TraceChart.LADDER)
-    is_data = chosen in (TraceFormat.PARQUET, TraceFormat.CSV, TraceFormat.JSON)
+    drawn = chart or (ALL if over_time else LADDER)
+    is_data = chosen in ("parquet", "csv", "json")
     _check(drawn, chosen, out, packets)
-    if len(set(given["world"])) > 1 and drawn is TraceChart.LADDER and not is_data:
+    if len(set(given["world"])) > 1 and drawn == LADDER and not is_data:
         raise ValueError("--chart ladder: shows one --world only")
-    if drawn is TraceChart.LADDER and given["interval"] is not None:
+    if drawn == LADDER and given["interval"] is not None:
         raise ValueError("--interval: a ladder has no samples; choose another --chart")
-    if chart is None and chosen in (TraceFormat.PARQUET, TraceFormat.CSV) and given["interval"] is not None:
+    if chart is None and chosen in ("parquet", "csv") and given["interval"] is not None:
         raise ValueError("--interval: packets have no interval; samples need a --chart such as window")
     found = call(
         study=loaded,
         protocol=[place.protocol for place in places],
         cell=conditions(cell or ()),
-        samples=drawn is not TraceChart.LADDER,
+        samples=drawn != LADDER,
         seed=None,
     )
     if is_data:
-        content = traces.data_file(found, chosen.value, drawn.value)
+        content = traces.data_file(found, chosen, drawn)
     else:
-        content = draw(View(chosen.value, drawn.value, tuple(flow or ()), *span, packets), found.traces)
+        content = draw(View(chosen, drawn, tuple(flow or ()), *span, packets), found.traces)
     if out is not None:
         from longfat.system.files import write_whole
 
@@ -150,9 +125,9 @@ def trace(
         typer.echo(f"Packets: {given['pcapng']}", err=True)
 
 
-def _check(chart: TraceChart, chosen: TraceFormat, out: File | None, packets: int | None) -> None:
+def _check(chart: str, chosen: str, out: File | None, packets: int | None) -> None:
     """Raises ValueError for options that exclude each other, before a trial runs."""
-    if chart is not TraceChart.LADDER and packets is not None:
+    if chart != "ladder" and packets is not None:
         raise ValueError("--packets requires --chart ladder")
-    if out is None and chosen in (TraceFormat.PNG, TraceFormat.PDF, TraceFormat.PARQUET):
-        raise ValueError(f"--format {chosen.value} needs --out")
+    if out is None and chosen in ("png", "pdf", "parquet"):
+        raise ValueError(f"--format {chosen} needs --out")
