@@ -74,7 +74,7 @@ def fill(folder: Path, study: Study) -> int:
     trials = plan(planned, [study.repeats] * len(planned), study.seed, version, Present()).missing
     count = max(len(trials) // PARTS, 1)
     with open_store(folder, study.name, version, fresh=True) as store:
-        store.describe(study, {}, quick=False)
+        store.describe(study, {})
         for group in trials.groups:
             once = record_from_json(_native.simulate(group[0].spec_json)).metrics or {}
             for first in range(0, len(group), count):

@@ -114,7 +114,7 @@ def test_send_shows_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             self.lines.append(text)
 
     monkeypatch.setattr(
-        "longfat.api.transfers.watching", lambda requested: Recorded() if requested else Silent()
+        "longfat.api.transfers.watching", lambda requested, **_: Recorded() if requested else Silent()
     )
     file = tmp_path / "file.bin"
     file.write_bytes(bytes(1_000_000))

@@ -380,7 +380,7 @@ def test_ctrl_c_before_a_result_is_one_line(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("longfat.api.links.path", interrupted)
+    monkeypatch.setattr("longfat.api.links._resolve", interrupted)
     monkeypatch.setattr(sys, "argv", ["longfat", "path", "127.0.0.1"])
     with pytest.raises(SystemExit) as ended:
         main()

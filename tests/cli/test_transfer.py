@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -14,8 +13,8 @@ from tests.cli.conftest import CODE, SIZE, SLOW, Make, Receive, Start, names, pa
 from tests.waiting import wait_until
 
 from longfat.api.protection import INSECURE
+from longfat.api.receiving import Receiving
 from longfat.api.transfer_progress import Transfers
-from longfat.cli.commands.recv import Received
 from longfat.system.progress import Lines
 
 
@@ -262,12 +261,12 @@ def test_a_receiver_serves_several_senders_at_once(
 
 
 def test_a_renamed_file_is_matched_by_its_offered_name(capsys: pytest.CaptureFixture[str]) -> None:
-    received = Received(Path("in"), Transfers(Lines()), INSECURE)
+    received = Receiving(Transfers(Lines()), INSECURE)
     for file, name in enumerate(("a.bin", "b.bin")):
         event = {"event": "started", "peer": "p", "file": file, "name": name, "size": 1000, "resumed": 0}
-        received.handle(json.dumps(event))
+        received.handle(event)
     # The second file is stored first, under another name. Both files have the same size.
     stored = {"peer": "p", "file": 1, "offered": "b.bin", "name": "b (1).bin", "size": 1000}
-    received.handle(json.dumps({"event": "stored", **stored, "already": False, "seconds": 0.1}))
+    received.handle({"event": "stored", **stored, "already": False, "seconds": 0.1})
     assert [one["name"] for one in received.active.values()] == ["a.bin"]
     assert "p: b.bin: stored as b (1).bin after 100 ms, 1.00 kB" in capsys.readouterr().err

@@ -43,7 +43,7 @@ def add(opened: Store, number: int) -> None:
 
 def fill(place: Location, study: Study, numbers: range) -> None:
     with open_store(place, study.name, "1", fresh=False, shared=True) as opened:
-        opened.describe(study, {}, quick=False)
+        opened.describe(study, {})
         for number in numbers:
             add(opened, number)
 
@@ -168,8 +168,8 @@ def test_shards_are_balanced_and_cover_all_trials() -> None:
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "a/b", "1/0", "-1/3"])
 def test_an_invalid_shard_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=f'--shard: "{text}" is not a shard'):
-        Shard.of(text, "--shard")
+    with pytest.raises(ValueError, match=f'shard: "{text}" is not a shard'):
+        Shard.of(text)
 
 
 def test_a_url_with_one_slash_is_no_folder() -> None:

@@ -111,8 +111,8 @@ def test_no_trial_starts_after_the_time_limit(scripted: Use, study: Study, folde
     [("10", "is not a duration above zero"), ("5 apples", "unknown unit"), ("0s", "above zero")],
 )
 def test_a_budget_names_its_option(limit: str, message: str) -> None:
-    with pytest.raises(ValueError, match=f"^--budget: .*{message}"):
-        Budget.of(limit, None, "--budget")
+    with pytest.raises(ValueError, match=f"^budget: .*{message}"):
+        Budget.of(limit, None)
 
 
 def test_a_precision_of_claims_needs_claims(data: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def add(opened: Store, number: int, record: Record) -> None:
 
 def fill(folder: Path, study: Study, numbers: range, fresh: bool = False) -> None:
     with open_store(folder, study.name, "1", fresh=fresh) as opened:
-        opened.describe(study, {}, quick=False)
+        opened.describe(study, {})
         for number in numbers:
             add(opened, number, Record({"goodput_bps": float(number)}))
         opened.flush()
@@ -51,7 +51,7 @@ def test_records_come_back(folder: Path, study: Study) -> None:
 
 def test_failed_trials_have_an_error_and_no_values(folder: Path, study: Study) -> None:
     with open_store(folder, study.name, "1", fresh=False) as opened:
-        opened.describe(study, {}, quick=False)
+        opened.describe(study, {})
         add(opened, 0, Record(None, "peer silent for 30 s"))
         opened.flush()
         add(opened, 1, Record({"goodput_bps": 1.0}))

@@ -14,8 +14,8 @@ from longfat.api.diagnosis_input import KnownPath, saved
 from longfat.api.diagnosis_study import CONTROLLERS as CONTROLLERS  # noqa: PLC0414 - re-exported
 from longfat.api.diagnosis_study import protocol, study
 from longfat.api.links import path as measure_path
+from longfat.api.quantities import Duration, Size, whole_bytes
 from longfat.api.quantities import duration as checked_duration
-from longfat.api.quantities import whole_bytes
 from longfat.measurement.host_window import host_window
 from longfat.measurement.path_document import measured as measured_table
 from longfat.presentation import names
@@ -176,12 +176,12 @@ class Diagnosis(Displayed):
 def diagnose(
     host: str | None = None,
     *,
-    model: str | File | Path | Mapping[str, Any] | None = None,
-    size: str | None = None,
-    window: str | None = None,
-    limit_bytes: str = "50MB",
-    duration: str = "10s",
-    time: str = "60s",
+    model: File | str | Path | Mapping[str, Any] | None = None,
+    size: Size | None = None,
+    window: Size | None = None,
+    limit_bytes: Size = "50MB",
+    duration: Duration = "10s",
+    time: Duration = "60s",
     port: int | None = None,
     seeds: int = 20,
     verify: bool = False,
@@ -194,17 +194,17 @@ def diagnose(
     examined.
 
     Args:
-        host: Name or address. It must answer ICMP echo, or run `longfat echo` at `port`.
-        model: Instead of a host, the file of a path model or of an earlier diagnosis (`--json`), or a path.
+        host: Name or address of a host that answers ICMP echo, or runs `longfat echo` at `port`.
+        model: Path model (.toml) or an earlier diagnosis (the output of --json, .json) instead of a host.
         size: Size of a file; by default a transfer without end.
-        window: Largest TCP window of the hosts; by default half of this host's smaller buffer limit.
+        window: Largest TCP window; by default half of this host's smaller buffer limit.
         limit_bytes: Most bytes of load.
         duration: Longest load.
         time: Longest measurement of the path before the load.
-        port: UDP port of `longfat echo` on the host, for the load.
+        port: UDP port of `longfat echo` at the host, for the load; by default ICMP echo.
         seeds: Simulated trials of each controller, each on another path.
-        verify: Also runs each controller between Linux kernels on the measured path (root or user
-            namespaces), and compares.
+        verify: Trials of each controller between Linux kernels on the measured path as well, for comparison
+            (root or user namespaces).
         progress: Whether to show the progress; by default in a notebook or at a prompt.
 
     Returns:

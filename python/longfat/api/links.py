@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ProbeProtocol
-from longfat.api.quantities import duration
+from longfat.api.quantities import Duration, duration
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.measured import links as path_table
 from longfat.study import units
@@ -124,26 +124,26 @@ def path(
     sizes: str | Iterable[int] | None = None,
     rounds: int = 64,
     budget: int = 20_000,
-    time: str = "300s",
+    time: Duration = "300s",
     precision: str = "5%",
-    interval: str = "10ms",
+    interval: Duration = "10ms",
     window: int = 1,
-    timeout: str = "1s",
+    timeout: Duration = "1s",
     port: int = 33_434,
-    samples: str | File | None = None,
+    samples: File | str | None = None,
     progress: bool | None = None,
 ) -> MeasuredPath:
     """Measures latency, bandwidth and loss of each link to a host (Linux).
 
     Args:
         host: Name or address of the host at the end of the path.
-        protocol: "icmp" (echo) or "udp" (to a closed port); by default ICMP if the system permits it.
+        protocol: ICMP echo, or UDP to a closed port; by default icmp if permitted.
         max_hops: Most hops.
-        sizes: Packet sizes with IP header: numbers, or a list as text ("100,600..1500:100").
+        sizes: Packet sizes with IP header, e.g. "100,600..1500:100"; by default 14 sizes.
         rounds: Most probes of each size to each router.
         budget: Most probes in total.
-        time: Longest measurement ("20s"); up to one `timeout` more for the last replies.
-        precision: Half-width of a bandwidth's interval at which measuring stops.
+        time: Longest measurement; up to one `timeout` more for the last replies.
+        precision: Half-width of a bandwidth's 95 % confidence interval at which measuring stops.
         interval: Shortest time between two probes.
         window: Most probes in flight, 1 to 16; several may queue behind each other.
         timeout: Longest wait for a reply.

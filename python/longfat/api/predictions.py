@@ -12,7 +12,7 @@ from longfat.analysis.theory.slow_start import Rules
 from longfat.analysis.transfer_time import PROTOCOLS, Answer, Question, answer
 from longfat.api import hops as reader
 from longfat.api.defaults import PredictedController, PredictedProtocol
-from longfat.api.quantities import of_parameter, whole_bytes
+from longfat.api.quantities import Duration, Size, of_parameter, whole_bytes
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.measured import prediction
 from longfat.study.tables import refuse, table_of
@@ -84,18 +84,18 @@ class PredictedTime(Displayed):
 
 def predict(
     path: Path | Mapping[str, Any] | MeasuredPath | str | File | Sequence[str],
-    size: str | None = None,
+    size: Size | None = None,
     *,
     protocol: PredictedProtocol = "none",
     packets: int | None = None,
-    packet: str | None = None,
-    reply: str | None = None,
-    service: str = "0s",
-    receive: str = "0s",
-    processing: str = "0s",
+    packet: Size | None = None,
+    reply: Size | None = None,
+    service: Duration = "0s",
+    receive: Duration = "0s",
+    processing: Duration = "0s",
     congestion: PredictedController | None = None,
     initial_window: int = 10,
-    window: str | None = None,
+    window: Size | None = None,
     delayed_acks: bool = True,
     timestamps: bool = True,
 ) -> PredictedTime:
@@ -104,19 +104,19 @@ def predict(
     Args:
         path: A path, a measured path, the file of a path model, or hops as text from near to far:
             `["rate=T1 delay=5ms processing=1ms", "rate=10Mbit/s delay=1ms"]`.
-        size: Bytes of payload, or without a protocol bytes on the wire ("1MB").
-        protocol: "none" (bare packets), "ping", "udp", "tcp", "tfo" and "ttcp" (TCP without a handshake).
-        packets: Number of packets, instead of a size; without a protocol only.
-        packet: Largest packet on the wire; by default 1500 B.
+        size: Bytes of payload, or without a protocol bytes on the wire, e.g. "1MB".
+        protocol: Protocol; none: bare packets, tfo and ttcp: TCP without a handshake.
+        packets: Number of packets, instead of `size`; without a protocol only.
+        packet: Largest packet on the wire; by default 1500B.
         reply: Bytes of a reply, for a transaction.
         service: Service time between request and reply.
         receive: Processing time of the last packet at the end host.
         processing: Additional processing time of every hop.
-        congestion: TCP's controller on lossy paths, "cubic" (default) or "reno".
-        initial_window: Initial window of TCP in segments.
-        window: Largest window of TCP ("64kB").
-        delayed_acks: Whether TCP acknowledges every second segment.
-        timestamps: Whether TCP's segments have timestamps (12 B).
+        congestion: TCP's controller on lossy paths; by default cubic.
+        initial_window: Initial window of TCP in segments (RFC 6928).
+        window: Largest window of TCP, e.g. "64kB".
+        delayed_acks: An ACK for every second segment of TCP.
+        timestamps: Timestamps of TCP, 12 B per segment.
 
     Returns:
         The duration in s by parts, with their causes.

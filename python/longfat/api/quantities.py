@@ -6,6 +6,13 @@ import math
 
 from longfat.system.parameters import ParameterError
 
+Duration = str
+"""A duration with its unit ("100ms"). The names of these types are the placeholders on the command line."""
+Rate = str
+"""A rate with its unit ("10Mbit/s")."""
+Size = str
+"""A size with its unit ("2MB")."""
+
 _EXAMPLES = {"rate": '"10Mbit/s" or T1', "duration": '"5ms"', "size": '"1428B"', "proportion": '"2%"'}
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat import _native
 from longfat.api import addresses
-from longfat.api.servers import Server
+from longfat.api.relay_progress import SIDES, RelayProgress
+from longfat.api.servers import Server, Stoppable
 from longfat.system.parameters import ParameterError
-from longfat.system.progress import Rate
+from longfat.system.progress import Rate, watching
 
 if TYPE_CHECKING:
     from longfat.study.tables import Path
 
-SIDES = ("forward", "reverse")
 _RATE_OVER_S = 1.0
 
 
@@ -60,25 +59,33 @@ def ends(listen: str, to: str) -> tuple[str, str]:
     return address, target
 
 
-class Relay:
+class Relay(Stoppable):
     """A running relay, in a thread. `stop()` or the end of a `with` block ends it.
 
     `address` is where clients send to. `report` has the counters of both directions so far: packets
     `entered`, `delivered`, `lost`, ..., bytes, and `rate_bps` between the first and the last delivery.
     """
 
-    def __init__(self, path: dict[str, Any], to: str, listen: str, seed: int) -> None:
+    def __init__(
+        self, path: dict[str, Any], to: str, listen: str, seed: int, progress: RelayProgress, *, wait: bool
+    ) -> None:
         self.to = to
+        self.path: dict[str, Any] = {}
+        """The keys of the path by direction, `forward` and `reverse`."""
+        self._progress = progress
         self._rates = RelayRates()
         self._last: dict[str, Any] = {}
         self._server = Server(
-            lambda handle: _native.relay(listen, to, json.dumps(path), seed, handle), self._handle
+            lambda handle: _native.relay(listen, to, json.dumps(path), seed, handle), self._handle, wait=wait
         )
 
     def _handle(self, report: dict[str, Any]) -> None:
-        if "listening" not in report:
+        if "listening" in report:
+            self.path = report["path"]
+            self._progress.start(report["listening"], self.path)
+        else:
             self._last = report
-            self._rates.update(report)
+            self._progress.show(report, self._rates.update(report))
 
     @property
     def address(self) -> str:
@@ -95,17 +102,10 @@ class Relay:
         return {**last, **{side: {**last[side], "rate_bps": rates[side]} for side in SIDES}}
 
     def stop(self) -> dict[str, Any]:
-        """Ends the relay and returns its last report."""
+        """Stops the relay and returns its last report."""
         self._server.stop()
+        self._progress.close()
         return self.report
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         state = "running" if self._server.is_running else "stopped"
@@ -118,17 +118,21 @@ def relay(
     *,
     listen: str = "127.0.0.1:0",
     seed: SupportsIndex = 1,
+    progress: bool = False,
+    wait: bool = False,
 ) -> Relay:
-    """Starts to relay UDP datagrams over an emulated path, in the background.
+    """Relays UDP datagrams over an emulated path, in the background.
 
     Args:
         path: The path between clients and the server.
-        to: Address of the server ("127.0.0.1:9000").
-        listen: Local address for clients; port 0 is any free one.
+        to: Address of the server, e.g. "127.0.0.1:9000".
+        listen: Local address for clients; port 0 for any free one.
         seed: Random seed of losses and delays.
+        progress: Whether to show the address, the path and the traffic.
+        wait: Whether to relay until Ctrl-C, not in the background.
 
     Returns:
-        The running relay.
+        The running relay; with `wait`, the stopped one.
 
     Raises:
         ValueError: with the key or parameter and what is allowed.
@@ -141,4 +145,9 @@ def relay(
     table = table_of(path, "path")
     refuse("path", table)
     address, target = ends(listen, to)
-    return Relay(table, target, address, whole_number(seed, "seed"))
+    shown = RelayProgress(watching(progress, log=True), target)
+    try:
+        return Relay(table, target, address, whole_number(seed, "seed"), shown, wait=wait)
+    except BaseException:
+        shown.close()
+        raise

@@ -11,7 +11,7 @@ from longfat import _native
 from longfat.analysis.ping_summary import rows, summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ECHO_PORT, IpVersion, PingProtocol
-from longfat.api.quantities import duration
+from longfat.api.quantities import Duration, duration
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
 from longfat.presentation.measured import round_trips
@@ -101,11 +101,11 @@ def ping(
     count: int = 10,
     protocol: PingProtocol = "icmp",
     port: int | None = None,
-    interval: str = "100ms",
+    interval: Duration = "100ms",
     flood: bool = False,
     rate: int = 10_000,
     window: int | None = None,
-    timeout: str = "2s",
+    timeout: Duration = "2s",
     dont_fragment: bool = False,
     spin: bool = False,
     ip: IpVersion | None = None,
@@ -114,18 +114,18 @@ def ping(
     """Measures round-trip times to a host (Linux).
 
     Args:
-        host: Name or address.
-        sizes: Payload in bytes: a number, numbers, or a list as text ("8,100..1400:100"); by default 56.
+        host: Name or address of the host.
+        sizes: Payload sizes in bytes, e.g. "8,100..1400:100"; by default 56.
         count: Requests of each size.
-        protocol: "icmp" (echo), "udp" (to `longfat echo` or a closed port), or "tcp" (handshakes).
-        port: Port for "udp" (by default 9007) and "tcp" (required).
+        protocol: ICMP echo, UDP to `longfat echo` or a closed port, or TCP handshakes.
+        port: UDP or TCP port, required for TCP; by default 9007.
         interval: Time between two requests.
-        flood: Sends each request when the last is answered, or after 10 ms.
-        rate: Highest rate of a flood, in requests per second.
+        flood: Each request as soon as the last is answered, or after 10 ms.
+        rate: Highest rate of a flood in requests per second.
         window: Most unanswered requests; by default 64, or 1 with `flood`.
         timeout: Longest wait for a reply.
-        dont_fragment: Forbids fragmentation: packets above the path's MTU fail.
-        spin: Waits busily, which saves some µs for each reply.
+        dont_fragment: No fragmentation; packets above the path's MTU fail.
+        spin: Busy waiting, which saves some µs per reply.
         ip: Version of IP, 4 or 6; by default the first address of the name.
         progress: Whether to show the progress; by default in a notebook or at a prompt.
 

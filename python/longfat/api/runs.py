@@ -28,7 +28,7 @@ def run_of(measured: Measured) -> Run:
         cells=measured.cells,
         claims=[verdict(one) for one in judge(measured.study, measured.cells)],
         environment=measured.environment,
-        quick=measured.quick,
+        quick=measured.study.is_quick,
         read_records=measured.read_records,
         flows=measured.flows,
         interrupted=measured.interrupted,

@@ -2,63 +2,100 @@
 
 from __future__ import annotations
 
+import abc
 import json
-import queue
 import threading
 from collections.abc import Callable
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 _TIMEOUT_S = 60
 
 
 class Server:
-    """A thread that serves one of the native part's loops until it ends or is stopped."""
+    """Serves one of the native part's loops in a thread, until it ends or is stopped.
+
+    With `wait`, the loop runs in this thread until it ends, or until Ctrl-C. The constructor raises errors.
+    """
 
     def __init__(
-        self, serve: Callable[[Callable[[str], bool]], str], watch: Callable[[dict[str, Any]], object] = bool
+        self,
+        serve: Callable[[Callable[[str], bool]], str],
+        watch: Callable[[dict[str, Any]], object] = bool,
+        *,
+        wait: bool = False,
     ) -> None:
         self.result = ""
+        self.address = ""
         self.error: BaseException | None = None
         self._watch = watch
-        self._first: queue.Queue[str | BaseException] = queue.Queue()
+        self._started = threading.Event()
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(serve,), daemon=True)
-        self._thread.start()
-        first = self._first.get(timeout=_TIMEOUT_S)
-        if isinstance(first, BaseException):
-            raise first
-        self.address = first
+        # Not the end of the thread: after Ctrl-C in `Thread.join`, Python 3.11 regards a thread as ended.
+        self._ended = threading.Event()
+        if wait:
+            self._run(serve)
+        else:
+            threading.Thread(target=self._run, args=(serve,), daemon=True).start()
+        if not self._started.wait(_TIMEOUT_S):
+            raise TimeoutError(f"not started after {_TIMEOUT_S} s")
+        if not (self.address and self.is_interrupted):
+            self._check()
 
     def _run(self, serve: Callable[[Callable[[str], bool]], str]) -> None:
         try:
             self.result = serve(self._handle)
         except BaseException as error:  # noqa: BLE001 - it is raised again in the thread that waits
             self.error = error
-            self._first.put(error)
+        finally:
+            self._ended.set()
+            self._started.set()
 
     def _handle(self, text: str) -> bool:
         event = json.loads(text)
         self._watch(event)
-        if "listening" in event:
-            self._first.put(event["listening"])
-        elif event.get("event") == "listening":
-            self._first.put(event["address"])
+        if "listening" in event or event.get("event") == "listening":
+            self.address = event.get("listening") or event["address"]
+            self._started.set()
         return not self._stopped.is_set()
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C stopped the loop."""
+        return isinstance(self.error, KeyboardInterrupt)
+
     def stop(self) -> None:
-        """Ends the loop and waits for the thread."""
+        """Stops the loop and waits for its end."""
         self._stopped.set()
-        self._thread.join(_TIMEOUT_S)
+        self._ended.wait(_TIMEOUT_S)
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits for the end of the loop. Raises the loop's error, and TimeoutError after `timeout` s."""
-        self._thread.join(timeout)
-        if self._thread.is_alive():
+        if not self._ended.wait(timeout):
             raise TimeoutError(f"not finished after {timeout} s")
+        self._check()
+
+    def _check(self) -> None:
         if self.error is not None:
             raise self.error
 
     @property
     def is_running(self) -> bool:
         """Whether the loop runs."""
-        return self._thread.is_alive()
+        return not self._ended.is_set()
+
+
+class Stoppable(abc.ABC):
+    """A server that the end of a `with` block stops."""
+
+    @abc.abstractmethod
+    def stop(self) -> object:
+        """Stops the server."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
+from longfat.api.quantities import Duration
 from longfat.api.quantities import duration as seconds_of
 from longfat.api.specification import specification, whole_number
 from longfat.presentation.displayed import Displayed, TextTable, altair_chart
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from longfat.study import Study
     from longfat.study.tables import Path, Topology
 
+Side = Literal["sender", "receiver", "both"]
+"""Ends of a flow for a capture."""
 Part = Literal["window", "rtt", "queue", "goodput", "controller", "sequence"]
 TABLES = ("events", "samples", "queues")
 _TABLE_OF = {**dict.fromkeys(("window", "rtt", "goodput", "controller"), "samples"), "queue": "queues"}
@@ -205,10 +208,16 @@ def trace(
     study: str | File | Mapping[str, Any] | Study | None = None,
     cell: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
-    world: str | Sequence[str] = "sim",
-    interval: str | None = None,
-    seed: SupportsIndex | None = None,
     trial: SupportsIndex = 0,
+    pcapng: File | str | None = None,
+    side: Side | None = None,
+    snap: SupportsIndex | None = None,
+    first: Duration | None = None,
+    last: Duration | None = None,
+    interval: Duration | None = None,
+    samples: bool = True,
+    world: Sequence[str] | str = ("sim",),
+    seed: SupportsIndex | None = None,
 ) -> Traces:
     """Runs one trial for each protocol, and returns windows, RTTs, queues, goodput and every packet.
 
@@ -223,10 +232,17 @@ def trace(
         study: Instead of these: a study file, the name of a built-in study, or a `Study`.
         cell: With a study, the point of its sweep: `{"path.loss": "2%"}`; by default the first.
         settings: With a study, keys to change: `{"path.rate": "5Mbit/s"}`.
-        world: "sim" (virtual time), "netns" (Linux kernels), or a list of both.
-        interval: Time between samples ("10ms"); by default 1000 samples for each trial.
-        seed: Random seed; by default the study's, or 1.
         trial: Number of the trial.
+        pcapng: Output file for the packets, for Wireshark.
+        side: End whose packets `pcapng` has; by default sender.
+        snap: Bytes of each packet in `pcapng`; by default all.
+        first: Start of the drawing, e.g. "40ms"; by default start of the trial; for a ladder, 5 data packets
+            before the first lost one.
+        last: End of the drawing, e.g. "90ms".
+        interval: Time between samples, e.g. "1ms"; by default 1000 samples per drawing.
+        samples: Whether to sample windows, RTTs and queues, which charts over time need.
+        world: World: sim (virtual time) or netns (Linux kernels); several are overlaid in charts.
+        seed: Random seed; by default the study's, or 1.
 
     Returns:
         The traced trials, in the order of protocols and then worlds.
@@ -241,6 +257,9 @@ def trace(
     True
     """
     worlds = tracing.worlds([world] if isinstance(world, str) else world)
+    for name, value in (("side", side), ("snap", snap)):
+        if value is not None and pcapng is None:
+            raise ParameterError(name, "requires {pcapng}")
     if study is None:
         if cell is not None or settings is not None:
             raise ParameterError("cell" if cell is not None else "settings", "requires {study}")
@@ -254,8 +273,24 @@ def trace(
         if any(one is not None for one in (path, size, topology, workload, duration)) or traffic:
             raise ParameterError("study", "has its own path, workload and traffic")
         places = _of_study(load_study(study, _changes(settings, seed)), protocol, cell or {}, trial)
-    every = Interval(interval, None if interval is None else seconds_of("interval", interval), wanted=True)
-    return run_traces(places, worlds, every)
+    for name, several in (("world", worlds), ("protocol", places)):
+        if pcapng is not None and len(several) > 1:
+            raise ParameterError("pcapng", f"takes one {{{name}}} only")
+    span = (seconds("first", first), seconds("last", last))
+    every = Interval(interval, seconds("interval", interval), samples)
+    target = None if pcapng is None else File(pcapng)
+    capture = Capture(target, None if side == "both" else side or "sender", plain(snap))
+    found = []
+    for place in places:
+        records = tracing.run(worlds, place.spec, every, span, capture)
+        for where, record in records.items():
+            found.append(traced(place.protocol, where, place.spec, place.params, record))
+    return Traces(tuple(found))
+
+
+def seconds(parameter: str, text: str | None) -> float | None:
+    """Returns a time in s. Raises ParameterError."""
+    return None if text is None else seconds_of(parameter, text)
 
 
 @dataclass(frozen=True)
@@ -265,22 +300,6 @@ class Place:
     protocol: str
     spec: dict[str, Any]
     params: Mapping[str, Any]
-
-
-def run_traces(
-    places: Sequence[Place],
-    worlds: Sequence[str],
-    every: Interval,
-    span: tuple[float | None, float | None] = (None, None),
-    capture: Capture | None = None,
-) -> Traces:
-    """Runs trials in worlds with samples and events. `span` is the drawn period in s."""
-    found = []
-    for place in places:
-        records = tracing.run(worlds, place.spec, every, span, capture or Capture(None, None, None))
-        for name, record in records.items():
-            found.append(traced(place.protocol, name, place.spec, place.params, record))
-    return Traces(tuple(found))
 
 
 def _of_arguments(

@@ -12,7 +12,7 @@ from longfat.analysis.ping_summary import rows
 from longfat.analysis.transaction_summary import summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import DEFAULT_TRANSACTIONS, ECHO_PORT, TRANSACTIONS, IpVersion
-from longfat.api.quantities import duration
+from longfat.api.quantities import Duration, duration
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.presentation.formatting import quantity
 from longfat.presentation.measured import transactions
@@ -87,11 +87,11 @@ def transact(
     host: str,
     *,
     protocol: str | Iterable[str] = DEFAULT_TRANSACTIONS,
-    sizes: str | int | Iterable[int] = (100, 1400),
+    sizes: str | int | Iterable[int] = "100,1400",
     count: int = 10,
     port: int = ECHO_PORT,
-    interval: str = "10ms",
-    timeout: str = "5s",
+    interval: Duration = "10ms",
+    timeout: Duration = "5s",
     ip: IpVersion | None = None,
     progress: bool | None = None,
 ) -> MeasuredTransactions:
@@ -99,9 +99,9 @@ def transact(
 
     Args:
         host: Name or address of the host that runs `longfat echo`.
-        protocol: Protocols: "udp", "tcp", "tfo" (TCP Fast Open), "tcp-user" and "ttcp" (TCP and T/TCP in user
-            space).
-        sizes: Bytes of request and of reply: a number, numbers, or a list as text ("8,100..1400:100").
+        protocol: Protocols, separated by commas: udp, tcp, tfo (TCP Fast Open), tcp-user and ttcp (TCP and
+            T/TCP in user space, in UDP datagrams).
+        sizes: Bytes of request and of reply, e.g. "8,100..1400:100".
         count: Transactions of each protocol and size.
         port: Port of `longfat echo`.
         interval: Shortest time between two transactions.

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
 
 from longfat import _native
 from longfat.api import addresses, protection
-from longfat.api.quantities import duration
-from longfat.api.received import ReceivedFiles, limits_of, prepared_folder
-from longfat.api.servers import Server
-from longfat.api.transfer_progress import Sending
+from longfat.api.quantities import Duration, Size, duration
+from longfat.api.received import limits_of
+from longfat.api.receiving import Receiving
+from longfat.api.servers import Server, Stoppable
+from longfat.api.transfer_progress import Sending, Transfers
 from longfat.presentation.displayed import Displayed, TextTable
 from longfat.study.tables import table_of
 from longfat.system.parameters import ParameterError
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from longfat.study.tables import Protocol
 
+STANDARD_INPUT = "-"
 _LONGEST_WAIT_S = 86_400
 
 
@@ -68,33 +70,53 @@ class SentFiles(Displayed):
         return pl.DataFrame(self.files, infer_schema_length=None)
 
 
+class _UnfinishedSendError(BaseException):
+    """A transfer that stopped early: the text has what arrived."""
+
+    def __init__(self, text: str, arrived_bytes: int, total_bytes: int | None) -> None:
+        super().__init__(text)
+        self.arrived_bytes = arrived_bytes
+        self.total_bytes = total_bytes
+        """Bytes of all files; None if unknown."""
+
+
+class SendError(_UnfinishedSendError, OSError):
+    """A failed transfer. The text has the reason and what arrived: `arrived_bytes` of `total_bytes`."""
+
+
+class InterruptedSend(_UnfinishedSendError, KeyboardInterrupt):  # noqa: N818 - Ctrl-C is no error
+    """A transfer that Ctrl-C stopped. The text has what arrived: `arrived_bytes` of `total_bytes`."""
+
+
 def send(
-    files: str | Path | Sequence[str | Path],
+    files: str | File | Sequence[str | File],
     address: str,
     *,
+    recursive: bool = False,
     code: str | None = None,
     keys: bool = False,
-    identity: str | Path | None = None,
-    trusted: str | Path | None = None,
+    identity: File | str | None = None,
+    trusted: File | str | None = None,
     insecure: bool = False,
     protocol: Protocol | Mapping[str, Any] | None = None,
-    recursive: bool = False,
-    wait: str = "60s",
+    name: str | None = None,
+    wait: Duration = "60s",
     progress: bool | None = None,
 ) -> SentFiles:
     """Sends files to a receiver; resumes interrupted transfers.
 
     Args:
-        files: One file or several; folders with `recursive`.
-        address: Address of the receiver ("192.0.2.7:9000").
-        code: Code that the receiver shows.
-        keys: Authenticates by keys instead of a code.
-        identity: File of the secret key; implies `keys`.
-        trusted: File of trusted public keys; implies `keys`.
-        insecure: Neither encrypts nor authenticates, for laboratory networks.
+        files: Files to send; - is standard input, which cannot be resumed.
+        address: Address of the receiver, e.g. "192.0.2.7:9000".
+        recursive: Folders with all files in them; links are skipped.
+        code: Code that the receiver prints.
+        keys: Authentication by keys instead of a code (see `longfat key`).
+        identity: Secret key for `keys`; by default ~/.config/longfat/identity.
+        trusted: Trusted public keys for `keys`; by default ~/.config/longfat/trusted.
+        insecure: Neither encryption nor authentication, for laboratory networks.
         protocol: Keys of an ARQ protocol, e.g. `GoBackN(window=64)`; by default a tuned selective repeat.
-        recursive: Sends folders with all files in them.
-        wait: How long to wait for a receiver that disappears.
+        name: Name of standard input at the receiver; by default stdin.
+        wait: Longest wait for a receiver that disappears; 0s fails at once.
         progress: Whether to show the progress; by default in a notebook or at a prompt.
 
     Returns:
@@ -102,79 +124,87 @@ def send(
 
     Raises:
         ValueError: with the parameter and what is allowed.
-        OSError: if the receiver cannot be reached or refuses.
+        SendError: (an OSError) if the receiver cannot be reached, disappears or refuses.
+        InterruptedSend: (a KeyboardInterrupt) on Ctrl-C.
     """
-    listed = [files] if isinstance(files, str | Path) else list(files)
+    listed = [str(file) for file in ([files] if isinstance(files, str | File) else files)]
     if not listed:
         raise ParameterError("files", "no file to send")
     addresses.peer(address, "address")
+    input_name = _name_of_input(listed, name)
     secured = protection.chosen(code, keys, _path(identity), _path(trusted), insecure)
     if secured is None:
         raise ParameterError("", "set {code}, {keys} or {insecure}")
     settings = {} if protocol is None else table_of(protocol, "protocol")
-    sending = Sending(watching(progress))
+    longest = duration("wait", wait, 0, _LONGEST_WAIT_S)
+    sending = Sending(watching(progress, log=True))
     try:
-        return sent(
-            sending,
-            [str(file) for file in listed],
+        report = _native.send_files(
+            [] if input_name is not None else listed,
             address,
-            secured,
-            settings,
-            recursive=recursive,
-            wait=wait,
+            secured.document,
+            json.dumps(settings),
+            sending.show,
+            recursive,
+            longest,
+            input_name,
         )
+    except OSError as error:
+        raise SendError(f"{error}{sending.arrived}", sending.done, sending.total) from None
+    except KeyboardInterrupt:
+        raise InterruptedSend(f"stopped{sending.arrived}", sending.done, sending.total) from None
     finally:
         sending.close()
+    return SentFiles(json.loads(report))
 
 
-def sent(
-    sending: Sending,
-    files: Sequence[str],
-    address: str,
-    secured: protection.Protection,
-    settings: Mapping[str, Any],
-    *,
-    recursive: bool,
-    wait: str,
-    name: str | None = None,
-) -> SentFiles:
-    """Sends files to an address, or standard input under a name; shows the progress by `sending`.
-
-    Raises ValueError, OSError and KeyboardInterrupt; `sending` then has what arrived.
-    """
-    return SentFiles(
-        json.loads(
-            _native.send_files(
-                files,
-                address,
-                secured.document,
-                json.dumps(settings),
-                sending.show,
-                recursive,
-                duration("wait", wait, 0, _LONGEST_WAIT_S),
-                name,
+def _name_of_input(files: Sequence[str], name: str | None) -> str | None:
+    """Returns the name of standard input at the receiver, if it is sent. Raises ParameterError."""
+    if STANDARD_INPUT not in files:
+        if name is not None:
+            raise ParameterError(
+                "", f"{{name}} is the name of standard input: it needs {STANDARD_INPUT} as {{files}}"
             )
-        )
-    )
+        return None
+    if len(files) > 1:
+        raise ParameterError("files", f"{STANDARD_INPUT} is sent alone: standard input may never end")
+    if name == "":
+        raise ParameterError("name", "the name is empty")
+    return name or "stdin"
 
 
-class Receiver:
-    """A running receiver of files, in a thread. `stop()` or the end of a `with` block ends it.
+class Receiver(Stoppable):
+    """A running receiver of files, in a thread. `stop()` or the end of a `with` block stops it.
 
     `address` is where it listens, `code` what senders need, `files` and `failures` what arrived so far.
     """
 
     def __init__(
-        self, directory: Path, listen: str, secured: protection.Protection, limits: Mapping[str, Any]
+        self,
+        directory: File | None,
+        listen: str,
+        secured: protection.Protection,
+        limits: Mapping[str, Any],
+        received: Receiving,
+        *,
+        wait: bool,
     ) -> None:
-        self.directory = directory
-        self._received = ReceivedFiles(code=secured.code)
-        self._server = Server(
-            lambda handle: _native.receive_files(
-                listen, str(directory), secured.document, json.dumps(dict(limits)), handle
-            ),
-            self._received.record,
-        )
+        self.received = received
+        """The files, and running transfers."""
+
+        def serve(handle: Callable[[str], bool]) -> str:
+            with received.reported(directory) as folder:
+                approvals = received.approvals
+                return _native.receive_files(
+                    listen, str(folder), secured.document, json.dumps(dict(limits)), handle, approvals
+                )
+
+        self._server = Server(serve, received.handle, wait=wait)
+
+    @property
+    def directory(self) -> File:
+        """The folder of the files."""
+        return self.received.directory
 
     @property
     def address(self) -> str:
@@ -182,35 +212,32 @@ class Receiver:
         return self._server.address
 
     @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C stopped it, with `wait`."""
+        return self._server.is_interrupted
+
+    @property
     def code(self) -> str | None:
         """The code for the next sender; None without codes."""
-        return self._received.code
+        return self.received.code
 
     @property
     def files(self) -> list[dict[str, Any]]:
         """Stored files: `peer`, `name`, `size` (B), `already` (was there before) and `seconds`."""
-        return list(self._received.files)
+        return list(self.received.files)
 
     @property
     def failures(self) -> list[dict[str, Any]]:
         """Failed files: `peer`, `name` (None for a connection) and `reason`."""
-        return list(self._received.failures)
+        return list(self.received.failures)
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits for the end (with `once`, of the sender). Raises TimeoutError after `timeout` s."""
         self._server.wait(timeout)
 
     def stop(self) -> None:
-        """Ends the receiver."""
+        """Stops the receiver."""
         self._server.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def __repr__(self) -> str:
         code = f", code={self.code!r}" if self.code else ""
@@ -220,49 +247,62 @@ class Receiver:
 
 
 def receive(
-    directory: str | Path | None = None,
+    directory: File | str | None = None,
     *,
     listen: str = addresses.LISTEN,
     code: str | None = None,
     keys: bool = False,
-    identity: str | Path | None = None,
-    trusted: str | Path | None = None,
+    identity: File | str | None = None,
+    trusted: File | str | None = None,
     insecure: bool = False,
     once: bool = False,
-    max_bytes: str | None = None,
-    max_connections: int = 32,
+    ask: bool = False,
+    max_bytes: Size | None = None,
     dotfiles: bool = False,
     executables: bool = False,
+    max_connections: int = 32,
+    progress: bool = False,
+    on_event: Callable[[dict[str, Any]], object] | None = None,
+    wait: bool = False,
 ) -> Receiver:
-    """Starts to receive files from `send` and `longfat send`, in the background.
+    """Receives files from `send` and `longfat send`, in the background.
 
     Args:
-        directory: Folder for the files, created if missing; by default a new folder "received".
-        listen: Local address; port 0 is any free one. The default admits only this machine.
+        directory: Folder for the files, created if missing; by default a new folder.
+        listen: Local address; 0.0.0.0:9000 admits other machines, the default only this one.
         code: Code that all senders need; by default a new one for each sender.
-        keys: Authenticates by keys instead of a code.
-        identity: File of the secret key; implies `keys`.
-        trusted: File of trusted public keys; implies `keys`.
-        insecure: Neither encrypts nor authenticates, for laboratory networks.
-        once: Ends after one sender.
-        max_bytes: Most bytes to write in all ("10GB"); further files are refused.
-        max_connections: Most senders at a time.
-        dotfiles: Accepts files and folders whose name starts with a dot.
-        executables: Makes files executable that are so at the sender.
+        keys: Authentication by keys instead of a code (see `longfat key`).
+        identity: Secret key for `keys`; by default ~/.config/longfat/identity.
+        trusted: Trusted public keys for `keys`; by default ~/.config/longfat/trusted.
+        insecure: Neither encryption nor authentication, for laboratory networks.
+        once: End after one sender.
+        ask: A question at the terminal before the first file of each sender.
+        max_bytes: Most bytes to write in all, e.g. 10GB; further files are refused.
+        dotfiles: Files and folders whose name starts with a dot as well.
+        executables: Executable files that are executable at the sender.
+        max_connections: Most senders at a time; each may need 10 MiB of memory, all at least 512 MiB.
+        progress: Whether to show the address, the files and their progress.
+        on_event: Function that receives each event, as `longfat recv --json` prints it; the last is "end".
+        wait: Whether to receive until Ctrl-C or, with `once`, the end of the sender, not in the background.
 
     Returns:
-        The running receiver.
+        The running receiver; with `wait`, the stopped one.
 
     Raises:
         ValueError: with the parameter and what is allowed.
         OSError: if the address is in use.
     """
     checked = addresses.listening(listen, "listen")
-    secured = protection.chosen(code, keys, _path(identity), _path(trusted), insecure)
-    limits = limits_of(secured is None, once, max_connections, max_bytes, dotfiles, executables)
-    with prepared_folder(_path(directory)) as folder:
-        return Receiver(folder, checked, secured or protection.by_code(_native.new_code()), limits)
+    chosen = protection.chosen(code, keys, _path(identity), _path(trusted), insecure)
+    secured = chosen or protection.by_code(_native.new_code())
+    limits = limits_of(chosen is None, once, max_connections, max_bytes, dotfiles, executables)
+    if ask and not sys.stdin.isatty():
+        raise ParameterError("", "{ask} needs a terminal for its answers")
+    received = Receiving(Transfers(watching(progress, log=True)), secured, on_event)
+    if ask:
+        received.ask()
+    return Receiver(_path(directory), checked, secured, limits, received, wait=wait)
 
 
-def _path(given: str | Path | None) -> Path | None:
-    return None if given is None else Path(given)
+def _path(given: File | str | None) -> File | None:
+    return None if given is None else File(given)

@@ -62,7 +62,7 @@ def _guarded() -> int:
     except ValueError as error:
         if os.environ.get(DEBUG):
             raise
-        _report(_of_options(error))
+        _report(str(error))
         return BAD_INPUT
     except OSError as error:
         _report(describe(error))
@@ -87,27 +87,6 @@ def _guarded() -> int:
 def _interrupted() -> int:
     _report("interrupted before there was a result")
     return INTERRUPTED
-
-
-_OPTIONS = {
-    "first": "--from",
-    "last": "--to",
-    "host": "HOST",
-    "model": "--from",
-    "settings": "--set",
-    "files": "FILE",
-    "address": "ADDR",
-}
-"""Options and arguments whose name differs from the parameter of the function."""
-
-
-def _of_options(error: ValueError) -> str:
-    """Returns an error with the name of the option instead of the function's parameter."""
-    from longfat.system.parameters import ParameterError
-
-    if not isinstance(error, ParameterError):
-        return str(error)
-    return error.named(lambda name: _OPTIONS.get(name, f"--{name.replace('_', '-')}"))
 
 
 def _command(error: BaseException) -> str:

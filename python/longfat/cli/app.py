@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from longfat.cli.arguments.mistakes import NamingCommand
+
 _GROUPS = {
     "Studies": {
         "demo": "Answer one question by simulation, then move a real file.",
@@ -91,7 +93,7 @@ def _loaded(name: str) -> Any:
     else:
         alone = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
         settings = {"allow_interspersed_args": name not in _TAKES_A_COMMAND}
-        alone.command(name, context_settings=settings)(command)
+        alone.command(name, cls=NamingCommand, context_settings=settings)(command)
         made = typer.main.get_command(alone)
     made.rich_help_panel = next(group for group, names in _GROUPS.items() if name in names)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import tempfile
 from collections.abc import Mapping
@@ -10,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from longfat import _native
-from longfat.api.protection import INSECURE
-from longfat.api.servers import Server
+import longfat
 
 
 @dataclass(frozen=True)
@@ -44,23 +41,14 @@ def move(size: int, protocol: Mapping[str, Any], path: Mapping[str, Any], seed: 
         (folder / "received").mkdir()
         sent = folder / "demo.bin"
         sent.write_bytes(random.Random(seed).randbytes(size))  # noqa: S311 - content, not a secret
-        receiver = Server(
-            lambda handle: _native.receive_files(
-                "127.0.0.1:0", str(folder / "received"), INSECURE.document, '{"once": true}', handle
-            )
-        )
-        relay = Server(
-            lambda handle: _native.relay("127.0.0.1:0", receiver.address, json.dumps(path), seed, handle)
-        )
-        try:
-            report = json.loads(
-                _native.send_files([str(sent)], relay.address, INSECURE.document, json.dumps(protocol))
-            )
-        finally:
-            relay.stop()
-            receiver.stop()
-        if report["files"][0]["outcome"] != "stored":
-            raise OSError(f"the transfer failed: {report['files'][0]['detail']}")
+        with (
+            longfat.receive(folder / "received", listen="127.0.0.1:0", insecure=True, once=True) as receiver,
+            longfat.relay(path, receiver.address, seed=seed) as relay,
+        ):
+            done = longfat.send(sent, relay.address, insecure=True, protocol=protocol)
+            late = relay.stop()["late_p99_s"]
+        if not done.is_complete:
+            raise OSError(f"the transfer failed: {done.files[0]['detail']}")
         if (folder / "received" / sent.name).read_bytes() != sent.read_bytes():
             raise OSError("the received file differs from the sent one")
-        return Moved(report["seconds"], json.loads(relay.result)["late_p99_s"] or 0.0)
+        return Moved(done.report["seconds"], late or 0.0)

@@ -1,9 +1,10 @@
-"""Parts that the measuring commands (ping, transact, path, echo) share."""
+"""Parts that `longfat ping` and `longfat transact` share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from longfat.api.round_trips import RoundTrips
     from longfat.api.transactions import MeasuredTransactions
 
+Found = TypeVar("Found", "RoundTrips", "MeasuredTransactions")
+
 
 def ip_version(four: bool, six: bool) -> IpVersion | None:
     """Returns the requested version of IP, None for any. Raises ValueError for both options."""
@@ -22,18 +25,25 @@ def ip_version(four: bool, six: bool) -> IpVersion | None:
     return 4 if four else 6 if six else None
 
 
-def check_files(samples: Path | None, out: Path | None) -> None:
-    """Raises ValueError for a suffix that the options of result files do not support."""
+def measured(
+    call: Callable[..., Found], ip: IpVersion | None, *, samples: Path | None, out: Path | None, as_json: bool
+) -> Found:
+    """Measures, writes the requested files, and prints the results as a table or as JSON."""
     from longfat.cli.arguments.formats import require_suffix
+    from longfat.cli.signals import interrupt_on_sigterm
 
     require_suffix("--samples", samples, ".parquet", ".csv")
     require_suffix("--out", out, ".html", ".htm")
+    interrupt_on_sigterm()
+    found = call(ip=ip)
+    _present(found, samples=samples, out=out, as_json=as_json)
+    return found
 
 
-def present(
+def _present(
     found: RoundTrips | MeasuredTransactions, *, samples: Path | None, out: Path | None, as_json: bool
 ) -> None:
-    """Writes the requested files, and prints the results as a table or as JSON."""
+    """Writes the requested files, and prints the results."""
     from longfat.presentation import tables
     from longfat.presentation.data_files import encoded
     from longfat.system.files import write_whole

@@ -9,6 +9,7 @@ from typing import Any
 from longfat.cluster.connection import Connection, Target, environment
 from longfat.cluster.executor import ClusterExecutor
 from longfat.runner.runner import Machines, ThisMachine
+from longfat.system.parameters import ParameterError
 from longfat.worlds.executor import Executor
 
 EXECUTORS = ("local", "dask")
@@ -36,22 +37,20 @@ def open_machines(
     target: Target,
     jobs: int | None,
     note: Callable[[str], None] = lambda _: None,
-    prefix: str = "",
 ) -> Iterator[Machines]:
     """Yields this machine, or a cluster for as long as the block lasts.
 
     `executor` None means "dask" if `target` names a scheduler. `jobs` limits this machine or the workers of a
-    local cluster. `prefix` precedes the names of both in messages. Raises ValueError for an unknown executor,
-    ClusterError without scheduler or workers.
+    local cluster. Raises ParameterError for an unknown executor, ClusterError without scheduler or workers.
     """
     if executor not in (None, *EXECUTORS):
-        raise ValueError(f'{prefix}executor: "{executor}" is unknown; allowed: {", ".join(EXECUTORS)}')
+        raise ParameterError("executor", f'"{executor}" is unknown; allowed: {", ".join(EXECUTORS)}')
     if executor == "local" and not target.is_local:
-        raise ValueError(f"{prefix}executor: local trials need no scheduler")
+        raise ParameterError("executor", "local trials need no scheduler")
     if (executor or ("local" if target.is_local else "dask")) == "local":
         yield ThisMachine(jobs)
         return
     if jobs is not None and not target.is_local:
-        raise ValueError(f"{prefix}jobs: cannot be set for a scheduler, whose workers decide")
+        raise ParameterError("jobs", "cannot be set for a scheduler, whose workers decide")
     with Connection(target, jobs, note) as connection:
         yield Cluster(connection)

@@ -98,7 +98,6 @@ class Measured:
     cells: list[CellResult]
     folder: Location
     environment: dict[str, Any]
-    quick: bool
     interrupted: bool = False
 
     def read_records(self) -> pl.DataFrame:
@@ -128,7 +127,7 @@ def load(folder: str | Path | RemotePath) -> Measured:
     folder = location(folder)
     about = store.describe(folder)
     study = _study(folder / store.STUDY_FILE, str(about.get("study")))
-    study = study.with_provenance(cuts=tuple(about.get("cuts", [])))
+    study = study.with_provenance(cuts=tuple(about.get("cuts", [])), is_quick=bool(about.get("quick")))
     planned = cells(study)
     # Keys contain the version that measured, which may differ from this one.
     version = str(about.get("longfat"))
@@ -136,10 +135,9 @@ def load(folder: str | Path | RemotePath) -> Measured:
     records = read_records(study, planned, counts, folder, version)
     results = summarise(records, planned, study.first_look)
     environment = about.get("environment", {})
-    quick = bool(about.get("quick"))
     # With a precision, the number of trials depends on the results.
     complete = study.precision is not None or records.height >= sum(counts)
-    return Measured(study, records, results, folder, environment, quick, interrupted=not complete)
+    return Measured(study, records, results, folder, environment, interrupted=not complete)
 
 
 def _study(file: Location, name: str) -> Study:

@@ -80,10 +80,9 @@ class ThisMachine:
         return {}
 
 
-def default_folder(study: Study, *, quick: bool, variant: str = "") -> Path:
+def default_folder(study: Study) -> Path:
     """Returns `runs/` and the study's name, with suffixes for changed settings and for a quick run."""
-    parts = [study.name, *([variant] if variant else []), *(["quick"] if quick else [])]
-    return RUNS / "-".join(parts)
+    return RUNS / "-".join(filter(None, (study.name, study.variant, "quick" if study.is_quick else "")))
 
 
 def run_study(
@@ -92,8 +91,6 @@ def run_study(
     folder: Location | None = None,
     jobs: int | None = None,
     fresh: bool = False,
-    quick: bool = False,
-    variant: str = "",
     reporter: Reporter | None = None,
     force: bool = False,
     budget: Budget | None = None,
@@ -107,8 +104,6 @@ def run_study(
         folder: Folder or URL of the run; None for `default_folder`.
         jobs: Number of parallel trials; None for each world's default.
         fresh: Removes the study's records first.
-        quick: Whether the study was shortened by `--quick`; stored with the run.
-        variant: Changed settings as a file name (`Overrides.variant`), for the default folder.
         reporter: Shows the progress; None for no progress.
         force: Also runs trials above this machine's capacity; unsupported trials fail.
         budget: Limits of time and trials; None for no limits. Another run with a larger one continues.
@@ -120,7 +115,7 @@ def run_study(
         ValueError: for another study's folder, one in use, or a mistake in a trial's network or hosts.
         OSError: if the folder is not writable, or the machine cannot run some trials.
     """
-    folder = folder or default_folder(study, quick=quick, variant=variant)
+    folder = folder or default_folder(study)
     reporter = reporter or Reporter()
     budget = budget or Budget()
     machines = machines or ThisMachine(jobs)
@@ -129,7 +124,7 @@ def run_study(
         _refuse_shard(study, fresh=fresh)
     with open_store(folder, study.name, _native.version(), fresh=fresh, shard=shard) as store:
         about = environment() | machines.description()
-        store.describe(study, about, quick=quick)
+        store.describe(study, about)
         if study.dropped_sweeps:
             reporter.note(f"the new path replaces the sweep of {', '.join(study.dropped_sweeps)}")
         for line in _undecidable(study):
@@ -162,7 +157,7 @@ def run_study(
             reporter.note(f"the budget of {spent} is spent; the same command with a larger one continues")
         # With a precision, the number of trials depends on the results.
         partial = not complete and study.precision is None
-        return loading.Measured(study, records, results, folder, about, quick, interrupted=partial)
+        return loading.Measured(study, records, results, folder, about, interrupted=partial)
 
 
 def _limits(

@@ -11,6 +11,7 @@ from longfat.analysis.looks import next_look
 from longfat.results.run import Cell, CellResult
 from longfat.study import Study, units
 from longfat.study.specification import DECIDED
+from longfat.system.parameters import ParameterError
 
 WIDE = 0.8
 """With a budget, cells whose interval is at least this part of the widest one get the next trials."""
@@ -25,13 +26,13 @@ class Budget:
     started: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def of(cls, time_limit: str | None, trials: int | None, name: str) -> Budget:
+    def of(cls, budget: str | None, trials: int | None) -> Budget:
         """Returns the budget of a duration with its unit and a number of trials, which starts now.
 
-        Raises ValueError, with the name of the limit, for another text.
+        Raises ParameterError for another text.
         """
         return cls(
-            math.inf if time_limit is None else _seconds(time_limit, name),
+            math.inf if budget is None else _seconds(budget),
             math.inf if trials is None else trials,
         )
 
@@ -46,13 +47,13 @@ class Budget:
         return time.monotonic() - self.started >= self.seconds
 
 
-def _seconds(text: str, name: str) -> float:
+def _seconds(text: str) -> float:
     try:
         limit = units.parse(text)
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+        raise ParameterError("budget", str(error)) from None
     if limit.dimension != "duration" or limit.value <= 0:
-        raise ValueError(f'{name}: "{text}" is not a duration above zero, e.g. "10min"')
+        raise ParameterError("budget", f'"{text}" is not a duration above zero, e.g. "10min"')
     return float(limit.value)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from longfat.system.parameters import ParameterError
+
 
 @dataclass(frozen=True)
 class Shard:
@@ -14,17 +16,19 @@ class Shard:
     count: int
 
     @classmethod
-    def of(cls, text: str | None, name: str) -> Shard | None:
-        """Returns the shard in a text, None for None. Raises ValueError, with the name of the option.
+    def of(cls, text: str | None) -> Shard | None:
+        """Returns the shard in a text, None for None. Raises ParameterError.
 
-        >>> Shard.of("3/100", "--shard")
+        >>> Shard.of("3/100")
         Shard(number=3, count=100)
         """
         if text is None:
             return None
         found = re.fullmatch(r"(\d+)/(\d+)", text.strip())
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
-            raise ValueError(f'{name}: "{text}" is not a shard: write it like "1/2" for the first of two')
+            raise ParameterError(
+                "shard", f'"{text}" is not a shard: write it like "1/2" for the first of two'
+            )
         return cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:

@@ -83,7 +83,7 @@ class Store:
         """Returns how many of `count` shards have noted that."""
         return len(list((self.folder / SHARDS).glob(f"*of{count}")))
 
-    def describe(self, study: Study, environment: dict[str, Any], *, quick: bool) -> None:
+    def describe(self, study: Study, environment: dict[str, Any]) -> None:
         """Writes the description of the run, before its first record.
 
         In a shared folder the first description stays. Raises FolderError if another writer's differs.
@@ -91,7 +91,7 @@ class Store:
         about = {
             "longfat": self.version,
             "study": study.name,
-            "quick": quick,
+            "quick": study.is_quick,
             "cuts": study.cuts,
             "environment": environment,
         }

@@ -82,6 +82,8 @@ def load_study(
         text=text or write_toml(data),
         cuts=tuple(cuts),
         dropped_sweeps=tuple(overrides.dropped_sweeps(data)),
+        variant=overrides.variant,
+        is_quick=overrides.quick,
     )
 
 

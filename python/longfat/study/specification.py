@@ -122,6 +122,10 @@ class Provenance:
     """The reductions by `--quick`, one phrase each."""
     dropped_sweeps: tuple[str, ...] = ()
     """Swept keys of the study file that an override with a whole path replaced."""
+    variant: str = ""
+    """The changed settings as a file name (`Overrides.variant`)."""
+    is_quick: bool = False
+    """Whether `--quick` shortened it."""
 
 
 def _columns(texts: dict[str, str]) -> dict[str, str]:
@@ -226,6 +230,16 @@ class Study(BaseModel):
     def dropped_sweeps(self) -> list[str]:
         """Swept keys of the study file that an override with a whole path replaced."""
         return list(self._provenance.dropped_sweeps)
+
+    @property
+    def variant(self) -> str:
+        """The changed settings as a file name; empty if the trials are those of the file."""
+        return self._provenance.variant
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether `--quick` shortened it."""
+        return self._provenance.is_quick
 
     def with_provenance(self, **changes: Any) -> Self:
         """Returns the same study with changes of its `Provenance`."""

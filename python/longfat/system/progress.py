@@ -222,6 +222,9 @@ def shower(display: Display, line: Callable[[Mapping[str, Any]], str]) -> Callab
     return lambda report: display.show("", line(json.loads(report)))
 
 
-def watching(requested: bool | None) -> Display:
-    """Returns the display of a measurement; by default silent, except at a prompt or in a notebook."""
-    return display(log=False) if (is_interactive() if requested is None else requested) else Silent()
+def watching(requested: bool | None, *, log: bool = False) -> Display:
+    """Returns the display of a measurement; by default silent, except at a prompt or in a notebook.
+
+    With `log`, it prints plain lines outside of terminals.
+    """
+    return display(log=log) if (is_interactive() if requested is None else requested) else Silent()

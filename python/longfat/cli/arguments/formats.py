@@ -2,37 +2,29 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
 
-Format = TypeVar("Format", bound=StrEnum)
 _SYNONYMS = {"htm": "html", "txt": "text"}
 
 
-def format_of(out: Path | None, requested: Format | None, default: Format) -> Format:
+def format_of(out: Path | None, requested: str | None, known: Sequence[str], default: str) -> str:
     """Returns the format of `--format`, else that of the name in `--out`, else the default.
 
     Raises ValueError if the two contradict each other, or if the name has no known suffix.
 
-    >>> class Drawing(StrEnum):
-    ...     SVG = "svg"
-    ...     TEXT = "text"
-    >>> format_of(Path("x.txt"), None, Drawing.SVG).value, format_of(None, None, Drawing.SVG).value
+    >>> format_of(Path("x.txt"), None, ("svg", "text"), "svg"), format_of(None, None, ("svg", "text"), "svg")
     ('text', 'svg')
     """
-    known = [one.value for one in type(default)]
     suffix = out.suffix.removeprefix(".").lower() if out is not None else ""
     named = _SYNONYMS.get(suffix, suffix)
     if requested is not None:
-        if named in known and named != requested.value:
-            raise ValueError(f"--format {requested.value} contradicts --out {out}")
+        if named in known and named != requested:
+            raise ValueError(f"--format {requested} contradicts --out {out}")
         return requested
-    if named in known:
-        return type(default)(named)
-    if out is not None:
+    if out is not None and named not in known:
         raise ValueError(f"--out {out}: unknown suffix; allowed: {', '.join(known)} (or set --format)")
-    return default
+    return named or default
 
 
 def require_suffix(option: str, target: Path | None, *allowed: str) -> None:

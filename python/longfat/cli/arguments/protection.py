@@ -1,52 +1,27 @@
-"""Options of file transfers that choose how the peers authenticate each other."""
+"""The code of a file transfer, from an option or the environment."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Annotated
+from functools import partial
+from typing import Any
 
 import typer
 
-from longfat.api import protection
-from longfat.api.protection import Protection
-
-Code = Annotated[
-    str | None,
-    typer.Option(
-        "--code",
-        metavar="CODE",
-        envvar="LONGFAT_CODE",
-        show_envvar=False,
-        help="Code that the receiver prints; LONGFAT_CODE hides it from other users of the machine.",
-    ),
-]
-Keys = Annotated[
-    bool, typer.Option("--keys", help="Authenticate by keys instead of a code (see longfat key).")
-]
-Identity = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Secret key for --keys; default ~/.config/longfat/identity.", show_default=False
-    ),
-]
-Trusted = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Trusted public keys for --keys; default ~/.config/longfat/trusted.",
-        show_default=False,
-    ),
-]
-Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Neither encrypt nor authenticate, for laboratory networks.")
-]
+_VARIABLE = "LONGFAT_CODE"
+CODE = typer.Option(metavar="CODE", envvar=_VARIABLE)
+"""The option, whose variable hides the code from other users of the machine."""
 
 
-def chosen(
-    code: str | None, keys: bool, identity: Path | None, trusted: Path | None, insecure: bool
-) -> Protection | None:
-    """Returns the protection that options choose; a code from the environment gives way to another option."""
-    by_keys = keys or identity is not None or trusted is not None
-    code = None if (by_keys or insecure) and code == os.environ.get("LONGFAT_CODE") else code
-    return protection.chosen(code, keys, identity, trusted, insecure)
+def is_chosen(call: partial[Any]) -> bool:
+    """Returns whether options choose something else than a code."""
+    given = call.keywords
+    return (
+        given["keys"] or given["insecure"] or any(given[key] is not None for key in ("identity", "trusted"))
+    )
+
+
+def code_of(call: partial[Any]) -> str | None:
+    """Returns the code for a transfer; one from the environment gives way to other options."""
+    code: str | None = call.keywords["code"]
+    return None if is_chosen(call) and code == os.environ.get(_VARIABLE) else code

@@ -7,17 +7,17 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from longfat import _native
 from longfat.cli.arguments.completion import values
+from longfat.cli.arguments.extension import Command, extended
 
 if TYPE_CHECKING:
     from longfat.study.vocabulary import Section
 
-_Command = TypeVar("_Command", bound=Callable[..., None])
 _FIRST = ("kind", "preset")
 _LONGEST_KIND = 12
 _DEFAULT_IN_HELP = re.compile(r"[.;]?\s*[Dd]efault:? .*$")
@@ -65,22 +65,13 @@ class SectionOptions:
         families: list[dict[str, Any]] = schema.get("anyOf", [schema])
         return next(family for family in families if set(self._defaults) <= set(family["properties"]))
 
-    def added_to(self, command: _Command) -> _Command:
+    def added_to(self, command: Command) -> Command:
         """Returns a command with these options, whose values its parameter `given` receives as a dict."""
-        signature = inspect.signature(command, eval_str=True)
-        own = [p for name, p in signature.parameters.items() if name != "given"]
         added = {f"{self._section}_{key}": key for key in self._properties}
-
-        def run(**arguments: Any) -> None:
-            given = {key: arguments.pop(name) for name, key in added.items()}
-            command(**arguments, given=given)
-
-        parameters = [*own, *(self._parameter(name, key) for name, key in added.items())]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {p.name: p.annotation for p in parameters}
-        run.__doc__ = command.__doc__
-        run.__name__ = command.__name__
-        return run  # type: ignore[return-value]
+        parameters = [self._parameter(name, key) for name, key in added.items()]
+        return extended(
+            command, "given", parameters, lambda values: {added[name]: text for name, text in values.items()}
+        )
 
     def _parameter(self, name: str, key: str) -> inspect.Parameter:
         about = self._properties[key]

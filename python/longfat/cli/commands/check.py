@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from longfat.cli import standard_output
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import AsJson, OneStudy, StudySettings
 
 if TYPE_CHECKING:
@@ -21,15 +22,12 @@ _SECONDS = (3, 8)
 """Shortest and longest measurement of a path."""
 
 
+@command(cell=typer.Option(metavar="KEY=VALUE,..."))
 def check(
     study: OneStudy,
-    cell: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE,...", help="Point of the sweep.  [default: all]"),
-    ] = None,
-    protocol: Annotated[
-        str | None, typer.Option(help="Name of the protocol in the study.  [default: all]")
-    ] = None,
+    *,
+    cell: list[str] | None = None,
+    protocol: str | None = None,
     settings: StudySettings = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,6 +37,10 @@ def check(
     Examples:
       longfat check congestion/delay
       longfat check arq/loss --cell path.loss=2% --json
+
+    Args:
+        cell: Point of the sweep; by default all.
+        protocol: Name of the protocol in the study; by default all.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli.arguments.cells import load

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from longfat.cli.arguments.from_function import command
 
 if TYPE_CHECKING:
     from longfat.results.run import Interval
@@ -44,10 +46,10 @@ class Simulated:
         return interval(self.goodput)
 
 
+@command(trials=typer.Option(min=3, max=1000))
 def demo(
-    trials: Annotated[
-        int, typer.Option("--trials", min=3, max=1000, help="Simulated transfers of each protocol.")
-    ] = 20,
+    *,
+    trials: int = 20,
 ) -> None:
     """Answer one question by simulation, then move a real file.
 
@@ -55,6 +57,9 @@ def demo(
     Examples:
       longfat demo
       longfat demo --trials 100
+
+    Args:
+        trials: Simulated transfers of each protocol.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     typer.echo("1. Question: how much does selective repeat gain when 2 % of the packets are lost?\n")
     typer.echo("   Simulated: 2 MB over 10 Mbit/s, 20 ms one-way delay. Goodput in Mbit/s,")
@@ -71,8 +76,8 @@ def demo(
         typer.echo(f"   {name:{_NAME}}  ", nl=False)
         typer.echo(transfer(PROTOCOLS[name], results[name]))
     typer.echo("\n3. Next:\n")
-    for command, purpose in NEXT:
-        typer.echo(f"   {command:38}{purpose}")
+    for line, purpose in NEXT:
+        typer.echo(f"   {line:38}{purpose}")
 
 
 NEXT = (

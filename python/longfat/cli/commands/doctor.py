@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from longfat.cli import standard_output
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import AsJson
 
 
+@command(require=typer.Option(metavar="NAMES"))
 def doctor(
-    require: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Check these only, e.g. netns,tun, and exit with 1 if one is missing; all for all checks.",
-        ),
-    ] = None,
+    *,
+    require: str | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Check what this machine supports, and print fixes for the rest.
@@ -27,6 +24,9 @@ def doctor(
     Examples:
       longfat doctor
       longfat doctor --require netns,tun
+
+    Args:
+        require: Check these only, e.g. netns,tun, and exit with 1 if one is missing; all for all checks.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli.signals import stopped_at_once

@@ -5,37 +5,32 @@ from __future__ import annotations
 import ipaddress
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from longfat.api.defaults import ECHO_PORT
+from longfat.api.quantities import Duration, duration
 from longfat.cli import standard_output
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import AsJson
 
 
+@command(
+    port=typer.Option(min=0, max=65_535),
+    bind=typer.Option(metavar="ADDRESS"),
+    rate=typer.Option(min=1, max=10_000_000),
+    total_rate=typer.Option(min=1, max=10_000_000),
+    connections=typer.Option(min=1, max=4096),
+)
 def echo(
-    port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="UDP and TCP port; 0 for any free one.")
-    ] = ECHO_PORT,
-    bind: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="Local address; 0.0.0.0 admits other machines, the default only this one."
-        ),
-    ] = "127.0.0.1",
-    rate: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="Most replies per second to one source.")
-    ] = 20_000,
-    total_rate: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="Most replies per second in total.")
-    ] = 100_000,
-    connections: Annotated[
-        int, typer.Option(min=1, max=4096, help="Most open connections; further ones are reset.")
-    ] = 256,
-    idle: Annotated[
-        str, typer.Option(metavar="DURATION", help="Idle time after which a connection is reset.")
-    ] = "10s",
+    *,
+    port: int = ECHO_PORT,
+    bind: str = "127.0.0.1",
+    rate: int = 20_000,
+    total_rate: int = 100_000,
+    connections: int = 256,
+    idle: Duration = "10s",
     as_json: AsJson = False,
 ) -> None:
     """Answer longfat ping and longfat transact until Ctrl-C (Linux).
@@ -44,10 +39,17 @@ def echo(
     Examples:
       longfat echo
       longfat echo --bind 0.0.0.0 --rate 1000
+
+    Args:
+        port: UDP and TCP port; 0 for any free one.
+        bind: Local address; 0.0.0.0 admits other machines, the default only this one.
+        rate: Most replies per second to one source.
+        total_rate: Most replies per second in total.
+        connections: Most open connections; further ones are reset.
+        idle: Idle time after which a connection is reset.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.api import addresses
-    from longfat.api.quantities import duration
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.system.progress import display, shower
 

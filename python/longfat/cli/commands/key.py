@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Annotated
+from pathlib import Path as File
 
 import typer
 
 from longfat.api import protection as credentials
 from longfat.cli import standard_output
-from longfat.cli.arguments import protection
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import AsJson
 
 
+@command(trust=typer.Option(metavar="KEY"), name=typer.Option(metavar="NAME"))
 def key(
-    trust: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Public key to trust from now on.", show_default=False),
-    ] = None,
-    code: Annotated[
-        bool, typer.Option("--code", help="A new code for recv and send --code instead of this host's key.")
-    ] = False,
-    name: Annotated[
-        str, typer.Option(metavar="NAME", help="Name of the key to trust, for messages.", show_default=False)
-    ] = "",
-    identity: protection.Identity = None,
-    trusted: protection.Trusted = None,
+    *,
+    trust: str | None = None,
+    code: bool = False,
+    name: str = "",
+    identity: File | None = None,
+    trusted: File | None = None,
     as_json: AsJson = False,
 ) -> None:
     """Print this user's public key for send and recv --keys; create it if there is none.
@@ -35,6 +29,13 @@ def key(
     Examples:
       longfat key
       longfat key --trust KEY --name laptop
+
+    Args:
+        trust: Public key to trust from now on.
+        code: A new code for recv and send --code instead of this host's key.
+        name: Name of the key to trust, for messages.
+        identity: Secret key; by default ~/.config/longfat/identity.
+        trusted: Trusted public keys; by default ~/.config/longfat/trusted.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
 
@@ -69,7 +70,7 @@ def key(
         typer.echo(f"{path}: this key is trusted already")
 
 
-def _create(path: Path) -> None:
+def _create(path: File) -> None:
     from longfat import _native
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,7 +78,7 @@ def _create(path: Path) -> None:
         file.write(f"{_native.new_identity()}\n")
 
 
-def _trust(path: Path, key: str, name: str) -> bool:
+def _trust(path: File, key: str, name: str) -> bool:
     """Adds a key to the trusted ones, and returns whether it was not among them."""
     from longfat import _native
 

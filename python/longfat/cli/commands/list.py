@@ -5,12 +5,13 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from longfat.cli import standard_output
 from longfat.cli.arguments.completion import topics as complete_topics
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import AsJson
 
 if TYPE_CHECKING:
@@ -44,15 +45,10 @@ _WORLDS = {
 }
 
 
+@command(topics=typer.Argument(metavar="[TOPIC]...", autocompletion=complete_topics))
 def list_(
-    topics: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[TOPIC]...",
-            help="Topic, or key of a study file.",
-            autocompletion=complete_topics,
-        ),
-    ] = None,
+    topics: list[str] | None = None,
+    *,
     as_json: AsJson = False,
 ) -> None:
     """List what study files can use: studies, protocols, keys, metrics.
@@ -61,6 +57,9 @@ def list_(
     Examples:
       longfat list
       longfat list queue controllers
+
+    Args:
+        topics: Topic, or key of a study file.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     if not topics:
         contents = _contents()

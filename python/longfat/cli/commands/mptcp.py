@@ -8,35 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import Seed
 
 
+@command(policy=typer.Option(metavar="KIND or TABLE"), show=typer.Option("--status"))
 def mptcp(
-    policy: Annotated[
-        str,
-        typer.Option(
-            metavar="KIND or TABLE",
-            help="Path policy: a kind such as fsfs (more paths for larger transfers), all (all paths at "
-            "once) or single, or a table such as '{ kind = \"fsfs\", paths = [1, 2, 2] }'.",
-        ),
-    ] = "fsfs",
-    set_sysctl: Annotated[
-        bool,
-        typer.Option(
-            "--set-sysctl",
-            help="net.mptcp.pm_type=1 (user-space path manager) while this command runs.",
-        ),
-    ] = False,
-    show: Annotated[
-        bool, typer.Option("--status", help="State of the running path manager, as JSON.")
-    ] = False,
-    announce: Annotated[
-        bool,
-        typer.Option(
-            "--announce",
-            help="Announcement of this machine's other addresses to connecting peers (ADD_ADDR).",
-        ),
-    ] = False,
+    *,
+    policy: str = "fsfs",
+    set_sysctl: bool = False,
+    show: bool = False,
+    announce: bool = False,
     seed: Seed = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Events as JSON objects, one per line.")] = False,
 ) -> None:
@@ -46,6 +28,13 @@ def mptcp(
     Examples:
       longfat mptcp --set-sysctl --policy single
       longfat mptcp --status
+
+    Args:
+        policy: Path policy: a kind such as fsfs (more paths for larger transfers), all (all paths at once) or
+            single, or a table such as '{ kind = "fsfs", paths = [1, 2, 2] }'.
+        set_sysctl: net.mptcp.pm_type=1 (user-space path manager) while this command runs.
+        show: State of the running path manager, as JSON.
+        announce: Announcement of this machine's other addresses to connecting peers (ADD_ADDR).
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.cli.signals import interrupt_on_sigterm

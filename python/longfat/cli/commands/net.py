@@ -8,13 +8,15 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
+from pathlib import Path as File
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from longfat.cli import standard_output
+from longfat.cli.arguments.from_function import command
+from longfat.cli.arguments.mistakes import NamingCommand
 from longfat.cli.arguments.options import (
     AsJson,
     HostCapture,
@@ -63,19 +65,16 @@ net = typer.Typer(
 )
 
 
-@net.command("open")
+@net.command("open", cls=NamingCommand)
+@command()
 def open_(
     study: OneStudy,
+    *,
     cell: Point = None,
-    protocol: Annotated[
-        str | None, typer.Option(help="Name of the protocol in the study.  [default: the first]")
-    ] = None,
-    run: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File with lines for the prompt."),
-    ] = None,
-    pingall: Annotated[bool, typer.Option("--pingall", help="Ping between all hosts only.")] = False,
-    name: Annotated[str | None, typer.Option(help="Name of the testbed.  [default: the study's]")] = None,
+    protocol: str | None = None,
+    run: File | None = None,
+    pingall: bool = False,
+    name: str | None = None,
     congestion: HostCongestion = None,
     sysctl: HostSysctls = None,
     pcapng: HostCapture = None,
@@ -89,6 +88,12 @@ def open_(
     Examples:
       longfat net congestion/delay
       longfat net arq/loss --cell path.loss=2% --pingall
+
+    Args:
+        protocol: Name of the protocol in the study; by default the first.
+        run: File with lines for the prompt.
+        pingall: Ping between all hosts only.
+        name: Name of the testbed; by default the study's.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.cells import find_cell, load
     from longfat.testbed import programs
@@ -119,7 +124,7 @@ def _stop(_number: int, _frame: object) -> None:
 
 @contextlib.contextmanager
 def _served(
-    spec: dict[str, Any], options: str, name: str | None, study: str, pcapng: Path | None
+    spec: dict[str, Any], options: str, name: str | None, study: str, pcapng: File | None
 ) -> Iterator[Testbed]:
     """Yields the testbed, which other processes can reach meanwhile."""
     from longfat import _native
@@ -181,23 +186,23 @@ def _prompt(testbed: Testbed, lines: IO[str], *, interactive: bool) -> int:
 
 
 @net.command("exec", context_settings={"allow_interspersed_args": False})
-def exec_(
-    host: Annotated[
-        str, typer.Argument(metavar="[NAME:]HOST", help="Host, with the testbed's name if several run.")
-    ],
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="Command with its arguments.")],
-) -> None:
+@command(host=typer.Argument(metavar="[NAME:]HOST"), program=typer.Argument(metavar="-- COMMAND"))
+def exec_(host: str, program: list[str]) -> None:
     """Run a command at a host of a testbed.
 
     \b
     Examples:
       longfat net exec sender -- ping -c 3 receiver
       longfat net exec congestion-delay:sender -- ip address
+
+    Args:
+        host: Host, with the testbed's name if several run.
+        program: Command with its arguments.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.testbed import directory
     from longfat.testbed.client import execute
 
-    line = command[1:] if command[0] == "--" else command
+    line = program[1:] if program[0] == "--" else program
     if not line:
         raise ValueError("write the command after the host, e.g. longfat net exec h1 -- ip address")
     name, at = directory.find(host)
@@ -233,17 +238,17 @@ def list_(
 
 
 @net.command("stop")
-def stop(
-    name: Annotated[
-        str | None, typer.Argument(help="Name of the testbed.  [default: the only one]", show_default=False)
-    ] = None,
-) -> None:
+@command()
+def stop(name: str | None = None) -> None:
     """Stop a testbed and all commands in it.
 
     \b
     Examples:
       longfat net stop
       longfat net stop congestion-delay
+
+    Args:
+        name: Name of the testbed; by default the only one.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.system.local_sockets import peer
     from longfat.testbed import directory

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from longfat.cli.arguments.from_function import command
 
 if TYPE_CHECKING:
     from longfat.system.remote_path import Location
 
 
+@command()
 def open_(
-    run: Annotated[
-        str | None,
-        typer.Argument(help="Folder or URL of a run, or name of its study.  [default: an index of all runs]"),
-    ] = None,
-    folder: Annotated[str, typer.Option(help="Folder or URL with the runs.")] = "runs",
-    browser: Annotated[
-        bool, typer.Option("--browser/--no-browser", help="Whether a browser shows the page.")
-    ] = True,
+    run: str | None = None,
+    *,
+    folder: str = "runs",
+    browser: bool = True,
 ) -> None:
     """Show an index of all runs, or the report of one run, in a browser.
 
@@ -28,6 +27,11 @@ def open_(
     Examples:
       longfat open
       longfat open arq/loss
+
+    Args:
+        run: Folder or URL of a run, or name of its study; by default an index of all runs.
+        folder: Folder or URL with the runs.
+        browser: Whether a browser shows the page.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.system.remote_path import location
 

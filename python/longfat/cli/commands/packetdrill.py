@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from pathlib import Path as File
+from typing import Any
 
 import typer
 
 from longfat.cli import standard_output
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import AsJson
 
 
+@command()
 def packetdrill(
-    scripts: Annotated[
-        list[Path],
-        typer.Argument(help="packetdrill scripts, or folders with *.pkt files."),
-    ],
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Counts for each folder and in total only.")
-    ] = False,
+    scripts: list[File],
+    *,
+    summary: bool = False,
     as_json: AsJson = False,
 ) -> None:
     """Run packetdrill scripts against longfat's TCP.
@@ -29,6 +27,10 @@ def packetdrill(
     Examples:
       longfat packetdrill tests/packetdrill --summary
       longfat packetdrill tests/packetdrill/paws.pkt
+
+    Args:
+        scripts: packetdrill scripts, or folders with *.pkt files.
+        summary: Counts for each folder and in total only.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.scripts import line_of, total
     from longfat.api.scripts import packetdrill as run
@@ -52,6 +54,6 @@ def packetdrill(
 def _directories(reports: Sequence[dict[str, Any]], total: Callable[[Counter[str]], str]) -> list[str]:
     counts: dict[str, Counter[str]] = {}
     for report in reports:
-        directory = str(Path(report["path"]).parent)
+        directory = str(File(report["path"]).parent)
         counts.setdefault(directory, Counter())[report["outcome"]] += 1
     return [f"{directory}: {total(count)}" for directory, count in counts.items()]

@@ -2,106 +2,44 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from functools import partial
+from pathlib import Path as File
+from typing import Literal
 
 import typer
 
-from longfat.api.defaults import PredictedController, PredictedProtocol
+from longfat.api import predictions
+from longfat.api.quantities import Duration, Rate
 from longfat.cli import standard_output
 from longfat.cli.arguments import completion
+from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import AsJson
 from longfat.system.parameters import ParameterError
 
-
-class Subscriber(StrEnum):
-    """Ends of a path with a preset."""
-
-    FAR = "far"
-    NEAR = "near"
+Subscriber = Literal["far", "near"]
+"""Ends of a path with a preset."""
 
 
+@command_of(
+    predictions.predict,
+    without=["path"],
+    hop=typer.Option(metavar="KEYS"),
+    preset=typer.Option(metavar="NAME", autocompletion=completion.presets),
+    loss=typer.Option(metavar="%"),
+    size=typer.Option(),
+    packets=typer.Option(min=1, max=10**9),
+    initial_window=typer.Option(min=1, max=10**6),
+)
 def predict(
-    hop: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEYS",
-            help='A link with its sending node, e.g. "rate=T1 delay=5ms loss=1% processing=1ms"; also '
-            "reverse.rate etc. and count; repeatable, from near to far.",
-        ),
-    ] = None,
-    path: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Path model with the hops, e.g. from longfat path --model."),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Preset of the path (longfat list presets), which --rate, --delay and --loss change.",
-            autocompletion=completion.presets,
-        ),
-    ] = None,
-    subscriber: Annotated[
-        Subscriber | None,
-        typer.Option(
-            help="End of the subscriber of --preset: far predicts the download, near the upload.  "
-            "[default: far]",
-            show_default=False,
-        ),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help="Rate of a single hop, or 56k, T1, E1, E3, T3."),
-    ] = None,
-    delay: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="One-way delay of a single hop.")
-    ] = None,
-    loss: Annotated[
-        str | None, typer.Option(metavar="%", help="Packet loss of a single hop in each direction.")
-    ] = None,
-    size: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Bytes of payload, or without a protocol bytes on the wire."),
-    ] = None,
-    packet: Annotated[
-        str | None,
-        typer.Option(metavar="SIZE", help="Largest packet on the wire.  [default: 1500B]"),
-    ] = None,
-    packets: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="Number of packets of that size, instead of --size.")
-    ] = None,
-    protocol: Annotated[
-        PredictedProtocol,
-        typer.Option(help="Protocol; tfo and ttcp: TCP without a handshake."),
-    ] = "none",
-    reply: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Bytes of a reply, for a transaction.")
-    ] = None,
-    service: Annotated[
-        str, typer.Option(metavar="DURATION", help="Service time between request and reply.")
-    ] = "0s",
-    receive: Annotated[
-        str, typer.Option(metavar="DURATION", help="Processing time of the last packet at the end host.")
-    ] = "0s",
-    processing: Annotated[
-        str, typer.Option(metavar="DURATION", help="Additional processing time of every hop.")
-    ] = "0s",
-    congestion: Annotated[
-        PredictedController | None,
-        typer.Option(help="TCP's controller on lossy paths.  [default: cubic]", show_default=False),
-    ] = None,
-    initial_window: Annotated[
-        int, typer.Option(min=1, max=10**6, help="Initial window of TCP in segments (RFC 6928).")
-    ] = 10,
-    window: Annotated[str | None, typer.Option(metavar="SIZE", help="Largest window of TCP.")] = None,
-    delayed_acks: Annotated[
-        bool, typer.Option("--delayed-acks/--no-delayed-acks", help="An ACK for every second segment of TCP.")
-    ] = True,
-    timestamps: Annotated[
-        bool, typer.Option("--timestamps/--no-timestamps", help="Timestamps of TCP, 12 B per segment.")
-    ] = True,
+    *,
+    hop: list[str] | None = None,
+    path: File | None = None,
+    preset: str | None = None,
+    subscriber: Subscriber | None = None,
+    rate: Rate | None = None,
+    delay: Duration | None = None,
+    loss: str | None = None,
+    call: partial[predictions.PredictedTime],
     as_json: AsJson = False,
 ) -> None:
     """Predict the duration of a transfer from latency and bandwidth.
@@ -110,8 +48,18 @@ def predict(
     Examples:
       longfat predict --hop "rate=T1 delay=5ms processing=1ms" --hop "rate=T1 delay=1ms" --size 1428B
       longfat predict --preset lte --loss 2% --protocol tcp --congestion reno --size 10MB
+
+    Args:
+        hop: A link with its sending node, e.g. "rate=T1 delay=5ms loss=1% processing=1ms", from near to far;
+            also reverse.rate etc. and count.
+        path: Path model with the hops, e.g. from longfat path --model.
+        preset: Preset of the path (longfat list presets), which `rate`, `delay` and `loss` change.
+        subscriber: End of the subscriber of `preset`: far predicts the download, near the upload; by default
+            far.
+        rate: Rate of a single hop, or 56k, T1, E1, E3, T3.
+        delay: One-way delay of a single hop.
+        loss: Packet loss of a single hop in each direction.
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.api.predictions import predict as answer
     from longfat.presentation import tables
 
     keys = {"rate": rate, "delay": delay, "loss": loss}
@@ -123,22 +71,7 @@ def predict(
     if subscriber is not None and preset is None:
         raise ValueError("--subscriber requires --preset")
     try:
-        found = answer(
-            _path(hop, path, preset, subscriber, single),
-            size,
-            packets=packets,
-            packet=packet,
-            protocol=protocol,
-            reply=reply,
-            service=service,
-            receive=receive,
-            processing=processing,
-            congestion=congestion,
-            initial_window=initial_window,
-            window=window,
-            delayed_acks=delayed_acks,
-            timestamps=timestamps,
-        )
+        found = call(_path(hop, path, preset, subscriber, single))
     except ParameterError as error:
         if single and preset is None and error.parameter == "hop":
             raise ValueError(f"--{error.message}") from None
@@ -161,11 +94,11 @@ def predict(
 
 def _path(
     hop: list[str] | None,
-    path: Path | None,
+    path: File | None,
     preset: str | None,
     subscriber: Subscriber | None,
     single: dict[str, str],
-) -> Path | list[str] | dict[str, str]:
+) -> File | list[str] | dict[str, str]:
     """Returns the path in the form that `predict` takes."""
     if path is not None:
         return path
@@ -177,5 +110,5 @@ def _path(
 
     if single.get("rate") in NAMED_RATES:
         single = {**single, "rate": f"{NAMED_RATES[single['rate']]:.0f}bit/s"}
-    end = {} if subscriber is None else {"subscriber": str(subscriber)}
+    end = {} if subscriber is None else {"subscriber": subscriber}
     return {"preset": preset, **end, **single}

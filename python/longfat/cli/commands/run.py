@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from longfat.api import studies
 from longfat.cli import CLAIM_FAILS, CLAIM_UNDECIDED, standard_output
 from longfat.cli.arguments import completion
-from longfat.cli.arguments.options import StudySeed, StudySettings
-from longfat.study.worlds import WORLDS
+from longfat.cli.arguments.from_function import command_of
+from longfat.cli.arguments.options import StudySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,99 +21,38 @@ if TYPE_CHECKING:
     from longfat.results.run import RunResult
     from longfat.study import Study
 
-_STANDARD_OUTPUT = Path("-")
+_STANDARD_OUTPUT = File("-")
 FAIL_ON = {"failed": ("fails", CLAIM_FAILS), "undecided": ("undecided", CLAIM_UNDECIDED)}
 """Values of --fail-on, each of which includes those before it, with the verdict and its exit code."""
 
 
+@command_of(
+    studies.run,
+    without=["study", "report", "progress"],
+    study=typer.Argument(metavar="STUDY", autocompletion=completion.studies),
+    worlds=Annotated[list[str] | None, typer.Option("--world", metavar="WORLD")],
+    repeats=typer.Option(metavar="N"),
+    precision=typer.Option(metavar="PART"),
+    budget=typer.Option(metavar="TIME"),
+    max_trials=typer.Option(min=1, metavar="N"),
+    settings=StudySettings,
+    seed=typer.Option(metavar="N"),
+    jobs=typer.Option(min=1, metavar="N"),
+    executor=typer.Option(metavar="NAME"),
+    scheduler=typer.Option(metavar="ADDRESS"),
+    scheduler_file=typer.Option(metavar="FILE"),
+    out=typer.Option(metavar="DIR"),
+    shard=typer.Option(metavar="N/COUNT"),
+    fail_on=typer.Option(metavar="VERDICT"),
+)
 def run(
+    *,
     context: typer.Context,
-    study: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="STUDY",
-            help="Study files, or names of built-in studies such as arq/loss.",
-            autocompletion=completion.studies,
-        ),
-    ],
-    world: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WORLD", help=f"World ({', '.join(WORLDS)}); repeatable.  [default: the study's]"
-        ),
-    ] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Trials of each cell.")] = None,
-    precision: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PART",
-            help="Adds trials until the main metric's interval is within this part of its mean (5%), or "
-            'until every claim is decided ("claims").',
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time after which no more trials start, e.g. 10min.")
-    ] = None,
-    max_trials: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of trials of the whole run.")
-    ] = None,
-    settings: StudySettings = None,
-    seed: StudySeed = None,
-    jobs: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Parallel trials.  [default: one per core]")
-    ] = None,
-    executor: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Where trials run: local, or dask (a cluster).  [default: local]"),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="Dask scheduler, e.g. tcp://HOST:8786.  [default: a local cluster]"
-        ),
-    ] = None,
-    scheduler_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Dask scheduler by the file that it wrote.")
-    ] = None,
-    out: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR", help="Folder of the run, or URL (s3://BUCKET/RUN).  [default: runs/STUDY]"
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(metavar="N/COUNT", help="One share of the trials, for job arrays, e.g. 3/100."),
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="Fewer cells and shorter trials, for an answer within half a minute."),
-    ] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="New run; removes the study's records.")] = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Trials beyond this machine's capacity too, without unsupported ones (wall time)."
-        ),
-    ] = False,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERDICT",
-            help="Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.",
-        ),
-    ] = None,
-    details: Annotated[
-        bool,
-        typer.Option("--details", help="Output with all tables, verdicts and differences between worlds."),
-    ] = False,
-    csv: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Output file for a row for each trial: .csv, or .parquet; - is standard output.",
-        ),
-    ] = None,
+    study: list[str],
+    call: partial[Any],
+    fail_on: str | None = None,
+    details: bool = False,
+    csv: File | None = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -129,49 +70,39 @@ def run(
       longfat run arq/loss --precision claims --budget 10min
     \b
     Exit codes: 0 finished, 1 error, 2 bad input, 3 and 4 see --fail-on, 130 Ctrl-C.
+
+    Args:
+        study: Study files, or names of built-in studies such as arq/loss.
+        fail_on: Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.
+        details: Output with all tables, verdicts and differences between worlds.
+        csv: Output file for a row for each trial: .csv, or .parquet; - is standard output.
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.analysis.expectation import theory_problems
-    from longfat.api.running import Running
+    from longfat.api.running import RunOptions
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
     from longfat.runner import Interrupted
     from longfat.runner.progress import Reporter
-    from longfat.runner.sampling import Budget
-    from longfat.study import Overrides, load_study, read_setting
+    from longfat.study import read_setting
     from longfat.system.progress import display
 
-    overrides = Overrides(
-        tuple(map(read_setting, settings or ())), tuple(world or ()), repeats, seed, precision, quick
-    )
-    running = Running(
-        out,
-        jobs,
-        fresh,
-        quick,
-        force,
-        Budget.of(budget, max_trials, "--budget"),
-        executor,
-        scheduler,
-        scheduler_file,
-        shard,
-        overrides.variant,
-        prefix="--",
-    )
-    if out is not None and len(study) > 1:
+    given = call.keywords
+    settings = [read_setting(text) for text in given["settings"] or ()]
+    options = RunOptions(**{**given, "worlds": given["worlds"] or (), "settings": settings})
+    if options.out is not None and len(study) > 1:
         raise ValueError("--out is the folder of one run: run the studies one by one")
     if csv is not None and len(study) > 1:
         raise ValueError("--csv is a file for one run: run the studies one by one")
     require_suffix("--csv", None if csv == _STANDARD_OUTPUT else csv, ".csv", ".parquet")
     standard_output.reserve(context, csv == _STANDARD_OUTPUT and not as_json)
     # A mistake in any study is reported before the first one runs.
-    loaded = [load_study(one, overrides, also=theory_problems) for one in study]
+    loaded = [options.load(one) for one in study]
     _check_fail_on(fail_on, loaded)
     interrupt_on_sigterm()
     results = []
     try:
-        for result in running.run(loaded, Reporter(display())):
+        for result in options.run(loaded, Reporter(display())):
             results.append(result)
-            _show(result, csv, as_json=as_json, details=details, partial=running.awaits_others(result))
+            _show(result, csv, as_json=as_json, details=details, partial=options.awaits_others(result))
             if len(results) < len(loaded) and not as_json:
                 typer.echo()
     except Interrupted as stop:
@@ -182,7 +113,7 @@ def run(
         standard_output.document(documents if len(study) > 1 else documents[0])
     _report_failures(results)
     if fail_on is not None:
-        _report_claims([result for result in results if not running.awaits_others(result)], fail_on)
+        _report_claims([result for result in results if not options.awaits_others(result)], fail_on)
 
 
 def _check_fail_on(fail_on: str | None, studies: Sequence[Study]) -> None:
@@ -208,7 +139,7 @@ def _report_claims(results: Sequence[RunResult], fail_on: str) -> None:
             raise typer.Exit(code)
 
 
-def _show(result: RunResult, csv: Path | None, *, as_json: bool, details: bool, partial: bool) -> None:
+def _show(result: RunResult, csv: File | None, *, as_json: bool, details: bool, partial: bool) -> None:
     """Prints the answer, then writes the report. A `partial` run gets both from its last shard."""
     from longfat.presentation.run.report.page import write_report
 
@@ -239,7 +170,7 @@ def _report_failures(results: Sequence[RunResult]) -> None:
         raise typer.Exit(1)
 
 
-def _write_trials(result: RunResult, target: Path) -> None:
+def _write_trials(result: RunResult, target: File) -> None:
     """Writes a row for each trial, as `to_polars` returns it."""
     from longfat.presentation.data_files import encoded
     from longfat.system.files import write_whole

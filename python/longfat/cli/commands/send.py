@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from longfat import _native
-from longfat.api import addresses
-from longfat.api.protection import Protection
-from longfat.cli import standard_output
-from longfat.cli.arguments import protection
+from longfat.api import addresses, transfers
+from longfat.cli import INTERRUPTED, standard_output
+from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import AsJson
+from longfat.cli.arguments.protection import CODE, code_of, is_chosen
 from longfat.cli.arguments.sections import Given, SectionOptions
 
-if TYPE_CHECKING:
-    from longfat.api.transfer_progress import Sending
-
-_INPUT = "-"
-_INPUT_NAME = "stdin"
 _EXAMPLE = "write longfat send FILE... ADDR, e.g. longfat send notes.txt 127.0.0.1:9000"
 _AUTHENTICATE = "no code: longfat recv prints it for --code CODE; --keys and --insecure need none"
 
@@ -28,45 +24,18 @@ _PROTOCOL = SectionOptions("protocol", names={"kind": "protocol"}, whole=_native
 
 
 @_PROTOCOL.added_to
+@command_of(
+    transfers.send,
+    without=["protocol"],
+    files=Annotated[list[str] | None, typer.Argument(metavar="FILE")],
+    address=typer.Argument(metavar="ADDR"),
+    recursive=typer.Option("--recursive", "-r"),
+    code=CODE,
+    name=typer.Option(metavar="NAME"),
+)
 def send(
     *,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="FILE",
-            help="Files to send; - is standard input, which cannot be resumed.",
-            show_default=False,
-        ),
-    ] = None,
-    address: Annotated[
-        str,
-        typer.Argument(
-            metavar="ADDR", help="Address of the receiver, e.g. 192.0.2.7:9000.", show_default=False
-        ),
-    ],
-    given: Given,
-    recursive: Annotated[
-        bool, typer.Option("-r", "--recursive", help="Send folders with all files in them; skip links.")
-    ] = False,
-    code: protection.Code = None,
-    keys: protection.Keys = False,
-    identity: protection.Identity = None,
-    trusted: protection.Trusted = None,
-    insecure: protection.Insecure = False,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help='Name of standard input at the receiver.  [default: "stdin"]',
-            show_default=False,
-        ),
-    ] = None,
-    wait: Annotated[
-        str,
-        typer.Option(
-            metavar="DURATION", help="Longest wait for a receiver that disappears; 0s fails at once."
-        ),
-    ] = "60s",
+    call: partial[transfers.SentFiles],
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,6 +45,7 @@ def send(
         ),
     ] = None,
     as_json: AsJson = False,
+    given: Given,
 ) -> None:
     """Send files, encrypted, to longfat recv; resume interrupted transfers.
 
@@ -84,51 +54,30 @@ def send(
       longfat send notes.pdf 127.0.0.1:9000 --code ft0cxa-7kgrax-srk42p-z8jcn8
       longfat send big.bin 127.0.0.1:9000 --insecure --protocol go-back-n --window 64
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.api.transfer_progress import Sending
-    from longfat.api.transfers import sent
     from longfat.cli.signals import interrupt_on_sigterm
-    from longfat.system.progress import display
 
+    files, address = call.keywords["files"] or [], call.keywords["address"]
     if not addresses.is_address(address) and (":" not in address or Path(address).exists()):
         raise ValueError(f'ADDR: "{address}" is not an address: {_EXAMPLE}')
     addresses.peer(address, "address")
     if not files:
         raise ValueError(f"no file to send: {_EXAMPLE}")
-    received_name = _name_of_input(files, name)
     protocol = _PROTOCOL.read(given, settings or ())
-    secured = protection.chosen(code, keys, identity, trusted, insecure) or _typed(files)
+    code = code_of(call)
+    if code is None and not is_chosen(call):
+        code = _typed(files)
     interrupt_on_sigterm()
-    sending = Sending(display())
     try:
-        report = sent(
-            sending,
-            [file for file in files if received_name is None],
-            address,
-            secured,
-            protocol,
-            recursive=recursive,
-            wait=wait,
-            name=received_name,
-        ).report
-    except (KeyboardInterrupt, OSError) as error:
-        sending.close()
-        _fail(error, sending, as_json)
-    finally:
-        sending.close()
+        report = call(code=code, protocol=protocol).report
+    except (transfers.SendError, transfers.InterruptedSend) as error:
+        if as_json:
+            arrived = {"arrived_bytes": error.arrived_bytes, "bytes": error.total_bytes}
+            standard_output.document({"error": str(error), **arrived})
+        if isinstance(error, OSError):
+            raise
+        typer.echo(f"longfat: {error}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     _show(report, as_json)
-
-
-def _fail(error: BaseException, sending: Sending, as_json: bool) -> NoReturn:
-    """Reports a failure with the bytes that arrived before."""
-    stopped = isinstance(error, KeyboardInterrupt)
-    line = f"{'stopped' if stopped else error}{sending.arrived}"
-    if as_json:
-        failure = {"error": line, "arrived_bytes": sending.done, "bytes": sending.total}
-        standard_output.document(failure)
-    if not stopped:
-        raise OSError(line) from None
-    typer.echo(f"longfat: {line}", err=True)
-    raise typer.Exit(130) from None
 
 
 def _show(report: dict[str, Any], as_json: bool) -> None:
@@ -153,28 +102,12 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _name_of_input(files: list[str], name: str | None) -> str | None:
-    """Returns the name of standard input at the receiver, if it is sent."""
-    if _INPUT not in files:
-        if name is not None:
-            raise ValueError(f"--name is the name of standard input: it needs {_INPUT} as FILE")
-        return None
-    if len(files) > 1:
-        raise ValueError(f"FILE: {_INPUT} is sent alone: standard input may never end")
-    if name == "":
-        raise ValueError("--name: the name is empty")
-    return name or _INPUT_NAME
-
-
-def _typed(files: list[str]) -> Protection:
-    """Returns the protection by a code that the user types."""
-    if _INPUT in files or not sys.stdin.isatty():
+def _typed(files: list[str]) -> str:
+    """Returns the code that the user types."""
+    if transfers.STANDARD_INPUT in files or not sys.stdin.isatty():
         raise ValueError(_AUTHENTICATE)
     typer.echo("Code: ", nl=False, err=True)
-    typed = protection.chosen(sys.stdin.readline().strip(), False, None, None, False)
-    if typed is None:
-        raise ValueError(_AUTHENTICATE)
-    return typed
+    return sys.stdin.readline().strip()
 
 
 def _line(file: dict[str, Any]) -> str:

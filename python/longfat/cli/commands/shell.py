@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import json
 import signal
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from longfat.cli.arguments.from_function import command
 from longfat.cli.arguments.options import HostCapture, HostCongestion, HostSysctls, PathSettings, Seed
 from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
@@ -23,55 +23,27 @@ _TCP = SectionOptions(
 )
 
 
-class Place(enum.StrEnum):
-    """Ends of the path."""
-
-    HERE = "here"
-    THERE = "there"
-    BOTH = "both"
+Place = Literal["here", "there", "both"]
+"""Ends of the path."""
 
 
 @_PATH.added_to
+@command(
+    command=typer.Argument(metavar="-- COMMAND"),
+    server=typer.Option(metavar="COMMAND"),
+    model=typer.Option("--path", metavar="FILE"),
+    tcp=typer.Option(metavar="KEY=VALUE"),
+    wait_port=typer.Option(metavar="PORT"),
+)
 def shell(
-    given: Given,
-    command: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="-- COMMAND", help="Command with its arguments.  [default: your shell]"),
-    ] = None,
-    server: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COMMAND",
-            help="Command line for sh at the far end, started before the command and stopped with it.",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--path",
-            metavar="FILE",
-            help="Path model: a TOML file with a table [path]; --set changes its keys, e.g. hops.2.loss=1%.",
-        ),
-    ] = None,
+    command: list[str] | None = None,
+    *,
+    server: str | None = None,
+    model: str | None = None,
     settings: PathSettings = None,
-    stack: Annotated[
-        Place | None,
-        typer.Option(help="Ends with longfat's TCP instead of the kernel's: here is the command's."),
-    ] = None,
-    tcp: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="Key of longfat's TCP (longfat list protocols), e.g. congestion=vegas; repeatable.",
-        ),
-    ] = None,
-    wait_port: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PORT",
-            help="Port at which the server must listen before the command starts, e.g. 5201 or 53/udp.",
-        ),
-    ] = None,
+    stack: Place | None = None,
+    tcp: list[str] | None = None,
+    wait_port: str | None = None,
     congestion: HostCongestion = None,
     sysctl: HostSysctls = None,
     pcapng: HostCapture = None,
@@ -80,6 +52,7 @@ def shell(
         bool,
         typer.Option("--json", help="Summary as JSON, in the last line of standard error."),
     ] = False,
+    given: Given,
 ) -> None:
     """Run a command, or your shell, behind an emulated path (Linux).
 
@@ -87,6 +60,14 @@ def shell(
     Examples:
       longfat shell --rate 20Mbit/s --delay 30ms --loss 1% -- sh -c 'ping -c 10 $LONGFAT_PEER'
       longfat shell --preset lte --server 'iperf3 -s' --wait-port 5201 -- iperf3 -c receiver
+
+    Args:
+        command: Command with its arguments; by default your shell.
+        server: Command line for sh at the far end, started before the command and stopped with it.
+        model: Path model: a TOML file with a table [path]; --set changes its keys, e.g. hops.2.loss=1%.
+        stack: Ends with longfat's TCP instead of the kernel's: here is the command's.
+        tcp: Key of longfat's TCP (longfat list protocols), e.g. congestion=vegas.
+        wait_port: Port at which the server must listen before the command starts, e.g. 5201 or 53/udp.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat import _native
     from longfat.testbed import children, programs
@@ -167,4 +148,4 @@ def _own_tcp(stack: Place | None, settings: Sequence[str]) -> tuple[str | None, 
         if found.get(key):
             raise ValueError(f"--tcp: {key}: unavailable, because programs connect before they write")
     config = json.dumps({"kind": "tcp", **found})
-    return (config if stack != Place.THERE else None, config if stack != Place.HERE else None)
+    return (config if stack != "there" else None, config if stack != "here" else None)

@@ -1,46 +1,14 @@
-"""Output of `longfat relay` for people: a progress line, and a table at the end."""
+"""Output of `longfat relay` for people: a table at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from longfat.presentation.formatting import DASH, label, quantity
+from longfat.presentation.formatting import DASH, quantity
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-_DROPS = ("lost", "queue_dropped", "mtu_dropped")
-
-
-def progress_line(report: Mapping[str, Any], rates: Mapping[str, float]) -> str:
-    """Returns packets, rate (in bit/s) and drops of both directions as one line."""
-    return "   ".join(
-        f"{side}: {report[side]['delivered']:,} packets, {quantity(rate, 'bit/s')}, "
-        f"{sum(report[side][drop] for drop in _DROPS):,} dropped"
-        for side, rate in rates.items()
-    )
-
-
-def describe(path: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Returns the path as one line for each direction, or one line for equal directions.
-
-    >>> list(describe({"forward": {"rate": "10Mbit/s", "loss": "2%"}, "reverse": {"loss": "2%"}}))
-    ['Forward: rate 10Mbit/s, loss 2%', 'Reverse: loss 2%']
-    >>> list(describe({"forward": {}, "reverse": {}}))
-    ['Both directions: no delay, no loss']
-    """
-    forward, reverse = (_link(path[side]) for side in ("forward", "reverse"))
-    if forward == reverse:
-        yield f"Both directions: {forward}"
-    else:
-        yield f"Forward: {forward}"
-        yield f"Reverse: {reverse}"
-
-
-def _link(keys: Mapping[str, Any]) -> str:
-    listed = ", ".join(f"{key} {label(value)}" for key, value in keys.items())
-    return listed or "no delay, no loss"
 
 
 def table(report: Mapping[str, Any]) -> Table:
