@@ -14,7 +14,7 @@ from longfat.api import sizes as size_lists
 from longfat.api.defaults import ProbeProtocol
 from longfat.api.quantities import Duration, duration
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.presentation.measured import links as path_table
+from longfat.presentation.measured import links as path_report
 from longfat.study import units
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
@@ -57,11 +57,11 @@ class MeasuredPath(Displayed):
 
     def table(self) -> TextTable:
         """Returns a row for each hop: RTT, and latency, bandwidth and loss of its link with intervals."""
-        return path_table.table(self.document)
+        return path_report.table(self.document)
 
     def remarks(self) -> list[str]:
         """Returns totals and assumptions."""
-        return path_table.lines(self.document)
+        return path_report.lines(self.document)
 
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each hop, in s and bit/s; `_low` and `_high` bound 95 % intervals."""
@@ -80,9 +80,7 @@ class MeasuredPath(Displayed):
 
     def drawing(self) -> dict[str, Any] | None:
         """Returns the smallest round trips by size and router as Vega-Lite; None without links."""
-        from longfat.presentation.measured import links_page
-
-        return links_page.chart(self.state.samples.path()) if self.links else None
+        return path_report.drawing(self.state.samples.path()) if self.links else None
 
     def to_path(self) -> Path:
         """Returns the measured links as a path for `simulate`, `sweep`, `trace` and `run`.
@@ -107,13 +105,11 @@ class MeasuredPath(Displayed):
 
     def page(self) -> str:
         """Returns the report as HTML."""
-        from longfat.presentation.measured.links_page import build
-
-        return build(self.document, self.state.samples.path())
+        return path_report.page(self.document, self.state.samples.path())
 
     def failure(self) -> str:
         """Returns the likely reason for missing links, in one line."""
-        return path_table.failure(self.document)
+        return path_report.failure(self.document)
 
 
 def path(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.study.labels import label as label  # noqa: PLC0414 - re-exported
 
 if TYPE_CHECKING:
-    from longfat.results.run import CellResult, Interval
+    from longfat.results.run import Interval
 
 DASH = "\N{EN DASH}"
 """Replaces a missing number."""
@@ -79,15 +79,10 @@ def quantity(value: float, unit: str) -> str:
     return f"{digits(value / scale)} {name}".strip()
 
 
-def half_width(interval: Interval) -> float:
-    """The larger distance from the mean to a bound; NaN if a bound is unknown."""
-    if not ends(interval):
-        return math.nan
-    return max(interval.mean - interval.low, interval.high - interval.mean)
-
-
 def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     """A mean ± the half-width of its interval, rounded to the precision of the half-width.
+
+    The half-width is the larger distance from the mean to a bound.
 
     >>> from longfat.results.run import Interval
     >>> plus_minus(Interval(2.964e6, 2.85e6, 3.07e6), 1e6), plus_minus(Interval(5.0, 5.0, 5.0))
@@ -97,10 +92,10 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     """
     if not math.isfinite(interval.mean):
         return DASH
-    half = half_width(interval) / scale
     mean = interval.mean / scale
-    if not math.isfinite(half):
+    if not ends(interval):
         return f"{digits(mean)} ±?"
+    half = max(interval.mean - interval.low, interval.high - interval.mean) / scale
     if half <= abs(mean) * 1e-9:
         return f"{digits(mean)} ±0"
     decimals = max(0, 1 - math.floor(math.log10(half)))
@@ -110,14 +105,6 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     if float(shown) == 0:
         shown = f"<{10.0**-decimals:.{decimals}f}"
     return f"{mean:.{decimals}f} ±{shown}"
-
-
-def measured(cell: CellResult, metric: str, scale: float = 1.0) -> str:
-    """A cell's mean with the half-width of its interval; the mean alone if its trials agree exactly."""
-    interval = cell.metrics[metric]
-    if cell.deterministic:
-        return digits(interval.mean / scale)
-    return plus_minus(interval, scale)
 
 
 def bounds(interval: Interval, scale: float = 1.0) -> str:

@@ -1,12 +1,17 @@
-"""A measured path as a table with remarks."""
+"""A measured path as table, remarks, chart and HTML page."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from longfat.analysis.inference.losses import is_shared, one_way
+from longfat.presentation.charts.vega import Spec, channel
 from longfat.presentation.formatting import digits, quantity
 from longfat.presentation.text_table import TextTable
+
+if TYPE_CHECKING:
+    from longfat.analysis.inference.samples import Router
 
 
 def table(result: dict[str, Any]) -> TextTable:
@@ -116,3 +121,26 @@ def failure(result: dict[str, Any]) -> str:
             return f"no router answered in time: increase --time or try --protocol {other}"
         return f"no router answered: try --protocol {other}"
     return "too few sizes were answered to measure any link: increase --time or change --sizes"
+
+
+def drawing(routers: Sequence[Router]) -> Spec:
+    """Returns the smallest round trips by size for each router, as Vega-Lite."""
+    from longfat.presentation.measured.page import by_size
+
+    rows = [
+        {"series": f"{router.ttl}: {router.address}", "size": size, "ms": min(values) * 1e3}
+        for router in routers
+        for size, values in sorted(router.seconds().items())
+    ]
+    sizes = channel("size:Q", title="Packet with IP header (B)", scale={"zero": False})
+    return by_size(rows, "Smallest round trip (ms)", of="Hop", sizes=sizes)
+
+
+def page(found: dict[str, Any], routers: Sequence[Router]) -> str:
+    """Returns the HTML report."""
+    from longfat.presentation.measured import page as measurement_report
+
+    lines = [f"{found['when']}, {found['probes']} probes by {found['protocol'].upper()}"]
+    chart = ("Round trips by size", drawing(routers))
+    title = f"The path to {found['host']}"
+    return measurement_report.page(title, lines, table(found), chart, found, heading="Links")

@@ -55,9 +55,13 @@ class Column:
         return formatting.digits(value) if abs(value) < _WHOLE_FROM else f"{value:.0f}"
 
     def measured(self, cell: CellResult) -> str:
-        """The mean with its interval; a dash if the cell lacks the metric."""
-        known = self.metric in cell.metrics
-        return formatting.measured(cell, self.metric, self.scale) if known else formatting.DASH
+        """The mean with its interval, or alone if all trials agree exactly; a dash if the cell lacks it."""
+        interval = cell.metrics.get(self.metric)
+        if interval is None:
+            return formatting.DASH
+        if cell.deterministic:
+            return self.number(interval.mean)
+        return formatting.plus_minus(interval, self.scale)
 
     def theory(self, cell: CellResult) -> str:
         """The theoretical value or bound; empty without either."""

@@ -16,14 +16,13 @@ from longfat.study.vocabulary import whole_metric
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from longfat.presentation.charts.vega import Row
     from longfat.results.run import CellResult, RunResult
     from longfat.study import Study
 
 LABEL_SHARE = 0.07
 """The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
 MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -47,11 +46,13 @@ class ChartData:
     rows: list[Row]
     x: Axis
     y: Axis
-    x_key: str | None
     series: list[str]
     worlds: list[str]
     panels: list[str]
-    kinds: list[str]
+
+    def has(self, kind: str) -> bool:
+        """Whether there are rows of a kind."""
+        return any(row["kind"] == kind for row in self.rows)
 
     def lines(self, kind: str) -> bool:
         """Whether any row of a kind of theory is part of a line."""
@@ -109,13 +110,9 @@ def collect(run: RunResult, metric: str) -> ChartData:
         rows=rows,
         x=_x_axis(x_key, ordered, numeric=numeric),
         y=y_axis,
-        x_key=x_key,
         series=list(dict.fromkeys(row["series"] for row in rows)),
         worlds=grid.worlds(cells),
         panels=list(dict.fromkeys(row["panel"] for row in rows)),
-        kinds=[
-            kind for kind in (MEASURED, THEORY, BOUND, SOURCE) if any(row["kind"] == kind for row in rows)
-        ],
     )
 
 

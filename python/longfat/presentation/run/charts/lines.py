@@ -74,7 +74,7 @@ def _caption(run: RunResult, data: ChartData) -> str:
         parts.append(f"Without bars: {formatting.DETERMINISTIC} ({notes.trials(fixed)})")
     parts += _marks(data, THEORY, "dashed", "broad ticks", "theory")
     parts += _marks(data, BOUND, "dotted", "thin ticks", "upper bound")
-    if SOURCE in data.kinds:
+    if data.has(SOURCE):
         parts.append("hollow points: figures of the source")
     return "; ".join(parts)
 
@@ -138,7 +138,7 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
         drawn.append(of(MEASURED, "errorbar", "isValid(datum.low)", encoding=ends, **bars))
     by_shape = {"shape": shape}
     drawn.append(of(MEASURED, "point", encoding=by_shape, filled=True, size=46))
-    if SOURCE in data.kinds:
+    if data.has(SOURCE):
         drawn.append(of(SOURCE, "point", encoding=by_shape, filled=False, size=62, strokeWidth=1.6))
     drawn[-1]["name"] = _CHOSEN
     return drawn

@@ -22,8 +22,8 @@ LEAST_ROWS, LEAST_COLUMNS = 3, 3
 def suits(run: RunResult, metric: str) -> bool:
     """Whether a run has enough protocols and values of a swept key without order."""
     data = chart_data.collect(run, metric)
-    unordered = data.x_key is not None and not data.x.quantitative
-    return unordered and len(data.series) >= LEAST_ROWS and len(data.x.ticks) >= LEAST_COLUMNS
+    is_large = len(data.series) >= LEAST_ROWS and len(data.x.ticks) >= LEAST_COLUMNS
+    return is_large and not data.x.quantitative
 
 
 def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from longfat.analysis import agreement, grid
-from longfat.presentation import formatting, names, series_names
+from longfat.analysis import agreement
+from longfat.presentation import formatting, series_names
 from longfat.presentation.html.markup import Content, Markup, paragraph, table, tag
-from longfat.presentation.run import agreement_text
+from longfat.presentation.run import agreement_text, layouts
 from longfat.presentation.run.columns import Column
 from longfat.presentation.run.verdicts import badge
 
@@ -40,7 +40,7 @@ def tables(run: RunResult, found: Sequence[Agreement]) -> list[Markup]:
 def _heads(
     run: RunResult, one: Agreement, measures: Sequence[Measure], columns: Sequence[Column]
 ) -> list[list[Markup]]:
-    keys = [tag("th", names.key_title(key), rowspan=2) for key in grid.shared_keys(run.study)]
+    keys = [tag("th", title, rowspan=2) for title in layouts.key_titles(run.study)]
     firsts = [*keys, tag("th", "Protocol", class_="name", rowspan=2)]
     firsts.append(tag("th", "Verdict", class_="name", rowspan=2))
     groups, worlds = [], []
@@ -60,18 +60,15 @@ def _width(measure: Measure) -> int:
 def _rows(
     run: RunResult, one: Agreement, measures: Sequence[Measure], columns: Sequence[Column]
 ) -> list[Markup]:
-    keys = grid.shared_keys(run.study)
-    row: list[Content] = [
-        tag("th", formatting.label(one.cell.params.get(key, "")), scope="row") for key in keys
-    ]
+    row: list[Content] = [tag("th", label, scope="row") for label in layouts.place(run.study, one.cell)]
     row.append(tag("td", series_names.series_name(run.study, one.cell), class_="name"))
     row.append(tag("td", _verdict(one), class_="name"))
+    wide = len(row) + sum(map(_width, measures))
     for measure, column in zip(measures, columns, strict=True):
         row += _entries(one.difference(measure.metric), measure, column)
     flag = "flag" if one.misses else None
     made = [tag("tr", row, class_=flag)]
     if one.causes:
-        wide = len(keys) + 2 + sum(map(_width, measures))
         why = tag("td", [tag("span", [agreement_text.causes(one)])], colspan=wide, class_="text why")
         made.append(tag("tr", why, class_=flag))
     return made
