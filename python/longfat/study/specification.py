@@ -211,6 +211,14 @@ class Study(BaseModel):
         names = [entry.name for entry in self.protocols]
         return [("name", self.name), ("title", self.title), ("protocols", names), ("sweep", list(self.sweep))]
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both have equal names and tables, wherever these come from."""
+        if not isinstance(other, Study):
+            return NotImplemented
+        return self.name == other.name and self.__dict__ == other.__dict__
+
+    __hash__ = BaseModel.__hash__
+
     @property
     def name(self) -> str:
         """The file's stem; for a built-in study with its folder (`arq/loss`)."""
