@@ -7,6 +7,8 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
+from longfat.presentation.displayed import TextTable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -56,6 +58,8 @@ def table(*columns: str, right: Collection[int] = (), rows: Sequence[Sequence[st
     return made
 
 
-def show(shown: Table | str) -> None:
+def show(shown: Table | TextTable | str) -> None:
     """Prints a table or a line on standard output."""
+    if isinstance(shown, TextTable):
+        shown = table(*shown.head, right=shown.right, rows=shown.rows)
     console().print(shown, soft_wrap=isinstance(shown, str))
