@@ -12,8 +12,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from longfat.cli.arguments.mistakes import NamingCommand
-
 _GROUPS = {
     "Studies": {
         "demo": "Answer one question by simulation, then move a real file.",
@@ -85,6 +83,8 @@ class _Grouped(TyperGroup):
 
 def _loaded(name: str) -> Any:
     """Returns a command. Its module has a function, or an app of several commands, of its name."""
+    from longfat.cli.arguments.mistakes import NamingCommand
+
     module = import_module(_MODULES[name])
     command: Any = getattr(module, name, None) or getattr(module, f"{name}_")
     if isinstance(command, typer.Typer):

@@ -31,35 +31,25 @@ def measured(
     """Measures, writes the requested files, and prints the results as a table or as JSON."""
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
-
-    require_suffix("--samples", samples, ".parquet", ".csv")
-    require_suffix("--out", out, ".html", ".htm")
-    interrupt_on_sigterm()
-    found = call(ip=ip)
-    _present(found, samples=samples, out=out, as_json=as_json)
-    return found
-
-
-def _present(
-    found: RoundTrips | MeasuredTransactions, *, samples: Path | None, out: Path | None, as_json: bool
-) -> None:
-    """Writes the requested files, and prints the results."""
     from longfat.presentation import tables
     from longfat.presentation.data_files import encoded
     from longfat.system.files import write_whole
 
+    require_suffix("--samples", samples, ".parquet", ".csv")
+    interrupt_on_sigterm()
+    found = call(ip=ip)
     if samples is not None and found.has_rows:
         write_whole(samples, encoded(found.to_polars(), samples.suffix.removeprefix(".")))
     if out is not None and found.drawing() is not None:
         write_whole(out, found.page().encode())
     if as_json:
         standard_output.document(found.document())
-        return
+        return found
     if found.has_rows:
-        shown = found.table()
-        tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
+        tables.show(found.table())
     for text in found.remarks():
         typer.echo(text)
+    return found
 
 
 def finish(*, interrupted: bool, measured: bool) -> None:

@@ -51,6 +51,8 @@ def table(*columns: str, right: Collection[int] = (), rows: Sequence[Sequence[st
     return TextTable(columns, rows, right).rich()
 
 
-def show(shown: Table | str) -> None:
+def show(shown: Table | TextTable | str) -> None:
     """Prints a table or a line on standard output."""
+    if isinstance(shown, TextTable):
+        shown = shown.rich()
     console().print(shown, soft_wrap=isinstance(shown, str))

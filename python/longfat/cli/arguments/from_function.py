@@ -12,13 +12,15 @@ from types import SimpleNamespace
 from typing import Annotated, Any, SupportsIndex, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import OptionInfo
+from typer.models import ArgumentInfo, OptionInfo
 
 from longfat.cli.arguments.extension import Command, extended
 
 CALL = "call"
 """The parameter of a command that receives the function with its options."""
 _PROGRESS = "progress"
+_KINDS: dict[Any, Any] = {SupportsIndex: int}
+"""Types on the command line that differ from those of functions."""
 _ARGS = re.compile(r"^Args:\n(.*?)(?=^\S|\Z)", re.DOTALL | re.MULTILINE)
 _ARG = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
@@ -80,34 +82,40 @@ def _parameters(
 ) -> Iterator[inspect.Parameter]:
     """Yields the command's parameters for those of a function."""
     texts = descriptions(function)
-    names = {one.name: _option(one.name, changed.get(one.name)) for one in chosen}
+    names = {one.name: _name(one, changed.get(one.name)) for one in chosen}
     first = {one.name: one.annotation.partition(" | ")[0] for one in chosen}
     types = get_type_hints(SimpleNamespace(__annotations__=first), vars(import_module(function.__module__)))
     for one in chosen:
+        kind: Any = _KINDS.get(types[one.name], types[one.name])
+        default: Any = one.default
         is_option = one.kind is inspect.Parameter.KEYWORD_ONLY
-        kind: Any = int if types[one.name] is SupportsIndex else types[one.name]
-        placeholder = first[one.name].upper() if kind in {str, Path} else None
         info = changed.get(one.name) or (typer.Option() if is_option else typer.Argument())
         if get_origin(info) is Annotated:
             kind, info = get_args(info)
-            if one.default is one.empty and type(None) in get_args(kind):
-                one = one.replace(default=None)  # noqa: PLW2901 - the command allows its absence
-        if kind is bool and one.default is False and info.default is ...:
+            default = None if default is one.empty and _is_optional(kind) else default
+        elif kind is bool and default is False and info.default is ...:
             info.default = names[one.name]  # Without its name, an option has a second one that negates it.
+        elif kind in {str, Path} and info.metavar is None and first[one.name] not in {"str", "Path"}:
+            info.metavar = first[one.name].upper()
         if info.help is None:
             is_list = isinstance(info, OptionInfo) and list[str] in {kind, *get_args(kind)}
             info.help = _help(texts[one.name], names, is_list=is_list)
-        if info.metavar is None and placeholder not in {"STR", "PATH"}:
-            info.metavar = placeholder
-        kind = kind if one.default is not None else kind | None
-        yield one.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info])
+        kind = kind if default is not None else kind | None
+        annotation = Annotated[kind, info]
+        yield one.replace(kind=inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _option(name: str, changed: Any) -> str:
+def _is_optional(kind: Any) -> bool:
+    return type(None) in get_args(kind)
+
+
+def _name(one: inspect.Parameter, changed: Any) -> str:
     """Returns the name of a parameter on the command line."""
     info = get_args(changed)[1] if get_origin(changed) is Annotated else changed
-    declared = info.default if isinstance(info, OptionInfo) else None
-    return declared if isinstance(declared, str) else f"--{name.replace('_', '-')}"
+    if isinstance(info, ArgumentInfo) or (info is None and one.kind is not inspect.Parameter.KEYWORD_ONLY):
+        return getattr(info, "metavar", None) or one.name.upper()
+    declared = info.default if info is not None else None
+    return declared if isinstance(declared, str) else f"--{one.name.replace('_', '-')}"
 
 
 def descriptions(function: Callable[..., Any]) -> dict[str, str]:

@@ -50,9 +50,8 @@ def diagnose(
     else:
         typer.echo(found.conclusion)
         typer.echo()
-        shown = found.table()
-        if shown.rows:
-            tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
+        if (shown := found.table()).rows:
+            tables.show(shown)
         for line in found.remarks():
             tables.show(line)
     if found.interrupted:

@@ -56,8 +56,7 @@ def path(
     if as_json:
         standard_output.document(found.document)
     else:
-        shown = found.table()
-        tables.show(tables.table(*shown.head, right=shown.right, rows=shown.rows))
+        tables.show(found.table())
         for line in found.remarks():
             tables.show(line)
     code = INTERRUPTED if found.interrupted else 0

@@ -9,14 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn
-
-import polars as pl
+from typing import TYPE_CHECKING, NoReturn
 
 from longfat.study.expressions.dimension import DURATION, NUMBER, RATE, Dimension, ExpressionError
 from longfat.study.expressions.evaluation import RELATIVE, dimension, quantity
 from longfat.study.expressions.parsing import Call, Name, Node, Quantity, mapped, names, parse
 from longfat.study.vocabulary import metrics, resolve_metric, short_metric, unit, whole_metric
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SUFFIXES = {RATE: "_bps", DURATION: "_s", NUMBER: ""}
 """The ends of column names by the dimension of a metric."""
@@ -36,6 +37,8 @@ class DerivedMetric:
 
     def added_to(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Returns a table of trials with the metric's column."""
+        import polars as pl  # here, because commands that read no records load studies, too
+
         present = set(frame.columns)
 
         def leaf(one: Quantity | Name) -> pl.Expr:
@@ -119,6 +122,8 @@ def _fixed(_name: str) -> NoReturn:
 
 
 def _computed(function: str, arguments: Sequence[pl.Expr]) -> pl.Expr:
+    import polars as pl
+
     first, last = arguments[0], arguments[-1]
     operators: dict[str, Callable[[], pl.Expr]] = {
         "+": lambda: first + last,
@@ -135,4 +140,6 @@ def _computed(function: str, arguments: Sequence[pl.Expr]) -> pl.Expr:
 
 
 def _known(arguments: Sequence[pl.Expr], value: pl.Expr) -> pl.Expr:
+    import polars as pl
+
     return pl.when(pl.all_horizontal(one.is_not_null() for one in arguments)).then(value)
