@@ -10,6 +10,8 @@ The rule, without exceptions:
   Otherwise it is undecided.
 - A run with a precision looks at its verdicts repeatedly: its intervals have a higher confidence, so that all
   looks together have 95 % (`longfat.analysis.looks`).
+- With `cells`, a claim holds if it holds in that number or share of cells, and fails if it clearly fails in
+  too many others.
 - A value that is unknown, because requests are unanswered or flows incomplete, leaves a claim undecided.
 - Fewer than 3 trials in a cell leave it undecided. Failed trials have no values and are only counted.
 
@@ -169,8 +171,18 @@ def _measured(pairs: Iterable[Pairing]) -> Iterator[Cell]:
             yield cell
 
 
+def _verdict(claim: Claim, verdicts: Sequence[VerdictWord]) -> VerdictWord:
+    """The verdict on all comparisons, of which the claim may except some."""
+    if claim.cells is None:
+        return relations.together(verdicts)
+    enough = claim.enough(len(verdicts))
+    if verdicts.count("holds") >= enough:
+        return "holds"
+    return "fails" if verdicts.count("fails") > len(verdicts) - enough else "undecided"
+
+
 def _conclude(claim: Claim, world: str, compared: Sequence[tuple[Evidence, Sequence[Pairing]]]) -> Judgement:
-    verdict = relations.together([piece.verdict for piece, _ in compared])
+    verdict = _verdict(claim, [piece.verdict for piece, _ in compared])
     agreeing = [piece for piece, _ in compared if piece.verdict == verdict]
     decisive = min(agreeing, key=lambda piece: piece.rank)
     # A claim that fails in one cell is decided, whatever the others say.

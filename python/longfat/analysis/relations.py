@@ -1,6 +1,7 @@
 """The relations of a claim: what each compares and how it is decided.
 
-a is the metric of the claim's protocol, b that of the other protocol in the same trials, m the margin `by`:
+a is the metric of the claim's protocol, b that of the other protocol, or of the point `against_where`, in the
+same trials, m the margin `by`:
 
 | relation | claimed | note |
 |---|---|---|
@@ -17,6 +18,7 @@ a is the metric of the claim's protocol, b that of the other protocol in the sam
 | lead-falls-with | as falls-with, for the ratio a / b | |
 | at-least | a >= the claim's `value` | judged like not-lower, without tolerance |
 | at-most | a <= the claim's `value` | likewise |
+| near | (1 - m) `value` <= a <= (1 + m) `value` | a published value with its tolerance |
 | agrees-with | b - t <= a <= b + t | b in another world; t is the larger of m b and the claim's `value` |
 """
 
@@ -197,7 +199,7 @@ def _failed(concerned: Sequence[CellResult]) -> int:
 
 def comparison(claim: Claim, metric: str, of: CellResult, against: CellResult, family: Family) -> Evidence:
     """Compares two protocols in one cell; the claim makes `family` comparisons."""
-    names = str(claim.of), str(claim.against)
+    names = claim.sides
     if found := _unknown(metric, names, (of, against)):
         return found
     a, b = paired(of, against, metric)
@@ -261,9 +263,9 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         return found
     a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
     within = range_of(metric, of.samples)
-    test = _Test.of_level(a, claim.level, family, within, least=claim.relation == "at-least")
+    test, verdict = _at_level(claim, a, family, within)
     enough = len(a) >= MIN_TRIALS
-    verdict = test.not_below() if enough else "undecided"
+    verdict = verdict if enough else "undecided"
     return Evidence(
         verdict,
         metric,
@@ -274,6 +276,17 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         needed=test.needed(len(a)) if enough else math.inf,
         n=len(a),
         failed=_failed((of,)),
+    )
+
+
+def _at_level(claim: Claim, a: Sample, family: Family, within: Range) -> tuple[_Test, VerdictWord]:
+    if claim.relation != "near":
+        test = _Test.of_level(a, claim.level, family, within, least=claim.relation == "at-least")
+        return test, test.not_below()
+    part = claim.margin * abs(claim.level)
+    return _both(
+        _Test.of_level(a, claim.level - part, family, within, least=True),
+        _Test.of_level(a, claim.level + part, family, within, least=False),
     )
 
 
@@ -382,7 +395,7 @@ class _Point:
         own = result_of(pairing.of)
         values = dict(zip(own.trials, own.samples.get(metric, []), strict=False))
         concerned: tuple[CellResult, ...] = (own,)
-        names = (str(claim.of), str(claim.against))
+        names = claim.sides
         within = range_of(metric, own.samples)
         if pairing.against is not None:
             other = result_of(pairing.against)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -24,6 +26,7 @@ Relation = Literal[
     "lead-falls-with",
     "at-least",
     "at-most",
+    "near",
     "agrees-with",
 ]
 TRENDS = ("rises-with", "falls-with", "flat-after", "flat-with", "lead-rises-with", "lead-falls-with")
@@ -32,7 +35,7 @@ THEORY = "theory"
 """The value of `against` for the closed form of a cell. `theory:NAME` selects one of several forms."""
 PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-with", "lead-falls-with")
 """Relations between two protocols."""
-LEVELS = ("at-least", "at-most")
+LEVELS = ("at-least", "at-most", "near")
 """Relations to the claim's own `value`."""
 AGREES = "agrees-with"
 """The relation of a protocol to itself in another world, which `against` names."""
@@ -41,7 +44,8 @@ _RAISED = {"better": True, "faster": True, "quicker": True, "worse": False, "slo
 _MEANT = {
     **dict.fromkeys(("greater", "larger", "bigger", "more", "above"), "higher"),
     **dict.fromkeys(("less", "smaller", "fewer", "below"), "lower"),
-    **dict.fromkeys(("equal", "equals", "same", "near", "about"), "within"),
+    **dict.fromkeys(("equal", "equals", "same"), "within"),
+    **dict.fromkeys(("about", "around", "approximately"), "near"),
     **dict.fromkeys(("grows-with", "increases-with", "increases"), "rises-with"),
     **dict.fromkeys(("shrinks-with", "decreases-with", "decreases"), "falls-with"),
     **dict.fromkeys(("min", "minimum"), "at-least"),
@@ -85,6 +89,11 @@ class Claim(BaseModel):
         description='Protocol to compare with, "theory", or one closed form such as "theory:pftk"; '
         "agrees-with: a world.",
     )
+    against_where: Where = Field(
+        default_factory=dict,
+        description="Another point of the sweep to compare with: values of swept keys, e.g. "
+        '{"path.queue" = "droptail"}. Without against the protocol is the same.',
+    )
     relation: Relation = Field(description="Relation between the two sides.")
     by: str | None = Field(default=None, description='Margin in percent, e.g. "5%".')
     along: str | None = Field(default=None, description="Swept key of a trend.")
@@ -93,12 +102,16 @@ class Claim(BaseModel):
     )
     value: str | int | float | None = Field(
         default=None,
-        description='at-least, at-most: the limit with its unit, e.g. "10Mbit/s" or 0.95; '
+        description='at-least, at-most, near: the limit or value with its unit, e.g. "10Mbit/s" or 0.95; '
         "agrees-with: a difference that is always accepted.",
     )
     where: Where = Field(
         default_factory=dict,
         description='Conditions on cells, e.g. {"path.loss" = ">=4%"}: =, >=, <=, >, <, "2%..8%".',
+    )
+    cells: int | str | None = Field(
+        default=None,
+        description='Number or share of cells in which it must hold, e.g. 9 or "90%"; default: all.',
     )
     world: str | None = Field(
         default=None, description="World in which the claim is checked; default: each world."
@@ -114,6 +127,15 @@ class Claim(BaseModel):
         if by is not None and units.proportion(by) < 0:
             raise ValueError(f'"{by}" is negative: the relation gives the direction, e.g. "lower" by "5%"')
         return by
+
+    @field_validator("cells")
+    @classmethod
+    def _cells_are_a_count_or_a_share(cls, cells: int | str | None) -> int | str | None:
+        if isinstance(cells, str) and not 0 < units.proportion(cells) <= 1:
+            raise ValueError(f'"{cells}": must be above 0% and at most 100%')
+        if isinstance(cells, int) and cells < 1:
+            raise ValueError(f"{cells} is too small: at least 1")
+        return cells
 
     @field_validator("value")
     @classmethod
@@ -136,7 +158,7 @@ class Claim(BaseModel):
     def _has_what_its_relation_needs(self) -> Self:
         needs = {
             "along": self.relation in TRENDS,
-            "against": self.relation in (*PAIRS, AGREES),
+            "against": self.relation in (*PAIRS, AGREES) and not self.against_where,
             "after": self.relation == "flat-after",
             "value": self.relation in (*LEVELS, AGREES),
         }
@@ -144,12 +166,18 @@ class Claim(BaseModel):
             given = getattr(self, key) is not None
             if self.relation == AGREES and key == "value":
                 continue
+            if key == "against" and self.against_where and self.relation in PAIRS:
+                continue
             if needed and not given:
                 raise ValueError(f'relation "{self.relation}" requires the key "{key}"')
             if given and not needed:
                 raise ValueError(f'relation "{self.relation}" does not use the key "{key}"; remove it')
-        if self.relation == "within" and self.by is None:
-            raise ValueError('relation "within" requires the key "by", e.g. by = "5%"')
+        if self.relation in ("within", "near") and self.by is None:
+            raise ValueError(f'relation "{self.relation}" requires the key "by", e.g. by = "5%"')
+        if self.against_where and (self.relation not in PAIRS or self.against_theory):
+            raise ValueError(f'relation "{self.relation}" does not use the key "against_where"; remove it')
+        if self.cells is not None and self.relation in TRENDS:
+            raise ValueError(f'relation "{self.relation}" is judged as a whole: remove the key "cells"')
         if self.relation == AGREES and self.by is None and self.value is None:
             raise ValueError(
                 'relation "agrees-with" requires the key "by", e.g. by = "10%", or the key "value"'
@@ -167,6 +195,27 @@ class Claim(BaseModel):
     def form(self) -> str:
         """The closed form that `against` names; empty for the default one."""
         return (self.against or "").partition(":")[2] if self.against_theory else ""
+
+    @property
+    def other(self) -> str:
+        """The protocol to compare with: that of the claim itself at another point."""
+        return self.of if self.against is None else self.against
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The names of both sides."""
+        if not self.against_where:
+            return self.of, str(self.against)
+        point = ", ".join(f"{key} {value}" for key, value in self.against_where.items())
+        return self.of, f"{self.other} at {point}"
+
+    def enough(self, total: int) -> int:
+        """The number of comparisons, of `total`, in which the claim must hold."""
+        if self.cells is None:
+            return total
+        if isinstance(self.cells, int):
+            return min(self.cells, total)
+        return math.ceil(Fraction(units.parse(self.cells).value) * total)
 
     @property
     def margin(self) -> float:

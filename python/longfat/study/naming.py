@@ -63,7 +63,8 @@ def claim_problems(study: Study) -> list[Problem]:
                     f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, study.sweep)}'
                 )
             )
-        found += _where_problems(study, f"{where}.where", claim.where)
+        for name in ("where", "against_where"):
+            found += _where_problems(study, f"{where}.{name}", getattr(claim, name))
     for i, reported in enumerate(study.reported, 1):
         if reported.protocol not in names:
             wrong = (

@@ -221,6 +221,13 @@ def _kept(claims: Sequence[Claim], key: str, every: Sequence[Any], most: int) ->
 def _needed(claim: Claim, key: str, every: Sequence[Any], kept: set[int]) -> set[int]:
     """Returns further values without which a claim has no cell, or a trend fewer than two points."""
     condition = claim.conditions.get(key)
+    if key in claim.against_where:
+        # Both points stay.
+        other = Condition.parse(claim.against_where[key])
+        points = [
+            [n for n, value in enumerate(every) if one.matches(value)] for one in (condition, other) if one
+        ]
+        return {found[0] for found in points if found and not kept.intersection(found)}
     matching = [n for n, value in enumerate(every) if condition is None or condition.matches(value)]
     needed: set[int] = set()
     if claim.along == key:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.study import sweep, units
 from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
+from longfat.study.conditions import Condition
 from longfat.study.problems import Problem, show
 from longfat.study.vocabulary import allowed, canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from longfat.study.cell import Cell
     from longfat.study.specification import Study
@@ -50,7 +51,7 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
     is a cell with the same specification.
     """
     own = [cell for cell in cells if cell.world == world and cell.protocol == claim.of]
-    if claim.against is None:
+    if claim.against is None and not claim.against_where:
         found = [Pairing(cell, None) for cell in own]
     elif claim.against_theory:
         found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
@@ -58,14 +59,20 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
         others = [cell for cell in cells if cell.world == claim.against and cell.protocol == claim.of]
         found = [Pairing(cell, other) for cell in own for other in others if cell.params == other.params]
     else:
-        others = [cell for cell in cells if cell.world == world and cell.protocol == claim.against]
-        found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other)]
+        others = [cell for cell in cells if cell.world == world and cell.protocol == claim.other]
+        elsewhere = {key: Condition.parse(text) for key, text in claim.against_where.items()}
+        others = [one for one in others if all(c.matches(one.value(key)) for key, c in elsewhere.items())]
+        found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other, elsewhere)]
     conditions = claim.conditions
     return [p for p in found if all(c.matches(p.value(key)) for key, c in conditions.items())]
 
 
-def _meet(one: Cell, other: Cell) -> bool:
-    return all(other.params[key] == value for key, value in one.params.items() if key in other.params)
+def _meet(one: Cell, other: Cell, elsewhere: Collection[str]) -> bool:
+    """Whether two cells have the same values of the keys that both have, except those of another point."""
+    if one is other:
+        return False
+    shared = [key for key in one.params if key in other.params and key not in elsewhere]
+    return all(other.params[key] == one.params[key] for key in shared)
 
 
 def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:

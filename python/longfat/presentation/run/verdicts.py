@@ -80,11 +80,17 @@ def _detail(judgement: Judgement) -> str:
         return text
     counted = judgement.decisive.counted
     scope = {
-        "holds": f"in {'both' if judgement.total == 2 else f'all {judgement.total}'} {counted}; closest",
+        "holds": f"in {_all_or_some(judgement)} {counted}; closest",
         "fails": f"in {judgement.agreeing} of {judgement.total} {counted}; worst",
         "undecided": f"in {judgement.agreeing} of {judgement.total} {counted}; e.g.",
     }[judgement.verdict]
     return f"{scope} {text}"
+
+
+def _all_or_some(judgement: Judgement) -> str:
+    if judgement.agreeing < judgement.total:
+        return f"{judgement.agreeing} of {judgement.total}"
+    return "both" if judgement.total == 2 else f"all {judgement.total}"
 
 
 def _remedy(judgement: Judgement) -> str:
