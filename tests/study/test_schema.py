@@ -57,6 +57,23 @@ def test_short_forms_of_protocols_fit(validator: Draft202012Validator, data: Dat
         assert list(validator.iter_errors({**data, "protocols": protocols, "traffic": flows})) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        ("2BDP", True),
+        ("BDP / 4", True),
+        ("max(1BDP, 64kB)", True),
+        ("path.rate * 1s", True),
+        ("2BDQ", False),
+        ("1kb", False),
+    ],
+)
+def test_expressions_fit(validator: Draft202012Validator, data: Data, value: str, *, fits: bool) -> None:
+    data["path"]["queue"] = value
+    data["sweep"] = {"path.rate, path.delay": [["1Mbit/s", "1ms"]]}
+    assert (list(validator.iter_errors(data)) == []) == fits
+
+
 @pytest.mark.parametrize("name", sorted(builtin()))
 def test_built_in_studies_fit(validator: Draft202012Validator, name: str) -> None:
     import tomllib

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from longfat.study.expressions.evaluation import RELATIVE
+from longfat.study.expressions.parsing import FUNCTIONS
 from longfat.study.specification import Study
 from longfat.study.sweep import LABEL, PATH, VALUE
 from longfat.study.vocabulary import SECTIONS, Section, vocabulary
@@ -85,9 +87,24 @@ def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:
         for name, content in inner.items()
     }
     for name, content in inner.items():
-        definitions[names[name]] = _renamed(content, names)
+        definitions[names[name]] = _computable(_renamed(content, names))
     adopted: dict[str, Any] = _renamed(own, names)
     return adopted
+
+
+_START = rf"[\s(+-]*(\d|({'|'.join(FUNCTIONS)})\s*\(|({'|'.join((*SECTIONS, 'protocols'))})\.)"
+_EXPRESSION = rf"^{_START}.*({'|'.join(RELATIVE)}|\s[-+*/]\s|\()|^[\s(+-]*({'|'.join(RELATIVE)})\b"
+"""The form of most expressions; operators have spaces around them, unlike those in the unit of a rate."""
+
+
+def _computable(value: Any) -> Any:
+    """Returns the schema of a definition whose quantities can also be expressions."""
+    if isinstance(value, dict):
+        found = {key: _computable(inner) for key, inner in value.items()}
+        if value.get("type") == "string" and "pattern" in value:
+            found["pattern"] = f"{value['pattern']}|{_EXPRESSION}"
+        return found
+    return [_computable(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
