@@ -85,6 +85,7 @@ def test_values_are_written_with_the_unit_of_their_dimension(text: str, expected
         ("ceil(1BDP)", "ceil() takes a number, not a size: divide by a unit"),
         ("min() + 1BDP", "min() takes at least one argument"),
         ("2parsec + 1BDP", 'unknown unit "parsec"'),
+        ("2BDPBDP + 1B", 'unknown unit "BDP"'),
         ("1BDP + [1]", '"[1]" cannot be read in an expression'),
         ("1BDP" + " + 1BDP" * 100, "an expression has at most 300 characters"),
         ("9999999999GB * 99999999999999999999", "the value is too large"),
@@ -182,6 +183,11 @@ def test_keys_that_move_together() -> None:
 def test_wrong_keys_that_move_together_are_refused(swept: Data, message: str) -> None:
     with pytest.raises(StudyError, match=message):
         load_study(study(sweep=swept))
+
+
+def test_texts_for_python_classes_stay_what_they_are() -> None:
+    spec = {**SPEC, "path": {**SPEC["path"], "queue": {"kind": "own.py:Own", "text": "1 / 0"}}}
+    assert resolved(spec).spec == spec
 
 
 def test_a_single_trial_takes_expressions() -> None:

@@ -23,7 +23,8 @@ fn runs_controllers_and_keys_that_kernels_lack() {
             0.0 < goodput && goodput < maximum * 4.0 / 3.0,
             "{congestion}: {goodput}"
         );
-        assert!(figure(&record, "rtt_min_s") >= 0.02, "{congestion}");
+        let rtt = figure(&record, "rtt_min_s");
+        assert!(rtt >= 0.02, "{congestion}: {rtt} s");
     }
 }
 

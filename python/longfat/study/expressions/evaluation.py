@@ -41,13 +41,12 @@ def evaluate(node: Node, value_of: Callable[[str], Value]) -> Value:
 
 def quantity(text: str, value_of: Callable[[str], Value]) -> Value:
     """Returns the value of a number with a unit, which `value_of` gives if it is one of the path."""
-    for unit in RELATIVE:
-        if text.endswith(unit):
-            return apply("*", [of_text(text.removesuffix(unit)), value_of(unit)])
+    relative = next((unit for unit in RELATIVE if text.endswith(unit)), "")
     try:
-        return of_text(text)
+        found = of_text(text.removesuffix(relative))
     except ValueError as error:
         raise ExpressionError(str(error)) from None
+    return apply("*", [found, value_of(relative)]) if relative else found
 
 
 RELATIVE = ("BDP", "RTT")

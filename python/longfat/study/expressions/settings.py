@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from longfat import _native
+from longfat.extensions.names import is_class
 from longfat.study import units
 from longfat.study.expressions.dimension import DURATION, SIZE, ExpressionError, Value, of_text
 from longfat.study.expressions.evaluation import RELATIVE, evaluate
@@ -88,8 +89,10 @@ def resolved(spec: Mapping[str, Any], protocol: str = "") -> Resolved:
 
 def _found(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
     if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _found(inner, (*place, key))
+        # The parameters of a Python class are its own: their text may mean anything.
+        own = () if is_class(value.get("kind")) else value
+        for key in own:
+            yield from _found(value[key], (*place, key))
     elif isinstance(value, list):
         for number, inner in enumerate(value):
             yield from _found(inner, (*place, number))
