@@ -25,7 +25,7 @@ LAYERS = (
     ("worlds",),
     ("kernel",),
     ("store",),
-    ("results",),
+    ("results", "bundles"),
     ("study",),
     ("extensions",),
     ("system",),

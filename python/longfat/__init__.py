@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from longfat._native import version
+    from longfat.api.bundles import Reproduced, bundle, reproduce
     from longfat.api.diagnoses import Diagnosis, diagnose
     from longfat.api.emulations import emulate
     from longfat.api.links import MeasuredPath, path
@@ -84,6 +85,7 @@ __all__ = [
     "QueueDiscipline",
     "Receiver",
     "Relay",
+    "Reproduced",
     "RoundTrips",
     "Run",
     "RunResult",
@@ -106,6 +108,7 @@ __all__ = [
     "Udp",
     "Verdict",
     "Workload",
+    "bundle",
     "diagnose",
     "emulate",
     "load_run",
@@ -117,6 +120,7 @@ __all__ = [
     "predict",
     "receive",
     "relay",
+    "reproduce",
     "run",
     "send",
     "simulate",
@@ -148,6 +152,7 @@ _MODULES = {
     "extensions.scheduler": "Scheduler",
     "presentation.run.displayed": "Run",
     "results.run": "Cell CellResult Interval RunResult Verdict",
+    "api.bundles": "Reproduced bundle reproduce",
     "api.runs": "load_run",
     "study": "Claim Study StudyError load_study",
     "study.tables": "Arq GoBackN Mptcp Path Protocol SelectiveRepeat StopAndWait Tcp Topology Traffic Udp "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from longfat.presentation.run.displayed import Run
 from longfat.runner import Interrupted, Measured, load
-from longfat.system.remote_path import RemotePath
+from longfat.system.remote_path import Location, RemotePath, location
 
 
 class InterruptedRun(Interrupted):
@@ -33,6 +33,13 @@ def run_of(measured: Measured) -> Run:
         flows=measured.flows,
         interrupted=measured.interrupted,
     )
+
+
+def find_run(name: str | Path) -> Location:
+    """Returns the folder or URL of a run: the one of this name, or the one in `runs` of a study."""
+    named = location(name)
+    within = Path("runs") / named if isinstance(named, Path) else None
+    return within if within is not None and not named.exists() and within.is_dir() else named
 
 
 def load_run(folder: str | Path | RemotePath) -> Run:

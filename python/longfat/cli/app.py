@@ -19,6 +19,8 @@ _GROUPS = {
         "list": "List what study files can use: studies, protocols, keys, metrics.",
         "schema": "Print the JSON Schema of study files, for editors.",
         "chart": "Draw a metric of a run with its confidence intervals.",
+        "bundle": "Write a run and all its files into one archive that others can repeat.",
+        "reproduce": "Repeat the run of a bundle, and compare all records bit by bit.",
         "open": "Show an index of all runs, or the report of one run, in a browser.",
         "trace": "Draw one trial: windows, RTTs, queues, segments or packets.",
         "explore": "Watch and change running simulations in a local web page until Ctrl-C.",

@@ -40,18 +40,14 @@ def chart(
         width: Width of the plots in px.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.analysis import grid
-    from longfat.api.runs import load_run
+    from longfat.api.runs import find_run, load_run
     from longfat.presentation.charts import files as chart_files
     from longfat.presentation.run.charts import hosts, lines, matrix
     from longfat.study.vocabulary import short_metric
     from longfat.system.files import write_whole
-    from longfat.system.remote_path import location
 
     chosen = cast("Format", format_of(out, format_, get_args(Format), "svg"))
-    named = location(run)
-    if isinstance(named, File) and not named.exists() and (File("runs") / named).is_dir():
-        named = File("runs") / named
-    result = load_run(named)
+    result = load_run(find_run(run))
     shown = grid.shown(result.study, result.cells)
     column = shown[0] if metric is None else result.study.column(metric)
     kind: Any = hosts if by_host else matrix if matrix.suits(result, column) else lines

@@ -204,4 +204,4 @@ def footer(run: RunResult) -> Markup:
     trials = sum(cell.n for cell in run.cells)
     text = f"{trials} trials"
     text += f", {formatting.digits(seconds / 60)} minutes of transfers" if seconds else ""
-    return tag("footer", [f"{text}. Records: ", tag("code", f"{run.folder}/records"), " (Parquet)."])
+    return tag("footer", [f"{text}. Records: ", tag("code", "records"), " beside this page (Parquet)."])

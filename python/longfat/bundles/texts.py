@@ -1,0 +1,83 @@
+"""The texts of a bundle for readers: README and citations."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longfat.presentation.run.displayed import Run
+
+ANONYMOUS = "Anonymous"
+
+
+def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str]) -> str:
+    """Returns the README: the question, the verdicts, and the commands that repeat the run."""
+    environment = run.environment
+    machine = ", ".join(str(environment[key]) for key in ("cpu", "kernel") if environment.get(key))
+    verdicts = [f"- {one.verdict}: {one.text} ({one.world})" for one in run.claims]
+    commit = f", commit {about['commit']}" if about["commit"] else ""
+    code = " --allow-code" if any(name.endswith(".py") for name in files) else ""
+    used = [f"It uses {', '.join(f'`{name}`' for name in files)}."] if files else []
+    return "\n".join(
+        [
+            f"# {run.study.title}",
+            "",
+            *([f"Source: {run.study.source}", ""] if run.study.source else []),
+            *([run.study.description.strip(), ""] if run.study.description else []),
+            f"A run of longfat {about['longfat']}{commit} on {machine}.",
+            f"Date: {environment.get('date', 'unknown')}.",
+            f"`report.html` shows the results, `study.toml` is the study. {' '.join(used)}".rstrip(),
+            "",
+            *(["## Claims", "", *verdicts, ""] if verdicts else []),
+            "## Repeat it",
+            "",
+            "With this version of longfat and the packages of `requirements.txt`:",
+            "",
+            "```sh",
+            f"longfat reproduce {archive}{code}",
+            "```",
+            "",
+            "The command runs the study in a fresh folder, and compares all records bit by bit.",
+            "",
+        ]
+    )
+
+
+def citation_cff(title: str, authors: Sequence[str], about: Mapping[str, Any], date: str) -> str:
+    """Returns the citation as Citation File Format 1.2.0."""
+    return "\n".join(
+        [
+            "cff-version: 1.2.0",
+            "message: If you use these results, please cite them as below.",
+            "type: dataset",
+            f"title: {json.dumps(title, ensure_ascii=False)}",
+            "authors:",
+            *(f"  - name: {json.dumps(author, ensure_ascii=False)}" for author in authors or [ANONYMOUS]),
+            *([f"date-released: {date[:10]}"] if date else []),
+            "references:",
+            "  - type: software",
+            "    title: longfat",
+            f"    version: {json.dumps(about['longfat'])}",
+            "    authors:",
+            "      - name: The longfat authors",
+            "",
+        ]
+    )
+
+
+def bibtex(title: str, authors: Sequence[str], about: Mapping[str, Any], date: str) -> str:
+    """Returns the citation as BibTeX."""
+    escaped = "".join(f"\\{one}" if one in "&%$#_{}" else one for one in title)
+    return "\n".join(
+        [
+            "@misc{longfat-run,",
+            f"  title  = {{{escaped}}},",
+            f"  author = {{{' and '.join(authors or [ANONYMOUS])}}},",
+            *([f"  year   = {{{date[:4]}}},"] if date else []),
+            f"  note   = {{Simulated with longfat {about['longfat']}}},",
+            "}",
+            "",
+        ]
+    )

@@ -1,0 +1,35 @@
+"""`longfat reproduce`: the run of a bundle, once more."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import typer
+
+from longfat.api import bundles
+from longfat.cli.arguments.from_function import command_of
+from longfat.cli.arguments.options import AsJson
+
+
+@command_of(bundles.reproduce)
+def reproduce(*, call: partial[bundles.Reproduced], as_json: AsJson = False) -> None:
+    """Repeat the run of a bundle, and compare all records bit by bit.
+
+    Exits with 1 if a record differs.
+
+    \b
+    Examples:
+      longfat reproduce loss.zip
+    """  # noqa: D301 - this backslash keeps the lines of the examples
+    from longfat.cli import standard_output
+
+    found = call()
+    if as_json:
+        standard_output.document(found.document())
+    else:
+        typer.echo(str(found.comparison))
+        for world in found.left_out:
+            typer.echo(f"{world}: not compared: it runs on wall time", err=True)
+        typer.echo(f"Report: {found.folder / 'report.html'}")
+    if not found.identical:
+        raise typer.Exit(1)

@@ -1,0 +1,199 @@
+"""Bundles: a run that another folder repeats bit by bit, and archives that are none."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.conftest import Cli
+
+import longfat as lf
+from longfat.bundles import archive
+from longfat.bundles.archive import BundleError
+
+Data = dict[str, Any]
+CONTROLLER = """\
+import longfat
+
+
+class Fixed(longfat.CongestionController):
+    def __init__(self, packets: int = 10) -> None:
+        self.packets = packets
+
+    def on_acknowledged(self, ack):
+        self.window = self.packets * self.segment
+
+    def on_lost(self, loss):
+        pass
+
+    def on_timeout(self, now, in_flight):
+        pass
+"""
+TRACE = "".join(f"{n}\n" for n in range(1, 500, 3))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run with a Python class and a trace."""
+    folder = tmp_path_factory.mktemp("original")
+    (folder / "own").mkdir()
+    (folder / "own" / "fixed.py").write_text(CONTROLLER)
+    (folder / "link.trace").write_text(TRACE)
+    (folder / "study.toml").write_text(
+        'title = "A fixed window over a recorded link"\nrepeats = 8\n'
+        'path = { trace = "link.trace", delay = "10ms", loss = "2%" }\n'
+        'workload = { kind = "file", size = "50kB" }\n'
+        'protocols = [{ name = "own", kind = "tcp", congestion = "own/fixed.py:Fixed" }, "cubic"]\n'
+    )
+    lf.run(folder / "study.toml", out=folder / "run")
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def bundled(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lf.bundle(run, out=tmp_path_factory.mktemp("bundle") / "b.zip", authors=["Ada Lovelace"])
+
+
+def changed(bundled: Path, folder: Path, change: Any) -> Path:
+    """Writes a bundle with other files."""
+    inside = folder / "inside"
+    about = archive.extract(bundled, inside)
+    change(inside)
+    target = folder / "changed.zip"
+    archive.write(inside, target, {key: about[key] for key in ("longfat", "commit", "study")})
+    return target
+
+
+def test_a_bundle_has_no_paths_of_its_machine(run: Path, bundled: Path) -> None:
+    with zipfile.ZipFile(bundled) as found:
+        names = set(found.namelist())
+        texts = {name: found.read(name) for name in names}
+    assert {
+        "README.md",
+        "CITATION.cff",
+        "citation.bib",
+        "requirements.txt",
+        "study.toml",
+        "report.html",
+    } <= names
+    assert {"files/fixed.py", "files/link.trace", "run.json", "MANIFEST.json"} <= names
+    own = str(run.parent).encode()
+    assert [name for name, text in texts.items() if own in text] == []
+    assert b"files/fixed.py:Fixed" in texts["study.toml"]
+    assert b"longfat reproduce b.zip --allow-code" in texts["README.md"]
+    assert b'name: "Ada Lovelace"' in texts["CITATION.cff"]
+    assert b"author = {Ada Lovelace}" in texts["citation.bib"]
+    assert b"polars==" in texts["requirements.txt"]
+    assert json.loads(texts["MANIFEST.json"])["longfat"] == lf.version()
+
+
+def test_equal_runs_give_equal_bytes(run: Path, bundled: Path, tmp_path: Path) -> None:
+    again = lf.bundle(run, out=tmp_path / "b.zip", authors=["Ada Lovelace"])
+    assert again.read_bytes() == bundled.read_bytes()
+
+
+def test_a_bundle_is_repeated_bit_by_bit_on_another_path(
+    run: Path, bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The original files must not be used.
+    shutil.copytree(run.parent, tmp_path / "kept")
+    shutil.rmtree(run.parent)
+    try:
+        monkeypatch.chdir(tmp_path)
+        found = lf.reproduce(bundled, out="again", allow_code=True)
+    finally:
+        shutil.copytree(tmp_path / "kept", run.parent)
+    assert found.identical
+    assert found.comparison.trials == 16
+    assert str(found.comparison).startswith("identical: 16 trials, ")
+    assert (tmp_path / "again" / "run" / "report.html").is_file()
+
+
+def test_the_first_difference_is_named(bundled: Path, tmp_path: Path) -> None:
+    def change(folder: Path) -> None:
+        for part in (folder / "records").glob("part-*"):
+            value = pl.col("goodput_bps") + pl.when(pl.col("trial") == 3).then(1).otherwise(0)
+            pl.read_parquet(part).with_columns(value).write_parquet(part)
+
+    found = lf.reproduce(changed(bundled, tmp_path, change), out=tmp_path / "again", allow_code=True)
+    assert not found.identical
+    assert "trial 3: goodput_bps is " in str(found.comparison)
+    assert found.document()["difference"] == found.comparison.difference
+
+
+def test_code_runs_only_if_it_is_allowed(bundled: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has its own code \(fixed.py:Fixed\)"):
+        lf.reproduce(bundled, out=tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
+def test_another_version_is_refused(bundled: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    archive.extract(bundled, inside)
+    archive.write(inside, tmp_path / "old.zip", {"longfat": "0.0.9", "commit": None, "study": "s"})
+    with pytest.raises(ValueError, match=r"is of longfat 0.0.9, and this is "):
+        lf.reproduce(tmp_path / "old.zip", out=tmp_path / "again", allow_code=True)
+    assert lf.reproduce(
+        tmp_path / "old.zip", out=tmp_path / "again", allow_code=True, any_version=True
+    ).identical
+
+
+def rewritten(bundled: Path, target: Path, change: Any) -> Path:
+    """Writes an archive with other entries, as somebody else might."""
+    with zipfile.ZipFile(bundled) as old, zipfile.ZipFile(target, "w") as new:
+        entries = {name: old.read(name) for name in old.namelist()}
+        change(entries)
+        for name, content in entries.items():
+            new.writestr(name, content)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e: e.pop("files/link.trace"), "files/link.trace is missing in this bundle"),
+        (lambda e: e.update({"extra": b"x"}), "extra is not in the bundle's manifest"),
+        (lambda e: e.update({"study.toml": b"x"}), "study.toml was changed after the bundle was written"),
+        (lambda e: e.pop("MANIFEST.json"), "is not a bundle: it has no MANIFEST.json"),
+        (lambda e: e.update({"MANIFEST.json": b"{"}), "MANIFEST.json is not JSON"),
+        (lambda e: e.update({"MANIFEST.json": b"[]"}), "MANIFEST.json lists no files"),
+        (lambda e: e.update({"MANIFEST.json": b'{"format": 9, "sha256": {}}'}), "has the format 9"),
+        (
+            lambda e: (
+                e.clear(),
+                e.update({"../out": b"", "MANIFEST.json": b'{"format": 1, "sha256": {"../out": ""}}'}),
+            ),
+            "../out is outside of the bundle",
+        ),
+    ],
+)
+def test_a_wrong_archive_is_one_line(bundled: Path, tmp_path: Path, change: Any, message: str) -> None:
+    wrong = rewritten(bundled, tmp_path / "wrong.zip", change)
+    with pytest.raises(BundleError) as error:
+        lf.reproduce(wrong, out=tmp_path / "again", allow_code=True)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "again").exists()
+
+
+def test_commands(bundled: Path, tmp_path: Path, cli: Cli) -> None:
+    done = cli("reproduce", bundled, "--out", tmp_path / "again", "--allow-code", "--json")
+    assert json.loads(done.stdout)["identical"]
+    for words, message in (
+        (
+            ["reproduce", bundled, "--out", tmp_path / "again", "--allow-code"],
+            "again exists: name a new folder",
+        ),
+        (["reproduce", bundled], "--allow-code: "),
+        (["reproduce", tmp_path / "none.zip"], "No such file"),
+        (["bundle", tmp_path], "is not the folder of a run"),
+    ):
+        refused = cli(*words, ok=False)
+        assert refused.returncode in (1, 2)
+        assert message in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
