@@ -410,5 +410,6 @@ def test_trace_prints_rows_as_json(cli: Cli) -> None:
     assert (done.returncode, "--json contradicts --format svg" in done.stderr) == (2, True)
 
 
+@pytest.mark.xdist_group("machine")  # cleans what other tests left on purpose
 def test_clean_prints_json(cli: Cli) -> None:
     assert set(json.loads(cli("clean", "--json").stdout)) == {"stopped", "left"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -39,7 +40,14 @@ def lines_of(run: Run, width: int) -> list[str]:
     return [line.rstrip() for line in screen.getvalue().splitlines()]
 
 
-@pytest.mark.parametrize("name", builtin())
+def studies() -> list[Any]:
+    """All built-in studies; `make test` has those of ARQ only."""
+    return [
+        pytest.param(name, marks=[] if name.startswith("arq/") else pytest.mark.slow) for name in builtin()
+    ]
+
+
+@pytest.mark.parametrize("name", studies())
 def test_answers_of_built_in_studies_are_short(name: str) -> None:
     for quick, width in ((False, 80), (True, 160)):
         failures = quick

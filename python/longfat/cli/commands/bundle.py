@@ -21,6 +21,7 @@ def bundle(*, call: partial[File]) -> None:
 
     \b
     Examples:
+      longfat bundle arq/loss
       longfat bundle arq/loss --author "Ada Lovelace" --out loss.zip
     """  # noqa: D301 - this backslash keeps the lines of the examples
     typer.echo(str(call()))

@@ -20,6 +20,7 @@ def reproduce(*, call: partial[bundles.Reproduced], as_json: AsJson = False) -> 
     \b
     Examples:
       longfat reproduce loss.zip
+      longfat reproduce controllers.zip --allow-code --out repeated
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli import standard_output
 
