@@ -14,6 +14,8 @@ PATIENCE_S = 60.0
 
 ATTEMPTS = 8
 """Maximum number of measurements, of which other load may disturb all but one."""
+PAUSE_S = 1
+"""Wait after the first attempt; later waits are longer, until what kept the machine busy may have ended."""
 
 
 def eventually(what: Callable[[], object]) -> bool:
@@ -36,10 +38,11 @@ def undisturbed(measure: Callable[[], T], is_right: Callable[[T], bool]) -> T:
 
     A busy machine can delay packets between real kernels, which distorts measurements.
     """
-    for _ in range(ATTEMPTS - 1):
+    for attempt in range(1, ATTEMPTS):
         measured = measure()
         if is_right(measured):
             return measured
+        time.sleep(PAUSE_S * attempt)
     return measure()
 
 
