@@ -59,6 +59,14 @@ def bundled(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return lf.bundle(run, out=tmp_path_factory.mktemp("bundle") / "b.zip", authors=["Ada Lovelace"])
 
 
+def test_compiled_files_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "in" / "files" / "__pycache__").mkdir(parents=True)
+    (tmp_path / "in" / "files" / "__pycache__" / "x.pyc").write_bytes(b"")
+    (tmp_path / "in" / "files" / "x.py").write_text("")
+    archive.write(tmp_path / "in", tmp_path / "b.zip", {})
+    assert zipfile.ZipFile(tmp_path / "b.zip").namelist() == ["MANIFEST.json", "files/x.py"]
+
+
 def changed(bundled: Path, folder: Path, change: Any) -> Path:
     """Writes a bundle with other files."""
     inside = folder / "inside"

@@ -25,8 +25,9 @@ class BundleError(ValueError):
 
 
 def write(folder: Path, target: Path, about: Mapping[str, Any]) -> None:
-    """Writes all files of a folder, with a manifest, as an archive."""
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    """Writes all files of a folder, except compiled ones, with a manifest, as an archive."""
+    files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    names = sorted(path.as_posix() for path in files if "__pycache__" not in path.parts)
     hashes = {name: _hash(folder / name) for name in names}
     manifest = json.dumps({"format": FORMAT, **about, "sha256": hashes}, indent=2) + "\n"
 
