@@ -141,9 +141,33 @@ def test_the_first_difference_is_named(bundled: Path, tmp_path: Path) -> None:
     assert found.document()["difference"] == found.comparison.difference
 
 
-def test_code_runs_only_if_it_is_allowed(bundled: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"has its own code \(fixed.py:Fixed\)"):
-        lf.reproduce(bundled, out=tmp_path / "again")
+@pytest.mark.parametrize(
+    "study",
+    [
+        '[[protocols]]\nname = "own"\nkind = "tcp"\ncongestion = "files/own.py:Own"\n',
+        'protocols = ["files/own.py:Own"]\n',
+        'protocols = ["reno"]\nextends = "files/more.toml"\n',
+    ],
+)
+def test_code_runs_only_if_it_is_allowed(bundled: Path, tmp_path: Path, study: str) -> None:
+    ran = tmp_path / "ran"
+
+    def change(folder: Path) -> None:
+        (folder / "files" / "own.py").write_text(
+            f"open({str(ran)!r}, 'w')\n{CONTROLLER.replace('Fixed', 'Own')}"
+        )
+        (folder / "files" / "more.toml").write_text('[path.queue]\nkind = "own.py:Own"\n')
+        kept = 'title = "t"\nrepeats = 8\n'
+        # To know RTTs, the native part builds the protocol.
+        network = '[path]\nrate = "1Mbit/s"\ndelay = "9ms"\n[workload]\nkind = "file"\nsize = "9BDP"\n'
+        # Keys of the file come before its tables.
+        tables = network + study if study.startswith("[[") else study + network
+        (folder / "study.toml").write_text(kept + tables)
+
+    wrong = changed(bundled, tmp_path, change)
+    with pytest.raises(ValueError, match=r"has its own code \(own.py:Own\)"):
+        lf.reproduce(wrong, out=tmp_path / "again")
+    assert not ran.exists()
     assert not (tmp_path / "again").exists()
 
 

@@ -160,14 +160,15 @@ def reproduce(
     with tempfile.TemporaryDirectory(prefix="longfat-reproduce-") as name:
         folder = Path(name)
         _check_version(file, archive.extract(file, folder), _native.version(), any_version=any_version)
-        original = load_run(folder)
-        study = original.study
-        code = study_files.classes(study)
+        # To load a run imports its classes.
+        code = study_files.classes(folder / STUDY_FILE)
         if code and not allow_code:
             names = ", ".join(Path(one).name for one in code)
             raise ParameterError(
                 "allow_code", f"{file} has its own code ({names}): allow it only if you trust the source"
             )
+        original = load_run(folder)
+        study = original.study
         if VIRTUAL not in study.worlds:
             raise ValueError(f"{file}: has no trials in the world {VIRTUAL}, and others differ in each run")
         shutil.copytree(folder, target, ignore=lambda *_: ["records", "run.json", "report.html"])

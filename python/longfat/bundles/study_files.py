@@ -7,6 +7,7 @@ from typing import Any
 
 from longfat.extensions.names import FILE_SUFFIX, SEPARATOR, split
 from longfat.study import Study
+from longfat.study.reading import read_study
 from longfat.study.relative_files import with_names
 
 FOLDER = "files"
@@ -43,13 +44,13 @@ def relative(study: Study) -> tuple[dict[str, Any], dict[str, Path]]:
     return with_names(data, name_of, class_of), found
 
 
-def classes(study: Study) -> list[str]:
-    """Returns the Python classes that a study runs, by name."""
+def classes(study_file: Path) -> list[str]:
+    """Returns the names of the Python classes of a study file, without an import of any."""
     found: list[str] = []
 
     def note(name: str) -> str:
         found.append(name)
         return name
 
-    with_names(study.model_dump(mode="python", exclude_unset=True), str, note)
+    with_names(read_study(study_file).data, str, note)
     return list(dict.fromkeys(found))
