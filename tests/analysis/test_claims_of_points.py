@@ -71,7 +71,7 @@ def test_a_published_value_has_a_tolerance(tmp_path: Path, value: str, by: str, 
     claim = {"metric": "goodput", "relation": "near", "value": value, "by": by, "where": queue("4BDP")}
     [found] = verdicts(tmp_path, claim)
     assert found.startswith(verdict)
-    assert "claimed near" in found
+    assert f"claimed within {by} of {value.removesuffix('Mbit/s')}.0 Mbit/s" in found
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import zipfile
 from pathlib import Path
@@ -10,9 +11,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests import effort
 from tests.conftest import Cli
 
 import longfat as lf
+from longfat.api import studies
+from longfat.api.runs import InterruptedRun
 from longfat.bundles import archive, provenance
 from longfat.bundles.archive import BundleError
 
@@ -180,6 +184,64 @@ def test_another_version_is_refused(bundled: Path, tmp_path: Path) -> None:
     assert lf.reproduce(
         tmp_path / "old.zip", out=tmp_path / "again", allow_code=True, any_version=True
     ).identical
+
+
+def test_an_interrupted_repetition_resumes(
+    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = studies.run
+
+    def interrupted(*words: Any, **options: Any) -> Any:
+        whole(*words, **options, repeats=3)
+        raise InterruptedRun("interrupted", tmp_path)
+
+    out = tmp_path / "again"
+    monkeypatch.setattr(studies, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lf.reproduce(bundled, out=out, allow_code=True)
+    monkeypatch.undo()
+    kept = set((out / "run" / "records").iterdir())
+    assert kept
+    with pytest.raises(ValueError, match="exists: name a new folder"):
+        lf.reproduce(changed(bundled, tmp_path, lambda _: None), out=out, allow_code=True)
+    found = lf.reproduce(bundled, out=out, allow_code=True)
+    assert found.identical
+    assert found.comparison.trials == 16
+    assert kept < set((out / "run" / "records").iterdir())
+    with pytest.raises(ValueError, match="exists: name a new folder"):
+        lf.reproduce(bundled, out=out, allow_code=True)
+
+
+def test_a_failed_repetition_leaves_no_folder(
+    bundled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_words: Any, **_options: Any) -> Any:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(studies, "run", failing)
+    with pytest.raises(OSError, match="No space"):
+        lf.reproduce(bundled, out=tmp_path / "again", allow_code=True)
+    assert not (tmp_path / "again").exists()
+
+
+def test_damaged_archives_are_refused_in_one_line(bundled: Path, tmp_path: Path) -> None:
+    draw = random.Random(3)
+    whole = bundled.read_bytes()
+    refused = 0
+    for _ in range(effort.cases(400)):
+        content = bytearray(whole[: draw.randrange(len(whole))] if draw.random() < 0.3 else whole)
+        for _ in range(draw.randint(0, 20)):
+            content[draw.randrange(len(content))] = draw.randrange(256)
+        (tmp_path / "damaged.zip").write_bytes(content)
+        try:
+            archive.extract(tmp_path / "damaged.zip", tmp_path / "inside")
+        except BundleError as error:
+            refused += "\n" not in str(error)
+            continue
+        refused += archive.extract(bundled, tmp_path / "whole") == archive.extract(
+            tmp_path / "damaged.zip", tmp_path / "inside"
+        )
+    assert refused == effort.cases(400)
 
 
 def rewritten(bundled: Path, target: Path, change: Any) -> Path:

@@ -272,7 +272,7 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         test.rank(verdict) if enough else -math.inf,
         params=of.cell.params,
         values=((str(claim.of), _mean(a)),),
-        level=(claim.relation, claim.level),
+        level=(f"within {claim.by} of" if claim.relation == "near" else claim.relation, claim.level),
         needed=test.needed(len(a)) if enough else math.inf,
         n=len(a),
         failed=_failed((of,)),

@@ -37,6 +37,7 @@ def bundle(run: str | Path, *, out: Path | str | None = None, authors: Sequence[
         ValueError: for a folder without a run, an interrupted run, or a class without a file.
         OSError: if a file cannot be read or written.
     """
+    from longfat import _native
     from longfat.api.runs import find_run, load_run
     from longfat.bundles import archive, provenance, study_files, texts
     from longfat.presentation.run.report.page import write_report
@@ -54,6 +55,7 @@ def bundle(run: str | Path, *, out: Path | str | None = None, authors: Sequence[
     tables, files = study_files.relative(found.study)
     about = {
         "longfat": str(found.environment.get("longfat")),
+        "bundled_by": _native.version(),
         "commit": provenance.commit(),
         "study": found.study.name,
     }
@@ -95,6 +97,8 @@ def _portable(file: Path) -> str:
 
 RUN = "run"
 """The folder of the repeated run, beside the study and its files."""
+UNFINISHED = "unfinished"
+"""A file with the hash of the bundle, in the folder of a repetition that is not complete."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,8 @@ def reproduce(
 ) -> Reproduced:
     """Repeats the run of a bundle in a fresh folder and compares all records of the world sim.
 
+    After an interruption, the same call resumes.
+
     Args:
         bundle: Archive that `bundle` wrote.
         out: New folder for the study and its repeated run; by default the archive's name with `-reproduced`.
@@ -146,16 +152,19 @@ def reproduce(
         ValueError: for a damaged bundle, another version, code that is not allowed, a folder that exists, or
             a study without the world sim.
         OSError: if a file cannot be read or written.
+        KeyboardInterrupt: on Ctrl-C.
     """
     from longfat import _native
-    from longfat.api.runs import load_run
+    from longfat.api.runs import InterruptedRun, load_run
     from longfat.api.studies import run
     from longfat.bundles import archive, comparison, study_files
     from longfat.store.store import STUDY_FILE
 
     file = Path(bundle)
     target = Path(out) if out is not None else Path(f"{file.stem}-reproduced")
-    if target.exists():
+    mark = target / UNFINISHED
+    resumes = mark.is_file() and mark.read_text(encoding="utf-8") == archive.hash_of(file)
+    if target.exists() and not resumes:
         raise ParameterError("out", f"{target} exists: name a new folder")
     with tempfile.TemporaryDirectory(prefix="longfat-reproduce-") as name:
         folder = Path(name)
@@ -171,15 +180,22 @@ def reproduce(
         study = original.study
         if VIRTUAL not in study.worlds:
             raise ValueError(f"{file}: has no trials in the world {VIRTUAL}, and others differ in each run")
-        shutil.copytree(folder, target, ignore=lambda *_: ["records", "run.json", "report.html"])
+        target.mkdir(exist_ok=True)
+        mark.write_text(archive.hash_of(file), encoding="utf-8")
         try:
+            shutil.copyfile(folder / STUDY_FILE, target / STUDY_FILE)
+            if (folder / study_files.FOLDER).is_dir():
+                shutil.copytree(folder / study_files.FOLDER, target / study_files.FOLDER, dirs_exist_ok=True)
             repeated = run(
                 target / STUDY_FILE, worlds=[VIRTUAL], out=target / RUN, jobs=jobs, progress=progress
             )
-            found = comparison.compare(original, repeated, VIRTUAL)
-        except BaseException:
+        except Exception:
             shutil.rmtree(target)
             raise
+        if repeated.interrupted:
+            raise InterruptedRun("interrupted", target / RUN)
+        found = comparison.compare(original, repeated, VIRTUAL)
+        mark.unlink()
         left_out = tuple(world for world in study.worlds if world != VIRTUAL)
         return Reproduced(target / RUN, found, left_out)
 

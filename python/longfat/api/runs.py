@@ -36,7 +36,7 @@ def run_of(measured: Measured) -> Run:
 
 
 def find_run(name: str | Path) -> Location:
-    """Returns the folder or URL of a run: the one of this name, or the one in `runs` of a study."""
+    """Returns the folder or URL with this name, or else the run of a study with this name in `runs`."""
     named = location(name)
     within = Path("runs") / named if isinstance(named, Path) else None
     return within if within is not None and not named.exists() and within.is_dir() else named

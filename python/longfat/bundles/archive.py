@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import lzma
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,6 +22,10 @@ LARGEST = 64 << 30
 """The largest size of all files together, in bytes."""
 
 
+DAMAGES = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError)
+"""What the standard library raises for archives that are damaged, encrypted or of unknown methods."""
+
+
 class BundleError(ValueError):
     """A file that is not a bundle, is damaged, or is one of another version."""
 
@@ -28,7 +34,7 @@ def write(folder: Path, target: Path, about: Mapping[str, Any]) -> None:
     """Writes all files of a folder, except compiled ones, with a manifest, as an archive."""
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     names = sorted(path.as_posix() for path in files if "__pycache__" not in path.parts)
-    hashes = {name: _hash(folder / name) for name in names}
+    hashes = {name: hash_of(folder / name) for name in names}
     manifest = json.dumps({"format": FORMAT, **about, "sha256": hashes}, indent=2) + "\n"
 
     def produce(path: Path) -> None:
@@ -67,9 +73,9 @@ def extract(bundle: Path, folder: Path) -> dict[str, Any]:
                 if path.is_absolute() or ".." in path.parts:
                     raise BundleError(f"{bundle}: {name} is outside of the bundle")
                 archive.extract(name, folder)
-                if _hash(folder / name) != expected:
+                if hash_of(folder / name) != expected:
                     raise BundleError(f"{bundle}: {name} was changed after the bundle was written")
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except DAMAGES as error:
         raise BundleError(f"{bundle}: is not a bundle, or is damaged: {error}") from None
     return manifest
 
@@ -90,6 +96,7 @@ def _manifest(bundle: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
     return manifest
 
 
-def _hash(path: Path) -> str:
+def hash_of(path: Path) -> str:
+    """Returns the SHA-256 of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

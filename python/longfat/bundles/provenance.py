@@ -1,4 +1,4 @@
-"""What a bundle tells about the software: version, commit, packages."""
+"""The commit and the packages of the software that writes a bundle."""
 
 from __future__ import annotations
 

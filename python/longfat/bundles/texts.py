@@ -17,7 +17,7 @@ def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str
     environment = run.environment
     machine = ", ".join(str(environment[key]) for key in ("cpu", "kernel") if environment.get(key))
     verdicts = [f"- {one.verdict}: {one.text} ({one.world})" for one in run.claims]
-    commit = f", commit {about['commit']}" if about["commit"] else ""
+    commit = f" (commit {about['commit']})" if about["commit"] else ""
     code = " --allow-code" if any(name.endswith(".py") for name in files) else ""
     used = [f"It uses {', '.join(f'`{name}`' for name in files)}."] if files else []
     return "\n".join(
@@ -26,14 +26,14 @@ def readme(run: Run, archive: str, about: Mapping[str, Any], files: Sequence[str
             "",
             *([f"Source: {run.study.source}", ""] if run.study.source else []),
             *([run.study.description.strip(), ""] if run.study.description else []),
-            f"A run of longfat {about['longfat']}{commit} on {machine}.",
-            f"Date: {environment.get('date', 'unknown')}.",
+            f"A run of longfat {about['longfat']} on {machine}. Date: {environment.get('date', 'unknown')}.",
+            f"Bundled by longfat {about['bundled_by']}{commit}, with the packages of `requirements.txt`.",
             f"`report.html` shows the results, `study.toml` is the study. {' '.join(used)}".rstrip(),
             "",
             *(["## Claims", "", *verdicts, ""] if verdicts else []),
             "## Repeat it",
             "",
-            "With this version of longfat and the packages of `requirements.txt`:",
+            f"With longfat {about['longfat']}:",
             "",
             "```sh",
             f"longfat reproduce {archive}{code}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -215,7 +214,7 @@ class Claim(BaseModel):
             return total
         if isinstance(self.cells, int):
             return min(self.cells, total)
-        return math.ceil(Fraction(units.parse(self.cells).value) * total)
+        return math.ceil(units.parse(self.cells).value * total)
 
     @property
     def margin(self) -> float:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from longfat.study.expressions.evaluation import RELATIVE
-from longfat.study.expressions.parsing import FUNCTIONS
+from longfat.study.expressions.settings import START, UNITS
 from longfat.study.specification import Study
 from longfat.study.sweep import LABEL, PATH, VALUE
 from longfat.study.vocabulary import SECTIONS, Section, vocabulary
@@ -92,8 +91,7 @@ def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:
     return adopted
 
 
-_START = rf"[\s(+-]*(\d|({'|'.join(FUNCTIONS)})\s*\(|({'|'.join((*SECTIONS, 'protocols'))})\.)"
-_EXPRESSION = rf"^{_START}.*({'|'.join(RELATIVE)}|\s[-+*/]\s|\()|^[\s(+-]*({'|'.join(RELATIVE)})\b"
+_EXPRESSION = rf"^{START}.*({UNITS}|\s[-+*/]\s|\()|^[\s(+-]*{UNITS}"
 """The form of most expressions; operators have spaces around them, unlike those in the unit of a rate."""
 
 

@@ -22,9 +22,16 @@ def reproduce(*, call: partial[bundles.Reproduced], as_json: AsJson = False) -> 
       longfat reproduce loss.zip
       longfat reproduce controllers.zip --allow-code --out repeated
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli import standard_output
+    from longfat.api.runs import InterruptedRun
+    from longfat.cli import INTERRUPTED, standard_output
+    from longfat.cli.signals import interrupt_on_sigterm
 
-    found = call()
+    interrupt_on_sigterm()
+    try:
+        found = call()
+    except InterruptedRun:
+        typer.echo("longfat: interrupted; the same command resumes", err=True)
+        raise typer.Exit(INTERRUPTED) from None
     if as_json:
         standard_output.document(found.document())
     else:

@@ -61,6 +61,18 @@ DIMENSIONS = {
 """The dimensions that keys and metrics have, by their names in messages."""
 
 
+_TEXTS = {
+    NUMBER: (Fraction(1), 12, ""),
+    SIZE: (Fraction(1, BITS_PER_BYTE), 0, "B"),
+    DURATION: (Fraction(1000), 6, "ms"),
+    RATE: (Fraction(1, 10**6), 6, "Mbit/s"),
+    FREQUENCY: (Fraction(1), 9, "/s"),
+    PACKETS: (Fraction(1), 0, "pkt"),
+}
+"""How values are written, by dimension: the unit's inverse size, the decimals, and the unit."""
+_SHARE = (Fraction(100), 9, "%")
+
+
 @dataclass(frozen=True)
 class Value:
     """A number in bit, s and packets. `is_share` is whether it is written in percent."""
@@ -79,21 +91,10 @@ class Value:
         >>> str(of_text("2.5MB")), str(of_text("0.02s")), str(of_text("80%"))
         ('2500000B', '20ms', '80%')
         """
-        shown = units.decimal
-        match self.dimension:
-            case d if d == SIZE:
-                return f"{round(self.number / BITS_PER_BYTE)}B"
-            case d if d == DURATION:
-                return f"{shown(_rounded(self.number, 9) * 1000)}ms"
-            case d if d == RATE:
-                return f"{shown(Fraction(round(self.number), 10**6))}Mbit/s"
-            case d if d == FREQUENCY:
-                return f"{shown(_rounded(self.number, 9))}/s"
-            case d if d == PACKETS:
-                return f"{round(self.number)}pkt"
-            case d if d == NUMBER:
-                return f"{shown(_rounded(self.number * 100, 9))}%" if self.is_share else shown(self.number)
-        raise ExpressionError(f"the result has the dimension {self.dimension}, which no key takes")
+        if self.dimension not in _TEXTS:
+            raise ExpressionError(f"the result has the dimension {self.dimension}, which no key takes")
+        scale, digits, unit = _SHARE if self.is_share else _TEXTS[self.dimension]
+        return f"{units.decimal(Fraction(round(self.number * scale * 10**digits), 10**digits))}{unit}"
 
     def setting(self) -> str | int | float:
         """Returns the value as the value of a key: text with a unit, or a number."""
@@ -110,7 +111,3 @@ def of_text(text: str) -> Value:
     return Value(
         found.value * scale, DIMENSIONS.get(found.dimension, NUMBER), is_share=found.dimension == "proportion"
     )
-
-
-def _rounded(number: Fraction, digits: int) -> Fraction:
-    return Fraction(round(number * 10**digits), 10**digits)

@@ -9,6 +9,8 @@ from fractions import Fraction
 from longfat.study.expressions.dimension import NUMBER, Dimension, ExpressionError, Value, of_text
 from longfat.study.expressions.parsing import Name, Node, Quantity, mapped
 
+RELATIVE = ("BDP", "RTT")
+"""Units that depend on the path."""
 ROUNDING: dict[str, Callable[[Fraction], int]] = {
     "ceil": math.ceil,
     "floor": math.floor,
@@ -47,10 +49,6 @@ def quantity(text: str, value_of: Callable[[str], Value]) -> Value:
     except ValueError as error:
         raise ExpressionError(str(error)) from None
     return apply("*", [found, value_of(relative)]) if relative else found
-
-
-RELATIVE = ("BDP", "RTT")
-"""Units that depend on the path."""
 
 
 def dimension(function: str, arguments: Sequence[Dimension]) -> Dimension:

@@ -20,14 +20,16 @@ from longfat.extensions.names import is_class
 from longfat.study import units
 from longfat.study.expressions.dimension import DURATION, SIZE, ExpressionError, Value, of_text
 from longfat.study.expressions.evaluation import RELATIVE, evaluate
-from longfat.study.expressions.parsing import Call, Node, Quantity, names, parse
+from longfat.study.expressions.parsing import FUNCTIONS, Call, Node, Quantity, names, parse
 from longfat.study.keys import lookup
 from longfat.study.vocabulary import SECTIONS, canonical, check, nearest
 
 BDP, RTT = RELATIVE
-_ROOTS = ("path", "topology", "workload", "protocol", "protocols", "traffic")
-_START = re.compile(rf"[\s(+-]*(?:\d|(?:min|max|ceil|floor|round)\s*\(|(?:{'|'.join(_ROOTS)})\.|BDP\b|RTT\b)")
-_PARTS = re.compile(r"[-+*/(]|BDP\b|RTT\b")
+UNITS = rf"(?:{'|'.join(RELATIVE)})\b"
+START = rf"[\s(+-]*(?:\d|(?:{'|'.join(FUNCTIONS)})\s*\(|(?:{'|'.join((*SECTIONS, 'protocols'))})\.|{UNITS})"
+"""The start of an expression: a number, a function, a key or a unit of the path."""
+_START = re.compile(START)
+_PARTS = re.compile(rf"[-+*/(]|{UNITS}")
 _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000), SIZE)}
 """Values that give other keys a valid value while RTT and BDP are not known yet."""
 
