@@ -104,6 +104,12 @@ def test_a_path_that_depends_on_itself_is_refused() -> None:
         resolved({**SPEC, "path": {"rate": "10Mbit/s", "delay": "1RTT"}})
 
 
+def test_a_path_that_depends_on_itself_is_found_at_any_point_of_a_sweep() -> None:
+    swept = {"path.delay, path.queue": [["20ms", "1BDP"], ["1RTT", "1BDP"]]}
+    with pytest.raises(StudyError, match=r'sweep."path.delay, path.queue": "1RTT": depends on itself'):
+        load_study(study(sweep=swept))
+
+
 def test_a_path_without_a_rate_has_no_bdp() -> None:
     with pytest.raises(SettingError, match="has no rate"):
         value("1BDP", path={"delay": "20ms"})

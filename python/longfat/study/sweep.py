@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import copy
 import itertools
 import json
@@ -62,7 +61,7 @@ def _labelled(swept: Any) -> list[tuple[Any, Any]]:
 
 
 def _point(value: Any) -> tuple[Any, Any]:
-    if isinstance(value, list) and value:
+    if isinstance(value, list) and value and not any(isinstance(one, dict | list) for one in value):
         return ", ".join(str(one) for one in value), value
     if not isinstance(value, dict) or LABEL not in value:
         return value, value
@@ -167,7 +166,7 @@ def cells(study: Study) -> list[Cell]:
 def _cells(study: Study) -> list[Cell]:
     found: list[Cell] = []
     for world in study.worlds:
-        by_protocol = [list(_points(study, entry)) for entry in study.protocols]
+        by_protocol = [_all_points(study, entry) for entry in study.protocols]
         # All protocols of one point follow each other, because readers compare them.
         for row in itertools.zip_longest(*by_protocol):
             for entry, point in zip(study.protocols, row, strict=True):
@@ -179,11 +178,16 @@ def _cells(study: Study) -> list[Cell]:
 _Point = tuple[dict[str, Any], dict[str, Any], Mapping[str, tuple[str, str | int | float]]]
 
 
+def _all_points(study: Study, entry: ProtocolEntry) -> list[_Point]:
+    return study.derived(f"points of {entry.name}", lambda study: list(_points(study, entry)))
+
+
 def _points(study: Study, entry: ProtocolEntry) -> Iterator[_Point]:
     """Yields (swept values, whole specification, values of expressions) of each point of one protocol."""
     swept = {key: _labelled(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
     base = specification(study, entry)
     computes = settings.contains([base, study.sweep])
+    independent: set[settings.Places] = set()
     for combination in itertools.product(*swept.values()):
         point = dict(zip(swept, combination, strict=True))
         spec = copy.deepcopy(base)
@@ -191,7 +195,7 @@ def _points(study: Study, entry: ProtocolEntry) -> Iterator[_Point]:
         # Tables first, then the keys inside them.
         for key, value in sorted(placed, key=lambda pair: _depth(pair[0])):
             place(spec, own_key(key, entry.name), copy.deepcopy(value))
-        found = settings.resolved(spec, entry.name) if computes else settings.Resolved(spec)
+        found = settings.resolved(spec, entry.name, independent) if computes else settings.Resolved(spec)
         yield {key: shown for key, (shown, _) in point.items()}, found.spec, found.values
 
 
@@ -273,12 +277,11 @@ def problems(study: Study) -> list[Problem]:
 
 def _point_problems(study: Study, entry: ProtocolEntry) -> list[Problem]:
     """Returns the problem of the first point whose expressions have no values."""
-    points = _points(study, entry)
     try:
         if settings.contains([specification(study, entry), study.sweep]):
-            collections.deque(points, maxlen=0)
+            _all_points(study, entry)
         else:
-            next(points)
+            next(_points(study, entry))
     except settings.SettingError as error:
         return [Problem(_written(error.key, study, entry.name), str(error))]
     return []

@@ -7,6 +7,7 @@ tree is reduced to the nodes here; nothing else is accepted, and nothing is exec
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ Node = Quantity | Name | Call
 T = TypeVar("T")
 
 
+@functools.lru_cache(maxsize=1024)
 def parse(text: str) -> Node:
     """Returns the tree of an expression.
 

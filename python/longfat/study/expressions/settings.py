@@ -34,6 +34,11 @@ _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000)
 """Values that give other keys a valid value while RTT and BDP are not known yet."""
 
 
+Place = tuple[str | int, ...]
+Places = tuple[Place, ...]
+"""Keys with expressions, part by part."""
+
+
 class SettingError(ExpressionError):
     """A key without a value, because of its expression or because it is wrong. The text has the reason."""
 
@@ -68,10 +73,11 @@ class Resolved:
     values: dict[str, tuple[str, str | int | float]] = field(default_factory=dict)
 
 
-def resolved(spec: Mapping[str, Any], protocol: str = "") -> Resolved:
+def resolved(spec: Mapping[str, Any], protocol: str = "", independent: set[Places] | None = None) -> Resolved:
     """Returns a specification with values in place of its expressions.
 
-    `protocol` is the name by which `protocols.NAME.KEY` means the specification's own protocol.
+    `protocol` is the name by which `protocols.NAME.KEY` means the specification's own protocol. `independent`
+    collects sets of keys that do not change RTT and BDP, for further specifications with expressions there.
 
     Raises:
         SettingError: for an expression without a value.
@@ -86,10 +92,10 @@ def resolved(spec: Mapping[str, Any], protocol: str = "") -> Resolved:
     places = list(_found(spec, ()))
     if not places:
         return Resolved(dict(spec))
-    return _Resolver(spec, places, protocol).result()
+    return _Resolver(spec, places, protocol).result(set() if independent is None else independent)
 
 
-def _found(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _found(value: object, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(value, Mapping):
         # The parameters of a Python class are its own: their text may mean anything.
         own = () if is_class(value.get("kind")) else value
@@ -103,29 +109,27 @@ def _found(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[
 
 
 class _Resolver:
-    def __init__(
-        self, spec: Mapping[str, Any], places: list[tuple[tuple[str | int, ...], str]], protocol: str
-    ) -> None:
+    def __init__(self, spec: Mapping[str, Any], places: list[tuple[Place, str]], protocol: str) -> None:
         self._spec = spec
         self._places = places
         self._own = f"protocols.{protocol}." if protocol else ""
         self._relative: dict[str, Value] = dict(_TYPICAL)
 
-    def result(self) -> Resolved:
+    def result(self, independent: set[Places]) -> Resolved:
         trees = {place: self._tree(place, text) for place, text in self._places}
         users = [place for place, tree in trees.items() if self._is_relative(tree, ())]
         if users:
             self._relative = self._measured(self._settings(trees), users)
         found = self._settings(trees)
-        if users and self._measured(found, users) != self._relative:
-            place = next((one for one in users if one[0] in ("path", "topology")), users[0])
-            raise self._error(place, "depends on itself: it changes the path's RTT or BDP")
+        if users and tuple(users) not in independent:
+            if self._measured(found, users) != self._relative:
+                place = next((one for one in users if one[0] in ("path", "topology")), users[0])
+                raise self._error(place, "depends on itself: it changes the path's RTT or BDP")
+            independent.add(tuple(users))
         values = {_dotted(place): (text, _at(found, place)) for place, text in self._places}
         return Resolved(found, values)
 
-    def _unusable(
-        self, spec: Mapping[str, Any], user: tuple[str | int, ...], error: ValueError
-    ) -> SettingError:
+    def _unusable(self, spec: Mapping[str, Any], user: Place, error: ValueError) -> SettingError:
         """Returns the error of a network without RTT and BDP, because a key has a wrong value."""
         texts = {_dotted(place): text for place, text in self._places}
         for key, message in _section_problems(spec):
@@ -134,7 +138,7 @@ class _Resolver:
             _dotted(user), f"needs a valid network: {' '.join(str(error).split())}", self._text(user)
         )
 
-    def _settings(self, trees: Mapping[tuple[str | int, ...], Node]) -> dict[str, Any]:
+    def _settings(self, trees: Mapping[Place, Node]) -> dict[str, Any]:
         """Returns the specification with the values of all expressions, for the present RTT and BDP."""
         found: dict[str, Any] = copy.deepcopy(dict(self._spec))
         for place, tree in trees.items():
@@ -147,16 +151,16 @@ class _Resolver:
             _at(found, place[:-1])[place[-1]] = setting
         return found
 
-    def _tree(self, place: tuple[str | int, ...], text: str) -> Node:
+    def _tree(self, place: Place, text: str) -> Node:
         try:
             return parse(text)
         except ExpressionError as error:
             raise self._error(place, str(error)) from None
 
-    def _error(self, place: tuple[str | int, ...], reason: str) -> SettingError:
+    def _error(self, place: Place, reason: str) -> SettingError:
         return SettingError(_dotted(place), reason, self._text(place))
 
-    def _text(self, place: tuple[str | int, ...]) -> str:
+    def _text(self, place: Place) -> str:
         return str(_at(self._spec, place))
 
     def _value(self, tree: Node, within: tuple[str, ...]) -> Value:
@@ -195,7 +199,7 @@ class _Resolver:
                 return True
         return False
 
-    def _measured(self, spec: dict[str, Any], users: list[tuple[str | int, ...]]) -> dict[str, Value]:
+    def _measured(self, spec: dict[str, Any], users: list[Place]) -> dict[str, Value]:
         """Returns RTT and BDP of a specification without expressions."""
         try:
             layout = json.loads(_native.layout(canonical({**spec, "seed": 0, "trial": 0})))
@@ -226,13 +230,13 @@ def _quantities(tree: Node) -> Iterator[str]:
             yield from _quantities(argument)
 
 
-def _at(value: Any, place: tuple[str | int, ...]) -> Any:
+def _at(value: Any, place: Place) -> Any:
     for part in place:
         value = value[part]
     return value
 
 
-def _dotted(place: tuple[str | int, ...]) -> str:
+def _dotted(place: Place) -> str:
     """Returns a key as studies write it: list entries count from 1."""
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
 
