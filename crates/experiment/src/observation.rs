@@ -2,13 +2,56 @@
 
 use foundation::{Duration, Instant};
 use hdrhistogram::Histogram;
+use network::topology::Topology;
 use network::{Body, Count, LinkId, Network, Observer};
 
 /// Returns the packets marked so far by all `links` of a network (ECN).
-#[must_use]
-pub fn marked<B: Body, O: Observer<B>>(network: &Network<B, O>, links: usize) -> u64 {
+fn marked<B: Body, O: Observer<B>>(network: &Network<B, O>, links: usize) -> u64 {
     let counters = (0..links).map(|link| network.counters(LinkId(link as u32)));
     counters.map(|counters| counters.marked.packets).sum()
+}
+
+/// The bottlenecks and the marks of all links at the start of the measured time.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    bottlenecks: Vec<LinkId>,
+    links: usize,
+    before: Vec<Observation>,
+    marked: u64,
+}
+
+impl Baseline {
+    /// Returns the state of a network before its first packet.
+    #[must_use]
+    pub fn new(topology: &Topology) -> Self {
+        Self {
+            bottlenecks: topology.bottlenecks().to_vec(),
+            links: topology.links().len(),
+            before: vec![Observation::default(); topology.bottlenecks().len()],
+            marked: 0,
+        }
+    }
+
+    /// Starts the measured time.
+    pub fn mark<B: Body, O: Observer<B>>(&mut self, now: Instant, network: &mut Network<B, O>) {
+        for (before, &link) in self.before.iter_mut().zip(&self.bottlenecks) {
+            *before = Observation::mark(now, network, link);
+        }
+        self.marked = marked(network, self.links);
+    }
+
+    /// Returns the observations of the bottlenecks over the measured time, and the packets marked by all links in it. Takes the
+    /// histograms of the links, so a second call lacks them.
+    #[must_use]
+    pub fn take<B: Body, O: Observer<B>>(
+        &self,
+        now: Instant,
+        network: &mut Network<B, O>,
+    ) -> (Vec<Observation>, u64) {
+        let links = self.bottlenecks.iter().zip(&self.before);
+        let over = links.map(|(&link, before)| Observation::take(now, network, link).since(before));
+        (over.collect(), marked(network, self.links) - self.marked)
+    }
 }
 
 /// The counters of a link at one time, or over a time.
@@ -45,27 +88,21 @@ impl Observation {
     }
 
     /// Observes a link at the start of the measured time, and clears its histogram.
-    #[must_use]
-    pub fn mark<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
+    fn mark<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
         network.reset_waits(link);
         Self::counters(now, network, link)
     }
 
     /// Observes a link at the end of the measured time, and takes its histogram.
-    #[must_use]
-    pub fn take<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
+    fn take<B: Body, O: Observer<B>>(now: Instant, network: &mut Network<B, O>, link: LinkId) -> Self {
         Self {
             waits: network.take_waits(link),
             ..Self::counters(now, network, link)
         }
     }
 
-    /// Returns the increase since `before`.
-    ///
-    /// # Panics
-    /// If `before` is not an earlier observation.
-    #[must_use]
-    pub fn since(self, before: &Self) -> Self {
+    /// Returns the increase since an earlier observation.
+    fn since(self, before: &Self) -> Self {
         Self {
             delivered: self.delivered - before.delivered,
             dropped: self.dropped - before.dropped,

@@ -109,6 +109,8 @@ pub struct Group {
     pub numbers: Generator,
     /// Source of the random streams of each flow.
     pub streams: Streams,
+    /// Number of flows that follow each first one, each after the end of the one before (`reconnect`).
+    pub successors: u32,
 }
 
 /// Limit of flows with an RTT histogram each, for memory.
@@ -197,6 +199,10 @@ impl Group {
             paths: streams.stream("paths"),
             numbers: streams.stream("numbers"),
             streams,
+            successors: match workload.reconnect {
+                Some(true) => workload.requests.unwrap_or(1) - 1,
+                _ => 0,
+            },
         })
     }
 
@@ -308,7 +314,7 @@ impl Group {
     }
 
     /// Returns the start and the pair of each flow; none for arrivals, which are drawn one by one.
-    pub fn starts(&mut self) -> Vec<(Instant, u32)> {
+    pub(crate) fn starts(&mut self) -> Vec<(Instant, u32)> {
         if self.workload.kind == WorkloadKind::Arrivals {
             return Vec::new();
         }
@@ -327,7 +333,7 @@ impl Group {
     }
 
     /// Draws the time to the next arrival, and its pair of hosts.
-    pub fn next_arrival(&mut self) -> (Duration, u32) {
+    pub(crate) fn next_arrival(&mut self) -> (Duration, u32) {
         let mean = self
             .workload
             .arrivals
@@ -348,14 +354,5 @@ impl Group {
     /// Draws the size of the next flow in bytes, if flows have a size.
     pub fn next_size(&mut self) -> Option<u64> {
         Some(self.sizes.as_ref()?.draw(&mut self.random))
-    }
-
-    /// Returns the number of flows that follow each first one (`reconnect`).
-    #[must_use]
-    pub fn successors(&self) -> u32 {
-        match self.workload.reconnect {
-            Some(true) => self.workload.requests.unwrap_or(1) - 1,
-            _ => 0,
-        }
     }
 }

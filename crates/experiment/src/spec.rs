@@ -2,7 +2,7 @@
 
 use foundation::confinement::permit;
 use foundation::reading::read;
-use foundation::{Problem, Streams};
+use foundation::{Instant, Problem, Streams};
 use network::topology::{Topology, TopologyConfig};
 use network::{PathConfig, PathSpec};
 use serde::{Deserialize, Serialize};
@@ -171,6 +171,12 @@ impl TrialSpec {
         let links = path.resolve(&mut load);
         let links = links.map_err(|found| SpecError::within(found, "path"))?;
         Ok((links, protocol, size.bytes()))
+    }
+
+    /// Returns the planned start of the measured time.
+    #[must_use]
+    pub fn measured_from(&self) -> Instant {
+        Instant::ZERO + self.workload.warm_up.unwrap_or_default()
     }
 
     /// Returns the random streams of this trial. They depend only on seed and trial, so that compared protocols see the same

@@ -1,6 +1,7 @@
 //! An active flow between two hosts.
 
 use experiment::outcome::FlowCounters;
+use experiment::schedule::FlowStart;
 use foundation::Instant;
 use network::HostId;
 
@@ -9,15 +10,10 @@ use crate::endpoint::Endpoint;
 /// An active flow.
 pub(crate) struct Flow {
     pub number: u32,
-    pub group: u32,
-    pub pair: u32,
-    /// Bytes to send, if known.
-    pub size: Option<u64>,
+    pub start: FlowStart,
     pub opened_at: Instant,
-    /// Time at which the receiver had read `size` bytes.
+    /// Time at which the receiver had read `start.size` bytes.
     pub received_at: Option<Instant>,
-    /// Number of flows that follow this one (`reconnect`).
-    pub successors: u32,
     /// Index of the sender's path estimates.
     pub account: u32,
     /// The hosts of its ends.

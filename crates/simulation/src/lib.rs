@@ -9,7 +9,6 @@ pub mod endpoint;
 pub mod environment;
 mod flow;
 pub mod sampling;
-mod schedule;
 pub mod session;
 pub mod steering;
 mod timers;

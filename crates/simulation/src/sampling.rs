@@ -1,11 +1,11 @@
 //! Periodic samples of goodput, congestion windows and queues.
 
-use experiment::metrics::GoodputWindow;
-use experiment::observation::{self, Observation};
+use experiment::goodput::{GoodputSampler, GoodputWindow};
+use experiment::observation::Baseline;
 use experiment::plan::Group;
+use experiment::schedule::Sample;
 use experiment::spec::TrialSpec;
 use experiment::trace::series::{Sampling, Series};
-use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{Network, Observer};
@@ -16,29 +16,19 @@ use crate::flow::Flow;
 /// Takes periodic samples of a world.
 pub(crate) struct Sampler {
     series: Option<Sampling>,
-    /// Interval of goodput samples, for workloads with long-lived flows.
-    window: Option<Duration>,
-    windows: Vec<GoodputWindow>,
-    last: Vec<u64>,
+    goodput: GoodputSampler,
     /// Whether the series contain details of each flow.
     details: bool,
-    /// The bottlenecks at the start of the measured time.
-    pub(crate) before: Vec<Observation>,
-    /// Packets marked by all links before it.
-    pub(crate) marked_before: u64,
+    pub(crate) baseline: Baseline,
 }
 
 impl Sampler {
     pub(crate) fn new(spec: &TrialSpec, series: Option<Duration>, topology: &Topology) -> Self {
-        let kind = spec.workload.kind;
         Self {
             series: series.map(|interval| Sampling::new(interval, topology)),
-            window: matches!(kind, WorkloadKind::Bulk | WorkloadKind::OnOff).then(|| spec.workload.sample()),
-            windows: Vec::new(),
-            last: Vec::new(),
+            goodput: GoodputSampler::new(&spec.workload),
             details: false,
-            before: vec![Observation::default(); topology.bottlenecks().len()],
-            marked_before: 0,
+            baseline: Baseline::new(topology),
         }
     }
 
@@ -47,14 +37,14 @@ impl Sampler {
         self.details = true;
     }
 
-    /// Returns the interval of goodput samples, if any.
-    pub(crate) const fn window(&self) -> Option<Duration> {
-        self.window
-    }
-
-    /// Returns the interval of series, if any.
-    pub(crate) fn interval(&self) -> Option<Duration> {
-        self.series.as_ref().map(Sampling::interval)
+    /// Returns the interval of samples, if any.
+    pub(crate) fn interval(&self, sample: Sample) -> Option<Duration> {
+        match sample {
+            Sample::Goodput => self.goodput.interval(),
+            Sample::Series => self.series.as_ref().map(Sampling::interval),
+            // Connections record all of them.
+            Sample::RoundTrips => None,
+        }
     }
 
     pub(crate) fn series(&self) -> Option<&Series> {
@@ -67,40 +57,37 @@ impl Sampler {
     }
 
     pub(crate) fn windows(&self) -> &[GoodputWindow] {
-        &self.windows
+        self.goodput.windows()
     }
 
     /// Starts the measured time.
-    pub(crate) fn mark<O: Observer<Parcel>>(
-        &mut self,
-        now: Instant,
-        network: &mut Network<Parcel, O>,
-        topology: &Topology,
-    ) {
-        let bottlenecks = topology.bottlenecks().iter();
-        self.before = bottlenecks
-            .map(|&link| Observation::mark(now, network, link))
-            .collect();
-        self.marked_before = observation::marked(network, topology.links().len());
+    pub(crate) fn mark<O: Observer<Parcel>>(&mut self, now: Instant, network: &mut Network<Parcel, O>) {
+        self.baseline.mark(now, network);
     }
 
-    /// Takes a goodput sample.
-    pub(crate) fn take_window(&mut self, now: Instant, flows: &[Option<Flow>]) {
-        let mut delivered = Vec::new();
-        for flow in flows.iter().flatten() {
-            let number = flow.number as usize;
-            if number >= self.last.len() {
-                self.last.resize(number + 1, 0);
+    /// Takes a sample.
+    pub(crate) fn take<O: Observer<Parcel>>(
+        &mut self,
+        sample: Sample,
+        now: Instant,
+        flows: &[Option<Flow>],
+        groups: &[Group],
+        network: &Network<Parcel, O>,
+        topology: &Topology,
+    ) {
+        match sample {
+            Sample::Goodput => {
+                let flows = flows.iter().flatten();
+                let delivered = flows.map(|flow| (flow.number, flow.ends[1].port.delivered));
+                self.goodput.take(now, delivered);
             }
-            let total = flow.ends[1].port.delivered;
-            delivered.push((flow.number, total - self.last[number]));
-            self.last[number] = total;
+            Sample::Series => self.take_series(now, flows, groups, network, topology),
+            Sample::RoundTrips => {}
         }
-        self.windows.push(GoodputWindow { at: now, delivered });
     }
 
     /// Takes a sample of machines and queues.
-    pub(crate) fn take_series<O: Observer<Parcel>>(
+    fn take_series<O: Observer<Parcel>>(
         &mut self,
         now: Instant,
         flows: &[Option<Flow>],
@@ -112,8 +99,8 @@ impl Sampler {
             return;
         };
         for flow in flows.iter().flatten() {
-            let group = &groups[flow.group as usize];
-            let name = || group.flow_name(flow.pair, topology);
+            let group = &groups[flow.start.group as usize];
+            let name = || group.flow_name(flow.start.pair, topology);
             let to = group.data_receiver();
             let probe = flow.ends[to.other() as usize].probe(now);
             let delivered = flow.ends[to as usize].port.delivered;

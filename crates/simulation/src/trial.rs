@@ -60,14 +60,14 @@ pub(crate) fn world<W: WorldObserver>(
 }
 
 pub(crate) fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunError>) -> TrialRecord {
-    let bottlenecks = world.bottlenecks();
+    let (bottlenecks, marked) = world.observed();
     let measured = TrialOutcome {
         topology: world.topology(),
         groups: world.groups(),
         flows: world.outcomes(),
         windows: world.sampler().windows(),
         bottlenecks: &bottlenecks,
-        marked: world.marked(),
+        marked,
         lateness: None,
         epoch: Instant::ZERO,
         host_drops: None,

@@ -5,13 +5,13 @@ mod changes;
 use std::sync::Arc;
 
 use experiment::accounts::accounts;
-use experiment::observation::{self, Observation};
+use experiment::observation::Observation;
 use experiment::outcome::{FlowCounters, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
+use experiment::schedule::{Action, FlowStart, Sample, Schedule};
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::support::refuse_timeless;
 use experiment::trace::Series;
-use experiment::workload::WorkloadKind;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
 use network::{Network, TooBig};
@@ -23,7 +23,6 @@ use crate::body::{Content, Parcel, Side, packet};
 use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
 use crate::flow::Flow;
 use crate::sampling::Sampler;
-use crate::schedule::{Schedule, WorldEvent};
 use crate::timers::Timers;
 use crate::trace::pcapng::FlowEnds;
 use crate::watch::WorldObserver;
@@ -66,12 +65,6 @@ pub struct World<W: WorldObserver = ()> {
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
     measured_from: Instant,
-    /// Number of measured flows that are incomplete or have not started.
-    outstanding: u64,
-    /// Whether further measured flows will arrive.
-    arriving: bool,
-    ends_by_time: bool,
-    over: bool,
     /// Events since the clock advanced.
     simultaneous: u32,
     /// The flow whose events stopped the clock.
@@ -103,10 +96,15 @@ impl<W: WorldObserver> World<W> {
     /// # Errors
     /// Problems of the network or the hosts.
     pub fn new(spec: &TrialSpec, watch: W, series: Option<Duration>) -> Result<Self, SpecError> {
-        let plan = Plan::of(spec)?;
+        let mut plan = Plan::of(spec)?;
         refuse_timeless(spec, &plan)?;
         let sampler = Sampler::new(spec, series, &plan.topology);
         let (accounts, account_of) = accounts(&plan.groups);
+        let samples = [
+            (Sample::Goodput, sampler.interval(Sample::Goodput)),
+            (Sample::Series, series),
+        ];
+        let schedule = Schedule::of(spec, &mut plan.groups, &samples);
         let memories = memories(&plan.groups, plan.topology.hosts().len());
         let builder = if W::ENABLED {
             plan.builder
@@ -125,14 +123,10 @@ impl<W: WorldObserver> World<W> {
             accounts,
             account_of,
             memories,
-            schedule: Schedule::default(),
+            schedule,
             outcomes: Vec::new(),
             sampler,
-            measured_from: Instant::ZERO + spec.workload.warm_up.unwrap_or_default(),
-            outstanding: 0,
-            arriving: false,
-            ends_by_time: spec.workload.kind.is_timed(),
-            over: false,
+            measured_from: spec.measured_from(),
             simultaneous: 0,
             timeless: None,
         };
@@ -142,82 +136,16 @@ impl<W: WorldObserver> World<W> {
             .map(|route| world.network.route_links(route).count() as u8)
             .collect();
         world.network.observer_mut().started(&hops);
-        world.prepare(spec);
         Ok(world)
     }
 
-    fn prepare(&mut self, spec: &TrialSpec) {
-        if spec.workload.kind.is_timed() {
-            self.schedule.add(self.measured_from, WorldEvent::Mark);
-        }
-        for number in 0..self.groups.len() {
-            let group = &mut self.groups[number];
-            let starts = group.starts();
-            let successors = group.successors();
-            if group.is_measured() {
-                self.outstanding += starts.len() as u64 * u64::from(1 + successors);
-            }
-            let begins = starts.into_iter().map(|(at, pair)| {
-                let group = number as u32;
-                (
-                    at,
-                    WorldEvent::Begin {
-                        group,
-                        pair,
-                        successors,
-                    },
-                )
-            });
-            for (at, begin) in begins.collect::<Vec<_>>() {
-                self.schedule.add(at, begin);
-            }
-            if self.groups[number].workload.kind == WorkloadKind::Arrivals {
-                self.arriving |= self.groups[number].is_measured();
-                let start = Instant::ZERO + self.groups[number].workload.start.unwrap_or_default();
-                self.plan_arrival(number, start);
-            }
-        }
-        if let Some(duration) = spec.workload.duration.filter(|_| spec.workload.kind.is_timed()) {
-            // Arriving flows have the same time again to complete; the others count as unfinished.
-            let factor = if spec.workload.kind == WorkloadKind::Arrivals {
-                2
-            } else {
-                1
-            };
-            self.schedule
-                .add(Instant::ZERO + duration * factor, WorldEvent::End);
-        }
-        self.plan_after(self.sampler.window(), WorldEvent::Window);
-        self.plan_after(self.sampler.interval(), WorldEvent::Series);
-    }
-
-    fn plan_after(&mut self, after: Option<Duration>, control: WorldEvent) {
-        if let Some(after) = after {
-            self.schedule.add(self.now + after, control);
-        }
-    }
-
     /// Schedules the next sample, unless no other event is left: samples alone must not keep a world running.
-    fn plan_sample(&mut self, after: Option<Duration>, control: WorldEvent) {
+    fn plan_sample(&mut self, sample: Sample) {
         let is_awake = self.timers.first() < Instant::MAX || self.network.poll_timeout().is_some();
-        if is_awake || !self.schedule.has_samples_only() {
-            self.plan_after(after, control);
-        }
-    }
-
-    fn plan_arrival(&mut self, group: usize, after: Instant) {
-        let (gap, pair) = self.groups[group].next_arrival();
-        let at = after + gap;
-        if at < self.groups[group].stop_at() {
-            self.schedule.add(
-                at,
-                WorldEvent::Arrive {
-                    group: group as u32,
-                    pair,
-                },
-            );
-        } else if self.groups[group].is_measured() {
-            self.arriving = false;
+        if let Some(interval) = self.sampler.interval(sample)
+            && (is_awake || !self.schedule.has_samples_only())
+        {
+            self.schedule.add_sample(self.now + interval, sample);
         }
     }
 
@@ -231,7 +159,7 @@ impl<W: WorldObserver> World<W> {
         }
         match self.fault() {
             Some(fault) => Err(fault),
-            None if self.over => Ok(()),
+            None if self.is_over() => Ok(()),
             None => Err(RunError::Stalled),
         }
     }
@@ -242,7 +170,7 @@ impl<W: WorldObserver> World<W> {
         if self.advance(until, interrupt) {
             return true;
         }
-        if !self.over {
+        if !self.is_over() {
             self.now = self.now.max(until);
         }
         false
@@ -252,7 +180,7 @@ impl<W: WorldObserver> World<W> {
     #[inline]
     fn advance(&mut self, until: Instant, interrupt: Interrupt<'_>) -> bool {
         let mut steps = 0_u32;
-        while !self.over {
+        while !self.is_over() {
             steps = steps.wrapping_add(1);
             if steps.is_multiple_of(STEPS_PER_CHECK) && interrupt.is_some_and(|is_due| is_due()) {
                 return true;
@@ -272,7 +200,7 @@ impl<W: WorldObserver> World<W> {
         let place = self.places.get(flow as usize).copied().unwrap_or(GONE);
         let ended = outcome.map(|outcome| (outcome.group, outcome.pair));
         let active = self.flows.get(place as usize).and_then(Option::as_ref);
-        let found = ended.or_else(|| active.map(|flow| (flow.group, flow.pair)));
+        let found = ended.or_else(|| active.map(|flow| (flow.start.group, flow.start.pair)));
         let name = found.map(|(group, pair)| self.groups[group as usize].flow_name(pair, &self.topology));
         Some(RunError::Timeless(format!(
             "{MOST_SIMULTANEOUS} events at {}: the packets of flow {:?} take no time; give its path a rate or a delay",
@@ -289,21 +217,22 @@ impl<W: WorldObserver> World<W> {
             return false;
         }
         self.timeless = Some(flow);
-        self.over = true;
+        self.schedule.end();
         true
     }
 
     /// Returns whether the run has ended.
     #[must_use]
+    #[inline]
     pub const fn is_over(&self) -> bool {
-        self.over
+        self.schedule.is_over()
     }
 
     /// Processes the next event by `until`. Returns whether there was one.
     #[inline(always)]
     fn step_to(&mut self, until: Instant) -> bool {
         let timer_at = self.timers.first();
-        let control_at = self.schedule.first();
+        let control_at = self.schedule.next_at();
         let limit = timer_at.min(control_at).min(until);
         // Packets before timers: an ACK that arrives in the same nanosecond still counts.
         if let Some(at) = self.network.handle_timeouts_until_delivery(limit) {
@@ -432,7 +361,8 @@ impl<W: WorldObserver> World<W> {
         if end.port.timeout != Instant::MAX {
             self.timers.set(place * 2 + side as u32, end.port.timeout);
         }
-        if side == Side::Receiver && flow.received_at.is_none() && Some(end.port.delivered) == flow.size {
+        if side == Side::Receiver && flow.received_at.is_none() && Some(end.port.delivered) == flow.start.size
+        {
             flow.received_at = Some(self.now);
         }
         if end.port.progress.is_settled() {
@@ -452,36 +382,13 @@ impl<W: WorldObserver> World<W> {
         if !failed && !sender.port.progress.finished {
             return;
         }
-        let is_new = !std::mem::replace(&mut flow.counted, true);
-        if is_new {
-            let (group, pair, successors) = (flow.group, flow.pair, flow.successors);
-            let is_measured = self.groups[group as usize].is_measured();
-            // No request follows a failure.
-            let completed = if failed { 1 + successors } else { 1 };
-            self.outstanding -= if is_measured { u64::from(completed) } else { 0 };
-            if successors > 0 && !failed {
-                let think = self.groups[group as usize].workload.think.unwrap_or_default();
-                let successors = successors - 1;
-                self.schedule.add(
-                    self.now + think,
-                    WorldEvent::Begin {
-                        group,
-                        pair,
-                        successors,
-                    },
-                );
-            }
+        if !std::mem::replace(&mut flow.counted, true) {
+            let group = &self.groups[flow.start.group as usize];
+            self.schedule.ended(self.now, flow.start, group, failed);
         }
         if both {
             self.retire_flow(place);
         }
-        self.check_over();
-    }
-
-    fn check_over(&mut self) {
-        let waits = self.outstanding > 0 || self.arriving;
-        let kind_ends = !self.ends_by_time || self.groups[0].workload.kind == WorkloadKind::Arrivals;
-        self.over |= !waits && kind_ends;
     }
 
     /// Removes a flow and keeps its outcome.
@@ -502,47 +409,31 @@ impl<W: WorldObserver> World<W> {
     }
 
     fn control(&mut self) {
-        while let Some((at, control)) = self.schedule.pop(self.now) {
-            match control {
-                WorldEvent::Mark => self.mark(),
-                WorldEvent::Window => {
-                    self.sampler.take_window(self.now, &self.flows);
-                    self.plan_sample(self.sampler.window(), control);
-                }
-                WorldEvent::Series => {
+        while let Some((_, action)) = self.schedule.pop(self.now, &mut self.groups) {
+            match action {
+                Action::Mark => self.mark(),
+                Action::Sample(sample) => {
                     let (groups, network) = (&self.groups, &self.network);
                     self.sampler
-                        .take_series(self.now, &self.flows, groups, network, &self.topology);
-                    self.plan_sample(self.sampler.interval(), control);
+                        .take(sample, self.now, &self.flows, groups, network, &self.topology);
+                    self.plan_sample(sample);
                 }
-                WorldEvent::Begin {
-                    group,
-                    pair,
-                    successors,
-                } => self.begin(group, pair, successors),
-                WorldEvent::Arrive { group, pair } => {
-                    if self.groups[group as usize].is_measured() {
-                        self.outstanding += 1;
-                    }
-                    self.begin(group, pair, 0);
-                    self.plan_arrival(group as usize, at);
-                    self.check_over();
+                Action::Start(flow) => {
+                    self.begin(flow);
                     if self.is_timeless(self.places.len() as u32 - 1) {
                         return;
                     }
                 }
-                WorldEvent::End => self.over = true,
+                Action::End => {}
             }
         }
     }
 
-    fn begin(&mut self, group: u32, pair: u32, successors: u32) {
-        let size = self.groups[group as usize].next_size();
-        self.begin_with(group, pair, successors, size);
-    }
-
-    /// Starts a flow of `size` bytes, if that is known.
-    fn begin_with(&mut self, group: u32, pair: u32, successors: u32, size: Option<u64>) {
+    /// Starts a flow.
+    fn begin(&mut self, start: FlowStart) {
+        let FlowStart {
+            group, pair, size, ..
+        } = start;
         let number = self.places.len() as u32;
         let planned = &mut self.groups[group as usize];
         let pairs = Arc::clone(&planned.pairs);
@@ -551,12 +442,9 @@ impl<W: WorldObserver> World<W> {
         let host = &mut self.accounts[account as usize];
         let flow = Flow {
             number,
-            group,
-            pair,
-            size,
+            start,
             opened_at: self.now,
             received_at: None,
-            successors,
             counted: false,
             account,
             hosts: [hosts.from, hosts.to],
@@ -579,7 +467,7 @@ impl<W: WorldObserver> World<W> {
         for flow in self.flows.iter_mut().flatten() {
             flow.baseline = baseline(&flow.ends);
         }
-        self.sampler.mark(self.now, &mut self.network, &self.topology);
+        self.sampler.mark(self.now, &mut self.network);
     }
 
     /// Returns the virtual time.
@@ -649,19 +537,10 @@ impl<W: WorldObserver> World<W> {
         self.sampler.series()
     }
 
-    /// Returns the observations of the bottlenecks over the measured time. Takes their histograms, so a second call
-    /// lacks them.
-    pub(crate) fn bottlenecks(&mut self) -> Vec<Observation> {
-        let (now, network) = (self.now, &mut self.network);
-        let links = self.topology.bottlenecks().iter().zip(&self.sampler.before);
-        links
-            .map(|(&link, before)| Observation::take(now, network, link).since(before))
-            .collect()
-    }
-
-    /// Returns the packets marked by all links in the measured time.
-    pub(crate) fn marked(&self) -> u64 {
-        observation::marked(&self.network, self.topology.links().len()) - self.sampler.marked_before
+    /// Returns the observations of the bottlenecks over the measured time, and the packets marked by all links in it. Takes the
+    /// histograms, so a second call lacks them.
+    pub(crate) fn observed(&mut self) -> (Vec<Observation>, u64) {
+        self.sampler.baseline.take(self.now, &mut self.network)
     }
 
     /// Returns the outcome of every started flow after the run, in order of start.
@@ -682,7 +561,7 @@ mod tests {
             "workload": {"kind": "file", "size": "20kB"}, "seed": 1}"#;
         let spec = TrialSpec::from_json(json).unwrap();
         let mut world = World::new(&spec, (), Some(Duration::from_millis(10))).unwrap();
-        world.outstanding += 1;
+        world.schedule.add_flow();
         let started = std::time::Instant::now();
         let is_late = || started.elapsed() > std::time::Duration::from_secs(20);
         assert_eq!(world.run(Some(&is_late)), Err(RunError::Stalled));

@@ -14,7 +14,7 @@ mod pace;
 mod packet_counts;
 mod request_capture;
 mod requests;
-mod schedule;
+mod run;
 mod sockets;
 mod start;
 mod tcp;
@@ -41,7 +41,8 @@ use crate::options::EmulationOptions;
 use context::{TrialClock, TrialContext};
 pub use kernel_tcp::ControllerNames;
 use kernel_tcp::KernelTcp;
-use schedule::Trial;
+use run::{Shared, Trial};
+use start::shares_threads;
 pub use trace::{Trace, Tracing};
 
 /// The largest MTU of a device, in bytes.
@@ -151,6 +152,9 @@ fn run_with(
         })?;
     let stop = AtomicBool::new(false);
     let mut groups = plan.groups;
+    for group in groups.iter_mut().filter(|group| shares_threads(group)) {
+        group.successors = 0;
+    }
     let clock = TrialClock::start(emulation.clock());
     let mut trial = Trial::new(&emulation, clock, spec, &plan.topology, tracing);
     trial.account_of = account_of;
@@ -165,9 +169,14 @@ fn run_with(
             stop: &stop,
         })
         .collect();
-    let shared = groups.clone();
+    let fixed = groups.clone();
     let cancelled = std::thread::scope(|scope| {
-        let cancelled = trial.run(scope, &mut groups, &shared, &contexts, spec, cancel);
+        let shared = Shared {
+            scope,
+            groups: &fixed,
+            contexts: &contexts,
+        };
+        let cancelled = trial.run(shared, &mut groups, spec, cancel);
         if counts {
             std::thread::sleep(packet_counts::GRACE);
             packet_counts::assign(&emulation.take_counts(), &trial.flows);
@@ -185,8 +194,8 @@ fn run_with(
         topology: &plan.topology,
         groups: &groups,
         flows: &outcomes,
-        windows: &trial.windows,
-        bottlenecks: &trial.after,
+        windows: trial.goodput.windows(),
+        bottlenecks: &trial.bottlenecks,
         marked: trial.marked,
         lateness: Some(&lateness),
         epoch: clock.start,

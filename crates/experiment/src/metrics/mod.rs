@@ -15,6 +15,7 @@ use transport::{Metrics as TransferMetrics, Statistics};
 
 use crate::censored::{self, Censored, Time};
 use crate::fairness::{jain, max_min_distance};
+use crate::goodput::GoodputWindow;
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
 use crate::outcome::{FlowOutcome, SendCounters};
@@ -46,15 +47,6 @@ pub fn of_transfer(statistics: &Statistics) -> Option<Metrics> {
 const HOSTS: std::ops::RangeInclusive<usize> = 2..=16;
 /// Convergence criterion: number of consecutive samples, and minimum of Jain's index in them.
 const CONVERGED: (usize, f64) = (5, 0.9);
-
-/// Goodput of a set of flows in one time window.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GoodputWindow {
-    /// End of the window.
-    pub at: Instant,
-    /// Bytes read by the receiver of each flow, with the flow number.
-    pub delivered: Vec<(u32, u64)>,
-}
 
 /// The outcome of a trial, from which metrics and record are computed.
 pub struct TrialOutcome<'a> {

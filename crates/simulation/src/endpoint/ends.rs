@@ -130,9 +130,9 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
     let statistics = sender.statistics();
     FlowOutcome {
         number: flow.number,
-        group: flow.group,
-        pair: flow.pair,
-        size: flow.size,
+        group: flow.start.group,
+        pair: flow.start.pair,
+        size: flow.start.size,
         opened_at: flow.opened_at,
         first_data_at: statistics.and_then(|s| s.first_data_at),
         last_acknowledged_at: statistics.and_then(|s| s.last_acknowledged_at),

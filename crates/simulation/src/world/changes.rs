@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use experiment::plan::Protocol;
+use experiment::schedule::FlowStart;
 use foundation::Problem;
 use network::topology::changed_link;
 use transport::congestion::CongestionConfig;
@@ -60,7 +61,7 @@ impl<W: WorldObserver> World<W> {
         for place in 0..self.flows.len() as u32 {
             for side in [Side::Sender, Side::Receiver] {
                 let flow = self.flows[place as usize].as_ref();
-                if flow.is_some_and(|flow| flow.group == 0) {
+                if flow.is_some_and(|flow| flow.start.group == 0) {
                     self.with_end(place, side, |end, now, network, host| {
                         end.reconfigure(now, network, host, (key, &protocol));
                     });
@@ -127,7 +128,7 @@ impl<W: WorldObserver> World<W> {
             let message = format!("{pair} is out of range: 0 to {}", pairs - 1);
             return Err(Problem::new("pair", message));
         }
-        if self.over {
+        if self.is_over() {
             return Err(Problem::new("flow", "the trial has ended"));
         }
         if self.places.len() >= MAX_STARTED {
@@ -137,8 +138,13 @@ impl<W: WorldObserver> World<W> {
         self.run_until(self.now, None);
         let number = self.places.len() as u32;
         let size = size.or_else(|| self.groups[0].next_size());
-        self.outstanding += 1;
-        self.begin_with(0, pair, 0, size);
+        self.schedule.add_flow();
+        self.begin(FlowStart {
+            group: 0,
+            pair,
+            size,
+            successors: 0,
+        });
         Ok(number)
     }
 
