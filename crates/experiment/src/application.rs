@@ -51,6 +51,8 @@ pub struct Progress {
     pub transactions: Vec<Transaction>,
     /// Number of unanswered requests.
     pub unanswered: u64,
+    /// Whether the next request waits for other flows (`barrier`).
+    pub waits: bool,
 }
 
 impl Progress {
@@ -113,7 +115,10 @@ impl Application {
                     workload.requests.unwrap_or(1)
                 };
                 let think = workload.think.unwrap_or_default();
-                let client = Client::new(each, request, response, think);
+                let client = Client {
+                    waits: workload.barrier == Some(true),
+                    ..Client::new(each, request, response, think)
+                };
                 let server = Server::new(request, response);
                 [Self::Client(Box::new(client)), Self::Server(server)]
             }
@@ -162,6 +167,15 @@ impl Application {
             Self::Paced(paced) => paced.next,
             Self::Client(client) => client.next_request_at,
             _ => Instant::MAX,
+        }
+    }
+
+    /// Sends the request that waits for other flows, after the pause of the workload.
+    pub fn release(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
+        if let Self::Client(client) = self
+            && std::mem::take(&mut progress.waits)
+        {
+            client.request_after_pause(now, machine);
         }
     }
 
@@ -244,6 +258,8 @@ pub struct Client {
     next_request_at: Instant,
     requested_at: Instant,
     awaited: u64,
+    /// Whether each request waits for other flows.
+    waits: bool,
 }
 
 impl Client {
@@ -256,6 +272,7 @@ impl Client {
             next_request_at: Instant::MAX,
             requested_at: Instant::MAX,
             awaited: 0,
+            waits: false,
         }
     }
 
@@ -280,22 +297,30 @@ impl Client {
             responded_at: now,
             on_wire: None,
         });
-        self.schedule_next(now, machine);
+        self.schedule_next(now, machine, progress);
     }
 
     fn give_up(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
         progress.unanswered += 1;
-        self.schedule_next(now, machine);
+        self.schedule_next(now, machine, progress);
     }
 
-    fn schedule_next(&mut self, now: Instant, machine: &mut impl Stream) {
+    fn schedule_next(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
         self.requested_at = Instant::MAX;
         if self.requests > 0 {
-            if self.think.is_zero() {
-                self.send_request(now, machine);
+            if self.waits {
+                progress.waits = true;
             } else {
-                self.next_request_at = now + self.think;
+                self.request_after_pause(now, machine);
             }
+        }
+    }
+
+    fn request_after_pause(&mut self, now: Instant, machine: &mut impl Stream) {
+        if self.think.is_zero() {
+            self.send_request(now, machine);
+        } else {
+            self.next_request_at = now + self.think;
         }
     }
 }

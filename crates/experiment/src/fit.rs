@@ -15,6 +15,11 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
             "true excludes path of the protocol, since each path has its own flows: remove one of them";
         return Some(Problem::new("each_path", message));
     }
+    let is_datagram = matches!(protocol, ProtocolConfig::Udp(_) | ProtocolConfig::Icmp(_));
+    if is_datagram && workload.barrier == Some(true) {
+        let message = "true requires a connection: allowed over TCP, Multipath TCP and ARQ protocols";
+        return Some(Problem::new("barrier", message));
+    }
     let name = match protocol {
         ProtocolConfig::Udp(_) => "udp",
         ProtocolConfig::Icmp(_) => "icmp",

@@ -1,6 +1,7 @@
 //! The plan of a trial, derived from its specification: hosts, paths, and groups of flows.
 
 mod live_keys;
+mod load;
 mod mtu;
 mod ways;
 
@@ -109,6 +110,8 @@ pub struct Group {
     pub numbers: Generator,
     /// Source of the random streams of each flow.
     pub streams: Streams,
+    /// Mean rate of flow starts per second, of arrivals.
+    pub arrivals: f64,
     /// Number of flows that follow each first one, each after the end of the one before (`reconnect`).
     pub successors: u32,
 }
@@ -182,11 +185,11 @@ impl Group {
         routes: &mut Routes<'_>,
         streams: Streams,
     ) -> Result<Self, Problem> {
-        let pairs: Arc<[Pair]> = routes.pairs(workload)?.into();
+        let pairs: Arc<[Pair]> = routes.pairs(workload, &mut streams.stream("pairs"))?.into();
         let mtu = pairs.iter().map(|pair| pair.ways[0].mtu).min();
         let flows = pairs.len() * workload.flows() as usize;
         let is_few = flows <= MAX_HISTOGRAMS && workload.kind != WorkloadKind::Arrivals;
-        Ok(Self {
+        let mut group = Self {
             records_rtt: name.is_none() && is_few,
             name,
             protocol: Protocol::of(protocol),
@@ -203,7 +206,12 @@ impl Group {
                 Some(true) => workload.requests.unwrap_or(1) - 1,
                 _ => 0,
             },
-        })
+            arrivals: workload.arrivals.map_or(0.0, |frequency| frequency.per_second()),
+        };
+        if let Some(load) = workload.load {
+            group.arrivals = load::arrivals(&group, load.value(), routes.topology())?;
+        }
+        Ok(group)
     }
 
     /// Returns whether these are the measured flows.
@@ -334,11 +342,7 @@ impl Group {
 
     /// Draws the time to the next arrival, and its pair of hosts.
     pub(crate) fn next_arrival(&mut self) -> (Duration, u32) {
-        let mean = self
-            .workload
-            .arrivals
-            .map_or(f64::MAX, |frequency| 1.0 / frequency.per_second());
-        let gap = exponential(&mut self.random, Duration::from_secs_f64(mean));
+        let gap = exponential(&mut self.random, Duration::from_secs_f64(1.0 / self.arrivals));
         let pair = self.random.next_u64() % self.pairs.len() as u64;
         (gap, pair as u32)
     }

@@ -42,8 +42,19 @@ pub enum Action {
     Sample(Sample),
     /// Starts a flow.
     Start(FlowStart),
+    /// Sends the next requests of all flows of a group (`barrier`).
+    Release(u32),
     /// Ends the trial.
     End,
+}
+
+/// The flows of a group with a barrier.
+#[derive(Clone, Copy, Debug, Default)]
+struct Barrier {
+    /// Flows that have not ended.
+    members: u64,
+    /// Flows that have the response to their request.
+    waiting: u64,
 }
 
 /// A planned action, before the sizes of flows are drawn.
@@ -61,6 +72,7 @@ enum Planned {
         group: u32,
         pair: u32,
     },
+    Release(u32),
     End,
 }
 
@@ -77,6 +89,8 @@ pub struct Schedule {
     /// Whether the trial ends with its last measured flow.
     ends_with_flows: bool,
     over: bool,
+    /// By group.
+    barriers: Vec<Barrier>,
 }
 
 impl Schedule {
@@ -91,6 +105,7 @@ impl Schedule {
             arriving: false,
             ends_with_flows: !kind.is_timed() || kind == WorkloadKind::Arrivals,
             over: false,
+            barriers: vec![Barrier::default(); groups.len()],
         };
         if kind.is_timed() {
             schedule.add(spec.measured_from(), Planned::Mark);
@@ -120,6 +135,7 @@ impl Schedule {
         let successors = group.successors;
         for (at, pair) in group.starts() {
             self.outstanding += u64::from(group.is_measured()) * u64::from(1 + successors);
+            self.barriers[number as usize].members += 1;
             let start = Planned::Start {
                 group: number,
                 pair,
@@ -190,6 +206,7 @@ impl Schedule {
                     successors: 0,
                 })
             }
+            Planned::Release(group) => Action::Release(group),
             Planned::End => {
                 self.over = true;
                 Action::End
@@ -210,7 +227,24 @@ impl Schedule {
             };
             self.add(now + group.workload.think.unwrap_or_default(), next);
         }
+        self.barriers[flow.group as usize].members =
+            self.barriers[flow.group as usize].members.saturating_sub(1);
+        self.release(now, flow.group);
         self.over |= self.ends_with_flows && self.outstanding == 0 && !self.arriving;
+    }
+
+    /// Records that a flow of a group has its response and waits for the others. With the last one, plans the next requests.
+    pub fn waits(&mut self, now: Instant, group: u32) {
+        self.barriers[group as usize].waiting += 1;
+        self.release(now, group);
+    }
+
+    fn release(&mut self, now: Instant, group: u32) {
+        let barrier = &mut self.barriers[group as usize];
+        if barrier.waiting > 0 && barrier.waiting == barrier.members {
+            barrier.waiting = 0;
+            self.add(now, Planned::Release(group));
+        }
     }
 
     /// Ends the trial.

@@ -1,12 +1,14 @@
 //! The keys of `[workload]`: the data that hosts send.
 
 mod check;
+mod hosts;
 mod sizes;
 
-use foundation::{Duration, Frequency, Rate, Size, omit_unset};
+use foundation::{Duration, Frequency, Probability, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use hosts::{Hosts, Pattern};
 pub use sizes::{PARETO_MAX, PARETO_MIN, PARETO_SHAPE, Sizes};
 
 /// The kind of a workload.
@@ -95,8 +97,10 @@ keys! {
     sizes_file: String, &[Arrivals], Anywhere;
     /// file, arrivals: upper bounds of size classes, e.g. ["100kB", "300kB"], from 1 to 15; each class has separate metrics `fct_mean_s@G0`, `fct_mean_s@G1`, …; default: none.
     classes: Vec<Size>, &[File, Arrivals], Measured;
-    /// arrivals: mean rate of flow starts over all pairs of hosts, e.g. "1000/s".
+    /// arrivals: mean rate of flow starts over all pairs of hosts, e.g. "1000/s". Excludes load.
     arrivals: Frequency, &[Arrivals], Anywhere;
+    /// arrivals: mean payload that the flows offer to their most loaded link, as a share of its rate, above 0 and at most 1, e.g. "80%"; flows with several paths count on each of them in equal parts. Excludes arrivals.
+    load: Probability, &[Arrivals], Anywhere;
     /// bulk, on-off, arrivals: duration from the start of the trial, e.g. "30s", at most 1 day; in [[traffic]] default: that of the trial. Arrivals end then, and the trial when all flows have completed, or after twice the duration.
     duration: Duration, TIMED, Anywhere;
     /// bulk, on-off, arrivals: initial time without measurement, shorter than duration; not in [[traffic]]; default "0s".
@@ -118,6 +122,8 @@ keys! {
     think: Duration, &[RequestResponse], Anywhere;
     /// request-response: separate connection (udp, icmp: socket) for each request; default false.
     reconnect: bool, &[RequestResponse], Anywhere;
+    /// request-response over TCP, Multipath TCP and ARQ protocols: each request waits until all flows have the response to the one before, so that all flows send together (a barrier); excludes reconnect; default false. Metrics round_mean_s, round_p50_s and round_p99_s.
+    barrier: bool, &[RequestResponse], Measured;
     /// Flows from each sender to its receiver, from 1 to 100000; not for arrivals; default 1.
     #[schemars(range(min = 1))]
     flows: u32, PLANNED, Anywhere;
@@ -129,10 +135,12 @@ keys! {
     stagger: Duration, PLANNED, Anywhere;
     /// Maximum of a random delay of each flow's start, which desynchronizes flows; not for arrivals; default "0s".
     start_jitter: Duration, PLANNED, Anywhere;
-    /// Sender, a host of the topology; requires to; default: the senders of the topology.
-    from: String, ALL, Anywhere;
-    /// Receiver, a host of the topology; requires from; default: the receivers of the topology.
-    to: String, ALL, Anywhere;
+    /// Senders: a host of the topology, or a list; * stands for any characters, e.g. "leaf1-*"; requires to or pattern; default: the senders of the topology, with pattern all hosts.
+    from: Hosts, ALL, Anywhere;
+    /// Receivers, as from; requires from or pattern; default: the receivers of the topology, with pattern all hosts.
+    to: Hosts, ALL, Anywhere;
+    /// Receivers of each sender: all-to-all (every receiver), random (one, drawn in each trial) or permutation (one, drawn in each trial, each receiver at most once); default: all-to-all for from and to, else the pairs of the topology.
+    pattern: Pattern, ALL, Anywhere;
     /// bulk, on-off: interval of goodput samples for convergence_s, at least "1ms"; not in [[traffic]]; default "500ms".
     sample: Duration, &[Bulk, OnOff], Measured;
 }

@@ -74,7 +74,7 @@ fn arrivals_stop_at_the_duration_and_have_as_long_to_complete() {
             }
             Action::End => assert_eq!(at, Instant::ZERO + Duration::from_secs(4)),
             Action::Mark => assert_eq!(at, Instant::ZERO),
-            Action::Sample(_) => panic!("no sample is planned"),
+            Action::Sample(_) | Action::Release(_) => panic!("neither is planned"),
         }
     }
     assert!((120..290).contains(&starts), "{starts} of about 200");

@@ -7,7 +7,7 @@ use serde_json::json;
 
 const DRAWS: usize = 400_000;
 
-fn draws(keys: serde_json::Value) -> Vec<u64> {
+fn distribution(keys: serde_json::Value) -> SizeDistribution {
     let mut table = json!({"kind": "arrivals", "arrivals": "1/s", "duration": "1s"});
     table
         .as_object_mut()
@@ -16,7 +16,11 @@ fn draws(keys: serde_json::Value) -> Vec<u64> {
     let workload: WorkloadConfig = serde_json::from_value(table).unwrap();
     assert_eq!(workload.validate(), []);
     let mut no_files = |_: &str| Err("no files here".to_owned());
-    let sizes = SizeDistribution::of(&workload, &mut no_files).unwrap().unwrap();
+    SizeDistribution::of(&workload, &mut no_files).unwrap().unwrap()
+}
+
+fn draws(keys: serde_json::Value) -> Vec<u64> {
+    let sizes = distribution(keys);
     let mut random = Streams::new(7, 0).stream("sizes");
     (0..DRAWS).map(|_| sizes.draw(&mut random)).collect()
 }
@@ -34,6 +38,36 @@ fn assert_near(value: f64, expected: f64, tolerance: f64) {
         (value / expected - 1.0).abs() < tolerance,
         "{value} is not {expected}"
     );
+}
+
+#[test]
+fn means_in_closed_form_match_draws() {
+    for keys in [
+        json!({"sizes": "fixed", "size": "10kB"}),
+        json!({"sizes": "exponential", "size": "10kB"}),
+        json!({"sizes": "exponential", "size": "10kB", "largest": "8kB"}),
+        json!({"sizes": "bounded-pareto", "shape": 2.0}),
+        json!({"sizes": "bounded-pareto", "size": "1kB", "largest": "10kB", "shape": 1.0}),
+        json!({"sizes": "campus", "largest": "1MB"}),
+        json!({"sizes": "web-search"}),
+        json!({"sizes": "web-search", "largest": "100kB"}),
+        json!({"sizes": "data-mining", "largest": "1MB"}),
+    ] {
+        let sizes = draws(keys.clone());
+        let drawn = mean(&sizes);
+        let variance = sizes
+            .iter()
+            .map(|&size| (size as f64 - drawn).powi(2))
+            .sum::<f64>()
+            / sizes.len() as f64;
+        let error = (variance / sizes.len() as f64).sqrt();
+        // Draws are rounded up to whole bytes, by at most 1.
+        let closed = distribution(keys.clone()).mean();
+        assert!(
+            (closed - drawn).abs() <= 4.0 * error + 1.0,
+            "{keys}: {closed}, drawn {drawn} ± {error}"
+        );
+    }
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(crate) struct Flow {
     pub hosts: [HostId; 2],
     /// Whether its completion has been counted.
     pub counted: bool,
+    /// Whether its next request waits for those of other flows (`barrier`).
+    pub waits: bool,
     pub ends: [Endpoint; 2],
     pub baseline: FlowCounters,
 }

@@ -367,6 +367,8 @@ impl<W: WorldObserver> World<W> {
         }
         if end.port.progress.is_settled() {
             self.settle(place);
+        } else if end.port.progress.waits && !std::mem::replace(&mut flow.waits, true) {
+            self.schedule.waits(self.now, flow.start.group);
         }
     }
 
@@ -424,6 +426,7 @@ impl<W: WorldObserver> World<W> {
                         return;
                     }
                 }
+                Action::Release(group) => self.release(group),
                 Action::End => {}
             }
         }
@@ -446,6 +449,7 @@ impl<W: WorldObserver> World<W> {
             opened_at: self.now,
             received_at: None,
             counted: false,
+            waits: false,
             account,
             hosts: [hosts.from, hosts.to],
             ends: ends(planned, number, hosts, size, host),
@@ -458,6 +462,20 @@ impl<W: WorldObserver> World<W> {
         self.flows[place as usize] = Some(flow);
         self.places.push(place);
         self.with_end(place, Side::Sender, Endpoint::open);
+        // A route without links delivers immediately.
+        self.deliver();
+    }
+
+    /// Sends the next requests of the flows of a group, which all wait.
+    fn release(&mut self, group: u32) {
+        for place in 0..self.flows.len() as u32 {
+            if let Some(flow) = &mut self.flows[place as usize]
+                && flow.start.group == group
+                && std::mem::take(&mut flow.waits)
+            {
+                self.with_end(place, Side::Sender, Endpoint::release);
+            }
+        }
         // A route without links delivers immediately.
         self.deliver();
     }

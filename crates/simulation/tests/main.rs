@@ -13,5 +13,6 @@ mod requests;
 mod sessions;
 mod timeless;
 mod traces;
+mod traffic;
 mod transactions;
 mod transfers;

@@ -4,15 +4,19 @@ use std::sync::atomic::Ordering;
 
 use experiment::Side;
 use experiment::application::{Application, Notice, Progress, Stream};
-use foundation::Instant;
+use foundation::{Duration, Instant};
 use socket::pattern;
 use transport::Statistics;
 
+use super::barrier::Ticket;
 use super::context::TrialContext;
 use super::flow::{EndSnapshot, Flow};
 
 /// The error of an end that received wrong bytes.
 pub(super) const WRONG_BYTES: &str = "the received bytes differ from those sent";
+
+/// Interval at which a waiting application looks at its barrier.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// Bytes that the application wrote and the transport has not taken.
 #[derive(Debug, Default)]
@@ -40,6 +44,8 @@ pub(super) struct ApplicationRunner<'a> {
     application: Application,
     progress: Progress,
     has_started: bool,
+    /// Its place at the barrier before the next request.
+    ticket: Option<Ticket>,
     received: u64,
     peer_has_finished: bool,
     /// Whether the round trips before the measurement were reported.
@@ -61,6 +67,7 @@ impl<'a> ApplicationRunner<'a> {
             application,
             progress: Progress::default(),
             has_started: false,
+            ticket: None,
             received: 0,
             peer_has_finished: false,
             has_marked: false,
@@ -85,10 +92,29 @@ impl<'a> ApplicationRunner<'a> {
         if self.application.timeout() <= now {
             self.application.handle_timeout(now, &mut self.pipe);
         }
+        if self.progress.waits {
+            self.pass_barrier(now);
+        }
+    }
+
+    /// Lets the application send its next request once all flows have their responses.
+    fn pass_barrier(&mut self, now: Instant) {
+        let Some(barrier) = self.flow.barrier() else {
+            return;
+        };
+        let ticket = *self.ticket.get_or_insert_with(|| barrier.arrive());
+        if !barrier.is_released(ticket) {
+            return;
+        }
+        self.ticket = None;
+        self.application.release(now, &mut self.pipe, &mut self.progress);
     }
 
     /// The application's next timer; `Instant::MAX` for none.
     pub(super) fn acts_at(&self) -> Instant {
+        if self.progress.waits {
+            return self.context.clock.now() + LOOK;
+        }
         self.application.timeout()
     }
 

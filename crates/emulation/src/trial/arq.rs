@@ -146,7 +146,7 @@ pub(super) fn open(
         Err(_) if context.is_over() => {}
         Err(failed) => flow.fail(failed.error.to_string()),
     }
-    flow.over.store(true, Ordering::Relaxed);
+    flow.end();
 }
 
 /// The receiving end, which accepts one session.

@@ -17,7 +17,7 @@ use rustix::net::{SendFlags, send as send_to};
 use super::context::TrialContext;
 use super::flow::Flow;
 use super::pace::Pace;
-use super::waiting::{sleep_until, until_ready, wait_for};
+use super::waiting::{sleep_until, until_ready, wait_for, wait_for_request};
 
 /// Bytes per read or write.
 pub(super) const CHUNK: usize = 64 * 1024;
@@ -183,7 +183,7 @@ fn send_requests(
             on_wire: None,
         });
         flow.last_acknowledged_at.move_to(responded_at);
-        if number < requests && !sleep_until(context, responded_at + workload.think.unwrap_or_default()) {
+        if number < requests && !wait_for_request(context, group, flow, responded_at) {
             return Ok(());
         }
     }

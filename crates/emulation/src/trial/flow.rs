@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use experiment::Side;
 use experiment::outcome::{FlowCounters, FlowOutcome, PathBytes, SendCounters, Transaction};
@@ -10,6 +10,7 @@ use experiment::trace::Probe;
 use foundation::{Duration, Instant, duration_histogram};
 use hdrhistogram::Histogram;
 
+use super::barrier::RequestBarrier;
 use super::context::TrialClock;
 
 const NEVER: u64 = u64::MAX;
@@ -120,6 +121,8 @@ pub(super) struct Flow {
     ways: AtomicU64,
     /// Whether the measurement started during the flow.
     pub marked: AtomicBool,
+    /// Holds its requests (`barrier`).
+    barrier: Option<Arc<RequestBarrier>>,
     clock: TrialClock,
     failure: Mutex<Option<String>>,
     transactions: Mutex<Vec<Transaction>>,
@@ -139,7 +142,12 @@ pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Flow {
-    pub(super) fn new(id: Identity, clock: TrialClock, recording: Recording) -> Self {
+    pub(super) fn new(
+        id: Identity,
+        clock: TrialClock,
+        recording: Recording,
+        barrier: Option<Arc<RequestBarrier>>,
+    ) -> Self {
         Self {
             id,
             to: OnceLock::new(),
@@ -151,6 +159,7 @@ impl Flow {
             over: AtomicBool::new(false),
             ways: AtomicU64::new(0),
             marked: AtomicBool::new(false),
+            barrier,
             clock,
             failure: Mutex::new(None),
             transactions: Mutex::new(Vec::new()),
@@ -165,6 +174,19 @@ impl Flow {
             baseline: Mutex::new(FlowCounters::default()),
             notes: recording.notes.then(Mutex::default),
         }
+    }
+
+    /// Records that the opening thread has ended.
+    pub(super) fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(barrier) = &self.barrier {
+            barrier.leave();
+        }
+    }
+
+    /// Returns the barrier that holds its requests.
+    pub(super) fn barrier(&self) -> Option<&RequestBarrier> {
+        self.barrier.as_deref()
     }
 
     /// Sets the address at which the receiver listens.

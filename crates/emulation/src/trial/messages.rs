@@ -16,7 +16,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::context::TrialContext;
 use super::flow::Flow;
 use super::request_capture::RequestCapture;
-use super::waiting::{INTERVAL, sleep_until};
+use super::waiting::{INTERVAL, wait_for_request};
 
 /// The largest datagram, including ICMP's header.
 const LARGEST: usize = 65_536;
@@ -141,7 +141,7 @@ pub(super) fn send(
     if let Err(error) = result {
         flow.fail(error.to_string());
     }
-    flow.over.store(true, Ordering::Relaxed);
+    flow.end();
 }
 
 fn send_all(
@@ -193,7 +193,7 @@ fn send_all(
         } else {
             flow.count_unanswered();
         }
-        if number < requests && !sleep_until(context, responded_at + workload.think.unwrap_or_default()) {
+        if number < requests && !wait_for_request(context, group, flow, responded_at) {
             return Ok(());
         }
     }

@@ -3,6 +3,7 @@
 
 mod application;
 mod arq;
+mod barrier;
 mod context;
 mod exchange;
 mod flow;

@@ -18,7 +18,7 @@ use super::flow::{EndSnapshot, Flow};
 use super::info;
 use super::request_capture::RequestCapture;
 use super::sockets;
-use super::waiting::{sleep_until, until_ready};
+use super::waiting::{until_ready, wait_for_request};
 
 /// Counters of all connections of one end.
 #[derive(Default)]
@@ -55,7 +55,7 @@ pub(super) fn send(context: &TrialContext<'_>, group: &Group, flow: &Flow, near:
         flow.fail(error.to_string());
     }
     flow.set_packets(capture.packets());
-    flow.over.store(true, Ordering::Relaxed);
+    flow.end();
 }
 
 fn send_all(
@@ -111,7 +111,7 @@ fn send_all(
         if !is_last {
             open = Some(socket);
         }
-        if number < requests && !sleep_until(context, responded_at + workload.think.unwrap_or_default()) {
+        if number < requests && !wait_for_request(context, group, flow, responded_at) {
             return open.as_ref().map_or(Ok(()), leave);
         }
     }

@@ -14,6 +14,7 @@ use experiment::trace::Sampling;
 use foundation::{Duration, Instant};
 use network::Topology;
 
+use super::barrier::RequestBarrier;
 use super::context::{TrialClock, TrialContext};
 use super::flow::{Flow, Identity, Recording};
 use super::start::{Launcher, choose_ways, start};
@@ -38,6 +39,8 @@ pub(super) struct Trial<'e> {
     pub(super) ended_at: Instant,
     /// Index of the path account of each group and pair.
     pub(super) account_of: Vec<Vec<u32>>,
+    /// By group.
+    barriers: Vec<Option<Arc<RequestBarrier>>>,
     /// Flows whose opening thread runs.
     open: Vec<(FlowStart, Arc<Flow>)>,
     /// Samples connections and queues for charts.
@@ -75,6 +78,7 @@ impl<'e> Trial<'e> {
             measured_from: Instant::ZERO,
             ended_at: Instant::ZERO,
             account_of: Vec::new(),
+            barriers: Vec::new(),
             open: Vec::new(),
             sampling: sampling.map(|interval| Sampling::new(interval, topology)),
             traces: tracing.is_some(),
@@ -98,6 +102,11 @@ impl<'e> Trial<'e> {
             (Sample::Series, self.sampling.as_ref().map(Sampling::interval)),
         ];
         let mut schedule = Schedule::of(spec, groups, &samples);
+        let barrier = |group: &Group| {
+            let members = group.pairs.len() * group.workload.flows() as usize;
+            (group.workload.barrier == Some(true)).then(|| Arc::new(RequestBarrier::new(members)))
+        };
+        self.barriers = groups.iter().map(barrier).collect();
         let mut threads: Vec<ScopedJoinHandle<'scope, ()>> = Vec::new();
         loop {
             if cancel.is_some_and(|cancel| cancel.load(Ordering::Relaxed)) {
@@ -118,7 +127,8 @@ impl<'e> Trial<'e> {
                     schedule.add_sample(next, sample);
                 }
                 Action::Start(flow) => self.start_flow(shared, groups, flow, &mut threads),
-                Action::End => {}
+                // Flows release each other.
+                Action::Release(_) | Action::End => {}
             }
         }
         self.ended_at = self.clock.now();
@@ -187,7 +197,12 @@ impl<'e> Trial<'e> {
             round_trips: own.records_rtt,
             notes: self.traces,
         };
-        let started = Arc::new(Flow::new(id, self.clock, recording));
+        let started = Arc::new(Flow::new(
+            id,
+            self.clock,
+            recording,
+            self.barriers[group as usize].clone(),
+        ));
         self.flows.push(Arc::clone(&started));
         let launcher = Launcher {
             scope: shared.scope,

@@ -2,7 +2,6 @@
 
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{Scope, ScopedJoinHandle};
 
 use experiment::plan::{Group, Protocol};
@@ -155,7 +154,7 @@ pub(super) fn start<'scope>(
         Ok(to) => flow.set_destination(to),
         Err(error) => {
             flow.fail(error.to_string());
-            flow.over.store(true, Ordering::Relaxed);
+            flow.end();
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::Ordering;
 use std::time::Duration as StdDuration;
 
 use experiment::Side;
@@ -48,7 +47,7 @@ pub(super) fn run(
     if let Err(error) = result {
         flow.fail(error.to_string());
     }
-    flow.over.store(true, Ordering::Relaxed);
+    flow.end();
 }
 
 /// Reads the final counters of an end.

@@ -33,7 +33,7 @@ pub(super) fn source(context: &TrialContext<'_>, group: &Group, flow: &Flow, siz
     if let Err(error) = sent {
         flow.fail(error.to_string());
     }
-    flow.over.store(true, Ordering::Relaxed);
+    flow.end();
 }
 
 /// Counts received datagrams.

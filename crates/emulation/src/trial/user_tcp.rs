@@ -197,7 +197,7 @@ pub(super) fn open(
         Ok(stream) => end.run(&stream),
         Err(error) => flow.fail(error.to_string()),
     }
-    flow.over.store(true, Ordering::Relaxed);
+    flow.end();
 }
 
 /// Serves the flow until it finishes or the trial ends.

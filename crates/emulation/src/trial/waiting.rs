@@ -4,10 +4,12 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::Duration as StdDuration;
 
+use experiment::plan::Group;
 use foundation::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::context::TrialContext;
+use super::flow::Flow;
 
 /// Interval at which a waiting thread checks for the end of the trial.
 pub(super) const INTERVAL: StdDuration = StdDuration::from_millis(50);
@@ -24,6 +26,22 @@ pub(super) fn sleep_until(context: &TrialContext<'_>, at: Instant) -> bool {
         }
         std::thread::sleep(StdDuration::from_nanos(left.as_nanos()).min(INTERVAL));
     }
+}
+
+/// Waits from the response to the next request of a flow; returns false if the trial ended before.
+pub(super) fn wait_for_request(
+    context: &TrialContext<'_>,
+    group: &Group,
+    flow: &Flow,
+    mut responded_at: Instant,
+) -> bool {
+    if let Some(barrier) = flow.barrier() {
+        if !barrier.wait(|| context.is_over()) {
+            return false;
+        }
+        responded_at = context.clock.now();
+    }
+    sleep_until(context, responded_at + group.workload.think.unwrap_or_default())
 }
 
 /// Repeats `act` until it returns something other than "would block"; `None` once the trial is over.

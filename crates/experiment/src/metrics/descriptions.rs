@@ -77,6 +77,9 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "flows_failed", "", lower: "failed measured flows";
     "flows_unstarted", "", lower: "measured flows without data sent at the end of the trial";
     "requests_unanswered", "", lower: "requests in datagrams without a response within response_timeout";
+    "round_mean_s", "s", lower: "mean time of a round of requests that start together (barrier), from the first request to the last response";
+    "round_p50_s", "s", lower: "median time of a round of requests (barrier)";
+    "round_p99_s", "s", lower: "99th percentile of the time of a round of requests (barrier)";
     "packets_per_request", "", lower: "packets sent by both ends, including those without payload, per answered request";
     "wire_min_s", "s", lower: "minimum time of a request on the wire: from its first packet to the last one of the response, by kernel timestamps; none in sim";
     "wire_p50_s", "s", lower, censoring(requests("wire_min_s")): "median time of a request on the wire; unanswered requests count as slower than all others; none in sim";

@@ -18,7 +18,7 @@ use crate::fairness::{jain, max_min_distance};
 use crate::goodput::GoodputWindow;
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
-use crate::outcome::{FlowOutcome, SendCounters};
+use crate::outcome::{FlowOutcome, SendCounters, Transaction};
 use crate::plan::{Group, Pair, Plan, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
@@ -246,6 +246,12 @@ impl TrialOutcome<'_> {
                 .filter(|_| answered > 0)
                 .map(|packets| packets as f64 / answered as f64),
         );
+        if self.groups[0].workload.barrier == Some(true) {
+            let rounds = Censored::new(rounds(self.own().flat_map(|flow| &flow.transactions)), 0);
+            set("round_mean_s", rounds.mean());
+            set("round_p50_s", rounds.quantile(0.5));
+            set("round_p99_s", rounds.quantile(0.99));
+        }
         let seen = || {
             let all = self.own().flat_map(|flow| &flow.transactions);
             all.filter_map(|transaction| Some((transaction.time(), transaction.on_wire?)))
@@ -384,6 +390,26 @@ impl TrialOutcome<'_> {
             metrics.insert(host_column(name), goodput);
         }
     }
+}
+
+/// Returns the seconds of each round of requests that start together, until the slowest response. A round ends before the next one
+/// starts.
+fn rounds<'t>(transactions: impl Iterator<Item = &'t Transaction>) -> Vec<f64> {
+    let mut spans: Vec<(Instant, Instant)> = transactions
+        .map(|transaction| (transaction.requested_at, transaction.responded_at))
+        .collect();
+    spans.sort_unstable();
+    let mut rounds: Vec<(Instant, Instant)> = Vec::new();
+    for (from, until) in spans {
+        match rounds.last_mut().filter(|round| from < round.1) {
+            Some(round) => round.1 = round.1.max(until),
+            None => rounds.push((from, until)),
+        }
+    }
+    rounds
+        .into_iter()
+        .map(|(from, until)| (until - from).as_secs_f64())
+        .collect()
 }
 
 /// Returns the name under which the goodput of a flow counts: that of its traffic, or of the host that sends.

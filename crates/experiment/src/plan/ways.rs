@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foundation::{Duration, Problem};
+use foundation::{Duration, Generator, Problem};
 use network::topology::{Topology, WaySearch};
 use network::{HostId, LinkId, NetworkBuilder, RouteId};
 
@@ -80,6 +80,10 @@ impl<'a> Routes<'a> {
         }
     }
 
+    pub(super) const fn topology(&self) -> &Topology {
+        self.topology
+    }
+
     fn ways(&mut self, from: HostId, to: HostId) -> Result<Vec<Way>, Problem> {
         if let Some(known) = self.known.get(&(from, to)) {
             return Ok(known.clone());
@@ -124,26 +128,12 @@ impl<'a> Routes<'a> {
     }
 
     /// Returns the pairs of hosts of a workload: those it names, or else the default pairs of the topology.
-    pub(super) fn pairs(&mut self, workload: &WorkloadConfig) -> Result<Vec<Pair>, Problem> {
-        let named = |key: &str, name: &str| {
-            self.topology.host(name).ok_or_else(|| {
-                let hosts = self.topology.hosts().join(", ");
-                Problem::new(key, format!("there is no host {name:?}: allowed: {hosts}"))
-            })
-        };
-        let ends = match (&workload.from, &workload.to) {
-            (Some(from), Some(to)) => {
-                let (from_host, to_host) = (named("from", from)?, named("to", to)?);
-                if from_host == to_host {
-                    return Err(Problem::new(
-                        "to",
-                        format!("{to:?} is also the sender: write another host"),
-                    ));
-                }
-                vec![(from_host, to_host)]
-            }
-            _ => self.topology.pairs().to_vec(),
-        };
+    pub(super) fn pairs(
+        &mut self,
+        workload: &WorkloadConfig,
+        random: &mut Generator,
+    ) -> Result<Vec<Pair>, Problem> {
+        let ends = workload.pairs(self.topology.hosts(), self.topology.pairs(), random)?;
         if ends.is_empty() {
             let message = "the key is missing: this topology has no default pairs, so write from and to";
             return Err(Problem::new("from", message));

@@ -24,7 +24,7 @@ pub struct SizeDistribution {
 #[derive(Clone, Debug)]
 enum Shape {
     Fixed(u64),
-    Exponential(Exp<f64>),
+    Exponential { mean: f64, distribution: Exp<f64> },
     BoundedPareto { least: f64, ratio: f64, shape: f64 },
     Mixture(Mixture),
     Table(Arc<Table>),
@@ -54,7 +54,10 @@ impl SizeDistribution {
             (Sizes::Fixed, Some(size)) => Shape::Fixed(size),
             (Sizes::Exponential, size) => {
                 let mean = size.unwrap_or(1).max(1) as f64;
-                Shape::Exponential(Exp::new(1.0 / mean).expect("the mean is above 0"))
+                Shape::Exponential {
+                    mean,
+                    distribution: Exp::new(1.0 / mean).expect("the mean is above 0"),
+                }
             }
             (Sizes::BoundedPareto, size) => {
                 let least = size.unwrap_or(PARETO_MIN) as f64;
@@ -76,6 +79,31 @@ impl SizeDistribution {
         Ok(Some(Self { shape, largest }))
     }
 
+    /// Returns the mean size in bytes, of sizes up to `largest`.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        let largest = self.largest as f64;
+        let (mass, moment) = match &self.shape {
+            Shape::Fixed(size) => return *size as f64,
+            Shape::Exponential { mean, .. } => {
+                let beyond = (-largest / mean).exp();
+                (1.0 - beyond, mean - (largest + mean) * beyond)
+            }
+            // The upper end of the distribution is `largest`.
+            &Shape::BoundedPareto { least, ratio, shape } => {
+                let moment = if (shape - 1.0).abs() < 1e-9 {
+                    least * (largest / least).ln()
+                } else {
+                    least * shape / (shape - 1.0) * (1.0 - (least / largest).powf(shape - 1.0))
+                };
+                (1.0 - ratio, moment)
+            }
+            Shape::Mixture(mixture) => mixture.below(largest),
+            Shape::Table(table) => table.below(largest),
+        };
+        if mass > 0.0 { moment / mass } else { largest }
+    }
+
     /// Draws a flow size in bytes, at least 1; sizes above `largest` are rejected.
     pub fn draw(&self, random: &mut Generator) -> u64 {
         for _ in 0..MAX_DRAWS {
@@ -90,7 +118,7 @@ impl SizeDistribution {
     fn draw_any(&self, random: &mut Generator) -> u64 {
         let size = match &self.shape {
             Shape::Fixed(size) => return *size,
-            Shape::Exponential(distribution) => distribution.sample(random),
+            Shape::Exponential { distribution, .. } => distribution.sample(random),
             // The inverse of F(x) = (1 - (L/x)^a) / (1 - (L/H)^a).
             Shape::BoundedPareto { least, ratio, shape } => {
                 let u: f64 = random.random();

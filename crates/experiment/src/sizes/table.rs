@@ -62,6 +62,28 @@ impl Table {
         }
     }
 
+    /// Returns the probability of values up to `most`, and the integral of the value over them.
+    pub fn below(&self, most: f64) -> (f64, f64) {
+        let (mut mass, mut moment) = (0.0, 0.0);
+        let mut before: Point = (self.points[0].0, 0.0);
+        for &point in &self.points {
+            let ((low, start), (high, end)) = (before, point);
+            before = point;
+            if low > most {
+                break;
+            }
+            let part = if high > most {
+                (most - low) / (high - low)
+            } else {
+                1.0
+            };
+            let own = (end - start) * part;
+            mass += own;
+            moment += own * (low + high.min(most)) / 2.0;
+        }
+        (mass, moment)
+    }
+
     /// Returns the quantile `u`, from 0 to 1.
     pub fn at(&self, u: f64) -> f64 {
         let next = self.points.partition_point(|&(_, share)| share < u);

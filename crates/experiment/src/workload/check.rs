@@ -87,6 +87,15 @@ impl WorkloadConfig {
             let message = "requires requests: a single request has no pause";
             problems.push(Problem::new("think", message));
         }
+        if self.arrivals.is_some() && self.load.is_some() {
+            problems.push(Problem::new("load", "excludes arrivals: remove one of the two"));
+        }
+        if self.barrier == Some(true) && self.reconnect == Some(true) {
+            problems.push(Problem::new(
+                "barrier",
+                "excludes reconnect: remove one of the two",
+            ));
+        }
         if self.kind == RequestResponse && self.size.is_some() {
             for (key, given) in [
                 ("request_size", self.request_size),
@@ -104,7 +113,7 @@ impl WorkloadConfig {
             Arrivals => &[
                 ("size", self.size.is_none() && needs_size),
                 ("sizes_file", self.sizes_file.is_none() && sizes == Sizes::Table),
-                ("arrivals", self.arrivals.is_none()),
+                ("arrivals", self.arrivals.is_none() && self.load.is_none()),
             ],
             OnOff => &[("rate", self.rate.is_none())],
             Bulk | RequestResponse => &[],
@@ -213,7 +222,7 @@ impl WorkloadConfig {
                 Problem::range(key, count, (1..=most).contains(&count), &format!("1 to {most}"))
             }));
         }
-        if self.from.is_some() != self.to.is_some() {
+        if self.from.is_some() != self.to.is_some() && self.pattern.is_none() {
             let (key, other) = if self.from.is_some() {
                 ("from", "to")
             } else {
@@ -255,8 +264,11 @@ mod tests {
             "rate" => json!("1Mbit/s"),
             "duration" => json!("10s"),
             "requests" | "flows" => json!(2),
-            "reconnect" | "each_path" => json!(true),
-            "from" | "to" => json!("a"),
+            "reconnect" | "each_path" | "barrier" => json!(true),
+            "from" => json!("a"),
+            "to" => json!(["b", "c"]),
+            "pattern" => json!("random"),
+            "load" => json!("80%"),
             _ => json!("1s"),
         }
     }

@@ -143,6 +143,16 @@ impl Endpoint {
         each_machine!(&mut self.machine, end => self.port.stop(now, &mut **end, network, host));
     }
 
+    /// Sends the request that waits for other flows.
+    pub(crate) fn release<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+    ) {
+        each_machine!(&mut self.machine, end => self.port.release(now, &mut **end, network, host));
+    }
+
     /// Takes a key of its protocol over, and sends what it may then.
     pub(crate) fn reconfigure<W: WorldObserver>(
         &mut self,

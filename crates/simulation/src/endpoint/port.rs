@@ -98,6 +98,18 @@ impl Port {
         self.drain(now, machine, network, host);
     }
 
+    /// Sends the request that waits for other flows.
+    pub(super) fn release<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        machine: &mut impl End,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+    ) {
+        self.application.release(now, machine, &mut self.progress);
+        self.drain(now, machine, network, host);
+    }
+
     /// Passes the machine's events to the application and its packets to the network until it has no more.
     #[inline]
     fn drain<W: WorldObserver>(
