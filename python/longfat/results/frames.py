@@ -150,6 +150,9 @@ def _plain(frame: pl.DataFrame, run: RunResult) -> pl.DataFrame:
         of = _type(numbers)
         columns.append(pl.col(name).replace_strict(texts, numbers, default=None, return_dtype=of).alias(own))
         labels.append(label.alias(named(f"{own}{LABEL}")))
+    if of_protocols := run.study.labels:
+        shown_name = pl.col("protocol").replace(of_protocols).alias(named(f"protocol{LABEL}"))
+        labels.insert(0, shown_name)
     # Behind all that there is to compute with, so that nobody charts the text by mistake.
     return frame.select(*columns, *labels)
 

@@ -171,7 +171,8 @@ class RunResult:
 
         Names have underscores (`path_loss`, `goodput_bps_s1`). A swept quantity is a number in s, bit/s, B or
         a share of 1, and `path_loss_label` is the study's text ("1%"); other values are text. `measured` is
-        false for a failed trial. Every column can be written as CSV.
+        false for a failed trial. With labels of protocols, `protocol_label` has the label, or else the name.
+        Every column can be written as CSV.
 
         Raises ValueError for a result without records.
         """
@@ -247,6 +248,7 @@ def _cell_json(result: CellResult, swept: Mapping[str, Sequence[Any]]) -> dict[s
     cell: dict[str, Any] = {
         "world": result.cell.world,
         "protocol": result.cell.protocol,
+        **({"label": result.cell.label} if result.cell.label else {}),
         "params": result.cell.params,
         "values": point(result.cell.params, swept),
         "n": result.n,

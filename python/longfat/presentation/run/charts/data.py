@@ -89,7 +89,7 @@ def collect(run: RunResult, metric: str) -> ChartData:
     numeric = x_key is not None and _numeric(x_key, ordered)
     figures = [figure for figure in grid.reported(study, cells) if figure.metric == metric]
     column = Column.of(metric, cells, [figure.value for figure in figures])
-    titles = series_names.titles(cell.cell for cell in cells)
+    titles = series_names.titles(study, (cell.cell for cell in cells))
     rows: list[Row] = []
     for cell in cells:
         base = _place(study, cell.cell.params, x_key, numeric=numeric)
