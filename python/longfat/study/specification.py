@@ -272,6 +272,12 @@ class Study(BaseModel):
         study._provenance = replace(self._provenance, **changes)
         return study
 
+    def narrowed(self, sweep: Mapping[str, Any]) -> Self:
+        """Returns the same study with other values of its sweep."""
+        study = self.model_copy(update={"sweep": dict(sweep)})
+        study._derived = {}
+        return study
+
     def derived(self, key: str, compute: Callable[[Self], Derived]) -> Derived:
         """Returns a value that follows from the study alone, computed once."""
         if key not in self._derived:
