@@ -108,8 +108,8 @@ class Run(RunResult, Displayed):
         """Returns a metric over the sweep as an Altair chart: means, 95 % confidence intervals and theory.
 
         Args:
-            metric: Metric (longfat list metrics), or of flows fct, goodput, size, ...; by default the study's
-                main one.
+            metric: Metric (longfat list metrics; of flows fct, goodput or size); by default the study's main
+                one.
             title: Title, "" for none; by default metric, study and a caption, or none with `size`.
             x_label: Label of the x axis, "" for none.
             y_label: Label of the y axis, "" for none.

@@ -37,14 +37,14 @@ def rows(run: RunResult, found: Distributions, options: Options) -> list[Row]:
     """A row for each step of a line: the share `y` of the trials or flows with at most the value `x`."""
     scale, column = _scale(found)[0], frames.plain_name(found.metric)
     worlds = grid.worlds(run.cells)
-    swept = run.swept
+    points = frames.Points(run.swept)
     drawn: list[Row] = []
     for one in found.samples:
         cell = one.cell.cell
         series = series_names.series_name(run.study, cell)
         panel = panels.panel(run.study, cell, options.facet or "", without=None, worlds=worlds)
         line = {"series": series, "panel": panel}
-        place = {"world": cell.world, "protocol": series, **frames.point(cell.params, swept)}
+        place = {"world": cell.world, "protocol": series, **points.plain(cell.params)}
         steps = [
             {"x": value / scale, "y": share, VALUES: place | {column: value, "share": share}}
             for value, share in _steps(one)

@@ -113,7 +113,7 @@ def collect(run: RunResult, metric: str, options: Options = USUAL) -> ChartData:
     column = Column.of(metric, cells, [figure.value for figure in figures])
     titles = series_names.titles(study, (cell.cell for cell in cells))
     worlds = grid.worlds(cells)
-    swept = run.swept
+    points = frames.Points(run.swept)
     rows: list[Row] = []
 
     def place(cell: Cell) -> Row:
@@ -124,7 +124,7 @@ def collect(run: RunResult, metric: str, options: Options = USUAL) -> ChartData:
 
     def base(kind: str, series: str, cell: Cell) -> Row:
         about = {"world": cell.world, "protocol": series, "kind": kind}
-        values = {VALUES: about | frames.point(cell.params, swept)}
+        values = {VALUES: about | points.plain(cell.params)}
         return place(cell) | {"series": series, "world": cell.world, "kind": kind} | values
 
     for cell in cells:

@@ -35,7 +35,7 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
     means = [c.metrics[name].mean for c in run.cells for name in of_host.values() if name in c.metrics]
     scale, unit = formatting.scale_for(means, names.unit_of(metric))
     found: list[Row] = []
-    swept = run.swept
+    points = frames.Points(run.swept)
     for cell in run.cells:
         panel = [cell.cell.world] if len(grid.worlds(run.cells)) > 1 else []
         panel += [point] if (point := names.point(grid.point_params(run.study, cell.cell))) else []
@@ -52,7 +52,7 @@ def rows(run: RunResult, metric: str) -> tuple[list[Row], str]:
             }
             row |= formatting.ends(interval, scale)
             place = {"world": cell.cell.world, "protocol": row["series"], grid.part([host]): host}
-            place |= frames.point(cell.cell.params, swept)
+            place |= points.plain(cell.cell.params)
             row[VALUES] = place | {frames.plain_name(metric): interval.mean, **formatting.ends(interval)}
             fair = grid.theory_of(cell, name).value
             if fair is not None:
