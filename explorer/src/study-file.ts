@@ -88,12 +88,13 @@ const named = (name: string): Table => ({ ...(PROTOCOLS[name]?.key ?? { kind: na
 function protocolsOf(protocols: Table[], notes: string[]): Partial<Scene> {
   const shown = protocols.slice(0, MOST_WORLDS);
   if (shown.length < protocols.length) notes.push(`The page shows the first ${MOST_WORLDS} of ${protocols.length} protocols.`);
+  if (shown.some(({ label }) => label !== undefined)) notes.push("The page shows its own names instead of labels.");
   const settings: Partial<Settings> = {};
   const worlds = shown.map((entry, place) => worldOf(entry, `protocols[${place + 1}]`, settings));
   return { worlds, ...settings };
 }
 
-function worldOf({ name: _, ...entry }: Table, where: string, settings: Partial<Settings>): string {
+function worldOf({ name: _, label: __, ...entry }: Table, where: string, settings: Partial<Settings>): string {
   const keyOf = (name: string): Table => protocolKey(name, { ...DEFAULT, ...settingsOf(name, entry) });
   const names = Object.keys(PROTOCOLS);
   const found = names.find((name) => differing(entry, keyOf(name)) === undefined);

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from longfat import _native
+from longfat.study.specification import ProtocolEntry
 
 TARGET = Path(__file__).parents[2] / "python" / "longfat" / "study" / "key_types.py"
 HEAD = '''"""The keys of study tables as types, for editors and type checkers.
@@ -165,6 +166,8 @@ def _sections() -> list[str]:
         ]
         without = () if section == "path" else ("kind", "name") if section != "traffic" else ("name",)
         if section == "protocol":
+            label = ProtocolEntry.model_json_schema()["properties"]["label"]
+            families = [{**one, "properties": {"label": label, **one["properties"]}} for one in families]
             for name, kind in (("Tcp", "tcp"), ("Mptcp", "mptcp"), ("Udp", "udp"), ("Arq", "go-back-n")):
                 own = [one for one in families if _of_kind(one, types.definitions, kind)]
                 left_out = (*without, "congestion") if name == "Tcp" else without

@@ -147,11 +147,11 @@ def _ordered(present: set[str]) -> list[str]:
 
 
 def series_name(study: Study, cell: Cell) -> str:
-    """A protocol's name, with the values of the keys that are swept for it alone."""
+    """A protocol's label or name, with the values of the keys that are swept for it alone."""
     own = [
         f"{key.split('.', 2)[2]} {label(cell.params[key])}" for key in own_keys(study) if key in cell.params
     ]
-    return f"{cell.protocol} ({', '.join(own)})" if own else cell.protocol
+    return f"{cell.display_name} ({', '.join(own)})" if own else cell.display_name
 
 
 def series(study: Study, cells: Iterable[Cell]) -> list[str]:

@@ -26,7 +26,7 @@ def run_of(measured: Measured) -> Run:
         study=measured.study,
         folder=measured.folder,
         cells=measured.cells,
-        claims=[verdict(one) for one in judge(measured.study, measured.cells)],
+        claims=[verdict(one, measured.study.labels) for one in judge(measured.study, measured.cells)],
         environment=measured.environment,
         quick=measured.study.is_quick,
         read_records=measured.read_records,

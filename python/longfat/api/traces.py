@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex
 
@@ -284,7 +284,8 @@ def trace(
     for place in places:
         records = tracing.run(worlds, place.spec, every, span, capture)
         for where, record in records.items():
-            found.append(traced(place.protocol, where, place.spec, place.params, record))
+            one = traced(place.protocol, where, place.spec, place.params, record)
+            found.append(replace(one, name=place.label) if place.label else one)
     return Traces(tuple(found))
 
 
@@ -295,11 +296,12 @@ def seconds(parameter: str, text: str | None) -> float | None:
 
 @dataclass(frozen=True)
 class Place:
-    """A trial to trace: the protocol's name, its specification, and the point of the sweep."""
+    """A trial to trace: the protocol's name, its specification, the point of the sweep, and its label."""
 
     protocol: str
     spec: dict[str, Any]
     params: Mapping[str, Any]
+    label: str = ""
 
 
 def _of_arguments(
@@ -315,7 +317,7 @@ def _of_arguments(
     places = []
     for one in named:
         spec = specification(one, path, size, **others, seed=seed, trial=trial)
-        places.append(Place(str(one.get("name")), spec, {}))
+        places.append(Place(str(one.get("name")), spec, {}, one.get("label") or ""))
     if len({place.protocol for place in places}) < len(places):
         raise ParameterError("protocol", 'two protocols have the same name; set "name"')
     return places
@@ -332,5 +334,5 @@ def _of_study(loaded: Study, protocol: Any, at: Mapping[str, Any], trial: Suppor
     for name in names:
         found = find_cells(loaded, name, {key: plain(value, key) for key, value in at.items()})[0]
         spec = {**found.spec, "seed": loaded.seed, "trial": whole_number(trial, "trial")}
-        places.append(Place(found.protocol, spec, found.params))
+        places.append(Place(found.protocol, spec, found.params, found.label))
     return places

@@ -106,7 +106,11 @@ def metric_phrase(metric: str) -> str:
     >>> metric_phrase("goodput_bps"), metric_phrase("rtt_min_s"), metric_phrase("goodput_bps@s1")
     ('goodput', 'RTT, minimum', 'goodput of s1')
     """
-    title = metric_title(metric)
+    return lower_first(metric_title(metric))
+
+
+def lower_first(title: str) -> str:
+    """A heading inside a sentence."""
     return title if title.startswith(("RTT", "Jain")) else title[:1].lower() + title[1:]
 
 

@@ -31,17 +31,26 @@ def title(name: str, settings: Mapping[str, Any]) -> str:
     return full if name in (control, kind) else f"{full} ({name})"
 
 
+def protocol_name(study: Study, cell: Cell) -> str:
+    """The label of a cell's protocol, or else its full name."""
+    if cell.label:
+        return cell.label
+    full = title(cell.protocol, cell.spec.get("protocol", {}))
+    # A label may be the full name of another protocol.
+    return f"{full} ({cell.protocol})" if full in study.labels.values() else full
+
+
 def series_name(study: Study, cell: Cell) -> str:
-    """The full name of a cell's protocol, with the values of the keys that are swept for it alone."""
+    """The label or full name of a cell's protocol, with the values of the keys swept for it alone."""
     short = grid.series_name(study, cell)
-    return title(cell.protocol, cell.spec.get("protocol", {})) + short.removeprefix(cell.protocol)
+    return protocol_name(study, cell) + short.removeprefix(cell.display_name)
 
 
 def series(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """The full names of all series, in the order of the cells."""
+    """The names of all series as in charts, in the order of the cells."""
     return list(dict.fromkeys(series_name(study, cell) for cell in cells))
 
 
-def titles(cells: Iterable[Cell]) -> dict[str, str]:
-    """The full names of the protocols by their names in the study."""
-    return {cell.protocol: title(cell.protocol, cell.spec.get("protocol", {})) for cell in cells}
+def titles(study: Study, cells: Iterable[Cell]) -> dict[str, str]:
+    """The labels or full names of the protocols by their names in the study."""
+    return {cell.protocol: protocol_name(study, cell) for cell in cells}

@@ -61,20 +61,28 @@ def si(values: Iterable[Any]) -> list[float | int | bool] | None:
     return [float(quantity.value) for quantity in read]
 
 
-def point(params: Mapping[str, Any], swept: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    """Returns a point of a sweep under plain names: numbers in base units, else labels.
+class Points:
+    """Points of a sweep under plain names: numbers in base units, else labels.
 
     `swept` has all values of each key: a key is a number where all of its values are.
 
-    >>> point({"path.loss": "1%", "path.queue": "codel"}, {"path.loss": ["1%"], "path.queue": ["codel"]})
+    >>> points = Points({"path.loss": ["1%"], "path.queue": ["codel"]})
+    >>> points.plain({"path.loss": "1%", "path.queue": "codel"})
     {'path_loss': 0.01, 'path_queue': 'codel'}
     """
-    found = {}
-    for key, value in params.items():
-        listed = list(swept[key])
-        numbers = si(listed)
-        found[plain_name(key)] = _label(value) if numbers is None else numbers[listed.index(value)]
-    return found
+
+    def __init__(self, swept: Mapping[str, Sequence[Any]]) -> None:
+        self._values = {key: _plain_values(list(listed)) for key, listed in swept.items()}
+
+    def plain(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns a point under plain names."""
+        return {plain_name(key): self._values[key][stored(value)] for key, value in params.items()}
+
+
+def _plain_values(listed: Sequence[Any]) -> dict[str | None, Any]:
+    numbers = si(listed)
+    shown = [_label(value) for value in listed] if numbers is None else numbers
+    return dict(zip(map(stored, listed), shown, strict=True))
 
 
 def trials_frame(run: RunResult, records: pl.DataFrame) -> pl.DataFrame:
@@ -150,6 +158,9 @@ def _plain(frame: pl.DataFrame, run: RunResult) -> pl.DataFrame:
         of = _type(numbers)
         columns.append(pl.col(name).replace_strict(texts, numbers, default=None, return_dtype=of).alias(own))
         labels.append(label.alias(named(f"{own}{LABEL}")))
+    if of_protocols := run.study.labels:
+        shown_name = pl.col("protocol").replace(of_protocols).alias(named(f"protocol{LABEL}"))
+        labels.insert(0, shown_name)
     # Behind all that there is to compute with, so that nobody charts the text by mistake.
     return frame.select(*columns, *labels)
 

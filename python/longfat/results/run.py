@@ -20,6 +20,7 @@ CONFIDENCE = 0.95
 if TYPE_CHECKING:
     import polars
 
+    from longfat.results.frames import Points
     from longfat.runner.loading import Flows
     from longfat.study import Study
     from longfat.system.remote_path import Location
@@ -171,7 +172,8 @@ class RunResult:
 
         Names have underscores (`path_loss`, `goodput_bps_s1`). A swept quantity is a number in s, bit/s, B or
         a share of 1, and `path_loss_label` is the study's text ("1%"); other values are text. `measured` is
-        false for a failed trial. Every column can be written as CSV.
+        false for a failed trial. With labels of protocols, `protocol_label` has the label, or else the name.
+        Every column can be written as CSV.
 
         Raises ValueError for a result without records.
         """
@@ -217,11 +219,13 @@ class RunResult:
         A cell's `params` are the swept keys and values as in the study, its `values` the same with the names
         and units of `to_polars`. An unknown bound (with a single trial) is null.
         """
-        swept = self.swept
+        from longfat.results.frames import Points
+
+        points = Points(self.swept)
         document: dict[str, Any] = {
             "study": self.study.name,
             "run": str(self.folder),
-            "cells": [_cell_json(result, swept) for result in self.cells],
+            "cells": [_cell_json(result, points) for result in self.cells],
             "claims": [
                 {
                     "id": c.id,
@@ -241,14 +245,13 @@ class RunResult:
         return document
 
 
-def _cell_json(result: CellResult, swept: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
-    from longfat.results.frames import point
-
+def _cell_json(result: CellResult, points: Points) -> dict[str, Any]:
     cell: dict[str, Any] = {
         "world": result.cell.world,
         "protocol": result.cell.protocol,
+        **({"label": result.cell.label} if result.cell.label else {}),
         "params": result.cell.params,
-        "values": point(result.cell.params, swept),
+        "values": points.plain(result.cell.params),
         "n": result.n,
         "metrics": {
             name: {bound: known(getattr(interval, bound)) for bound in ("mean", "low", "high")}

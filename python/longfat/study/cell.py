@@ -17,7 +17,8 @@ class Cell:
     `params` are the swept keys as written in the study (`{"path.loss": "2%"}`); a swept
     `protocols.NAME.KEY` is a param of that protocol only. `spec` is the whole trial specification (`path`
     or `topology`, `protocol`, `workload`, optionally `traffic`) without seed and trial number. `computed` has
-    the expressions of the study and their values in `spec`, by dotted key.
+    the expressions of the study and their values in `spec`, by dotted key. `label` is the protocol's name in
+    tables and charts, empty unless the study gives one; it is not part of the specification.
     """
 
     world: str
@@ -25,6 +26,12 @@ class Cell:
     params: dict[str, Any]
     spec: dict[str, Any]
     computed: Mapping[str, tuple[str, str | int | float]] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def display_name(self) -> str:
+        """The protocol's label, or else its name."""
+        return self.label or self.protocol
 
     def value(self, key: str) -> Any:
         """Returns the value of a dotted key in this cell, swept or not; None if the study does not set it.

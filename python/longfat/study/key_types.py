@@ -360,6 +360,8 @@ WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals"]
 class ProtocolTcpKeys(TypedDict, total=False):
     """Keys of the table `ProtocolTcp`."""
 
+    label: str
+    """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
     ack_every: SupportsIndex
     """Number of full segments that triggers an ACK at once. Default: 2."""
     delayed_ack: str
@@ -533,6 +535,8 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
 class ProtocolMptcpKeys(TypedDict, total=False):
     """Keys of the table `ProtocolMptcp`."""
 
+    label: str
+    """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
     ack_every: SupportsIndex
     """Number of full segments that triggers an ACK at once. Default: 2."""
     congestion: str | ProtocolCongestionControlKeys | HasSettings | type[Any]
@@ -738,6 +742,8 @@ ProtocolSchedulerKeys = TypedDict(
 class ProtocolUdpKeys(TypedDict, total=False):
     """Keys of the table `ProtocolUdp`."""
 
+    label: str
+    """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
     mss: str
     """Payload of a datagram for the workloads bulk and on-off, from "1B" to "65507B"; default "1000B"."""
     response_timeout: str
@@ -748,6 +754,8 @@ class ProtocolUdpKeys(TypedDict, total=False):
 class ProtocolArqKeys(TypedDict, total=False):
     """Keys of the table `ProtocolArq`."""
 
+    label: str
+    """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
     acknowledge_delay: str
     """How long an ACK may be delayed, at most "1s". Default: "1ms"."""
     acknowledge_every: SupportsIndex
@@ -784,6 +792,8 @@ class ProtocolArqKeys(TypedDict, total=False):
 class ProtocolKeys(TypedDict, total=False):
     """Keys of the table `Protocol`."""
 
+    label: str
+    """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
     ack_every: SupportsIndex
     """Number of full segments that triggers an ACK at once. Default: 2."""
     congestion: str | ProtocolCongestionControlKeys | HasSettings | type[Any]

@@ -99,7 +99,12 @@ def _parse(read: Source, data: dict[str, Any], touched: Mapping[str, str]) -> St
             for entry in error.errors(include_url=False)
         ]
         raise StudyError(read.origin, from_validation(errors, data), touched, read.place_of) from None
-    found = [*_name_problems(study), *_metric_problems(study), *sweep.problems(study)]
+    found = [
+        *_name_problems(study),
+        *_label_problems(study),
+        *_metric_problems(study),
+        *sweep.problems(study),
+    ]
     if found:
         raise StudyError(read.origin, found, touched, read.place_of)
     return study
@@ -156,6 +161,19 @@ def _name_problems(study: Study) -> list[Problem]:
         for name, count in Counter(entry.name for entry in entries).items()
         if count > 1
     ]
+
+
+def _label_problems(study: Study) -> list[Problem]:
+    """Returns labels of protocols that are the name of another protocol, or the label of an earlier one."""
+    taken = {entry.name: f"the name of {entry.name}" for entry in study.protocols}
+    found = []
+    for entry in study.protocols:
+        if entry.label in taken and entry.label != entry.name:
+            message = f'"{entry.label}" is also {taken[entry.label]}; labels must be unique'
+            found.append(Problem(f"protocols[{entry.name}].label", message))
+        taken.setdefault(entry.label, f"the label of {entry.name}")
+        taken.pop("", None)
+    return found
 
 
 def _metric_problems(study: Study) -> list[Problem]:

@@ -69,7 +69,7 @@ class Overrides:
         >>> Overrides((("path.delay", "100ms"), ("max_repeats", 80)), seed=7).variant
         'path.delay=100ms,seed=7'
         """
-        changed = [(key, value) for key, value in self.settings if key not in _SELECTION]
+        changed = [(key, value) for key, value in self.settings if not _selects(key)]
         changed += [("seed", self.seed)] if self.seed is not None else []
         text = ",".join(f"{key}={_plain(value)}" for key, value in changed)
         name = _UNSAFE.sub("_", text)[:_LONGEST]
@@ -110,6 +110,11 @@ class Overrides:
         if "path" not in given or not isinstance(swept, dict):
             return []
         return [key for key in swept if key.startswith("path.") and key not in given]
+
+
+def _selects(key: str) -> bool:
+    """Returns whether a setting selects or describes trials, and changes none."""
+    return key in _SELECTION or (key.startswith("protocols.") and key.endswith(".label"))
 
 
 def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longfat.study.conditions import Condition
@@ -32,11 +32,22 @@ def find_cells(study: Study, protocol: str | None, at: Mapping[str, Any]) -> lis
         raise ParameterError("protocol", f'"{protocol}" is not in this study; {allowed(protocol, names)}')
     found = [one for one in cells(study) if one.protocol == (protocol or names[0])]
     found = [one for one in found if one.world == found[0].world]
+    return cells_at(found, at, study, " ({settings} for others)")
+
+
+def cells_at(found: Sequence[Cell], at: Mapping[str, Any], study: Study, hint: str = "") -> list[Cell]:
+    """Returns those of some cells of a study where swept keys have the given values.
+
+    `hint` ends the message about a key that is not swept.
+
+    Raises:
+        ParameterError: for an unknown key or value.
+    """
+    found = list(found)
     for key, value in at.items():
         if key not in study.sweep:
-            raise ParameterError(
-                "cell", f'"{key}" is not swept; {allowed(key, study.sweep)} ({{settings}} for others)'
-            )
+            known = allowed(key, study.sweep) if study.sweep else "this study has no sweep"
+            raise ParameterError("cell", f'"{key}" is not swept; {known}{hint}')
         meeting = [one for one in found if _meets(one, key, value)]
         if not meeting:
             values = dict.fromkeys(label(one.value(key)) for one in found)

@@ -25,8 +25,8 @@ def study_schema() -> dict[str, Any]:
         schema["properties"][section] = {**adopted[section], "description": help_text}
     entries: tuple[tuple[str, Section], ...] = (("ProtocolEntry", "protocol"), ("TrafficEntry", "traffic"))
     for entry, section in entries:
-        name = definitions.pop(entry)["properties"]["name"]
-        definitions[entry] = _with_name(adopted[section], name, definitions)
+        own = definitions.pop(entry)["properties"]
+        definitions[entry] = _with_name(adopted[section], own, definitions)
     _accept_short_forms(schema["properties"], definitions)
     schema["properties"]["sweep"] = _sweep(schema["properties"]["sweep"], adopted, definitions)
     return {"$schema": DIALECT, **_extensible(schema)}
@@ -150,11 +150,11 @@ def variants(schema: dict[str, Any], definitions: dict[str, Any]) -> list[dict[s
     return found
 
 
-def _with_name(protocol: dict[str, Any], name: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
-    """Returns an entry's schema with a required name in each kind."""
+def _with_name(protocol: dict[str, Any], own: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    """Returns an entry's schema with its own keys in each kind, of which the name is required."""
     named = []
     for variant in variants(protocol, definitions):
-        properties = {"name": name, **variant.get("properties", {})}
+        properties = {**own, **variant.get("properties", {})}
         named.append(
             {
                 **variant,

@@ -78,6 +78,23 @@ class ProtocolEntry(BaseModel):
         description="Name in tables, claims and sweeps: letters, digits, - and _; "
         "default: the congestion controller, or else the kind."
     )
+    label: Annotated[str, WithJsonSchema({"type": "string", "minLength": 1})] = Field(
+        "", description='Name in tables, charts and reports, e.g. "BBRv1"; default: the name.'
+    )
+
+    @property
+    def display_name(self) -> str:
+        """The label, or else the name."""
+        return self.label or self.name
+
+    @field_validator("label")
+    @classmethod
+    def _label_is_one_line(cls, label: str) -> str:
+        if not label.strip():
+            raise ValueError("is empty; remove it, or give the protocol's name in tables and charts")
+        if label != label.strip() or not label.isprintable():
+            raise ValueError(f"{show(label)}: must be one line without spaces around it")
+        return label
 
     @field_validator("name")
     @classmethod
@@ -255,6 +272,12 @@ class Study(BaseModel):
         study._provenance = replace(self._provenance, **changes)
         return study
 
+    def narrowed(self, sweep: Mapping[str, Any]) -> Self:
+        """Returns the same study with other values of its sweep."""
+        study = self.model_copy(update={"sweep": dict(sweep)})
+        study._derived = {}
+        return study
+
     def derived(self, key: str, compute: Callable[[Self], Derived]) -> Derived:
         """Returns a value that follows from the study alone, computed once."""
         if key not in self._derived:
@@ -270,6 +293,11 @@ class Study(BaseModel):
     def column(self, metric: str) -> str:
         """Returns the column of a measured metric or of one of the study; raises ValueError for others."""
         return resolve_metric(metric, {name: one.column for name, one in self.derived_metrics.items()})
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the protocols that have one, by name."""
+        return {entry.name: entry.label for entry in self.protocols if entry.label}
 
     @property
     def network(self) -> dict[str, Any]:

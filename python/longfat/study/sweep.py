@@ -171,7 +171,8 @@ def _cells(study: Study) -> list[Cell]:
         for row in itertools.zip_longest(*by_protocol):
             for entry, point in zip(study.protocols, row, strict=True):
                 if point is not None:
-                    found.append(Cell(world, entry.name, *point))
+                    params, spec, computed = point
+                    found.append(Cell(world, entry.name, params, spec, computed, entry.label))
     return found
 
 

@@ -189,7 +189,7 @@ class Protocol(Table):
 
     Args:
         kind: Kind as in a study's `[[protocols]]` ("go-back-n"); `longfat list protocols` shows all.
-        name: Name in a study's tables; by default the congestion controller or the kind.
+        name: Name in a study; by default the congestion controller or the kind.
         **settings: Keys of the protocol: `window` (packets, or "auto"), `mss` ("1024B"), `rto` ("adaptive",
             "200ms"), ...
 
@@ -206,16 +206,16 @@ class Protocol(Table):
         self._set_named(kind, name, settings)
 
     def _set_named(self, kind: str, name: str | None, settings: Mapping[str, Any]) -> None:
-        self._set({"kind": kind, **settings})
-        self.name = name
+        self._restore({"name": name, "kind": kind, **settings})
 
     def _restore(self, settings: dict[str, Any]) -> None:
-        self.name = settings.pop("name", None)
+        self.name, self.label = settings.pop("name", None), settings.pop("label", None)
         self._set(settings)
 
     def to_study(self) -> dict[str, Any]:
         """Returns the settings as an entry of a study's protocols."""
-        return self.settings if self.name is None else {"name": self.name, **self.settings}
+        named = {"name": self.name, "label": self.label}
+        return {key: value for key, value in named.items() if value is not None} | self.settings
 
 
 class StopAndWait(Protocol):
@@ -318,10 +318,11 @@ class Arq(Protocol):
 
 
 def protocol_settings(given: Any) -> dict[str, Any]:
-    """Returns the keys of a protocol, without its name in a study."""
+    """Returns the keys of a protocol, without its name and label in a study."""
     table = protocol_table(plain(given, "protocol"))
     if isinstance(table, dict):
         table.pop("name", None)
+        table.pop("label", None)
     return table_of(table, "protocol")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from longfat.presentation.charts.bundle import SCHEMA
 from longfat.presentation.charts.vega import Spec, channel
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from longfat.results.run import RunResult
+
+Value = TypeVar("Value")
 
 # Okabe and Ito's colour-blind safe palette (Wong, Nature Methods 8, 2011), darkest first; then darker colours
 # for charts of many protocols, since no two protocols may share a colour.
@@ -86,6 +88,11 @@ def heading(text: Sequence[str] | str, subtitle: Sequence[str], offset: int = 14
     }
 
 
+def title(text: str, width: int) -> Spec | None:
+    """Returns a title alone, wrapped to a width in px; None for an empty text."""
+    return heading(textwrap.wrap(text, int(width / TITLE_LETTER)), []) if text.strip() else None
+
+
 def run_heading(text: str, run: RunResult, subtitle: str, width: int) -> Spec:
     """Returns the title of a chart of a run: what it shows with the study's title, and a subtitle."""
     lines = textwrap.wrap(f"{text}: {run.study.title}", int(width / TITLE_LETTER))
@@ -113,11 +120,16 @@ def series_shape(series: Sequence[str]) -> Spec:
     return _series(series, SHAPES)
 
 
-def _series(series: Sequence[str], values: Sequence[str]) -> Spec:
+def series_dash(series: Sequence[str], dashes: Sequence[Sequence[int]], legend: Spec) -> Spec:
+    """The encoding of protocols by the dashes of their lines, in the legend of their colours."""
+    return {**_series(series, dashes), "legend": legend}
+
+
+def _series(series: Sequence[str], values: Sequence[Any]) -> Spec:
     scale = {"domain": list(series), "range": repeated(values, len(series))}
     return channel("series:N", scale=scale, sort=list(series), title="Protocol")
 
 
-def repeated(of: Sequence[str], count: int) -> list[str]:
+def repeated(of: Sequence[Value], count: int) -> list[Value]:
     """The first `count` values of a repeated sequence."""
     return [of[i % len(of)] for i in range(count)]

@@ -61,7 +61,7 @@ def with_bounds(difference: Difference) -> str:
 def place(cell: Agreement) -> str:
     """The cell: "vegas at path.rate = 20Mbit/s"."""
     point = formatting.place(cell.cell.params)
-    return f"{cell.cell.protocol}{f' at {point}' if point else ''}"
+    return f"{cell.cell.display_name}{f' at {point}' if point else ''}"
 
 
 def summary(found: Sequence[Agreement]) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.displayed import Displayed, altair_chart
+from longfat.presentation.run.charts.options import Cdf, Log, Options
 from longfat.presentation.text_table import TextTable
 from longfat.results.run import RunResult
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     import polars
@@ -79,30 +82,76 @@ class Run(RunResult, Displayed):
     def drawing(self, metric: str | None = None) -> dict[str, Any] | None:
         """Returns the chart of a metric over the sweep as Vega-Lite; None if nothing was measured."""
         from longfat.analysis import grid
-        from longfat.presentation.run.charts import lines, matrix
+        from longfat.presentation.run.charts.drawing import draw
 
         name = grid.shown(self.study, self.cells)[0] if metric is None else self.study.column(metric)
-        if name not in grid.measured(self.cells):
-            return None
-        kind: Any = matrix if matrix.suits(self, name) else lines
-        spec: dict[str, Any] = kind.chart(self, name)
-        return spec
+        return draw(self, name, Options()).spec if name in grid.measured(self.cells) else None
 
-    def chart(self, metric: str | None = None) -> Any:
+    def chart(
+        self,
+        metric: str | None = None,
+        *,
+        title: str | None = None,
+        x_label: str | None = None,
+        y_label: str | None = None,
+        size: str | None = None,
+        font: str | None = None,
+        font_size: str | None = None,
+        log: Log | None = None,
+        cdf: Cdf | None = None,
+        facet: str | None = None,
+        by_host: bool = False,
+        cell: Mapping[str, Any] | None = None,
+        out: str | Path | None = None,
+        csv: bool = False,
+    ) -> Any:
         """Returns a metric over the sweep as an Altair chart: means, 95 % confidence intervals and theory.
 
         Args:
-            metric: Name with or without unit ("goodput"); by default the study's main metric.
+            metric: Metric (longfat list metrics; of flows fct, goodput or size); by default the study's main
+                one.
+            title: Title, "" for none; by default metric, study and a caption, or none with `size`.
+            x_label: Label of the x axis, "" for none.
+            y_label: Label of the y axis, "" for none.
+            size: Size of the file: column (3.5in), two-column (7.16in), a width (9cm), or width and height
+                (3.5x2.2in); by default plots of 620px.
+            font: Font family, e.g. "Liberation Serif".
+            font_size: Size of the text, e.g. "9pt"; by default 9pt, or 8pt with `size`.
+            log: Logarithmic axes, or none; by default those whose values span decades.
+            cdf: Cumulative distribution of the metric over trials or flows instead of means.
+            facet: Swept key, or world: one small chart for each value.
+            by_host: Bars for each host, next to fair shares.
+            cell: Swept keys with the values to draw; by default all.
+            out: Output file (.svg, .pdf, .png or .html).
+            csv: Plotted values as CSV next to the file, in SI units.
 
         Raises:
-            ValueError: for an unknown metric, and for one that was not measured.
+            ValueError: for a wrong option, an unknown metric, and one that was not measured.
+            OSError: if a file cannot be written.
         """
-        drawn = self.drawing(metric)
-        if drawn is None:
-            raise ValueError(
-                f"this run measured no {metric or 'metric'}; measured: {', '.join(self.metrics)}"
-            )
-        return altair_chart(drawn)
+        from longfat.presentation.run.charts.drawing import draw, format_of
+
+        if csv and out is None:
+            raise ParameterError("csv", "requires {out}")
+        target = None if out is None else Path(out)
+        fmt = None if target is None else format_of(target)
+        options = Options(
+            title=title,
+            x_label=x_label,
+            y_label=y_label,
+            size=size,
+            font=font,
+            font_size=font_size,
+            log=log,
+            cdf=cdf,
+            facet=facet,
+            by_host=by_host,
+            cell=cell or {},
+        )
+        drawn = draw(self, metric, options)
+        if target is not None and fmt is not None:
+            drawn.write(target, fmt, csv=csv)
+        return altair_chart(drawn.spec)
 
     def flows_chart(self) -> Any:
         """Returns the distribution of flow completion times as an Altair chart.

@@ -104,7 +104,7 @@ def changes_of_form(cells: Sequence[CellResult], metric: str) -> Iterator[str]:
         if expected.value is not None and not expected.exact and len(cell.cell.params) == 1:
             (value,) = cell.cell.params.values()
             name = expected.note.partition(":")[0]
-            forms.setdefault(cell.cell.protocol, {}).setdefault(name, []).append(formatting.label(value))
+            forms.setdefault(cell.cell.display_name, {}).setdefault(name, []).append(formatting.label(value))
     found: dict[str, list[str]] = {}
     for protocol, named in forms.items():
         if len(named) > 1 and all(len(name) <= _LONGEST_FORM for name in named):
@@ -149,7 +149,7 @@ def failures(cells: Sequence[CellResult]) -> Iterator[str]:
     groups: dict[tuple[str, str, str], list[CellResult]] = {}
     for cell in cells:
         for error in cell.failures:
-            groups.setdefault((cell.cell.protocol, cell.cell.world, error), []).append(cell)
+            groups.setdefault((cell.cell.display_name, cell.cell.world, error), []).append(cell)
     for (protocol, world, error), concerned in groups.items():
         failed = sum(cell.failures[error] for cell in concerned)
         tried = sum(cell.tried for cell in concerned)
@@ -242,4 +242,4 @@ def host_drops(cells: Sequence[CellResult]) -> Iterator[str]:
 def _place(result: CellResult) -> str:
     """The protocol of a cell, with its swept keys."""
     point = formatting.place(result.cell.params)
-    return f"{result.cell.protocol}{f' ({point})' if point else ''}"
+    return f"{result.cell.display_name}{f' ({point})' if point else ''}"

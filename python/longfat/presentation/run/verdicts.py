@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation import formatting, names
 from longfat.presentation.html.markup import Markup, tag
 from longfat.presentation.run import censored
 from longfat.results.run import Verdict, known
-from longfat.study.claims import MIN_TRIALS
+from longfat.study.claims import AGREES, MIN_TRIALS
 
 if TYPE_CHECKING:
     from longfat.analysis.claims import Judgement
@@ -42,13 +43,13 @@ def badge(verdict: VerdictWord, text: str = "") -> Markup:
     return tag("span", labelled(verdict, text), class_=verdict)
 
 
-def verdict(judgement: Judgement) -> Verdict:
-    """Returns the verdict with its sentence and its numbers."""
+def verdict(judgement: Judgement, labels: Mapping[str, str] | None = None) -> Verdict:
+    """Returns the verdict with its sentence and its numbers. The sentence has the labels of protocols."""
     return Verdict(
         judgement.claim.id,
         judgement.claim.text,
         judgement.verdict,
-        _detail(judgement),
+        _detail(judgement, {} if labels is None or judgement.claim.relation == AGREES else labels),
         judgement.world,
         _figures(judgement),
     )
@@ -69,10 +70,10 @@ def _figures(judgement: Judgement) -> dict[str, Any] | None:
     }
 
 
-def _detail(judgement: Judgement) -> str:
+def _detail(judgement: Judgement, labels: Mapping[str, str]) -> str:
     if judgement.decisive is None:
         return judgement.reason
-    text = _sentence(judgement.decisive)
+    text = _sentence(judgement.decisive, labels)
     is_known = judgement.decisive.unknown is None
     if judgement.verdict == "undecided" and judgement.decisive.n >= MIN_TRIALS and is_known:
         text += f"; {_remedy(judgement)}"
@@ -102,20 +103,21 @@ def _remedy(judgement: Judgement) -> str:
     return f"too uncertain to decide: needs about {formatting.rounded(judgement.needed)} trials per cell"
 
 
-def _sentence(evidence: Evidence) -> str:
+def _sentence(evidence: Evidence, labels: Mapping[str, str]) -> str:
     if evidence.reason:
         return evidence.reason
     where, n = _where(evidence), evidence.n
     if evidence.unknown is not None:
         name, why = evidence.unknown
-        return f"{where}{names.metric_phrase(evidence.metric)} of {name} is {censored.unknown(why)}"
+        of = _labelled(name, labels)
+        return f"{where}{names.metric_phrase(evidence.metric)} of {of} is {censored.unknown(why)}"
     failed = f", {evidence.failed} failed" if evidence.failed else ""
     if n == 0:
         return f"{where}no trial has this metric on both sides{failed}"
     if n < MIN_TRIALS:
         trials = "one trial" if n == 1 else f"{n} trials"
         return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
-    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence)} (n={n}{failed})"
+    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{failed})"
 
 
 def _where(evidence: Evidence) -> str:
@@ -126,18 +128,28 @@ def _where(evidence: Evidence) -> str:
     return f"{place}, " if place else ""
 
 
-def _values(evidence: Evidence) -> str:
+def _labelled(name: str, labels: Mapping[str, str]) -> str:
+    """The name of a side of a claim with the labels of its protocols.
+
+    >>> _labelled("bbr over reno", {"bbr": "BBRv3"}), _labelled("bbr at path.loss 2%", {"bbr": "BBRv3"})
+    ('BBRv3 over reno', 'BBRv3 at path.loss 2%')
+    """
+    protocols = (part.partition(" at ") for part in name.split(" over "))
+    return " over ".join(labels.get(first, first) + at + point for first, at, point in protocols)
+
+
+def _values(evidence: Evidence, labels: Mapping[str, str]) -> str:
     unit = names.unit_of(evidence.metric)
 
     def shown(value: float) -> str:
         ratio = f"{formatting.TIMES}{formatting.digits(value)}"
         return ratio if evidence.is_lead else formatting.quantity(value, unit)
 
-    name, first = evidence.values[0]
+    (name, first), *others = ((_labelled(name, labels), value) for name, value in evidence.values)
     if evidence.level is not None:
         relation, limit = evidence.level
         return f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {shown(limit)}"
-    other, second = evidence.values[1]
+    ((other, second),) = others
     joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
     return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio)}"
 

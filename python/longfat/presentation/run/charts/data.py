@@ -10,19 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import grid
 from longfat.presentation import formatting, names, series_names
+from longfat.presentation.run.charts import panels
+from longfat.presentation.run.charts.options import USUAL
 from longfat.presentation.run.columns import Column
+from longfat.results import frames
+from longfat.results.run import Cell
 from longfat.study.vocabulary import whole_metric
+from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from longfat.presentation.charts.vega import Row
+    from longfat.presentation.run.charts.options import Options
     from longfat.results.run import CellResult, RunResult
     from longfat.study import Study
 
 LABEL_SHARE = 0.07
 """The smallest distance of two labels, as a part of the axis: a line of text in a panel of 200 px."""
 MEASURED, THEORY, BOUND, SOURCE = "measured", "theory", "bound", "source"
+VALUES = "values"
+"""The key of a row with its figure under plain names in SI units."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,17 @@ class ChartData:
     worlds: list[str]
     panels: list[str]
 
+    @property
+    def drawn(self) -> list[Row]:
+        """The rows as a chart contains them, in the units of its axes."""
+        return [{key: value for key, value in row.items() if key != VALUES} for row in self.rows]
+
+    @property
+    def values(self) -> list[Row]:
+        """The plotted values under plain names in SI units, a row for each figure."""
+        found = {id(row[VALUES]): row[VALUES] for row in self.rows}
+        return list(found.values())
+
     def has(self, kind: str) -> bool:
         """Whether there are rows of a kind."""
         return any(row["kind"] == kind for row in self.rows)
@@ -63,16 +82,19 @@ class ChartData:
         return any(r["kind"] == kind and ("alone" in r or not self.x.quantitative) for r in self.rows)
 
 
-def axis_key(study: Study) -> str | None:
-    """The swept key of the x axis: the quantity with the most values."""
-    if not study.sweep:
+def axis_key(study: Study, without: str | None = None) -> str | None:
+    """The swept key of the x axis: the quantity with the most values, but not the key `without`."""
+    keys = [key for key in study.sweep if key != without]
+    # A key with one value makes no axis, unless there is no other.
+    keys = [key for key in keys if len(grid.ordered_values(study, key)) > 1] or keys
+    if not keys:
         return None
 
     def rank(key: str) -> tuple[bool, bool, int]:
         found = grid.ordered_values(study, key)
         return _numeric(key, found), not key.startswith("protocols."), len(found)
 
-    return max(study.sweep, key=rank)
+    return max(keys, key=rank)
 
 
 def _numeric(key: str, found: Sequence[Any]) -> bool:
@@ -81,39 +103,62 @@ def _numeric(key: str, found: Sequence[Any]) -> bool:
     return None not in placed and len({one[1] for one in placed if one is not None}) == 1
 
 
-def collect(run: RunResult, metric: str) -> ChartData:
+def collect(run: RunResult, metric: str, options: Options = USUAL) -> ChartData:
     """The rows of one metric: measured means with intervals, theory, and figures of the source."""
     study, cells = run.study, [cell for cell in run.cells if metric in cell.metrics]
-    x_key = axis_key(study)
+    x_key = axis_key(study, options.facet)
     ordered = grid.ordered_values(study, x_key) if x_key else []
     numeric = x_key is not None and _numeric(x_key, ordered)
     figures = [figure for figure in grid.reported(study, cells) if figure.metric == metric]
     column = Column.of(metric, cells, [figure.value for figure in figures])
-    titles = series_names.titles(cell.cell for cell in cells)
+    titles = series_names.titles(study, (cell.cell for cell in cells))
+    worlds = grid.worlds(cells)
+    points = frames.Points(run.swept)
     rows: list[Row] = []
+
+    def place(cell: Cell) -> Row:
+        row = _place(study, cell.params, x_key, numeric=numeric)
+        if options.facet is not None:
+            row["panel"] = panels.panel(study, cell, options.facet, without=x_key, worlds=worlds)
+        return row
+
+    def base(kind: str, series: str, cell: Cell) -> Row:
+        about = {"world": cell.world, "protocol": series, "kind": kind}
+        values = {VALUES: about | points.plain(cell.params)}
+        return place(cell) | {"series": series, "world": cell.world, "kind": kind} | values
+
     for cell in cells:
-        base = _place(study, cell.cell.params, x_key, numeric=numeric)
-        base |= {"series": series_names.series_name(study, cell.cell), "world": cell.cell.world}
-        rows.append(base | _measured(cell, column))
-        rows += [base | row for row in _expected(cell, column)]
+        name = series_names.series_name(study, cell.cell)
+        rows.append(_with(base(MEASURED, name, cell.cell), _measured(cell, column), column))
+        rows += [_with(base(row["kind"], name, cell.cell), row, column) for row in _expected(cell, column)]
     for figure in figures:
-        base = _place(study, figure.params, x_key, numeric=numeric) | {"series": titles[figure.protocol]}
         text = formatting.quantity(figure.value, names.unit_of(metric))
-        rows += [
-            base | {"kind": SOURCE, "y": figure.value / column.scale, "text": text, "world": world}
-            for world in grid.worlds(cells)
-        ]
+        row: Row = {"kind": SOURCE, "y": figure.value / column.scale, "text": text}
+        for world in worlds:
+            at = Cell(world, figure.protocol, figure.params, {})
+            rows.append(_with(base(SOURCE, titles[figure.protocol], at), row, column))
     rows = _lonely(_stretched(rows, x_key, ordered, numeric=numeric))
-    y_axis = _y_axis(column, rows)
-    rows = _labelled(rows, y_axis)
+    x_axis = _x_axis(x_key, ordered, numeric=numeric, options=options)
+    y_axis = _y_axis(column, rows, options)
+    rows = _labelled(_clipped(rows, y_axis), y_axis)
+    in_order = panels.in_order(study, (cell.cell for cell in cells), options.facet)
     return ChartData(
         rows=rows,
-        x=_x_axis(x_key, ordered, numeric=numeric),
+        x=x_axis,
         y=y_axis,
         series=list(dict.fromkeys(row["series"] for row in rows)),
-        worlds=grid.worlds(cells),
-        panels=list(dict.fromkeys(row["panel"] for row in rows)),
+        worlds=worlds,
+        panels=list(dict.fromkeys(place(cell)["panel"] for cell in in_order)),
     )
+
+
+def _with(base: Row, row: Row, column: Column) -> Row:
+    """A row at its place, with its figure in SI units under plain names."""
+    ends = {frames.plain_name(column.metric): "y", "low": "low", "high": "high"}
+    # Without the error of the division by the scale.
+    figure = {name: float(f"{row[end] * column.scale:.15g}") for name, end in ends.items() if end in row}
+    figure |= {name: row[key] for name, key in (("trials", "n"), ("form", "form")) if row.get(key)}
+    return base | row | {VALUES: base[VALUES] | figure}
 
 
 def _measured(cell: CellResult, column: Column) -> Row:
@@ -216,22 +261,38 @@ def _line(row: Row) -> tuple[str, ...]:
     return row["kind"], row["series"], row["world"], row["panel"], row.get("form", "")
 
 
-def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool) -> Axis:
-    if x_key is None:
-        return Axis("", quantitative=False)
-    title = names.key_title(x_key)
+def _x_axis(x_key: str | None, ordered: Sequence[Any], *, numeric: bool, options: Options) -> Axis:
+    title = names.key_title(x_key) if x_key is not None else ""
     if not numeric:
-        return Axis(title, quantitative=False, ticks=tuple(formatting.label(value) for value in ordered))
-    placed = [p for value in ordered if (p := names.axis_value(x_key, value)) is not None]
+        if options.log in ("x", "xy"):
+            shown = f"the values of {x_key}" if x_key is not None else "protocols"
+            raise ParameterError("log", f"the x axis shows {shown}, which are not quantities")
+        ticks = tuple(formatting.label(value) for value in ordered)
+        return Axis(options.label("x", title), quantitative=False, ticks=ticks)
+    placed = [p for value in ordered if (p := names.axis_value(str(x_key), value)) is not None]
     unit = placed[0][1]
     numbers = [number for number, _ in placed]
+    # Evenly spaced values over decades get a linear scale.
+    spread = _spans(numbers, 30) and statistics.median(numbers) < max(numbers) / 4
+    log = options.is_log("x", usual=spread)
+    if log:
+        require_positive("x", numbers, f"{x_key} in {unit}" if unit else str(x_key))
     return Axis(
-        names.with_unit(title, unit),
-        # Evenly spaced values over decades get a linear scale.
-        log=_spans(numbers, 30) and statistics.median(numbers) < max(numbers) / 4,
-        linear_below=_linear_below(numbers),
+        options.label("x", names.with_unit(title, unit)),
+        log=log,
+        linear_below=_linear_below(numbers) if options.log is None else None,
         ticks=tuple(numbers),
     )
+
+
+def require_positive(axis: str, numbers: Iterable[float], what: str) -> None:
+    """Raises ParameterError for a logarithmic axis with a value that it cannot show."""
+    smallest = min(numbers)
+    if smallest <= 0:
+        raise ParameterError(
+            "log",
+            f"the {axis} axis has the value {smallest:g} ({what}); a logarithmic axis needs values above 0",
+        )
 
 
 def _linear_below(numbers: Sequence[float]) -> float | None:
@@ -240,11 +301,23 @@ def _linear_below(numbers: Sequence[float]) -> float | None:
     return min(above) if min(numbers) == 0 and _spans(above, 300) else None
 
 
-def _y_axis(column: Column, rows: Sequence[Row]) -> Axis:
+def _y_axis(column: Column, rows: Sequence[Row], options: Options) -> Axis:
     shown = [row[end] for row in rows for end in ("y", "low", "high") if end in row]
-    if whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(shown, 20):
-        return Axis(column.title, log=True, ticks=log_ticks(min(shown), max(shown)))
-    return Axis(column.title)
+    title = options.label("y", column.title)
+    spread = whole_metric(column.metric).endswith(("_bps", "_s")) and _spans(shown, 20)
+    if not rows or not options.is_log("y", usual=spread):
+        return Axis(title)
+    require_positive("y", [row["y"] for row in rows], column.title)
+    above = [value for value in shown if value > 0]
+    return Axis(title, log=True, ticks=log_ticks(min(above), max(above)))
+
+
+def _clipped(rows: list[Row], axis: Axis) -> list[Row]:
+    """Ends the bars of intervals that reach below a logarithmic axis at its start."""
+    if not axis.log:
+        return rows
+    bottom = axis.ticks[0]
+    return [row | {"low": bottom} if row.get("low", bottom) < bottom else row for row in rows]
 
 
 def log_ticks(low: float, high: float) -> tuple[float, ...]:

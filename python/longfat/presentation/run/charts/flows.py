@@ -11,6 +11,7 @@ from longfat.presentation import names, series_names
 from longfat.presentation.charts import theme
 from longfat.presentation.charts.theme import LABEL, SOFT
 from longfat.presentation.charts.vega import channel, layer
+from longfat.presentation.run.charts.distributions import numbered
 from longfat.study import units
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def rows(run: RunResult) -> list[Row]:
         return []
     world = grid.worlds(run.cells)[0]
     drawn: dict[str, list[tuple[int, CellResult]]] = {name: [] for name in _drawn(_points(run))}
-    for number, cell in enumerate(run.cells):
+    for number, cell in numbered(run.flows, run.cells).items():
         if cell.cell.world == world and (name := _point(run, cell)) in drawn:
             drawn[name].append((number, cell))
     numbers = [number for group in drawn.values() for number, _ in group]

@@ -10,10 +10,13 @@ from longfat.presentation.charts import theme
 from longfat.presentation.charts.vega import channel, layer, tooltip
 from longfat.presentation.run import notes
 from longfat.presentation.run.charts import data as chart_data
+from longfat.presentation.run.charts import panels
 from longfat.presentation.run.charts.data import BOUND, MEASURED, SOURCE, THEORY, ChartData
+from longfat.presentation.run.charts.options import USUAL
 
 if TYPE_CHECKING:
     from longfat.presentation.charts.vega import Spec
+    from longfat.presentation.run.charts.options import Options
     from longfat.results.run import RunResult
 
 MOST_ACROSS = 3
@@ -31,30 +34,45 @@ def chart(run: RunResult, metric: str = "goodput_bps", *, width: int = 620) -> S
     worlds together. Raises ValueError if the run did not measure the metric.
     """
     data = chart_data.collect(run, metric)
+    title = theme.run_heading(names.metric_title(metric), run, _caption(run, data), width)
+    return theme.chart(plot(data, metric, width), title)
+
+
+def plot(
+    data: ChartData, metric: str, width: int, height: int | None = None, options: Options = USUAL
+) -> Spec:
+    """The chart without its title; `height` is that of each plot in px."""
     if not data.rows:
         raise ValueError(f"this run measured no {metric}")
-    # With one world, panels of the other swept key are side by side if they fit.
-    across = "panel" if len(data.worlds) == 1 and 1 < len(data.panels) <= MOST_ACROSS else "world"
-    columns, rows = (data.panels, []) if across == "panel" else (data.worlds, data.panels)
-    height = 200 if len(rows) > 1 else 300
-    plot: Spec = {
-        "layer": _layers(data, theme.wrapped(data.y.title, height), width),
-        "width": max(220, round(width / len(columns)) - (30 if len(columns) > 1 else 0)),
-        "height": height,
-    }
-    style = {"labelFontSize": theme.TITLE, "labelFontWeight": "bold", "labelOrient": "top"}
-    facet = {
-        side: channel(f"{field}:N", sort=order, header={"title": None, **style})
-        for side, field, order in (("column", across, columns), ("row", "panel", rows))
-        if len(order) > 1
-    }
-    if facet:
-        plot = {"facet": facet, "spec": plot}
+    if options.facet is not None:
+        columns = panels.across(data.panels, options.px or width)
+        each = panels.width_of_each(columns, width)
+        tall = panels.height_of_each(each, height, options, 200)
+        drawn = panels.wrapped(_plot(data, each, tall, width), data.panels, columns)
+    else:
+        # With one world, panels of the other swept key are side by side if they fit.
+        across = "panel" if len(data.worlds) == 1 and 1 < len(data.panels) <= MOST_ACROSS else "world"
+        beside, rows = (data.panels, []) if across == "panel" else (data.worlds, data.panels)
+        each = max(220 if options.size is None else 40, panels.width_of_each(len(beside), width))
+        tall = panels.height_of_each(each, height, options, 200 if len(rows) > 1 else 300)
+        style = {"labelFontSize": theme.TITLE, "labelFontWeight": "bold", "labelOrient": "top"}
+        facet = {
+            side: channel(f"{field}:N", sort=order, header={"title": None, **style})
+            for side, field, order in (("column", across, beside), ("row", "panel", rows))
+            if len(order) > 1
+        }
+        drawn = _plot(data, each, tall, width)
+        drawn = {"facet": facet, "spec": drawn} if facet else drawn
     # A selection of layers is only allowed at the top.
     select = {"type": "point", "fields": ["series"]}
     chosen = {"name": _CHOSEN, "select": select, "bind": "legend", "views": [_CHOSEN]}
-    title = theme.run_heading(names.metric_title(metric), run, _caption(run, data), width)
-    return theme.chart({"data": {"values": data.rows}, **plot, "params": [chosen]}, title)
+    return {"data": {"values": data.drawn}, **drawn, "params": [chosen]}
+
+
+def _plot(data: ChartData, width: int, height: int, legend: int) -> Spec:
+    """One plot of a width and a height, above a legend with a width."""
+    layers = _layers(data, theme.wrapped(data.y.title, height), legend)
+    return {"layer": layers, "width": width, "height": height}
 
 
 def caption(run: RunResult, metric: str) -> str:
@@ -91,7 +109,7 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
     shape = {**theme.series_shape(data.series), "legend": color["legend"]}
     shared: Spec = {
         "x": _x(data),
-        "y": channel("y:Q", title=y_title, scale=scale, axis=axis),
+        "y": channel("y:Q", title=y_title or None, scale=scale, axis=axis),
         "color": color,
         "opacity": {"condition": {"param": _CHOSEN, "value": 1.0}, "value": 0.12},
         "tooltip": tooltip(
@@ -133,7 +151,7 @@ def _layers(data: ChartData, y_title: list[str], width: int) -> list[Spec]:
     if data.x.quantitative:
         drawn.append(of(MEASURED, "line", strokeWidth=1.8))
     if any("low" in row for row in data.rows):
-        ends = {"y": channel("low:Q", title=y_title, scale=scale), "y2": {"field": "high"}}
+        ends = {"y": channel("low:Q", title=y_title or None, scale=scale), "y2": {"field": "high"}}
         bars = {"ticks": {"size": 7}, "thickness": 1.6}
         drawn.append(of(MEASURED, "errorbar", "isValid(datum.low)", encoding=ends, **bars))
     by_shape = {"shape": shape}
@@ -158,7 +176,9 @@ def _x(data: ChartData) -> Spec:
         axis |= {"values": [0, *(tick for tick in decades if tick <= last)], "labelOverlap": "greedy"}
     else:
         axis |= {"values": ticks} if len(ticks) <= 12 else {"tickCount": 8}
-    return channel("x:Q", title=data.x.title, axis=axis, scale={**scale, "nice": False, "padding": 12})
+    return channel(
+        "x:Q", title=data.x.title or None, axis=axis, scale={**scale, "nice": False, "padding": 12}
+    )
 
 
 def _y_scale(data: ChartData) -> tuple[Spec, Spec]:

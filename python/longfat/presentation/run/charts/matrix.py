@@ -9,10 +9,12 @@ from longfat.presentation.charts import theme
 from longfat.presentation.charts.theme import INK, LABEL, LETTER
 from longfat.presentation.charts.vega import channel, layer, tooltip
 from longfat.presentation.run.charts import data as chart_data
-from longfat.presentation.run.charts.data import MEASURED
+from longfat.presentation.run.charts.data import MEASURED, ChartData
+from longfat.presentation.run.charts.options import USUAL
 
 if TYPE_CHECKING:
     from longfat.presentation.charts.vega import Row, Spec
+    from longfat.presentation.run.charts.options import Options
     from longfat.results.run import RunResult
 
 LEAST_ROWS, LEAST_COLUMNS = 3, 3
@@ -31,41 +33,51 @@ def chart(run: RunResult, metric: str, *, width: int = 620) -> Spec:
 
     Each world and each point of further swept keys is a matrix.
     """
-    data = chart_data.collect(run, metric)
-    found = [row | {"short": formatting.digits(row["y"])} for row in data.rows if row["kind"] == MEASURED]
+    subtitle = caption(run, metric).removesuffix(".")
+    title = theme.run_heading(names.metric_title(metric), run, subtitle, width)
+    return theme.chart(plot(chart_data.collect(run, metric), metric, width), title)
+
+
+def plot(
+    data: ChartData, metric: str, width: int, height: int | None = None, options: Options = USUAL
+) -> Spec:
+    """The chart without its title; `height` is that of each matrix in px."""
+    found = [row | {"short": formatting.digits(row["y"])} for row in data.drawn if row["kind"] == MEASURED]
     if not found:
         raise ValueError(f"this run measured no {metric}")
     panels = {(row["world"], row["panel"]): None for row in found}
     for row in found:
         row["place"] = ", ".join(part for part in _place(row, data) if part)
     middle = (min(row["y"] for row in found) + max(row["y"] for row in found)) / 2
-    across = width - 120
+    across = max(40, width - 120)
     columns = list(data.x.ticks)
     # Labels that are wider than their column are slanted.
     narrow = max(len(str(label)) for label in columns) * LETTER > across / len(columns)
     axis = {"labelAngle": -35 if narrow else 0, "orient": "top"}
     shared = {
-        "x": channel("x:N", sort=columns, title=data.x.title, axis=axis),
-        "y": channel("series:N", sort=data.series, title=None),
+        "x": channel("x:N", sort=columns, title=data.x.title or None, axis=axis),
+        "y": channel("series:N", sort=data.series, title=options.label("y", "") or None),
         "tooltip": tooltip(
             {"series:N": "Protocol", "x:N": data.x.title, "text:N": data.y.title, "n:Q": "Trials"}
         ),
     }
     shade = channel("y:Q", scale={"scheme": "blues"}, title=data.y.title)
     ink = {"condition": {"test": f"datum.y > {middle}", "value": "white"}, "value": INK}
-    plot: Spec = {
+    drawn: Spec = {
         "layer": [
             layer("rect", shared | {"color": shade}),
             layer("text", shared | {"text": channel("short:N"), "color": ink}, fontSize=LABEL),
         ],
         "width": across,
-        "height": 34 * len(data.series),
+        "height": 34 * len(data.series) if height is None else height,
     }
     if len(panels) > 1:
-        plot = {"facet": channel("place:N", title=None), "spec": plot, "columns": 1}
-    subtitle = caption(run, metric).removesuffix(".")
-    title = theme.run_heading(names.metric_title(metric), run, subtitle, width)
-    return theme.chart({"data": {"values": found}, **plot}, title)
+        drawn = {
+            "facet": channel("place:N", header={"title": None, "labelFontSize": LABEL}),
+            "spec": drawn,
+            "columns": 1,
+        }
+    return {"data": {"values": found}, **drawn}
 
 
 def _place(row: Row, data: chart_data.ChartData) -> tuple[str, str]:

@@ -115,7 +115,7 @@ def theory_lines(run: RunResult) -> Iterable[tuple[str, str]]:
     for cell in run.cells:
         prediction = grid.theory_of(cell, metric)
         note = prediction.note + (" (exact)" if prediction.exact else "")
-        protocol = series_names.title(cell.cell.protocol, cell.cell.spec.get("protocol", {}))
+        protocol = series_names.protocol_name(run.study, cell.cell)
         found.setdefault(protocol, {})[note] = None
     return [(protocol, note) for protocol, notes in found.items() for note in notes]
 
