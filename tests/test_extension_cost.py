@@ -16,7 +16,7 @@ PARTS = [
     ("command", r"transact(?=\":)|import transact", "python/longfat/cli/commands/transact.py"),
     ("key of a study", r"stagger", "crates/experiment/src/plan.rs"),
 ]
-# A new part is optional there: files that select among parts, and names for tables. Types of keys are generated.
+# Optional for a new part: files that select among parts, and names for tables. Types of keys are generated.
 CHOICES = {
     "python/longfat/api/diagnosis_study.py",
     "python/longfat/presentation/names.py",
