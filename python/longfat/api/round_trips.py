@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat import _native
-from longfat.analysis.ping_summary import rows, summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import ECHO_PORT, IpVersion, PingProtocol
 from longfat.api.quantities import Duration, duration
@@ -74,6 +73,8 @@ class RoundTrips(Displayed):
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each request: size, state, and times in s."""
         import polars as pl
+
+        from longfat.analysis.ping_summary import rows
 
         return pl.DataFrame(rows(self.report), infer_schema_length=None)
 
@@ -168,4 +169,6 @@ def ping(
         report = json.loads(_native.ping(json.dumps(options), shower(display, line)))
     finally:
         display.close()
+    from longfat.analysis.ping_summary import rows, summarise
+
     return RoundTrips(host, protocol, report, summarise(rows(report)))

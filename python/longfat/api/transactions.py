@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from longfat import _native
-from longfat.analysis.ping_summary import rows
-from longfat.analysis.transaction_summary import summarise
 from longfat.api import sizes as size_lists
 from longfat.api.defaults import DEFAULT_TRANSACTIONS, ECHO_PORT, TRANSACTIONS, IpVersion
 from longfat.api.quantities import Duration, duration
@@ -67,6 +65,8 @@ class MeasuredTransactions(Displayed):
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each transaction: protocol, size, packets, and times in s."""
         import polars as pl
+
+        from longfat.analysis.ping_summary import rows
 
         return pl.DataFrame(rows(self.report), infer_schema_length=None)
 
@@ -142,4 +142,7 @@ def transact(
         report = json.loads(_native.transact(json.dumps(options), shower(display, line)))
     finally:
         display.close()
+    from longfat.analysis.ping_summary import rows
+    from longfat.analysis.transaction_summary import summarise
+
     return MeasuredTransactions(host, port, report, summarise(rows(report), protocols))
