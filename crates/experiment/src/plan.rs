@@ -151,7 +151,10 @@ impl Plan {
             return Err(SpecError::Invalid(problems));
         }
         topology.measure(groups[0].data_ways());
-        for &link in topology.bottlenecks() {
+        topology
+            .observe(&spec.links)
+            .map_err(|problem| SpecError::Invalid(vec![problem.within("links")]))?;
+        for link in topology.observed() {
             builder.record_waits(link);
         }
         Ok(Self {

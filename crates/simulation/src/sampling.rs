@@ -22,7 +22,7 @@ pub(crate) struct Sampler {
     last: Vec<u64>,
     /// Whether the series contain details of each flow.
     details: bool,
-    /// The bottlenecks at the start of the measured time.
+    /// The observed links at the start of the measured time.
     pub(crate) before: Vec<Observation>,
     /// Packets marked by all links before it.
     pub(crate) marked_before: u64,
@@ -37,7 +37,7 @@ impl Sampler {
             windows: Vec::new(),
             last: Vec::new(),
             details: false,
-            before: vec![Observation::default(); topology.bottlenecks().len()],
+            before: vec![Observation::default(); topology.observed().count()],
             marked_before: 0,
         }
     }
@@ -77,9 +77,9 @@ impl Sampler {
         network: &mut Network<Parcel, O>,
         topology: &Topology,
     ) {
-        let bottlenecks = topology.bottlenecks().iter();
-        self.before = bottlenecks
-            .map(|&link| Observation::mark(now, network, link))
+        let links = topology.observed();
+        self.before = links
+            .map(|link| Observation::mark(now, network, link))
             .collect();
         self.marked_before = observation::marked(network, topology.links().len());
     }
@@ -124,8 +124,7 @@ impl Sampler {
                 sampling.take_details(now, flow.number, early, &subflows);
             }
         }
-        let bottlenecks = topology.bottlenecks().iter();
-        let queues = bottlenecks.map(|&link| network.queue(link, now));
+        let queues = topology.observed().map(|link| network.queue(link, now));
         sampling.take_queues(now, queues.map(|waiting| (waiting.packets, waiting.bytes)));
     }
 }

@@ -111,7 +111,7 @@ impl<W: WorldObserver> World<W> {
         let builder = if W::ENABLED {
             plan.builder
         } else {
-            plan.builder.cut_through(plan.topology.bottlenecks())
+            plan.builder.cut_through(&plan.topology.observed().collect::<Vec<_>>())
         };
         let mut world = Self {
             now: Instant::ZERO,
@@ -649,13 +649,13 @@ impl<W: WorldObserver> World<W> {
         self.sampler.series()
     }
 
-    /// Returns the observations of the bottlenecks over the measured time. Takes their histograms, so a second call
+    /// Returns the observations of the observed links over the measured time. Takes their histograms, so a second call
     /// lacks them.
-    pub(crate) fn bottlenecks(&mut self) -> Vec<Observation> {
+    pub(crate) fn observations(&mut self) -> Vec<Observation> {
         let (now, network) = (self.now, &mut self.network);
-        let links = self.topology.bottlenecks().iter().zip(&self.sampler.before);
+        let links = self.topology.observed().zip(&self.sampler.before);
         links
-            .map(|(&link, before)| Observation::take(now, network, link).since(before))
+            .map(|(link, before)| Observation::take(now, network, link).since(before))
             .collect()
     }
 

@@ -186,7 +186,7 @@ fn run_with(
         groups: &groups,
         flows: &outcomes,
         windows: &trial.windows,
-        bottlenecks: &trial.after,
+        links: &trial.after,
         marked: trial.marked,
         lateness: Some(&lateness),
         epoch: clock.start,

@@ -46,6 +46,7 @@ pub(super) struct Trial<'e> {
     controls: BTreeSet<(Instant, u64, Control)>,
     planned: u64,
     pub(super) flows: Vec<Arc<Flow>>,
+    /// The observed links.
     pub(super) bottlenecks: Vec<LinkId>,
     before: Vec<Observation>,
     pub(super) after: Vec<Observation>,
@@ -85,10 +86,10 @@ impl<'e> Trial<'e> {
             controls: BTreeSet::new(),
             planned: 0,
             flows: Vec::new(),
-            before: vec![Observation::default(); topology.bottlenecks().len()],
+            before: vec![Observation::default(); topology.observed().count()],
             marked: 0,
             after: Vec::new(),
-            bottlenecks: topology.bottlenecks().to_vec(),
+            bottlenecks: topology.observed().collect(),
             topology,
             windows: Vec::new(),
             last: Vec::new(),
@@ -314,7 +315,7 @@ impl<'e> Trial<'e> {
             && own.all(|flow| flow.over.load(Ordering::Relaxed))
     }
 
-    /// Observes the bottlenecks with `look`.
+    /// Observes the observed links with `look`.
     fn observe(
         &self,
         look: impl Fn(Instant, &mut Network<IpPacket, Tap>, LinkId) -> Observation + Send + 'static,

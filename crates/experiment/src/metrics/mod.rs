@@ -1,8 +1,8 @@
-//! The metrics of a trial, from the outcomes of its flows and the observations of its bottlenecks.
+//! The metrics of a trial, from the outcomes of its flows and the observations of its links.
 
-mod bottlenecks;
 mod classes;
 mod descriptions;
+mod links;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -66,8 +66,8 @@ pub struct TrialOutcome<'a> {
     pub flows: &'a [FlowOutcome],
     /// Goodput over time, for workloads with long-lived flows.
     pub windows: &'a [GoodputWindow],
-    /// The bottlenecks over the measured time.
-    pub bottlenecks: &'a [Observation],
+    /// The observed links of the topology over the measured time, in its order.
+    pub links: &'a [Observation],
     /// Packets marked by all links over the measured time (ECN).
     pub marked: u64,
     /// Lateness of the emulator in nanoseconds, on wall time.
@@ -137,6 +137,7 @@ impl TrialOutcome<'_> {
         self.set_lateness(&mut set);
         self.add_hosts(&mut metrics);
         self.add_classes(&mut metrics);
+        self.add_links(&mut metrics);
         metrics
     }
 

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use foundation::quantity::nearest;
 use foundation::{Duration, Probability, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NodeId;
 use super::bottlenecks::BottleneckSource;
 use super::config::TopologyKind;
 use super::draft::Draft;
+use super::{NodeId, unknown};
 use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::packet::{HostId, LinkId};
@@ -117,22 +116,6 @@ fn add_node(draft: &mut Draft<'_>, names: &mut Names, key: &str, name: &str, for
         );
     }
     node
-}
-
-/// Returns the error message for an unknown name.
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    const SHOWN: usize = 12;
-    let hint = nearest(name, known.clone()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-    let more = if known.clone().count() > SHOWN {
-        ", …"
-    } else {
-        ""
-    };
-    let list: Vec<&str> = known.take(SHOWN).collect();
-    format!(
-        "there is no {what} {name:?}: {hint}allowed: {}{more}",
-        list.join(", ")
-    )
 }
 
 fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeMap<String, LinkId> {
