@@ -92,6 +92,7 @@ impl Routing {
         for link in topology.observed() {
             builder.record_waits(link);
         }
+        topology.avoid_outages(&mut builder);
         let network = builder.build_observed(Tap::new(lengths.clone()));
         let routing = Self {
             block,

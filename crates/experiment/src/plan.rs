@@ -150,6 +150,7 @@ impl Plan {
         if !problems.is_empty() {
             return Err(SpecError::Invalid(problems));
         }
+        topology.avoid_outages(&mut builder);
         topology.measure(groups[0].data_ways());
         topology
             .observe(&spec.links)

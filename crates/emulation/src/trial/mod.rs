@@ -152,6 +152,8 @@ fn run_with(
     let stop = AtomicBool::new(false);
     let mut groups = plan.groups;
     let clock = TrialClock::start(emulation.clock());
+    let start = clock.start;
+    emulation.with_network(move |network, _| network.restart_outages(start));
     let mut trial = Trial::new(&emulation, clock, spec, &plan.topology, tracing);
     trial.account_of = account_of;
     let fallback = KernelTcp::of(&transport::tcp::TcpConfig::default(), names).map_err(SpecError::Invalid)?;

@@ -5,13 +5,14 @@
 //! 1 to aggregation switch 3, `core/2/3/1` in pod 2 from aggregation switch 3 to the first of its core switches. All links
 //! above the edge switches are bottlenecks.
 
-use foundation::omit_unset;
+use foundation::{Duration, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
+use super::reroute::Failures;
 
 const MAX_PORTS: u64 = 32;
 
@@ -25,6 +26,11 @@ omit_unset! {
         pub ports: Option<u64>,
         /// All links, a table of path keys.
         pub link: Option<Links>,
+        /// Outages of single links by name, such as { "edge/1/1/1" = ["5s..7s"] }, in both directions unless name/reverse has its
+        /// own; default: none.
+        pub down: Option<Failures>,
+        /// Time after which the switches avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
+        pub detection: Option<Duration>,
     }
 }
 
@@ -83,6 +89,8 @@ impl TopologyKind for FatTree {
             }
         }
         draft.spread_over_equal_routes();
+        draft.fail(self.down.as_ref());
+        draft.detect_failures(self.detection);
         draft.pair_by_stride(&hosts);
     }
 }

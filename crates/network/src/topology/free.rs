@@ -10,7 +10,7 @@ use super::bottlenecks::BottleneckSource;
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::{NodeId, unknown};
-use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
+use crate::config::{LinkConfig, Outage, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::packet::{HostId, LinkId};
 use crate::queue::QueueConfig;
@@ -67,6 +67,8 @@ omit_unset! {
         pub pairs: Option<Vec<(String, String)>>,
         /// Names of the links whose queue and utilisation are measured, in the direction of the name; default: the slowest link on the path of the measured data.
         pub bottlenecks: Option<Vec<String>>,
+        /// Time after which the routers avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
+        pub detection: Option<Duration>,
     }
 }
 
@@ -96,6 +98,7 @@ impl TopologyKind for Free {
         for name in routers {
             add_node(draft, &mut names, "routers", name, true);
         }
+        draft.detect_failures(self.detection);
         let links = add_links(draft, &names, links);
         if !draft.problems.is_empty() {
             return;

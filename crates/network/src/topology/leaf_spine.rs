@@ -3,13 +3,14 @@
 //! Links are named by switch: `uplink/2/1` leads from leaf 2 to spine 1, `access/3` from host h3 to its leaf. The uplinks are
 //! the bottlenecks.
 
-use foundation::omit_unset;
+use foundation::{Duration, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
+use super::reroute::Failures;
 
 const MAX_SWITCHES: usize = 1_000;
 const MAX_HOSTS: usize = 10_000;
@@ -32,6 +33,11 @@ omit_unset! {
         /// Links from each leaf to each spine, a table of path keys for all or a list with one table each, in order of
         /// leaves; default: like access, if that is one table.
         pub uplink: Option<Links>,
+        /// Outages of single links by name, such as { "uplink/1/1" = ["5s..7s"] }, in both directions unless name/reverse has its
+        /// own; default: none.
+        pub down: Option<Failures>,
+        /// Time after which the switches avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
+        pub detection: Option<Duration>,
     }
 }
 
@@ -85,6 +91,8 @@ impl TopologyKind for LeafSpine {
             }
         }
         draft.spread_over_equal_routes();
+        draft.fail(self.down.as_ref());
+        draft.detect_failures(self.detection);
         draft.pair_by_stride(&ends);
     }
 }

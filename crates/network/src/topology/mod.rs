@@ -12,12 +12,13 @@ mod config;
 mod draft;
 mod equal_cost;
 mod links;
+mod reroute;
 mod routers;
 mod search;
 mod shortest;
 
 use foundation::quantity::nearest;
-use foundation::{Problem, Streams, kinds};
+use foundation::{Duration, Problem, Streams, kinds};
 
 use crate::builder::NetworkBuilder;
 use crate::config::{LinkSpec, PathSpec};
@@ -106,6 +107,8 @@ pub struct Topology {
     ties: equal_cost::Ties,
     /// MTU of the loopback interface of the only host, for the kind loopback.
     loopback: Option<u32>,
+    /// Time after which routers avoid a failed link; `None` if routes never change.
+    detection: Option<Duration>,
 }
 
 impl Topology {
