@@ -29,6 +29,8 @@ with_link_keys! {
         pub to: Option<String>,
         /// Name of the link; the other direction is named name/reverse; default: from-to.
         pub name: Option<String>,
+        /// Weight of the link among those of equally short routes, from 1 to 65535; default 1. If any link has a weight, each pair of hosts takes one of its shortest routes by a hash, and the shares of the pairs follow the weights; otherwise the route of the links declared first.
+        pub weight: Option<u64>,
         /// Preset with typical values, which other keys override; default: none.
         pub preset: Option<Preset>,
         /// End of the subscriber of an asymmetric preset: "far" (`to`; forward is the download) or "near" (`from`; forward is the upload); default "far".
@@ -168,6 +170,11 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
             continue;
         }
         let forward = draft.cable(&name, &spec, from, to);
+        if let Some(weight) = link.weight {
+            let both = [forward, LinkId(forward.0 + 1)];
+            draft.weigh(&format!("{key}.weight"), both.map(|link| (link, weight)));
+            draft.spread_over_equal_routes();
+        }
         known.insert(name, forward);
         known.insert(reverse, LinkId(forward.0 + 1));
     }

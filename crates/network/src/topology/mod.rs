@@ -17,6 +17,8 @@ mod routers;
 mod search;
 mod shortest;
 
+use std::collections::BTreeMap;
+
 use foundation::quantity::nearest;
 use foundation::{Duration, Problem, Streams, kinds};
 
@@ -105,6 +107,8 @@ pub struct Topology {
     requested: Vec<LinkId>,
     bottleneck_source: bottlenecks::BottleneckSource,
     ties: equal_cost::Ties,
+    /// Weights of links among those of equally short routes; 1 for others.
+    weights: BTreeMap<LinkId, u64>,
     /// MTU of the loopback interface of the only host, for the kind loopback.
     loopback: Option<u32>,
     /// Time after which routers avoid a failed link; `None` if routes never change.
