@@ -20,6 +20,8 @@ pub struct Observation {
     pub dropped: u64,
     /// Packets dropped by its loss model.
     pub lost: u64,
+    /// Packets dropped because it was down.
+    pub outage_dropped: u64,
     /// Packets marked by its queue (ECN).
     pub marked: u64,
     /// Maximum queue length since the start of the trial.
@@ -39,6 +41,7 @@ impl Observation {
             delivered: counters.delivered,
             dropped: counters.queue_dropped.packets,
             lost: counters.lost.packets,
+            outage_dropped: counters.outage_dropped.packets,
             marked: counters.marked.packets,
             max_queue_packets: counters.max_queue_packets,
             packet_nanos: occupancy.packet_nanos,
@@ -73,6 +76,7 @@ impl Observation {
             delivered: self.delivered - before.delivered,
             dropped: self.dropped - before.dropped,
             lost: self.lost - before.lost,
+            outage_dropped: self.outage_dropped - before.outage_dropped,
             marked: self.marked - before.marked,
             max_queue_packets: self.max_queue_packets,
             packet_nanos: self.packet_nanos - before.packet_nanos,

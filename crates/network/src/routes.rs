@@ -92,10 +92,12 @@ impl Routes {
     /// Returns the links of a route, in order.
     pub(crate) fn links(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
         let Span { start, end } = self.span(route);
-        self.steps[start as usize..end as usize].iter().map_while(|step| match step {
-            Next::Link(link) | Next::LinkAhead(link) => Some(*link),
-            Next::Host(_) => None,
-        })
+        self.steps[start as usize..end as usize]
+            .iter()
+            .map_while(|step| match step {
+                Next::Link(link) | Next::LinkAhead(link) => Some(*link),
+                Next::Host(_) => None,
+            })
     }
 
     /// Returns all routes.

@@ -78,9 +78,7 @@ impl Sampler {
         topology: &Topology,
     ) {
         let links = topology.observed();
-        self.before = links
-            .map(|link| Observation::mark(now, network, link))
-            .collect();
+        self.before = links.map(|link| Observation::mark(now, network, link)).collect();
         self.marked_before = observation::marked(network, topology.links().len());
     }
 

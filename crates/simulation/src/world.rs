@@ -111,7 +111,8 @@ impl<W: WorldObserver> World<W> {
         let builder = if W::ENABLED {
             plan.builder
         } else {
-            plan.builder.cut_through(&plan.topology.observed().collect::<Vec<_>>())
+            plan.builder
+                .cut_through(&plan.topology.observed().collect::<Vec<_>>())
         };
         let mut world = Self {
             now: Instant::ZERO,

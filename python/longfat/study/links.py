@@ -10,6 +10,7 @@ from longfat.study.vocabulary import link_of, short_metric
 if TYPE_CHECKING:
     from longfat.study.specification import Study
 
+
 def named_metrics(study: Study) -> Iterator[tuple[str, str]]:
     """Yields the measured metrics that a study names, with the key that does."""
     own = study.derived_metrics

@@ -56,6 +56,7 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "queue_max_packets", "", lower, of_links(true): "maximum queue length at the bottleneck since the start of the trial, in packets";
     "drops", "", lower, of_links(true): "packets dropped by the queues of the bottlenecks";
     "losses", "", lower, of_links(true): "packets lost by the loss models of the bottlenecks";
+    "outage_drops", "", lower, of_links(true): "packets dropped by the bottlenecks because they were down; only with outages (down)";
     "marks", "", lower, of_links(true): "packets marked by the queues of all links (ECN)";
     "rwnd_limited_s", "s", lower: "time in which the receive window, not the congestion window, kept a measured TCP flow from sending (tcpi_rwnd_limited in netns), mean over the flows";
     "sndbuf_limited_s", "s", lower: "time in which the send buffer, not the congestion window, kept a measured TCP flow from sending (tcpi_sndbuf_limited in netns), mean over the flows";

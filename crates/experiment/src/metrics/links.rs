@@ -9,7 +9,18 @@ use network::{Capacity, LinkId};
 use super::{Metrics, TrialOutcome, mean, merged, per_second};
 use crate::observation::Observation;
 
+/// The metric that records have only with outages.
+pub(super) const OUTAGE_DROPS: &str = "outage_drops";
+
 impl TrialOutcome<'_> {
+    /// Returns whether a link fails in the trial.
+    pub(super) fn has_outages(&self) -> bool {
+        self.topology
+            .links()
+            .iter()
+            .any(|link| !link.spec.down.is_empty())
+    }
+
     /// Metrics of the bottlenecks together.
     pub(super) fn set_bottlenecks(&self, set: &mut impl FnMut(&str, Option<f64>)) {
         let bottlenecks = self.topology.bottlenecks();
@@ -56,6 +67,7 @@ impl TrialOutcome<'_> {
             ("utilisation", mean(&used)),
             ("drops", sum(&|seen| seen.dropped as f64)),
             ("losses", sum(&|seen| seen.lost as f64)),
+            (OUTAGE_DROPS, sum(&|seen| seen.outage_dropped as f64)),
             ("marks", sum(&|seen| seen.marked as f64)),
             (
                 "queue_mean_packets",
@@ -70,6 +82,9 @@ impl TrialOutcome<'_> {
         ];
         let waits = merged(links.iter().filter_map(|(_, seen)| seen.waits.as_deref()));
         let waited = |value: &dyn Fn(&Histogram<u64>) -> f64| Some(value(waits.as_deref()?) / 1e9);
+        if !self.has_outages() {
+            found.retain(|&(name, _)| name != OUTAGE_DROPS);
+        }
         found.extend([
             ("queueing_delay_mean_s", waited(&|waits| waits.mean())),
             (

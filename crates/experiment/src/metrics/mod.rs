@@ -21,6 +21,7 @@ use crate::outcome::{FlowOutcome, SendCounters};
 use crate::plan::{Group, Pair, Plan, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
+use links::OUTAGE_DROPS;
 
 /// Returns every metric, in the order of reports.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
@@ -123,7 +124,11 @@ impl TrialOutcome<'_> {
     /// Computes the metrics.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        let mut metrics: Metrics = descriptions().map(|d| (d.name.to_owned(), None)).collect();
+        let has_outages = self.has_outages();
+        let mut metrics: Metrics = descriptions()
+            .filter(|d| has_outages || d.name != OUTAGE_DROPS)
+            .map(|d| (d.name.to_owned(), None))
+            .collect();
         let mut set = |name: &str, value: Option<f64>| {
             let known = metrics.insert(name.to_owned(), value.filter(|value| value.is_finite()));
             debug_assert!(known.is_some(), "{name} is not described");

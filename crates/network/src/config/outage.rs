@@ -72,7 +72,9 @@ impl Outage {
             .into_iter()
             .collect();
         let pairs = outages.windows(2);
-        let overlap = pairs.map(|pair| (pair[0], pair[1])).find(|(one, next)| next.from <= one.to);
+        let overlap = pairs
+            .map(|pair| (pair[0], pair[1]))
+            .find(|(one, next)| next.from <= one.to);
         if let Some((one, next)) = overlap.filter(|_| problems.is_empty()) {
             let message = format!("\"{next}\" must start after the end of \"{one}\"");
             problems.push(Problem::new("", message));
@@ -101,7 +103,10 @@ mod tests {
         assert_eq!(outage.to_string().parse::<Outage>().unwrap(), outage);
         for text in ["5s", "5..7", "5s..", "", "5s-7s"] {
             let error = text.parse::<Outage>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("{text:?} is not a time span")), "{error}");
+            assert!(
+                error.starts_with(&format!("{text:?} is not a time span")),
+                "{error}"
+            );
         }
     }
 

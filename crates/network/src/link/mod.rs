@@ -284,12 +284,7 @@ impl Link {
     /// Drops a packet while the link is down, or one larger than the MTU, like a router that may not fragment it (RFC 1191,
     /// section 4).
     #[cold]
-    fn refuse<B: Body, O: Observer<B>>(
-        &mut self,
-        now: u64,
-        ticket: Ticket,
-        store: &mut PacketStore<B, O>,
-    ) {
+    fn refuse<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, store: &mut PacketStore<B, O>) {
         if self.is_down() {
             return self.drop(now, DropReason::Outage, ticket, store);
         }

@@ -48,7 +48,10 @@ impl Topology {
 
     /// Returns the bottlenecks, then the other links observed on request.
     pub fn observed(&self) -> impl Iterator<Item = LinkId> + '_ {
-        let others = self.requested.iter().filter(|link| !self.bottlenecks.contains(link));
+        let others = self
+            .requested
+            .iter()
+            .filter(|link| !self.bottlenecks.contains(link));
         self.bottlenecks.iter().chain(others).copied()
     }
 

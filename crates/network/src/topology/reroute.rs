@@ -41,8 +41,11 @@ impl Draft<'_> {
     pub(super) fn fail(&mut self, failures: Option<&Failures>) {
         for (name, outages) in failures.into_iter().flatten() {
             let key = format!("down.{name}");
-            self.problems
-                .extend(Outage::validate(outages).into_iter().map(|problem| problem.within(&key)));
+            self.problems.extend(
+                Outage::validate(outages)
+                    .into_iter()
+                    .map(|problem| problem.within(&key)),
+            );
             let link = match self.topology.known_link(name) {
                 Ok(link) => link,
                 Err(Problem { message, .. }) => {
@@ -103,8 +106,14 @@ impl Topology {
         for (number, link) in (0..).map(LinkId).zip(&self.links) {
             let outages = link.spec.down.iter();
             for outage in outages.filter(|outage| outage.to > outage.from + detection) {
-                events.entry(outage.from + detection).or_default().push((number, true));
-                events.entry(outage.to + detection).or_default().push((number, false));
+                events
+                    .entry(outage.from + detection)
+                    .or_default()
+                    .push((number, true));
+                events
+                    .entry(outage.to + detection)
+                    .or_default()
+                    .push((number, false));
             }
         }
         events
