@@ -24,5 +24,11 @@ def named_metrics(study: Study) -> Iterator[tuple[str, str]]:
 
 
 def requested_links(study: Study) -> list[str]:
-    """Returns the links that the metrics of a study name, each once. They are part of its specifications."""
-    return sorted({link for _, metric in named_metrics(study) if (link := link_of(metric))})
+    """Returns the links that the metrics of a study name, each once. They are part of its specifications.
+
+    A study whose own metrics are wrong, which `loading` reports, has none.
+    """
+    try:
+        return sorted({link for _, metric in named_metrics(study) if (link := link_of(metric))})
+    except ValueError:
+        return []
