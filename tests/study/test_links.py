@@ -10,8 +10,9 @@ import pytest
 
 import longfat as lf
 from longfat.results.trial import cell_key
-from longfat.study import StudyError, cells, load_study
+from longfat.study import StudyError, cells, load_study, units
 from longfat.study.expressions.metrics import derived_metrics
+from longfat.study.overrides import Overrides
 
 Data = dict[str, Any]
 
@@ -209,3 +210,16 @@ def test_weights_choose_the_uplinks() -> None:
 
     assert shares([1, 1])[0] == pytest.approx(0.5, abs=0.15)
     assert shares([9, 1])[0] == pytest.approx(0.9, abs=0.1)
+
+
+def test_a_quick_study_has_its_outages_earlier(fabric: Data) -> None:
+    fabric["workload"]["duration"] = "400s"
+    fabric["topology"] |= {"down": {"uplink/1/1": ["100s..200s"]}, "access": {"rate": "1Gbit/s", "down": []}}
+    quick = load_study(fabric, Overrides(quick=True))
+    duration = units.number(quick.workload["duration"])
+    assert duration is not None
+    assert duration < 400
+    assert quick.topology is not None
+    [span] = quick.topology["down"]["uplink/1/1"]
+    ends = [units.number(end) for end in span.split("..")]
+    assert ends == pytest.approx([duration / 4, duration / 2], rel=0.01)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::common::{Log, drive, mark, numbers, path, train};
+use crate::common::{Log, Mark, drive, mark, numbers, path, train};
 use foundation::{Duration, Instant, Streams};
 use network::queue::QueueConfig;
 use network::{
@@ -16,14 +16,11 @@ fn at(millis: u64) -> Instant {
     Instant::from_nanos(millis * MS)
 }
 
+/// Times and packet numbers.
+type Times = Vec<(u64, u64)>;
+
 /// Five packets of 1 ms each: three at once, one while the link is down, and one at its recovery.
-fn across_an_outage(
-    queue: &str,
-) -> (
-    Vec<(u64, u64)>,
-    Vec<(u64, u64)>,
-    Network<crate::common::Mark, Log>,
-) {
+fn across_an_outage(queue: &str) -> (Times, Times, Network<Mark, Log>) {
     let json =
         format!(r#"{{"rate": "10Mbit/s", "delay": "5ms", "queue": "{queue}", "down": ["1.5ms..3ms"]}}"#);
     let builder = NetworkBuilder::chain(&[path(&json)], Streams::new(1, 0));
@@ -119,7 +116,7 @@ fn topology(json: &str) -> Topology {
 }
 
 /// Returns the network of a topology with a route for its first pair, which is [`FORWARD`].
-fn routed(topology: &Topology) -> Network<crate::common::Mark, Log> {
+fn routed(topology: &Topology) -> Network<Mark, Log> {
     let mut builder = topology.builder(Streams::new(1, 0));
     let (from, to) = topology.pairs()[0];
     builder.route(&topology.links_between(from, to).unwrap(), to);
