@@ -16,8 +16,8 @@ class Cell:
 
     `params` are the swept keys as written in the study (`{"path.loss": "2%"}`); a swept
     `protocols.NAME.KEY` is a param of that protocol only. `spec` is the whole trial specification (`path`
-    or `topology`, `protocol`, `workload`, optionally `traffic`) without seed and trial number. `computed` has
-    the expressions of the study and their values in `spec`, by dotted key.
+    or `topology`, `protocol`, `workload`, optionally `traffic` and `links`) without seed and trial number.
+    `computed` has the expressions of the study and their values in `spec`, by dotted key.
     """
 
     world: str
