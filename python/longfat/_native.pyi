@@ -72,6 +72,9 @@ def unsupported(world: str, spec_json: str) -> str:
 def host_metrics(spec_json: str) -> str:
     """The names of the metrics of single hosts and of traffic in a trial, as a JSON list."""
 
+def links(spec_json: str) -> str:
+    """The names of the links in a trial's network, as a JSON list."""
+
 def layout(spec_json: str) -> str:
     """The network and the flows of a trial before anything is sent, with max-min fair shares, as JSON.
 

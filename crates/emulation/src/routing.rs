@@ -57,7 +57,7 @@ pub(crate) enum End {
 }
 
 impl Routing {
-    /// Builds the network of a topology and the routes between all hosts. Its bottlenecks record waiting times.
+    /// Builds the network of a topology and the routes between all hosts. Its observed links record waiting times.
     pub(crate) fn build(
         topology: &Topology,
         streams: Streams,
@@ -89,9 +89,10 @@ impl Routing {
         for _ in &routers {
             builder.host();
         }
-        for &link in topology.bottlenecks() {
+        for link in topology.observed() {
             builder.record_waits(link);
         }
+        topology.avoid_outages(&mut builder);
         let network = builder.build_observed(Tap::new(lengths.clone()));
         let routing = Self {
             block,

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use experiment::trace::TraceEventKind;
 use foundation::Instant;
-use network::{DropReason, LinkId, Observer, PacketRef};
+use network::{DropReason, LinkId, Observer, PacketRef, RouteId};
 
 use crate::packet::IpPacket;
 
@@ -113,6 +113,12 @@ impl Observer<IpPacket> for Tap {
             add_segment(counts, packet.body);
         }
         self.record(at, TraceEventKind::Send, &packet, true, None);
+    }
+
+    fn rerouted(&mut self, _: Instant, route: RouteId, links: u8) {
+        if let Some(hops) = self.hops.get_mut(route.0 as usize) {
+            *hops = links;
+        }
     }
 
     fn dropped(&mut self, at: Instant, _: LinkId, reason: DropReason, packet: PacketRef<'_, IpPacket>) {

@@ -30,7 +30,7 @@ pub struct LinkLayout {
     pub loss: Option<LossConfig>,
     /// Queue.
     pub queue: QueueConfig,
-    /// Whether rate and delay are constant, without reordering, duplication or corruption.
+    /// Whether rate and delay are constant, without reordering, duplication, corruption or outages.
     pub is_steady: bool,
 }
 
@@ -137,6 +137,7 @@ fn is_steady(link: &LinkSpec) -> bool {
         && link.reorder.is_none()
         && link.duplicate.is_none()
         && link.corrupt.is_none()
+        && link.down.is_empty()
 }
 
 /// Returns the limits of the flows of a group at their ends, for a path in both directions.

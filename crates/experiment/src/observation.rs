@@ -11,10 +11,10 @@ fn marked<B: Body, O: Observer<B>>(network: &Network<B, O>, links: usize) -> u64
     counters.map(|counters| counters.marked.packets).sum()
 }
 
-/// The bottlenecks and the marks of all links at the start of the measured time.
+/// The observed links and the marks of all links at the start of the measured time.
 #[derive(Clone, Debug)]
 pub struct Baseline {
-    bottlenecks: Vec<LinkId>,
+    observed: Vec<LinkId>,
     links: usize,
     before: Vec<Observation>,
     marked: u64,
@@ -25,22 +25,22 @@ impl Baseline {
     #[must_use]
     pub fn new(topology: &Topology) -> Self {
         Self {
-            bottlenecks: topology.bottlenecks().to_vec(),
+            observed: topology.observed().collect(),
             links: topology.links().len(),
-            before: vec![Observation::default(); topology.bottlenecks().len()],
+            before: vec![Observation::default(); topology.observed().count()],
             marked: 0,
         }
     }
 
     /// Starts the measured time.
     pub fn mark<B: Body, O: Observer<B>>(&mut self, now: Instant, network: &mut Network<B, O>) {
-        for (before, &link) in self.before.iter_mut().zip(&self.bottlenecks) {
+        for (before, &link) in self.before.iter_mut().zip(&self.observed) {
             *before = Observation::mark(now, network, link);
         }
         self.marked = marked(network, self.links);
     }
 
-    /// Returns the observations of the bottlenecks over the measured time, and the packets marked by all links in it. Takes the
+    /// Returns the observations of the observed links over the measured time, and the packets marked by all links in it. Takes the
     /// histograms of the links, so a second call lacks them.
     #[must_use]
     pub fn take<B: Body, O: Observer<B>>(
@@ -48,7 +48,7 @@ impl Baseline {
         now: Instant,
         network: &mut Network<B, O>,
     ) -> (Vec<Observation>, u64) {
-        let links = self.bottlenecks.iter().zip(&self.before);
+        let links = self.observed.iter().zip(&self.before);
         let over = links.map(|(&link, before)| Observation::take(now, network, link).since(before));
         (over.collect(), marked(network, self.links) - self.marked)
     }
@@ -63,6 +63,10 @@ pub struct Observation {
     pub dropped: u64,
     /// Packets dropped by its loss model.
     pub lost: u64,
+    /// Packets dropped because it was down.
+    pub outage_dropped: u64,
+    /// Packets marked by its queue (ECN).
+    pub marked: u64,
     /// Maximum queue length since the start of the trial.
     pub max_queue_packets: u64,
     /// Packets in the queue times nanoseconds.
@@ -80,6 +84,8 @@ impl Observation {
             delivered: counters.delivered,
             dropped: counters.queue_dropped.packets,
             lost: counters.lost.packets,
+            outage_dropped: counters.outage_dropped.packets,
+            marked: counters.marked.packets,
             max_queue_packets: counters.max_queue_packets,
             packet_nanos: occupancy.packet_nanos,
             busy: occupancy.busy,
@@ -107,6 +113,8 @@ impl Observation {
             delivered: self.delivered - before.delivered,
             dropped: self.dropped - before.dropped,
             lost: self.lost - before.lost,
+            outage_dropped: self.outage_dropped - before.outage_dropped,
+            marked: self.marked - before.marked,
             max_queue_packets: self.max_queue_packets,
             packet_nanos: self.packet_nanos - before.packet_nanos,
             busy: self.busy - before.busy,

@@ -155,8 +155,12 @@ impl Plan {
         if !problems.is_empty() {
             return Err(SpecError::Invalid(problems));
         }
+        topology.avoid_outages(&mut builder);
         topology.measure(groups[0].data_ways());
-        for &link in topology.bottlenecks() {
+        topology
+            .observe(&spec.links)
+            .map_err(|problem| SpecError::Invalid(vec![problem.within("links")]))?;
+        for link in topology.observed() {
             builder.record_waits(link);
         }
         Ok(Self {

@@ -38,6 +38,9 @@ pub struct TrialSpec {
     /// Background traffic.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<TrafficConfig>,
+    /// Names of the links with metrics of their own, in addition to those of the bottlenecks.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
     /// Seed of the study.
     pub seed: u64,
     /// Number of the trial in its cell.
@@ -54,6 +57,8 @@ struct Keys {
     workload: WorkloadConfig,
     #[serde(default)]
     traffic: Vec<TrafficConfig>,
+    #[serde(default)]
+    links: Vec<String>,
     seed: u64,
     #[serde(default)]
     trial: u64,
@@ -75,6 +80,7 @@ impl TryFrom<Keys> for TrialSpec {
             protocol: keys.protocol,
             workload: keys.workload,
             traffic: keys.traffic,
+            links: keys.links,
             seed: keys.seed,
             trial: keys.trial,
         })

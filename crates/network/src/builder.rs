@@ -1,8 +1,8 @@
 //! The network builder: adds hosts, links and routes and returns their ids.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use foundation::Streams;
+use foundation::{Duration, Streams};
 
 use crate::calendar::MAX_LINKS;
 use crate::config::{LinkSpec, PathSpec};
@@ -10,8 +10,9 @@ use crate::cut_through::links_ahead;
 use crate::link::Link;
 use crate::network::Network;
 use crate::observer::Observer;
+use crate::outages::{Change, OutageSchedule};
 use crate::packet::{Body, HostId, LinkId, RouteId};
-use crate::routes::Routes;
+use crate::routes::{Routes, Span};
 use crate::topology::Topology;
 
 /// The route from host 0 to host 1 of [`Network::two_hosts`] and [`Network::chain`].
@@ -43,6 +44,12 @@ pub struct NetworkBuilder {
     routes: Routes,
     /// Links with exact counters in a network with cut-through.
     exact: Option<Vec<LinkId>>,
+    /// Changes of routes, by the time since the start.
+    reroutes: Vec<(Duration, Change)>,
+    /// The routes that change, as they were added.
+    original: BTreeMap<RouteId, Span>,
+    /// Other links of these routes, each stored once.
+    alternatives: BTreeMap<(RouteId, Vec<LinkId>), Span>,
 }
 
 impl NetworkBuilder {
@@ -57,6 +64,9 @@ impl NetworkBuilder {
             recorded: BTreeSet::new(),
             routes: Routes::default(),
             exact: None,
+            reroutes: Vec::new(),
+            original: BTreeMap::new(),
+            alternatives: BTreeMap::new(),
         }
     }
 
@@ -108,6 +118,45 @@ impl NetworkBuilder {
         self.routes.add_checked(links, to, self.links.len(), self.hosts)
     }
 
+    /// Returns the links of each route, in the order of their ids.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = (RouteId, Vec<LinkId>)> + '_ {
+        let all = self.routes.all();
+        all.map(|route| (route, self.routes.links(route).collect()))
+    }
+
+    /// Changes the links of a route at a time since the start. Packets inside the network at that time keep their route.
+    ///
+    /// # Panics
+    /// If the route or a link does not exist, or for more than 255 links.
+    pub fn reroute(&mut self, after: Duration, route: RouteId, links: &[LinkId]) {
+        let original = *self
+            .original
+            .entry(route)
+            .or_insert_with(|| self.routes.span(route));
+        let span = if self.routes.links(route).eq(links.iter().copied()) {
+            original
+        } else {
+            let alternative = self.alternatives.entry((route, links.to_vec()));
+            let (routes, known) = (&mut self.routes, self.links.len());
+            *alternative.or_insert_with(|| routes.add_alternative(route, links, known))
+        };
+        self.reroutes.push((after, Change::Reroute(route, span)));
+    }
+
+    /// Returns the changes of links and routes over time; `None` if there are none.
+    fn outages(&self) -> Option<OutageSchedule> {
+        let mut changes = Vec::new();
+        for (number, (_, spec)) in self.links.iter().enumerate() {
+            let link = LinkId(number as u32);
+            for outage in &spec.down {
+                changes.push((outage.from, Change::Fail(link)));
+                changes.push((outage.to, Change::Recover(link)));
+            }
+        }
+        changes.extend(&self.reroutes);
+        (!changes.is_empty()).then(|| OutageSchedule::new(changes, self.original.clone()))
+    }
+
     /// Records a histogram of queueing delays at a link ([`Network::waits`]).
     ///
     /// # Panics
@@ -127,7 +176,7 @@ impl NetworkBuilder {
     ///
     /// The network must not change later. The counters of `exact` are exact at all times; those of the other links may
     /// include packets that are still on their way to the link. An observer would see events out of order, so a network
-    /// with one must not have cut-through.
+    /// with one must not have cut-through. A network with outages ignores this: its links change.
     ///
     /// # Panics
     /// Building panics if a link of `exact` does not exist, or with an observer.
@@ -150,7 +199,9 @@ impl NetworkBuilder {
             self.exact.is_none() || !O::ENABLED,
             "cut-through does not call observers in order"
         );
-        let is_ahead = self.exact.as_ref().map(|exact| {
+        let outages = self.outages();
+        let exact = self.exact.as_ref().filter(|_| outages.is_none());
+        let is_ahead = exact.map(|exact| {
             let exact: Vec<LinkId> = exact.iter().chain(&self.recorded).copied().collect();
             links_ahead(&self.routes, self.links.iter().map(|(_, spec)| spec), &exact)
         });
@@ -166,6 +217,9 @@ impl NetworkBuilder {
             names.push(name);
         }
         let mut network = Network::new(links, names, self.routes, self.hosts, observer);
+        if let Some(outages) = outages {
+            network.schedule(outages);
+        }
         if let Some(is_ahead) = is_ahead {
             network.look_ahead(&is_ahead);
             for link in self.exact.unwrap_or_default() {

@@ -54,6 +54,14 @@
 //!    a packet delayed by `reorder` is overtaken.
 //! 6. **Arrival.** Once complete (store and forward), the packet enters the next link of its route or reaches its host.
 //!
+//! # Outages
+//!
+//! A link is down at the times in [`LinkSpec::down`], since the start of the network or [`Network::restart_outages`]. It drops
+//! the packets that wait when it fails and those that arrive meanwhile, after their impairments have been drawn; the packet in
+//! transmission and those in propagation reach the far end. [`NetworkBuilder::reroute`] changes routes at scheduled times, and
+//! [`Topology::avoid_outages`] derives these changes from the outages. All of this is one more entry in the event queue, so a
+//! network without outages does no work for them.
+//!
 //! # Topologies and observation
 //!
 //! Two hosts and a path between them are the simple case. [`topology`] builds other shapes: it names hosts and links, finds
@@ -82,6 +90,7 @@ mod impairment;
 mod link;
 mod network;
 mod observer;
+mod outages;
 mod packet;
 mod packet_store;
 pub mod queue;
@@ -92,7 +101,9 @@ pub mod topology;
 mod trace;
 
 pub use builder::{FORWARD, NetworkBuilder, REVERSE};
-pub use config::{Capacity, HopConfig, LinkConfig, LinkSpec, PathConfig, PathSpec, Preset, Subscriber};
+pub use config::{
+    Capacity, HopConfig, LinkConfig, LinkSpec, Outage, OutageError, PathConfig, PathSpec, Preset, Subscriber,
+};
 pub use impairment::{Distribution, JitterConfig, LossConfig, ReorderConfig, loss};
 pub use link::{Count, LinkCounters, Occupancy};
 pub use network::{Arrival, Network};

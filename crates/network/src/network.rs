@@ -4,14 +4,15 @@ use foundation::{Instant, Streams};
 use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
-use crate::calendar::{Calendar, IDLE};
+use crate::calendar::{Calendar, DueTime, IDLE};
 use crate::config::{LinkSpec, PathSpec};
 use crate::link::{Count, Link, LinkCounters, Occupancy};
 use crate::observer::Observer;
+use crate::outages::{Change, OutageSchedule};
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::packet_store::{PacketStore, Ticket, TooBig};
 use crate::ring::Ring;
-use crate::routes::{Next, Routes};
+use crate::routes::{Next, Routes, Span};
 
 /// A packet that has reached a host and is still stored in the network.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub struct Network<B, O = ()> {
     store: PacketStore<B, O>,
     /// Whether links and routes may not change, because packets cross them ahead of time.
     is_fixed: bool,
+    /// Failures and recoveries of links. Their entry in the calendar follows those of the links.
+    outages: Option<Box<OutageSchedule>>,
 }
 
 impl<B: Body> Network<B> {
@@ -66,7 +69,77 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             deliveries: Ring::default(),
             store: PacketStore::new(observer),
             is_fixed: false,
+            outages: None,
         }
+    }
+
+    /// Schedules outages since time 0.
+    pub(crate) fn schedule(&mut self, outages: OutageSchedule) {
+        self.calendar = Calendar::new(self.links.len() + 1);
+        self.outages = Some(Box::new(outages));
+        self.await_change();
+    }
+
+    /// Sets the time of the next change in the calendar. Of simultaneous events, changes are the first.
+    fn await_change(&mut self) {
+        let due = self.outages.as_ref().and_then(|outages| outages.due());
+        let due = due.map_or(DueTime::NEVER, |at| DueTime::new(at, 0));
+        self.calendar.set(self.links.len() as u32, due);
+    }
+
+    /// Applies the changes due at `now`.
+    #[cold]
+    fn change(&mut self, at: u64) {
+        // On wall time, a restarted schedule may start in the past.
+        let now = at.max(self.now);
+        while let Some(change) = self.outages.as_mut().and_then(|outages| outages.pop(now)) {
+            match change {
+                Change::Fail(LinkId(index)) => {
+                    let link = &mut self.links[index as usize];
+                    link.fail(now, &mut self.store);
+                    self.calendar.set(index, link.due());
+                }
+                Change::Recover(LinkId(index)) => self.links[index as usize].recover(),
+                Change::Reroute(route, span) => self.change_route(now, route, span),
+            }
+        }
+        self.await_change();
+    }
+
+    fn change_route(&mut self, now: u64, route: RouteId, span: Span) {
+        self.routes.change(route, span);
+        if O::ENABLED {
+            let hops = self.routes.links(route).count() as u8;
+            let at = Instant::from_nanos(now);
+            self.store.observer.rerouted(at, route, hops);
+        }
+    }
+
+    /// Starts the schedule of outages again at `now`: all links operate and all routes are as built, until the first change
+    /// after `now`.
+    pub fn restart_outages(&mut self, now: Instant) {
+        self.advance(now.as_nanos());
+        let Some(mut outages) = self.outages.take() else {
+            return;
+        };
+        let (down, original) = outages.restart(now.as_nanos());
+        for LinkId(index) in down {
+            self.links[index as usize].recover();
+        }
+        for (&route, &span) in original {
+            self.change_route(self.now, route, span);
+        }
+        self.outages = Some(outages);
+        self.await_change();
+    }
+
+    /// Returns whether a link is down.
+    ///
+    /// # Panics
+    /// If the link does not exist.
+    #[must_use]
+    pub fn is_down(&self, link: LinkId) -> bool {
+        self.links[link.0 as usize].is_down()
     }
 
     /// Lets packets join the links of `is_ahead` as soon as they join the link before.
@@ -127,7 +200,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         }
     }
 
-    /// Returns the time of the next event; `None` while the network is empty.
+    /// Returns the time of the next event; `None` while the network is empty and no outage is to start or end.
     #[inline]
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -187,7 +260,9 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
 
     #[inline]
     fn step(&mut self, at: u64, index: u32) {
-        let link = &mut self.links[index as usize];
+        let Some(link) = self.links.get_mut(index as usize) else {
+            return self.change(at);
+        };
         let landed = link.advance(at, &mut self.store);
         self.calendar.set(index, link.due());
         if let Some(mut ticket) = landed {

@@ -2,7 +2,7 @@
 
 use foundation::Instant;
 
-use crate::packet::{LinkId, PacketRef};
+use crate::packet::{LinkId, PacketRef, RouteId};
 
 /// The reason why a link dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +15,8 @@ pub enum DropReason {
     Mtu,
     /// The caller requested the loss ([`Network::lose`](crate::Network::lose)).
     Requested,
+    /// The link was down.
+    Outage,
 }
 
 impl DropReason {
@@ -26,6 +28,7 @@ impl DropReason {
             Self::Queue => "queue",
             Self::Mtu => "mtu",
             Self::Requested => "request",
+            Self::Outage => "outage",
         }
     }
 }
@@ -89,6 +92,12 @@ pub trait Observer<B> {
     #[inline]
     fn marked(&mut self, at: Instant, link: LinkId, packet: PacketRef<'_, B>) {
         let _ = (at, link, packet);
+    }
+
+    /// Routers avoid failed links, or use recovered ones: packets that enter the route from now on cross `hops` links.
+    #[inline]
+    fn rerouted(&mut self, at: Instant, route: RouteId, hops: u8) {
+        let _ = (at, route, hops);
     }
 
     /// The packet reached the far end of a link.

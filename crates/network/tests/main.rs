@@ -8,6 +8,7 @@ mod disciplines;
 mod goodput;
 mod impairments;
 mod observation;
+mod outages;
 mod properties;
 mod requested_losses;
 mod timing;

@@ -5,8 +5,8 @@ use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
 use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
 use network::{
-    Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Packet,
-    PathSpec, QueueConfig, QueueLimit, ReorderConfig,
+    Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Outage,
+    Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -178,8 +178,8 @@ fn orderly() -> impl Strategy<Value = LinkSpec> {
         proptest::option::of(probability()),
     );
     let mtu = proptest::option::of(68_u32..1500);
-    (capacity(), duration(50), jitter, odds, queue(), mtu).prop_map(
-        |(capacity, delay, jitter, odds, queue, mtu)| LinkSpec {
+    (capacity(), duration(50), jitter, odds, queue(), mtu, outages()).prop_map(
+        |(capacity, delay, jitter, odds, queue, mtu, down)| LinkSpec {
             capacity,
             delay,
             jitter,
@@ -189,8 +189,26 @@ fn orderly() -> impl Strategy<Value = LinkSpec> {
             corrupt: odds.2,
             queue,
             mtu,
+            down,
         },
     )
+}
+
+/// Generates outages; none for most links.
+fn outages() -> impl Strategy<Value = Vec<Outage>> {
+    let gaps = proptest::collection::vec((0_u64..30_000, 1_u64..20_000), 1..4);
+    proptest::option::weighted(0.3, gaps).prop_map(|gaps| {
+        let mut at = 0;
+        let outage = |(gap, length): (u64, u64)| {
+            let from = at + gap;
+            at = from + length + 1;
+            Outage {
+                from: Duration::from_micros(from),
+                to: Duration::from_micros(from + length),
+            }
+        };
+        gaps.unwrap_or_default().into_iter().map(outage).collect()
+    })
 }
 
 /// Generates links.
@@ -273,12 +291,12 @@ proptest! {
             prop_assert_eq!(
                 counters.entered.packets + counters.duplicated.packets,
                 counters.delivered.packets + counters.lost.packets + counters.queue_dropped.packets
-                    + counters.mtu_dropped.packets
+                    + counters.mtu_dropped.packets + counters.outage_dropped.packets
             );
             prop_assert_eq!(
                 counters.entered.bytes + counters.duplicated.bytes,
                 counters.delivered.bytes + counters.lost.bytes + counters.queue_dropped.bytes
-                    + counters.mtu_dropped.bytes
+                    + counters.mtu_dropped.bytes + counters.outage_dropped.bytes
             );
             entered = counters.delivered.packets;
             // Events of the observer match the counters.
@@ -289,7 +307,7 @@ proptest! {
             prop_assert_eq!(seen(EventKind::Duplicated), counters.duplicated.packets);
             prop_assert_eq!(seen(EventKind::Corrupted), counters.corrupted.packets);
             prop_assert_eq!(seen(EventKind::Marked), counters.marked.packets);
-            for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu] {
+            for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu, DropReason::Outage] {
                 prop_assert_eq!(seen(EventKind::Dropped(reason)), counters.dropped(reason).packets);
             }
         }

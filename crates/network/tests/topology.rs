@@ -155,6 +155,95 @@ fn a_leaf_spine_network_joins_each_leaf_to_each_spine() {
 }
 
 /// In a fat tree, each host is two, four or six links away, and pairs of hosts use all core switches about equally.
+/// Returns the share of the routes between hosts of different leaves over each spine.
+fn spine_shares(keys: &str) -> [f64; 2] {
+    let topology = topology(&format!(
+        r#"{{"kind": "leaf-spine", "leaves": 2, "spines": 2, "hosts": 60, "access": {{}}{keys}}}"#
+    ));
+    let hosts = || (0..120).map(HostId);
+    let mut counts = [0; 2];
+    let mut search = topology.search();
+    for from in hosts() {
+        for to in hosts().filter(|to| (to.0 < 60) != (from.0 < 60)) {
+            let way = search.links_between(from, to).unwrap();
+            let name = &topology.links()[way[1].0 as usize].name;
+            counts[usize::from(name.ends_with('2'))] += 1;
+        }
+    }
+    counts.map(|count| f64::from(count) / 7200.0)
+}
+
+#[test]
+fn the_shares_of_routes_follow_the_weights() {
+    // Three standard errors of a share of 7200 routes.
+    let is_near = |share: f64, expected: f64| (share - expected).abs() < 0.018;
+    for (keys, expected) in [
+        ("", 0.5),
+        (r#", "weights": [3, 1]"#, 0.75),
+        (r#", "weights": [1, 9]"#, 0.1),
+        // One per uplink: the leaves have opposite weights.
+        (r#", "weights": [3, 1, 1, 3]"#, 0.5),
+    ] {
+        let [first, second] = spine_shares(keys);
+        assert!(is_near(first, expected), "{keys}: {first} is not {expected}");
+        assert!((first + second - 1.0).abs() < 1e-9);
+    }
+    // Equal weights choose the same routes as none.
+    assert_eq!(spine_shares(r#", "weights": [1, 1]"#), spine_shares(""));
+}
+
+#[test]
+fn weights_of_a_fat_tree_apply_at_each_switch() {
+    let over_first = |keys: &str| {
+        let topology = topology(&format!(
+            r#"{{"kind": "fat-tree", "ports": 8, "link": {{}}{keys}}}"#
+        ));
+        let mut search = topology.search();
+        let mut counts = [0_u32; 4];
+        for &(from, to) in topology.pairs() {
+            let way = search.links_between(from, to).unwrap();
+            let core = topology.links()[way[2].0 as usize]
+                .name
+                .rsplit('/')
+                .next()
+                .unwrap();
+            counts[core.parse::<usize>().unwrap() - 1] += 1;
+        }
+        f64::from(counts[0]) / f64::from(counts.iter().sum::<u32>())
+    };
+    assert!((over_first("") - 0.25).abs() < 0.12);
+    assert!(over_first(r#", "weights": [97, 1, 1, 1]"#) > 0.9);
+}
+
+#[test]
+fn weights_in_a_free_topology_spread_routes() {
+    let hosts: Vec<String> = (0..400).map(|number| format!("\"h{number}\"")).collect();
+    let access: Vec<String> = (0..400)
+        .map(|number| format!(r#"{{"from": "h{number}", "to": "a"}}"#))
+        .collect();
+    let over_first = |weights: [&str; 2]| {
+        let topology = topology(&format!(
+            r#"{{"kind": "free", "hosts": [{}, "server"], "routers": ["a", "r1", "r2", "b"], "links": [{},
+                {{"from": "a", "to": "r1"{}}}, {{"from": "a", "to": "r2"{}}},
+                {{"from": "r1", "to": "b"}}, {{"from": "r2", "to": "b"}}, {{"from": "b", "to": "server"}}]}}"#,
+            hosts.join(","),
+            access.join(","),
+            weights[0],
+            weights[1],
+        ));
+        let mut search = topology.search();
+        let server = topology.host("server").unwrap();
+        let first = (0..400).filter(|&from| {
+            let way = search.links_between(HostId(from), server).unwrap();
+            topology.links()[way[1].0 as usize].name == "a-r1"
+        });
+        first.count() as f64 / 400.0
+    };
+    assert_eq!(over_first(["", ""]), 1.0);
+    let share = over_first([r#", "weight": 3"#, ""]);
+    assert!((share - 0.75).abs() < 0.065, "{share}");
+}
+
 #[test]
 fn pairs_of_a_fat_tree_spread_over_its_core() {
     let tree = topology(r#"{"kind": "fat-tree", "ports": 8, "link": {"rate": "1Mbit/s"}}"#);
@@ -344,6 +433,26 @@ fn mistakes_are_problems_of_their_key() {
         ),
         (r#"{"kind": "star", "leaves": 2}"#, "leaf", "missing"),
         (r#"{"kind": "leaf-spine"}"#, "access", "missing"),
+        (
+            r#"{"kind": "leaf-spine", "access": {}, "weights": [3, 0]}"#,
+            "weights",
+            "0 is out of range: 1 to 65535",
+        ),
+        (
+            r#"{"kind": "leaf-spine", "access": {}, "weights": [3, 1, 1]}"#,
+            "weights",
+            "the list has 3 numbers, but 2 (one per spine) or 4 (one per uplink) are required",
+        ),
+        (
+            r#"{"kind": "fat-tree", "link": {}, "weights": [1]}"#,
+            "weights",
+            "the list has 1 numbers, but 2 are required",
+        ),
+        (
+            r#"{"kind": "free", "hosts": ["a", "b"], "links": [{"from": "a", "to": "b", "weight": 70000}]}"#,
+            "links[0].weight",
+            "70000 is out of range: 1 to 65535",
+        ),
         (
             r#"{"kind": "leaf-spine", "leaves": 1, "hosts": 1, "access": {}}"#,
             "hosts",

@@ -84,7 +84,7 @@ mod _native {
     use super::testbed::Testbed;
     #[pymodule_export]
     use super::trials::{
-        Cancel, Cancelled, check, check_trial, host_metrics, layout, path_links, simulate, trace,
+        Cancel, Cancelled, check, check_trial, host_metrics, layout, links, path_links, simulate, trace,
         unsupported, version, vocabulary,
     };
     #[cfg(not(target_os = "linux"))]

@@ -138,6 +138,14 @@ pub fn host_metrics(spec_json: &str) -> PyResult<String> {
     json(&host_columns(&Plan::of(&spec(spec_json)?).map_err(wrong)?))
 }
 
+/// Returns the names of the links in a trial's network, as a JSON list.
+#[pyfunction]
+pub fn links(spec_json: &str) -> PyResult<String> {
+    let topology = spec(spec_json)?.topology().map_err(wrong)?;
+    let names: Vec<&str> = topology.links().iter().map(|link| link.name.as_str()).collect();
+    json(&names)
+}
+
 /// Returns hosts, links, flows and their fair shares of a trial, as JSON.
 #[pyfunction]
 pub fn layout(spec_json: &str) -> PyResult<String> {

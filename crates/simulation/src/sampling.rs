@@ -111,8 +111,7 @@ impl Sampler {
                 sampling.take_details(now, flow.number, early, &subflows);
             }
         }
-        let bottlenecks = topology.bottlenecks().iter();
-        let queues = bottlenecks.map(|&link| network.queue(link, now));
+        let queues = topology.observed().map(|link| network.queue(link, now));
         sampling.take_queues(now, queues.map(|waiting| (waiting.packets, waiting.bytes)));
     }
 }

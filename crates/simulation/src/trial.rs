@@ -60,13 +60,13 @@ pub(crate) fn world<W: WorldObserver>(
 }
 
 pub(crate) fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunError>) -> TrialRecord {
-    let (bottlenecks, marked) = world.observed();
+    let (links, marked) = world.observed();
     let measured = TrialOutcome {
         topology: world.topology(),
         groups: world.groups(),
         flows: world.outcomes(),
         windows: world.sampler().windows(),
-        bottlenecks: &bottlenecks,
+        links: &links,
         marked,
         lateness: None,
         epoch: Instant::ZERO,

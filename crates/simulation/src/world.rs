@@ -109,7 +109,8 @@ impl<W: WorldObserver> World<W> {
         let builder = if W::ENABLED {
             plan.builder
         } else {
-            plan.builder.cut_through(plan.topology.bottlenecks())
+            plan.builder
+                .cut_through(&plan.topology.observed().collect::<Vec<_>>())
         };
         let mut world = Self {
             now: Instant::ZERO,
@@ -555,7 +556,7 @@ impl<W: WorldObserver> World<W> {
         self.sampler.series()
     }
 
-    /// Returns the observations of the bottlenecks over the measured time, and the packets marked by all links in it. Takes the
+    /// Returns the observations of the observed links over the measured time, and the packets marked by all links in it. Takes the
     /// histograms, so a second call lacks them.
     pub(crate) fn observed(&mut self) -> (Vec<Observation>, u64) {
         self.sampler.baseline.take(self.now, &mut self.network)

@@ -19,6 +19,9 @@ pub struct Description {
     pub range: (Option<Bound>, Option<f64>),
     /// How the metric is censored, if it can be.
     pub censoring: Option<Censoring>,
+    /// Whether each link has it on request.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub of_links: bool,
 }
 
 /// A bound of the range of a metric.
@@ -54,6 +57,7 @@ impl Description {
         better: "",
         range: (Some(Bound::At(0.0)), None),
         censoring: None,
+        of_links: false,
     };
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat.api.specification import specification
@@ -21,6 +21,7 @@ def emulate(
     traffic: Any = (),
     workload: Any = None,
     duration: str | None = None,
+    links: Sequence[str] = (),
     seed: SupportsIndex = 1,
     trial: SupportsIndex = 0,
 ) -> Trial:
@@ -47,6 +48,7 @@ def emulate(
         traffic=traffic,
         workload=workload,
         duration=duration,
+        links=links,
         seed=seed,
         trial=trial,
     )

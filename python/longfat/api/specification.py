@@ -28,6 +28,7 @@ def specification(
     traffic: Any = (),
     workload: Any = None,
     duration: str | None = None,
+    links: Sequence[str] = (),
     seed: SupportsIndex = 1,
     trial: SupportsIndex = 0,
 ) -> dict[str, Any]:
@@ -58,6 +59,8 @@ def specification(
     for section, settings in spec.items():
         for one in settings if section == "traffic" else [settings]:
             refuse(section, one)  # type: ignore[arg-type]
+    if links:
+        spec["links"] = [str(plain(link, "links")) for link in ([links] if isinstance(links, str) else links)]
     return spec | {"seed": whole_number(seed, "seed"), "trial": whole_number(trial, "trial")}
 
 

@@ -104,6 +104,7 @@ def simulate(
     traffic: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     workload: Mapping[str, Any] | None = None,
     duration: str | None = None,
+    links: Sequence[str] = (),
     seed: SupportsIndex = 1,
     trial: SupportsIndex = 0,
 ) -> Trial:
@@ -118,6 +119,7 @@ def simulate(
         size: Size of the transfer with its unit ("2MB"): short for a workload of kind "file".
         workload: Instead of a size, a study's workload as a dict.
         duration: Instead of a size, the duration of a bulk transfer ("20s"), a workload of kind "bulk".
+        links: Names of links with metrics of their own: "reverse" adds `drops@reverse` and others.
         seed: Random seed; equal seeds give equal results.
         trial: Number of the trial; all protocols have the same losses in the same trial.
 
@@ -140,6 +142,7 @@ def simulate(
         traffic=traffic,
         workload=workload,
         duration=duration,
+        links=links,
         seed=seed,
         trial=trial,
     )

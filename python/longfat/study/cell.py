@@ -16,9 +16,9 @@ class Cell:
 
     `params` are the swept keys as written in the study (`{"path.loss": "2%"}`); a swept
     `protocols.NAME.KEY` is a param of that protocol only. `spec` is the whole trial specification (`path`
-    or `topology`, `protocol`, `workload`, optionally `traffic`) without seed and trial number. `computed` has
-    the expressions of the study and their values in `spec`, by dotted key. `label` is the protocol's name in
-    tables and charts, empty unless the study gives one; it is not part of the specification.
+    or `topology`, `protocol`, `workload`, optionally `traffic` and `links`) without seed and trial number.
+    `computed` has the expressions of the study and their values in `spec`, by dotted key. `label` is the
+    protocol's name in tables and charts, empty unless the study gives one; it is not part of the specification.
     """
 
     world: str

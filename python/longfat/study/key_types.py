@@ -19,6 +19,9 @@ class PathKeys(TypedDict, total=False):
     delay: str
     """One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate
     adds to it."""
+    down: Sequence[str]
+    """Times in which the link is down, since the start of the trial, e.g. ["5s..7s", "12s..13s"]; default:
+    none. It drops the packets that wait or arrive."""
     duplicate: str
     """Probability of packet duplication, e.g. "0.1%"; default "0%"."""
     hops: Sequence[PathHopKeys | HasSettings]
@@ -61,6 +64,9 @@ class PathHopKeys(TypedDict, total=False):
     delay: str
     """One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate
     adds to it."""
+    down: Sequence[str]
+    """Times in which the link is down, since the start of the trial, e.g. ["5s..7s", "12s..13s"]; default:
+    none. It drops the packets that wait or arrive."""
     duplicate: str
     """Probability of packet duplication, e.g. "0.1%"; default "0%"."""
     jitter: str | PathJitterKeys | HasSettings
@@ -204,6 +210,9 @@ class PathLinkKeys(TypedDict, total=False):
     delay: str
     """One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate
     adds to it."""
+    down: Sequence[str]
+    """Times in which the link is down, since the start of the trial, e.g. ["5s..7s", "12s..13s"]; default:
+    none. It drops the packets that wait or arrive."""
     duplicate: str
     """Probability of packet duplication, e.g. "0.1%"; default "0%"."""
     jitter: str | PathJitterKeys | HasSettings
@@ -261,6 +270,12 @@ class TopologyKeys(TypedDict, total=False):
     level: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Links towards the root, a table of path keys for all or a list with one table per level, from the
     root down."""
+    detection: str
+    """Time after which the switches avoid a failed link, or use a recovered one, e.g. "50ms"; default
+    "0s"."""
+    down: Mapping[str, Any]
+    """Outages of single links by name, such as { "uplink/1/1" = ["5s..7s"] }, in both directions unless
+    name/reverse has its own; default: none."""
     hosts: SupportsIndex | Sequence[str]
     """Hosts below each leaf; at most 10000 in total; default 2."""
     spines: SupportsIndex
@@ -268,6 +283,10 @@ class TopologyKeys(TypedDict, total=False):
     uplink: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """Links from each leaf to each spine, a table of path keys for all or a list with one table each, in
     order of leaves; default: like access, if that is one table."""
+    weights: Sequence[SupportsIndex]
+    """Weights of the uplinks in the hash, a list with one number from 1 to 65535 per spine, e.g. [3, 1], or
+    one per uplink, in order of leaves; default: equal weights. The shares of the pairs of hosts follow
+    them."""
     link: PathKeys | HasSettings | Sequence[PathKeys | HasSettings]
     """All links, a table of path keys."""
     ports: SupportsIndex
@@ -295,6 +314,7 @@ TopologyFreeLinkKeys = TypedDict(
     {
         "corrupt": "str",
         "delay": "str",
+        "down": "Sequence[str]",
         "duplicate": "str",
         "from": "str",
         "jitter": "str | PathJitterKeys | HasSettings",
@@ -309,6 +329,7 @@ TopologyFreeLinkKeys = TypedDict(
         "subscriber": 'Literal["far", "near"]',
         "to": "str",
         "trace": "str",
+        "weight": "SupportsIndex",
     },
     total=False,
 )

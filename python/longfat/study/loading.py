@@ -220,7 +220,7 @@ def _check_all(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             for flow in settings:
                 for key, message in check("traffic", flow):
                     yield f"traffic.{flow['name']}{key.removeprefix('traffic')}", message
-        else:
+        elif section != "links":
             yield from check(section, settings)  # type: ignore[arg-type]
 
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from longfat import _native
 from longfat.study import selection, sweep, units
 from longfat.study.claims import AGREES, Claim
 from longfat.study.conditions import Condition
 from longfat.study.labels import is_class_of_flows
+from longfat.study.links import named_metrics
 from longfat.study.problems import Problem, show
 from longfat.study.specification import Study
 from longfat.study.vocabulary import (
     AT_HOST,
     allowed,
     canonical,
+    link_of,
     resolve_metric,
     short_metric,
     unit,
 )
 from longfat.study.worlds import WORLDS
+
+_LISTED_LINKS = 12
+"""The largest number of links in a message."""
 
 
 def claim_problems(study: Study) -> list[Problem]:
@@ -73,19 +78,8 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(Problem(f"reported[{i}].protocol", wrong))
         found += _where_problems(study, f"reported[{i}].where", reported.where)
     found += _class_problems(study)
+    found += _link_problems(study)
     return found or _host_problems(study) or selection.check(study)
-
-
-def _named(study: Study) -> Iterator[tuple[str, str]]:
-    """Yields the measured metrics that a study names, with the key that does."""
-    own = study.derived_metrics
-    for name, metric in own.items():
-        yield from ((f"metrics.{name}", short_metric(column)) for column in metric.inputs)
-    columns = {one.column for one in own.values()}
-    yield from (("show", name) for name in study.show if name not in columns)
-    for claim in study.claims:
-        if claim.metric not in own and claim.metric not in columns:
-            yield f"claims[{claim.id}].metric", claim.metric
 
 
 def _class_problems(study: Study) -> list[Problem]:
@@ -95,9 +89,9 @@ def _class_problems(study: Study) -> list[Problem]:
     bounds = study.workload.get("classes")
     count = len(bounds) + 1 if bounds else 0
     found = []
-    for key, metric in _named(study):
+    for key, metric in named_metrics(study):
         name = metric.partition(AT_HOST)[2]
-        if not is_class_of_flows(name) or int(name[1:]) < count:
+        if link_of(metric) or not is_class_of_flows(name) or int(name[1:]) < count:
             continue
         known = f"allowed: @G0 to @G{count - 1}" if count else 'set workload.classes, e.g. ["100kB"]'
         found.append(Problem(key, f'"{metric}" is of a size class that this study does not have; {known}'))
@@ -108,8 +102,8 @@ def _host_problems(study: Study) -> list[Problem]:
     """Returns metrics of hosts (`goodput@s9`) that no cell of this study has."""
     wanted = [
         (key, name, resolve_metric(name))
-        for key, name in _named(study)
-        if AT_HOST in name and not is_class_of_flows(name.partition(AT_HOST)[2])
+        for key, name in named_metrics(study)
+        if AT_HOST in name and not link_of(name) and not is_class_of_flows(name.partition(AT_HOST)[2])
     ]
     if not wanted:
         return []
@@ -130,6 +124,37 @@ def _host_problems(study: Study) -> list[Problem]:
         for key, name, column in wanted
         if column not in columns
     ]
+
+
+def _link_problems(study: Study) -> list[Problem]:
+    """Returns metrics of links (`drops@uplink/1/9`) that a cell of this study does not have."""
+    wanted = [(key, metric, link) for key, metric in named_metrics(study) if (link := link_of(metric))]
+    found: list[Problem] = []
+    networks: set[str] = set()
+    for cell in sweep.cells(study) if wanted else ():
+        network = canonical({**cell.spec, "seed": study.seed, "links": []})
+        if network in networks:
+            continue
+        networks.add(network)
+        try:
+            known: list[str] = json.loads(_native.links(network))
+        except ValueError:
+            # The check of the sections, or of each trial, reports its mistakes.
+            return []
+        for key, metric, link in wanted:
+            if link not in known and not any(problem.key == key for problem in found):
+                found.append(Problem(key, _unknown_link(metric, link, known)))
+    return found
+
+
+def _unknown_link(metric: str, link: str, known: list[str]) -> str:
+    if not known:
+        return f'"{metric}" is of a link, and this network has none'
+    listed = allowed(link, known)
+    if len(known) > _LISTED_LINKS:
+        hint = listed.partition("allowed: ")[0]
+        listed = f"{hint}allowed: {', '.join(known[:_LISTED_LINKS])}, …"
+    return f'"{metric}" is of a link that this study does not have; {listed}'
 
 
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}

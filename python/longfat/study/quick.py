@@ -183,7 +183,8 @@ class _Cut:
         if whole is None or {"workload.duration", "workload.warm_up"} & self._given:
             return
         left = max(self._step.part, min(1.0, SHORTEST_S / whole))
-        if left >= 1.0 or "workload.duration" in self._study.sweep:
+        swept = {part for key in self._study.sweep for part in sweep.parts(key)}
+        if left >= 1.0 or any(part == "workload.duration" or "down" in part.split(".") for part in swept):
             return
         workloads = [own, *(one.get("workload", {}) for one in self.data.get("traffic", []))]
         before = own["duration"]
@@ -192,6 +193,8 @@ class _Cut:
                 seconds = units.number(workload.get(key))
                 if seconds:
                     workload[key] = f"{max(round(seconds * left * 1000), 1)}ms"
+        for section in self._study.network:
+            self.data[section] = _earlier(self.data[section], left)
         self.phrases.append(f"{label(own['duration'])} instead of {before} a trial")
 
     def _shrink(self, key: str, part: float, least: int, written: Callable[[int], Any]) -> None:
@@ -203,6 +206,29 @@ class _Cut:
         if left < round(whole):
             before, own[key] = own[key], written(left)
             self.phrases.append(f"{key} {own[key]} instead of {before}")
+
+
+def _earlier(network: Any, left: float) -> Any:
+    """Returns a network whose outages have the same place in a trial of which a part is left.
+
+    >>> _earlier({"rate": "1Mbit/s", "down": ["4s..6s"]}, 0.25)
+    {'rate': '1Mbit/s', 'down': ['1000000us..1500000us']}
+    >>> _earlier({"uplink": [{"delay": "4s"}], "down": {"uplink/1/1": ["2s..4s"]}}, 0.5)
+    {'uplink': [{'delay': '4s'}], 'down': {'uplink/1/1': ['1000000us..2000000us']}}
+    """
+    if isinstance(network, list):
+        return [_earlier(one, left) for one in network]
+    if not isinstance(network, dict):
+        return network
+    return {key: (_spans if key == "down" else _earlier)(value, left) for key, value in network.items()}
+
+
+def _spans(down: Any, left: float) -> Any:
+    """Returns outages of a link, or of several by name, earlier."""
+    if isinstance(down, dict):
+        return {name: _spans(one, left) for name, one in down.items()}
+    ends = [[units.number(end.strip()) or 0.0 for end in span.split("..")] for span in down]
+    return ["..".join(f"{round(end * left * 1e6)}us" for end in span) for span in ends]
 
 
 def _kept(claims: Sequence[Claim], key: str, every: Sequence[Any], most: int) -> list[Any]:

@@ -14,6 +14,7 @@ from longfat.study import units
 from longfat.study.cell import Cell
 from longfat.study.expressions import settings
 from longfat.study.keys import place
+from longfat.study.links import requested_links
 from longfat.study.problems import Problem, show
 from longfat.study.specification import ProtocolEntry, Study
 from longfat.study.vocabulary import allowed, canonical
@@ -187,6 +188,8 @@ def _points(study: Study, entry: ProtocolEntry) -> Iterator[_Point]:
     """Yields (swept values, whole specification, values of expressions) of each point of one protocol."""
     swept = {key: _labelled(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
     base = specification(study, entry)
+    named = study.derived("links", requested_links)
+    links = {"links": named} if named else {}
     computes = settings.contains([base, study.sweep])
     independent: set[settings.Places] = set()
     for combination in itertools.product(*swept.values()):
@@ -197,7 +200,7 @@ def _points(study: Study, entry: ProtocolEntry) -> Iterator[_Point]:
         for key, value in sorted(placed, key=lambda pair: _depth(pair[0])):
             place(spec, own_key(key, entry.name), copy.deepcopy(value))
         found = settings.resolved(spec, entry.name, independent) if computes else settings.Resolved(spec)
-        yield {key: shown for key, (shown, _) in point.items()}, found.spec, found.values
+        yield {key: shown for key, (shown, _) in point.items()}, {**found.spec, **links}, found.values
 
 
 def parts(key: str) -> list[str]:

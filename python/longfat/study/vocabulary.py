@@ -21,7 +21,7 @@ Section = Literal["path", "topology", "protocol", "workload", "traffic"]
 SECTIONS: tuple[Section, ...] = ("path", "topology", "protocol", "workload", "traffic")
 
 AT_HOST = "@"
-"""Separates a metric from its host: `goodput@s3`."""
+"""Separates a metric from its host or link: `goodput@s3`, `drops@uplink/1/2`."""
 
 # Units at the end of metric names in records; studies can omit them.
 _UNIT_SUFFIXES = {"_bps": "bit/s", "_s": "s"}
@@ -82,6 +82,23 @@ def metrics() -> dict[str, dict[str, Any]]:
     """Returns `unit`, `help` and `better` (higher or lower) of each metric, by its column in records."""
     known: dict[str, dict[str, Any]] = vocabulary()["metrics"]
     return known
+
+
+@functools.cache
+def link_metrics() -> frozenset[str]:
+    """Returns the metrics that each link has on request, with and without their units."""
+    columns = [column for column, about in metrics().items() if about.get("of_links")]
+    return frozenset(name for column in columns for name in (column, short_metric(column)))
+
+
+def link_of(metric: str) -> str:
+    """Returns the link of a metric of a single link; empty for other metrics.
+
+    >>> link_of("drops@uplink/1/2"), link_of("drops"), link_of("goodput@s1")
+    ('uplink/1/2', '', '')
+    """
+    name, _, link = metric.partition(AT_HOST)
+    return link if name in link_metrics() else ""
 
 
 @functools.cache
@@ -151,7 +168,9 @@ def resolve_metric(name: str, own: Mapping[str, str] = MappingProxyType({})) -> 
             return column
     metric, at, host = name.partition(AT_HOST)
     if at and not host:
-        raise ValueError(f'"{name}" has no host; write e.g. "{metric or "goodput"}@s1"')
+        part = "link" if metric in link_metrics() else "host"
+        example = "forward" if part == "link" else "s1"
+        raise ValueError(f'"{name}" has no {part}; write e.g. "{metric or "goodput"}@{example}"')
     for column in metrics():
         if metric in (column, short_metric(column)):
             return column + at + host

@@ -51,6 +51,8 @@ def links(found: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _rate(link: Mapping[str, Any]) -> str:
+    if link["is_down"]:
+        return "down"
     if link["rate_bps"] is None:
         return "unlimited"
     return quantity(link["rate_bps"], "bit/s") + (" (trace)" if link["is_trace"] else "")

@@ -181,7 +181,10 @@ fn loss(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
     let links = &measured.light_links;
     let counted: u64 = links
         .iter()
-        .map(|link| link.lost.packets + link.queue_dropped.packets + link.mtu_dropped.packets)
+        .map(|link| {
+            let refused = link.mtu_dropped.packets + link.outage_dropped.packets;
+            link.lost.packets + link.queue_dropped.packets + refused
+        })
         .sum();
     let doubled: u64 = links.iter().map(|link| link.duplicated.packets).sum();
     // The receiving kernel discards corrupted packets.

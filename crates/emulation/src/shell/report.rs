@@ -68,6 +68,8 @@ pub struct LinkReport {
     pub queue_dropped: u64,
     /// Packets dropped because they exceeded the MTU.
     pub mtu_dropped: u64,
+    /// Packets dropped because the link was down.
+    pub outage_dropped: u64,
     /// Packets marked with congestion experienced (RFC 3168).
     pub marked: u64,
     /// Duplicates made.
@@ -123,7 +125,10 @@ pub(super) fn report(emulation: &Emulation, command: CommandOutcome) -> Result<S
             // Packets in flight were sent; queued packets were not.
             let sent = (counters.entered.bytes + counters.duplicated.bytes)
                 .saturating_sub(
-                    counters.lost.bytes + counters.queue_dropped.bytes + counters.mtu_dropped.bytes,
+                    counters.lost.bytes
+                        + counters.queue_dropped.bytes
+                        + counters.mtu_dropped.bytes
+                        + counters.outage_dropped.bytes,
                 )
                 .saturating_sub(network.queue(link, now).bytes);
             let busy = network.occupancy(link, now).busy;
@@ -179,6 +184,7 @@ impl LinkSnapshot {
             lost: counters.lost.packets,
             queue_dropped: counters.queue_dropped.packets,
             mtu_dropped: counters.mtu_dropped.packets,
+            outage_dropped: counters.outage_dropped.packets,
             marked: counters.marked.packets,
             duplicated: counters.duplicated.packets,
             corrupted: counters.corrupted.packets,
@@ -205,6 +211,7 @@ fn over_all(links: &[&LinkReport]) -> LinkReport {
         lost: sum(|link| link.lost),
         queue_dropped: sum(|link| link.queue_dropped),
         mtu_dropped: sum(|link| link.mtu_dropped),
+        outage_dropped: sum(|link| link.outage_dropped),
         marked: sum(|link| link.marked),
         duplicated: sum(|link| link.duplicated),
         corrupted: sum(|link| link.corrupted),

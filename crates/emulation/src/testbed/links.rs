@@ -40,6 +40,10 @@ pub struct LinkState {
     pub queue_dropped: u64,
     /// Packets dropped because they exceeded the MTU.
     pub mtu_dropped: u64,
+    /// Packets dropped because the link was down.
+    pub outage_dropped: u64,
+    /// Whether it is down now.
+    pub is_down: bool,
     /// Packets in the queue now, including the one in transmission.
     pub waiting: u64,
     /// Maximum queue length in packets.
@@ -48,12 +52,15 @@ pub struct LinkState {
 
 pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkState> {
     let snapshots = emulation.with_network(|network, now| {
-        let one = |link| (network.counters(link), network.queue(link, now).packets);
+        let one = |link| {
+            let waiting = network.queue(link, now).packets;
+            (network.counters(link), waiting, network.is_down(link))
+        };
         network.links().map(one).collect::<Vec<_>>()
     });
     let nodes: Vec<&str> = topology.nodes().collect();
     let state = |link: LinkId| {
-        let (link_config, (counters, waiting)) =
+        let (link_config, (counters, waiting, is_down)) =
             (&topology.links()[link.0 as usize], &snapshots[link.0 as usize]);
         let spec = &link_config.spec;
         LinkState {
@@ -76,6 +83,8 @@ pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkStat
             lost: counters.lost.packets,
             queue_dropped: counters.queue_dropped.packets,
             mtu_dropped: counters.mtu_dropped.packets,
+            outage_dropped: counters.outage_dropped.packets,
+            is_down: *is_down,
             waiting: *waiting,
             max_waiting: counters.max_queue_packets,
         }

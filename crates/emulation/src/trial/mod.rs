@@ -157,6 +157,8 @@ fn run_with(
         group.successors = 0;
     }
     let clock = TrialClock::start(emulation.clock());
+    let start = clock.start;
+    emulation.with_network(move |network, _| network.restart_outages(start));
     let mut trial = Trial::new(&emulation, clock, spec, &plan.topology, tracing);
     trial.account_of = account_of;
     let fallback = KernelTcp::of(&transport::tcp::TcpConfig::default(), names).map_err(SpecError::Invalid)?;
@@ -196,7 +198,7 @@ fn run_with(
         groups: &groups,
         flows: &outcomes,
         windows: trial.goodput.windows(),
-        bottlenecks: &trial.bottlenecks,
+        links: &trial.links,
         marked: trial.marked,
         lateness: Some(&lateness),
         epoch: clock.start,

@@ -31,7 +31,8 @@ pub(super) struct Trial<'e> {
     topology: &'e Topology,
     pub(super) flows: Vec<Arc<Flow>>,
     baseline: Baseline,
-    pub(super) bottlenecks: Vec<Observation>,
+    /// The observed links over the measured time.
+    pub(super) links: Vec<Observation>,
     /// Packets marked by all links in the measured time.
     pub(super) marked: u64,
     pub(super) goodput: GoodputSampler,
@@ -72,7 +73,7 @@ impl<'e> Trial<'e> {
             flows: Vec::new(),
             baseline: Baseline::new(topology),
             marked: 0,
-            bottlenecks: Vec::new(),
+            links: Vec::new(),
             topology,
             goodput: GoodputSampler::new(&spec.workload),
             measured_from: Instant::ZERO,
@@ -133,7 +134,7 @@ impl<'e> Trial<'e> {
         }
         self.ended_at = self.clock.now();
         let baseline = self.baseline.clone();
-        (self.bottlenecks, self.marked) = self
+        (self.links, self.marked) = self
             .emulation
             .with_network(move |network, now| baseline.take(now, network));
         false
@@ -248,7 +249,7 @@ impl<'e> Trial<'e> {
 
     /// Samples connections and queues.
     fn take_series(&mut self, at: Instant, groups: &[Group]) -> Instant {
-        let links = self.topology.bottlenecks().to_vec();
+        let links: Vec<_> = self.topology.observed().collect();
         let Some(sampling) = &mut self.sampling else {
             return Instant::MAX;
         };

@@ -45,18 +45,19 @@ const CONVERGENCE: Option<Censoring> = Some(Censoring {
 /// The metrics of a trial in addition to those of a single transfer, in the order of reports.
 pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "flow_goodput_bps", "bit/s", higher: "mean goodput per measured flow";
-    "throughput_bps", "bit/s", higher: "throughput of the bottleneck link, including headers and retransmissions (mean over several bottlenecks)";
-    "utilisation", "", higher, range(SHARE): "share of the measured time in which the bottleneck transmits, or throughput over the capacity of its trace (mean over several bottlenecks)";
+    "throughput_bps", "bit/s", higher, of_links(true): "throughput of the bottleneck link, including headers and retransmissions (mean over several bottlenecks)";
+    "utilisation", "", higher, range(SHARE), of_links(true): "share of the measured time in which the bottleneck transmits, or throughput over the capacity of its trace (mean over several bottlenecks)";
     "rtt_mean_s", "s", lower, censoring(requests("rtt_min_s")): "mean round-trip time";
     "rtt_min_s", "s", lower: "minimum round-trip time";
-    "queueing_delay_mean_s", "s", lower: "mean queueing delay at the bottleneck of the packets that it did not drop";
-    "queueing_delay_p50_s", "s", lower: "median queueing delay at the bottleneck";
-    "queueing_delay_p99_s", "s", lower: "99th percentile of the queueing delay at the bottleneck";
-    "queue_mean_packets", "", lower: "mean queue length at the bottleneck, in packets";
-    "queue_max_packets", "", lower: "maximum queue length at the bottleneck since the start of the trial, in packets";
-    "drops", "", lower: "packets dropped by the queues of the bottlenecks";
-    "losses", "", lower: "packets lost by the loss models of the bottlenecks";
-    "marks", "", lower: "packets marked by the queues of all links (ECN)";
+    "queueing_delay_mean_s", "s", lower, of_links(true): "mean queueing delay at the bottleneck of the packets that it did not drop";
+    "queueing_delay_p50_s", "s", lower, of_links(true): "median queueing delay at the bottleneck";
+    "queueing_delay_p99_s", "s", lower, of_links(true): "99th percentile of the queueing delay at the bottleneck";
+    "queue_mean_packets", "", lower, of_links(true): "mean queue length at the bottleneck, in packets";
+    "queue_max_packets", "", lower, of_links(true): "maximum queue length at the bottleneck since the start of the trial, in packets";
+    "drops", "", lower, of_links(true): "packets dropped by the queues of the bottlenecks";
+    "losses", "", lower, of_links(true): "packets lost by the loss models of the bottlenecks";
+    "outage_drops", "", lower, of_links(true): "packets dropped by the bottlenecks because they were down; only with outages (down)";
+    "marks", "", lower, of_links(true): "packets marked by the queues of all links (ECN)";
     "rwnd_limited_s", "s", lower: "time in which the receive window, not the congestion window, kept a measured TCP flow from sending (tcpi_rwnd_limited in netns), mean over the flows";
     "sndbuf_limited_s", "s", lower: "time in which the send buffer, not the congestion window, kept a measured TCP flow from sending (tcpi_sndbuf_limited in netns), mean over the flows";
     "jain", "", higher, range(JAIN): "Jain's fairness index of the goodput of all flows that respond to congestion";

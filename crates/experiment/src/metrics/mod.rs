@@ -1,8 +1,8 @@
-//! The metrics of a trial, from the outcomes of its flows and the observations of its bottlenecks.
+//! The metrics of a trial, from the outcomes of its flows and the observations of its links.
 
-mod bottlenecks;
 mod classes;
 mod descriptions;
+mod links;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,6 +22,7 @@ use crate::outcome::{FlowOutcome, SendCounters, Transaction};
 use crate::plan::{Group, Pair, Plan, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
+use links::OUTAGE_DROPS;
 
 /// Returns every metric, in the order of reports.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
@@ -58,8 +59,8 @@ pub struct TrialOutcome<'a> {
     pub flows: &'a [FlowOutcome],
     /// Goodput over time, for workloads with long-lived flows.
     pub windows: &'a [GoodputWindow],
-    /// The bottlenecks over the measured time.
-    pub bottlenecks: &'a [Observation],
+    /// The observed links of the topology over the measured time, in its order.
+    pub links: &'a [Observation],
     /// Packets marked by all links over the measured time (ECN).
     pub marked: u64,
     /// Lateness of the emulator in nanoseconds, on wall time.
@@ -115,7 +116,11 @@ impl TrialOutcome<'_> {
     /// Computes the metrics.
     #[must_use]
     pub fn metrics(&self) -> Metrics {
-        let mut metrics: Metrics = descriptions().map(|d| (d.name.to_owned(), None)).collect();
+        let has_outages = self.has_outages();
+        let mut metrics: Metrics = descriptions()
+            .filter(|d| has_outages || d.name != OUTAGE_DROPS)
+            .map(|d| (d.name.to_owned(), None))
+            .collect();
         let mut set = |name: &str, value: Option<f64>| {
             let known = metrics.insert(name.to_owned(), value.filter(|value| value.is_finite()));
             debug_assert!(known.is_some(), "{name} is not described");
@@ -129,6 +134,7 @@ impl TrialOutcome<'_> {
         self.set_lateness(&mut set);
         self.add_hosts(&mut metrics);
         self.add_classes(&mut metrics);
+        self.add_links(&mut metrics);
         metrics
     }
 

@@ -127,7 +127,7 @@ pub struct Series {
     pub interval_s: f64,
     /// The flows, in the order of their start.
     pub flows: Vec<FlowSeries>,
-    /// The queues of the bottlenecks.
+    /// The queues of the bottlenecks and of the other observed links.
     pub queues: Vec<QueueSeries>,
     /// Details of the flows, if sampled.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -142,10 +142,10 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Returns an empty collection for a sample every `interval` of the flows and the bottlenecks of `topology`.
+    /// Returns an empty collection for a sample every `interval` of the flows and the observed links of `topology`.
     #[must_use]
     pub fn new(interval: Duration, topology: &Topology) -> Self {
-        let queues = topology.bottlenecks().iter().map(|&link| QueueSeries {
+        let queues = topology.observed().map(|link| QueueSeries {
             link: topology.links()[link.0 as usize].name.clone(),
             ..QueueSeries::default()
         });
@@ -249,7 +249,7 @@ impl Sampling {
         details[place].add(now.as_secs_f64(), early, subflows);
     }
 
-    /// Adds a sample of all bottlenecks' queues, each as packets and bytes, in the topology's order.
+    /// Adds a sample of all observed links' queues, each as packets and bytes, in the topology's order.
     pub fn take_queues(&mut self, now: Instant, queues: impl IntoIterator<Item = (u64, u64)>) {
         for (line, (packets, bytes)) in self.series.queues.iter_mut().zip(queues) {
             line.time.push(now.as_secs_f64());

@@ -6,7 +6,7 @@ use foundation::{Duration, Probability, Problem, Rate, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Capacity, LinkSpec, PathSpec, Preset, Subscriber};
+use crate::config::{Capacity, LinkSpec, Outage, PathSpec, Preset, Subscriber};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::queue::QueueConfig;
 use crate::trace::DeliveryTrace;
@@ -46,6 +46,8 @@ macro_rules! with_link_keys {
                 pub queue: Option<QueueConfig>,
                 /// Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default: unlimited.
                 pub mtu: Option<Size>,
+                /// Times in which the link is down, since the start of the trial, e.g. ["5s..7s", "12s..13s"]; default: none. It drops the packets that wait or arrive.
+                pub down: Option<Vec<Outage>>,
             }
         }
 
@@ -64,6 +66,7 @@ macro_rules! with_link_keys {
                     corrupt: self.corrupt,
                     queue: self.queue.clone(),
                     mtu: self.mtu,
+                    down: self.down.clone(),
                 }
             }
         }
@@ -152,6 +155,7 @@ impl LinkConfig {
                 (own, other) => own.as_ref().or(other.as_ref()).cloned(),
             },
             mtu: self.mtu.or(other.mtu),
+            down: self.down.as_ref().or(other.down.as_ref()).cloned(),
         }
     }
 
@@ -196,6 +200,9 @@ impl LinkConfig {
                 wrong(format!("\"{mtu}\" is out of range: \"68B\" to \"64KiB\"")),
             );
         }
+        if let Some(down) = &self.down {
+            add("down", Outage::validate(down));
+        }
         problems
     }
 
@@ -216,6 +223,7 @@ impl LinkConfig {
             corrupt: spec.corrupt,
             queue: Some(spec.queue.clone()),
             mtu: spec.mtu.map(|mtu| Size::from_bytes(u64::from(mtu))),
+            down: (!spec.down.is_empty()).then(|| spec.down.clone()),
         }
     }
 
@@ -248,6 +256,7 @@ impl LinkConfig {
             corrupt: self.corrupt,
             queue: self.queue.clone().unwrap_or_default().with_limit(),
             mtu: self.mtu.map(|mtu| mtu.bytes() as u32),
+            down: self.down.clone().unwrap_or_default(),
         })
     }
 }
@@ -278,6 +287,7 @@ impl PathConfig {
             corrupt: link.corrupt,
             queue: link.queue,
             mtu: link.mtu,
+            down: link.down,
             reverse: None,
             hops: None,
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use foundation::{Duration, Probability, Rate};
 
+use crate::config::Outage;
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::queue::QueueConfig;
 use crate::trace::DeliveryTrace;
@@ -54,6 +55,8 @@ pub struct LinkSpec {
     pub queue: QueueConfig,
     /// MTU in bytes; `None` if unlimited.
     pub mtu: Option<u32>,
+    /// Times in which the link is down, in order.
+    pub down: Vec<Outage>,
 }
 
 /// A path between two hosts: a link in each direction.

@@ -7,7 +7,7 @@ use foundation::{Instant, Streams};
 use super::active_queue::ActiveQueue;
 use super::flight::Withdrawn;
 use super::link_rate::LinkRate;
-use super::{Link, Queue};
+use super::{Link, Queue, size_limit};
 use crate::config::LinkSpec;
 use crate::impairment::{Impairments, Lag};
 use crate::observer::Observer;
@@ -37,12 +37,18 @@ impl Origin {
     pub(super) const fn spec(&self) -> &LinkSpec {
         &self.spec
     }
+
+    /// Returns the random streams of another queue.
+    pub(super) fn next_streams(&mut self) -> Streams {
+        self.changes += 1;
+        self.streams.component(&format!("change/{}", self.changes))
+    }
 }
 
-/// A packet that moves to another queue.
-struct Moved {
+/// A packet that leaves its queue before its transmission.
+pub(super) struct Moved {
     since: u64,
-    ticket: Ticket,
+    pub(super) ticket: Ticket,
     lag: Lag,
 }
 
@@ -68,7 +74,9 @@ impl Link {
         }
         self.impairments = Impairments::changed(self.impairments.take(), &before, spec, streams);
         self.wire.delay = spec.delay.as_nanos();
-        self.mtu = spec.mtu.unwrap_or(u32::MAX);
+        if !self.is_down() {
+            self.size_limit = size_limit(spec);
+        }
         self.origin.spec = spec.clone();
         self.origin.changes = changes;
         for Moved { since, ticket, lag } in moved.into_iter().flatten() {
@@ -106,7 +114,7 @@ impl Link {
     }
 
     /// Removes the packets whose transmission has not started.
-    fn withdraw(&mut self, now: u64) -> Vec<Moved> {
+    pub(super) fn withdraw(&mut self, now: u64) -> Vec<Moved> {
         match &mut self.queue {
             Queue::DropTail(queue) => {
                 let times = queue.withdraw(now);
@@ -161,7 +169,7 @@ impl Queue {
     }
 
     /// Continues after another queue, which finishes sending a packet of `size` bytes at `free`.
-    fn after(self, now: u64, free: u64, size: u32) -> Self {
+    pub(super) fn after(self, now: u64, free: u64, size: u32) -> Self {
         match self {
             _ if free <= now => self,
             Self::DropTail(queue) => Self::DropTail(queue.after(free, size)),
@@ -170,7 +178,7 @@ impl Queue {
     }
 
     /// Returns the end of the last known transmission, and the bytes of its packet.
-    fn last_departure(&self) -> (u64, u32) {
+    pub(super) fn last_departure(&self) -> (u64, u32) {
         match self {
             Self::DropTail(queue) => (queue.busy_until(), queue.last_size()),
             Self::Active(queue) => (queue.busy_until(), queue.last_size()),

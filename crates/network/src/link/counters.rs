@@ -41,7 +41,7 @@ impl std::ops::Sub for Count {
 }
 
 /// Counters of a link since the start. When the link is empty,
-/// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped`, in packets and in bytes.
+/// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped + outage_dropped`, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets that reached the near end of the link (without copies made by the link).
@@ -54,6 +54,8 @@ pub struct LinkCounters {
     pub queue_dropped: Count,
     /// Packets dropped for exceeding the MTU.
     pub mtu_dropped: Count,
+    /// Packets dropped because the link was down.
+    pub outage_dropped: Count,
     /// Copies made.
     pub duplicated: Count,
     /// Packets with a flipped bit.
@@ -76,6 +78,7 @@ impl LinkCounters {
             DropReason::Loss | DropReason::Requested => self.lost,
             DropReason::Queue => self.queue_dropped,
             DropReason::Mtu => self.mtu_dropped,
+            DropReason::Outage => self.outage_dropped,
         }
     }
 
@@ -92,6 +95,7 @@ impl LinkCounters {
             DropReason::Loss | DropReason::Requested => self.lost.add(size),
             DropReason::Queue => self.queue_dropped.add(size),
             DropReason::Mtu => self.mtu_dropped.add(size),
+            DropReason::Outage => self.outage_dropped.add(size),
         }
     }
 }

@@ -8,6 +8,7 @@ mod crossing;
 mod flight;
 pub(crate) mod link_rate;
 pub(crate) mod meter;
+mod outage;
 
 use foundation::{Instant, Streams};
 
@@ -36,7 +37,8 @@ pub(crate) struct Link {
     wire: Wire,
     queue: Queue,
     rate: LinkRate,
-    mtu: u32,
+    /// Packets of this size or larger are dropped: the MTU and one byte, or 0 while the link is down.
+    size_limit: u32,
     id: LinkId,
     impairments: Option<Box<Impairments>>,
     counters: LinkCounters,
@@ -44,6 +46,11 @@ pub(crate) struct Link {
     /// Packets that have been counted as delivered ahead of time, if counters must be exact.
     crossing: Option<Crossing>,
     origin: Box<Origin>,
+}
+
+/// Returns the smallest size of packets that exceed the MTU of a link.
+fn size_limit(spec: &LinkSpec) -> u32 {
+    spec.mtu.map_or(u32::MAX, |mtu| mtu.saturating_add(1))
 }
 
 /// The queue of a link.
@@ -95,7 +102,7 @@ impl Link {
             },
             queue: Queue::new(&spec.queue, &context),
             rate: LinkRate::new(&spec.capacity),
-            mtu: spec.mtu.unwrap_or(u32::MAX),
+            size_limit: size_limit(spec),
             id,
             impairments: Impairments::new(spec, streams),
             counters: LinkCounters::default(),
@@ -173,8 +180,8 @@ impl Link {
         if self.impairments.is_some() {
             return self.enter_impaired(now, ticket, store);
         }
-        if ticket.size > self.mtu {
-            return self.drop_too_big(now, ticket, store);
+        if ticket.size >= self.size_limit {
+            return self.refuse(now, ticket, store);
         }
         if let Queue::DropTail(queue) = &mut self.queue {
             let start = queue.busy_until().max(now);
@@ -207,8 +214,8 @@ impl Link {
         store: &mut PacketStore<B, O>,
     ) -> Option<u64> {
         self.counters.entered.add(ticket.size);
-        if ticket.size > self.mtu {
-            self.drop_too_big(now, ticket, store);
+        if ticket.size >= self.size_limit {
+            self.refuse(now, ticket, store);
             return None;
         }
         let Queue::DropTail(queue) = &mut self.queue else {
@@ -245,8 +252,8 @@ impl Link {
             .as_mut()
             .map(|all| all.next())
             .unwrap_or_default();
-        if ticket.size > self.mtu {
-            return self.drop_too_big(now, ticket, store);
+        if ticket.size >= self.size_limit {
+            return self.refuse(now, ticket, store);
         }
         if fate.lost {
             return self.drop(now, DropReason::Loss, ticket, store);
@@ -274,16 +281,15 @@ impl Link {
         }
     }
 
-    /// Drops a packet larger than the MTU, like a router that may not fragment it (RFC 1191, section 4).
+    /// Drops a packet while the link is down, or one larger than the MTU, like a router that may not fragment it (RFC 1191,
+    /// section 4).
     #[cold]
-    fn drop_too_big<B: Body, O: Observer<B>>(
-        &mut self,
-        now: u64,
-        ticket: Ticket,
-        store: &mut PacketStore<B, O>,
-    ) {
+    fn refuse<B: Body, O: Observer<B>>(&mut self, now: u64, ticket: Ticket, store: &mut PacketStore<B, O>) {
+        if self.is_down() {
+            return self.drop(now, DropReason::Outage, ticket, store);
+        }
         self.counters.add_drop(DropReason::Mtu, ticket.size);
-        store.drop_too_big(now, self.id, self.mtu, ticket);
+        store.drop_too_big(now, self.id, self.size_limit - 1, ticket);
     }
 
     /// Adds a packet to the queue.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use foundation::Problem;
+
 use super::Topology;
 use crate::packet::LinkId;
 
@@ -22,6 +24,35 @@ impl Topology {
     #[must_use]
     pub fn bottlenecks(&self) -> &[LinkId] {
         &self.bottlenecks
+    }
+
+    /// Observes these links in addition to the bottlenecks.
+    ///
+    /// # Errors
+    /// There is no link with one of the names.
+    pub fn observe(&mut self, names: &[String]) -> Result<(), Problem> {
+        for name in names {
+            let link = self.known_link(name)?;
+            if !self.requested.contains(&link) {
+                self.requested.push(link);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the links observed on request, each once.
+    #[must_use]
+    pub fn requested(&self) -> &[LinkId] {
+        &self.requested
+    }
+
+    /// Returns the bottlenecks, then the other links observed on request.
+    pub fn observed(&self) -> impl Iterator<Item = LinkId> + '_ {
+        let others = self
+            .requested
+            .iter()
+            .filter(|link| !self.bottlenecks.contains(link));
+        self.bottlenecks.iter().chain(others).copied()
     }
 
     /// Selects the bottlenecks for data on these routes (`ways`, as lists of links). Links named in the study take

@@ -29,6 +29,10 @@ pub fn changed_link(
             format!("there is no link {name:?}: {hint}allowed: {}", names.join(", ")),
         )
     })?;
+    if key == "down" {
+        let message = "cannot change while the network runs";
+        return Err(Problem::new(key, message));
+    }
     let before = &topology.links()[link.0 as usize].spec;
     let written = serde_json::to_value(LinkConfig::of(before));
     let mut keys = written.map_err(|error| Problem::new(key, error.to_string()))?;

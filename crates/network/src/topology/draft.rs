@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foundation::Problem;
 
-use super::equal_cost::Ties;
+use super::equal_cost::{Ties, WEIGHTS};
 use super::links::{FileLoader, Links};
 use super::{NodeId, Topology};
 use crate::config::PathSpec;
@@ -159,6 +159,17 @@ impl<'a> Draft<'a> {
     /// Spreads pairs of hosts over their shortest routes of equal length.
     pub(super) fn spread_over_equal_routes(&mut self) {
         self.topology.ties = Ties::Spread;
+    }
+
+    /// Sets the weights of links among those of equally short routes. Adds a problem for a weight out of range.
+    pub(super) fn weigh(&mut self, key: &str, weights: impl IntoIterator<Item = (LinkId, u64)>) {
+        for (link, weight) in weights {
+            if !WEIGHTS.contains(&weight) {
+                let (least, most) = WEIGHTS.into_inner();
+                return self.problem(key, format!("{weight} is out of range: {least} to {most}"));
+            }
+            self.topology.weights.insert(link, weight);
+        }
     }
 
     /// Pairs each host with the one half the hosts away (the stride pattern of Al-Fares, Loukissas and Vahdat, SIGCOMM 2008),

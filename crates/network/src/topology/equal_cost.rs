@@ -1,6 +1,7 @@
-//! Which of several shortest routes two hosts use (equal-cost multipath, RFC 2992).
+//! Which of several shortest routes two hosts use (equal-cost multipath, RFC 2992), with weights (WCMP: Zhou et al., EuroSys 2014).
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use foundation::random::finalize;
 
@@ -13,7 +14,8 @@ pub(super) enum Ties {
     /// The links that were declared first.
     #[default]
     Declared,
-    /// By a hash of both hosts' nodes and the current node, as routers hash the addresses of a packet. All packets from one
+    /// By a hash of both hosts' nodes and the current node, as routers hash the addresses of a packet; a link's share of the hashes is
+    /// its weight over the sum of the weights (weighted ECMP). All packets from one
     /// node to another take one route, and different pairs of nodes use different ones.
     Spread,
 }
@@ -21,7 +23,15 @@ pub(super) enum Ties {
 /// Distance of a node without a route to the goal.
 const UNREACHED: u32 = u32::MAX;
 
+/// The range of weights.
+pub(super) const WEIGHTS: RangeInclusive<u64> = 1..=65_535;
+
 impl Topology {
+    /// Returns the weight of a link among those of equally short routes.
+    fn weight(&self, link: LinkId) -> u64 {
+        self.weights.get(&link).copied().unwrap_or(1)
+    }
+
     /// Returns the incoming links of each node, in order of declaration.
     pub(super) fn arriving(&self) -> Vec<Vec<LinkId>> {
         let mut arriving = vec![Vec::new(); self.nodes.len()];
@@ -82,7 +92,9 @@ impl Topology {
                 Ties::Spread => {
                     let pair = u64::from(ends.0.0) << 32 | u64::from(ends.1.0);
                     let hash = finalize(finalize(pair + 1) ^ u64::from(node.0));
-                    (hash % nearer().count().max(1) as u64) as usize
+                    let weights = nearer().map(|&link| self.weight(link));
+                    let total: u64 = weights.clone().sum();
+                    place(hash % total.max(1), weights)
                 }
             };
             let &link = nearer().nth(number)?;
@@ -93,7 +105,36 @@ impl Topology {
     }
 }
 
+/// Returns the index of the weight that covers `point` on a line on which each weight is as long as its value. For equal weights
+/// of 1, that is `point` itself.
+fn place(mut point: u64, weights: impl Iterator<Item = u64>) -> usize {
+    for (number, weight) in weights.enumerate() {
+        if point < weight {
+            return number;
+        }
+        point -= weight;
+    }
+    0
+}
+
 /// Whether a link is used; links beyond the end of the list are not.
 fn is_in(used: &[bool], link: LinkId) -> bool {
     used.get(link.0 as usize).is_some_and(|&used| used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_weight_covers_its_share() {
+        let of = |weights: &[u64]| -> Vec<usize> {
+            let total: u64 = weights.iter().sum();
+            (0..total)
+                .map(|point| place(point, weights.iter().copied()))
+                .collect()
+        };
+        assert_eq!(of(&[1, 1, 1]), [0, 1, 2]);
+        assert_eq!(of(&[3, 1, 2]), [0, 0, 0, 1, 2, 2]);
+    }
 }

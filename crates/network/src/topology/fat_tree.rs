@@ -5,13 +5,14 @@
 //! 1 to aggregation switch 3, `core/2/3/1` in pod 2 from aggregation switch 3 to the first of its core switches. All links
 //! above the edge switches are bottlenecks.
 
-use foundation::omit_unset;
+use foundation::{Duration, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
+use super::reroute::Failures;
 
 const MAX_PORTS: u64 = 32;
 
@@ -25,6 +26,14 @@ omit_unset! {
         pub ports: Option<u64>,
         /// All links, a table of path keys.
         pub link: Option<Links>,
+        /// Weights of the upward links of each switch in the hash, a list with ports/2 numbers from 1 to 65535, e.g. [3, 1];
+        /// default: equal weights. The shares of the pairs of hosts follow them.
+        pub weights: Option<Vec<u64>>,
+        /// Outages of single links by name, such as { "edge/1/1/1" = ["5s..7s"] }, in both directions unless name/reverse has its
+        /// own; default: none.
+        pub down: Option<Failures>,
+        /// Time after which the switches avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
+        pub detection: Option<Duration>,
     }
 }
 
@@ -48,6 +57,7 @@ impl TopologyKind for FatTree {
         let cores: Vec<_> = (1..=half * half)
             .map(|core| draft.router(format!("core{core}")))
             .collect();
+        let mut upward = Vec::new();
         let mut hosts = Vec::with_capacity(2 * half * half * half);
         for pod in 1..=2 * half {
             let above: Vec<_> = (1..=half)
@@ -58,6 +68,7 @@ impl TopologyKind for FatTree {
                     let name = format!("core/{pod}/{}/{}", number + 1, up + 1);
                     let link = draft.cable(&name, &spec, switch, cores[number * half + up]);
                     draft.bottleneck(link);
+                    upward.push((link, up));
                 }
             }
             for edge in 1..=half {
@@ -70,6 +81,7 @@ impl TopologyKind for FatTree {
                         aggregation,
                     );
                     draft.bottleneck(link);
+                    upward.push((link, number));
                 }
                 for _ in 0..half {
                     let host = hosts.len() + 1;
@@ -83,6 +95,21 @@ impl TopologyKind for FatTree {
             }
         }
         draft.spread_over_equal_routes();
+        match &self.weights {
+            Some(weights) if weights.len() == half => {
+                draft.weigh(
+                    "weights",
+                    upward.into_iter().map(|(link, up)| (link, weights[up])),
+                );
+            }
+            Some(weights) => draft.problem(
+                "weights",
+                format!("the list has {} numbers, but {half} are required", weights.len()),
+            ),
+            None => {}
+        }
+        draft.fail(self.down.as_ref());
+        draft.detect_failures(self.detection);
         draft.pair_by_stride(&hosts);
     }
 }

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use foundation::quantity::nearest;
 use foundation::{Duration, Probability, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NodeId;
 use super::bottlenecks::BottleneckSource;
 use super::config::TopologyKind;
 use super::draft::Draft;
-use crate::config::{LinkConfig, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
+use super::{NodeId, unknown};
+use crate::config::{LinkConfig, Outage, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::packet::{HostId, LinkId};
 use crate::queue::QueueConfig;
@@ -30,6 +29,8 @@ with_link_keys! {
         pub to: Option<String>,
         /// Name of the link; the other direction is named name/reverse; default: from-to.
         pub name: Option<String>,
+        /// Weight of the link among those of equally short routes, from 1 to 65535; default 1. If any link has a weight, each pair of hosts takes one of its shortest routes by a hash, and the shares of the pairs follow the weights; otherwise the route of the links declared first.
+        pub weight: Option<u64>,
         /// Preset with typical values, which other keys override; default: none.
         pub preset: Option<Preset>,
         /// End of the subscriber of an asymmetric preset: "far" (`to`; forward is the download) or "near" (`from`; forward is the upload); default "far".
@@ -68,6 +69,8 @@ omit_unset! {
         pub pairs: Option<Vec<(String, String)>>,
         /// Names of the links whose queue and utilisation are measured, in the direction of the name; default: the slowest link on the path of the measured data.
         pub bottlenecks: Option<Vec<String>>,
+        /// Time after which the routers avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
+        pub detection: Option<Duration>,
     }
 }
 
@@ -97,6 +100,7 @@ impl TopologyKind for Free {
         for name in routers {
             add_node(draft, &mut names, "routers", name, true);
         }
+        draft.detect_failures(self.detection);
         let links = add_links(draft, &names, links);
         if !draft.problems.is_empty() {
             return;
@@ -117,22 +121,6 @@ fn add_node(draft: &mut Draft<'_>, names: &mut Names, key: &str, name: &str, for
         );
     }
     node
-}
-
-/// Returns the error message for an unknown name.
-fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    const SHOWN: usize = 12;
-    let hint = nearest(name, known.clone()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
-    let more = if known.clone().count() > SHOWN {
-        ", …"
-    } else {
-        ""
-    };
-    let list: Vec<&str> = known.take(SHOWN).collect();
-    format!(
-        "there is no {what} {name:?}: {hint}allowed: {}{more}",
-        list.join(", ")
-    )
 }
 
 fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeMap<String, LinkId> {
@@ -182,6 +170,11 @@ fn add_links(draft: &mut Draft<'_>, names: &Names, links: &[FreeLink]) -> BTreeM
             continue;
         }
         let forward = draft.cable(&name, &spec, from, to);
+        if let Some(weight) = link.weight {
+            let both = [forward, LinkId(forward.0 + 1)];
+            draft.weigh(&format!("{key}.weight"), both.map(|link| (link, weight)));
+            draft.spread_over_equal_routes();
+        }
         known.insert(name, forward);
         known.insert(reverse, LinkId(forward.0 + 1));
     }

@@ -3,13 +3,14 @@
 //! Links are named by switch: `uplink/2/1` leads from leaf 2 to spine 1, `access/3` from host h3 to its leaf. The uplinks are
 //! the bottlenecks.
 
-use foundation::omit_unset;
+use foundation::{Duration, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
+use super::reroute::Failures;
 
 const MAX_SWITCHES: usize = 1_000;
 const MAX_HOSTS: usize = 10_000;
@@ -32,6 +33,14 @@ omit_unset! {
         /// Links from each leaf to each spine, a table of path keys for all or a list with one table each, in order of
         /// leaves; default: like access, if that is one table.
         pub uplink: Option<Links>,
+        /// Weights of the uplinks in the hash, a list with one number from 1 to 65535 per spine, e.g. [3, 1], or one per uplink,
+        /// in order of leaves; default: equal weights. The shares of the pairs of hosts follow them.
+        pub weights: Option<Vec<u64>>,
+        /// Outages of single links by name, such as { "uplink/1/1" = ["5s..7s"] }, in both directions unless name/reverse has its
+        /// own; default: none.
+        pub down: Option<Failures>,
+        /// Time after which the switches avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
+        pub detection: Option<Duration>,
     }
 }
 
@@ -72,12 +81,14 @@ impl TopologyKind for LeafSpine {
             .map(|spine| draft.router(format!("spine{spine}")))
             .collect();
         let mut ends = Vec::with_capacity(leaves * hosts);
+        let mut upward = Vec::with_capacity(leaves * spines);
         for (leaf, specs) in (1..).zip(uplinks.chunks(spines)) {
             let leaf: usize = leaf;
             let switch = draft.router(format!("leaf{leaf}"));
             for ((spine, &top), spec) in (1..).zip(&tops).zip(specs) {
                 let link = draft.cable(&format!("uplink/{leaf}/{spine}"), spec, switch, top);
                 draft.bottleneck(link);
+                upward.push(link);
             }
             for spec in &accesses[(leaf - 1) * hosts..leaf * hosts] {
                 let host = ends.len() + 1;
@@ -85,6 +96,22 @@ impl TopologyKind for LeafSpine {
             }
         }
         draft.spread_over_equal_routes();
+        if let Some(weights) = &self.weights {
+            if weights.len() == spines || weights.len() == upward.len() {
+                draft.weigh("weights", upward.into_iter().zip(weights.iter().copied().cycle()));
+            } else {
+                draft.problem(
+                    "weights",
+                    format!(
+                        "the list has {} numbers, but {spines} (one per spine) or {} (one per uplink) are required",
+                        weights.len(),
+                        leaves * spines
+                    ),
+                );
+            }
+        }
+        draft.fail(self.down.as_ref());
+        draft.detect_failures(self.detection);
         draft.pair_by_stride(&ends);
     }
 }

@@ -12,11 +12,15 @@ mod config;
 mod draft;
 mod equal_cost;
 mod links;
+mod reroute;
 mod routers;
 mod search;
 mod shortest;
 
-use foundation::{Streams, kinds};
+use std::collections::BTreeMap;
+
+use foundation::quantity::nearest;
+use foundation::{Duration, Problem, Streams, kinds};
 
 use crate::builder::NetworkBuilder;
 use crate::config::{LinkSpec, PathSpec};
@@ -99,10 +103,16 @@ pub struct Topology {
     links: Vec<TopologyLink>,
     pairs: Vec<(HostId, HostId)>,
     bottlenecks: Vec<LinkId>,
+    /// Links observed on request.
+    requested: Vec<LinkId>,
     bottleneck_source: bottlenecks::BottleneckSource,
     ties: equal_cost::Ties,
+    /// Weights of links among those of equally short routes; 1 for others.
+    weights: BTreeMap<LinkId, u64>,
     /// MTU of the loopback interface of the only host, for the kind loopback.
     loopback: Option<u32>,
+    /// Time after which routers avoid a failed link; `None` if routes never change.
+    detection: Option<Duration>,
 }
 
 impl Topology {
@@ -219,6 +229,17 @@ impl Topology {
         Some(LinkId(place as u32))
     }
 
+    /// Returns the link with this name.
+    ///
+    /// # Errors
+    /// There is no such link; the message names the nearest one.
+    pub fn known_link(&self, name: &str) -> Result<LinkId, Problem> {
+        self.link(name).ok_or_else(|| {
+            let names = self.links.iter().map(|link| link.name.as_str());
+            Problem::new("", unknown("link", name, names))
+        })
+    }
+
     /// Returns the default pairs of sender and receiver, in order.
     #[must_use]
     pub fn pairs(&self) -> &[(HostId, HostId)] {
@@ -243,4 +264,20 @@ impl Topology {
         }
         builder
     }
+}
+
+/// Returns the error message for an unknown name.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    const SHOWN: usize = 12;
+    let hint = nearest(name, known.clone()).map_or(String::new(), |near| format!("did you mean {near:?}? "));
+    let more = if known.clone().count() > SHOWN {
+        ", …"
+    } else {
+        ""
+    };
+    let list: Vec<&str> = known.take(SHOWN).collect();
+    format!(
+        "there is no {what} {name:?}: {hint}allowed: {}{more}",
+        list.join(", ")
+    )
 }

@@ -222,12 +222,22 @@ mod tests {
         (2_usize..9)
             .prop_flat_map(|nodes| {
                 let links = prop::collection::vec((0..nodes, 0..nodes), 0..24);
-                (prop::collection::vec(any::<bool>(), nodes), links, any::<bool>())
+                let weights = prop::collection::btree_map(0_u32..24, 1_u64..5, 0..6);
+                (
+                    prop::collection::vec(any::<bool>(), nodes),
+                    links,
+                    any::<bool>(),
+                    weights,
+                )
             })
-            .prop_map(|(forwards, links, spreads)| {
+            .prop_map(|(forwards, links, spreads, weights)| {
                 let mut topology = Topology::default();
                 if spreads {
                     topology.ties = Ties::Spread;
+                    topology.weights = weights
+                        .into_iter()
+                        .map(|(link, weight)| (LinkId(link), weight))
+                        .collect();
                 }
                 for (number, &forwards) in forwards.iter().enumerate() {
                     let node = topology.add_node(format!("n{number}"), forwards);

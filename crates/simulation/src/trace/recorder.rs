@@ -2,7 +2,7 @@
 
 use experiment::trace::{Decision, EventTable, TraceDetail, TraceEventKind, TracedPacket};
 use foundation::Instant;
-use network::{DropReason, LinkId, Observer, PacketRef, Transmission};
+use network::{DropReason, LinkId, Observer, PacketRef, RouteId, Transmission};
 
 use crate::body::{Parcel, Side};
 use crate::trace::{Crossings, Decisions};
@@ -107,6 +107,12 @@ impl Observer<Parcel> for Recorder {
     fn corrupted(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {
         self.table
             .note(at, TraceEventKind::Corrupt, &traced(&packet), None);
+    }
+
+    fn rerouted(&mut self, _: Instant, route: RouteId, links: u8) {
+        if let Some(hops) = self.hops.get_mut(route.0 as usize) {
+            *hops = links;
+        }
     }
 
     fn left(&mut self, at: Instant, _: LinkId, packet: PacketRef<'_, Parcel>) {

@@ -23,12 +23,14 @@ def table(report: Mapping[str, Any]) -> Table:
     for title, key in (
         ("dropped by queue", "queue_dropped"),
         ("above the MTU", "mtu_dropped"),
+        ("dropped while down", "outage_dropped"),
         ("duplicated", "duplicated"),
         ("corrupted", "corrupted"),
         ("reordered", "reordered"),
         ("longest queue, packets", "max_queue_packets"),
     ):
-        shown.add_row(title, *(f"{link[key]:,}" for link in links))
+        if key != "outage_dropped" or any(link[key] for link in links):
+            shown.add_row(title, *(f"{link[key]:,}" for link in links))
     rates = [link["rate_bps"] for link in links]
     shown.add_row("rate", *(DASH if rate is None else quantity(rate, "bit/s") for rate in rates))
     return shown

@@ -14,6 +14,7 @@ _SIDES = ("forward", "reverse")
 # Rows shown only if set or counted: title, counter, and key.
 _OPTIONAL = (
     ("above the MTU", "mtu_dropped", "mtu"),
+    ("dropped while down", "outage_dropped", "down"),
     ("marked (ECN)", "marked", None),
     ("duplicated", "duplicated", "duplicate"),
     ("corrupted", "corrupted", "corrupt"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from longfat.study.expressions.dimension import ExpressionError
+from longfat.study.vocabulary import link_metrics
 
 LONGEST = 300
 """The largest number of characters of an expression."""
@@ -23,6 +24,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<quantity>\d+(?:\.\d+)?\s?(?:[A-Za-z%µμ][A-Za-z%µμ]*(?:/s)?|/s)?)(?![\w.])"
     r"|(?P<name>[A-Za-z_][\w-]*(?:[.@][\w-]+)*)|(?P<sign>[-+*/(),]))"
 )
+_LINK = re.compile(r"\s*(?P<metric>[A-Za-z_]\w*)@\w(?:[\w./-]*\w)?")
+"""A metric of a link, whose name may contain slashes."""
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
@@ -61,6 +64,11 @@ def parse(text: str) -> Node:
 
     >>> parse("1MB / topology.leaves")
     Call(function='/', arguments=(Quantity(text='1MB'), Name(text='topology.leaves')))
+
+    The name of a link contains slashes, so spaces separate it from a division.
+
+    >>> parse("drops@uplink/1/2 / packets_sent").arguments
+    (Name(text='drops@uplink/1/2'), Name(text='packets_sent'))
     """
     if len(text) > LONGEST:
         raise ExpressionError(f"an expression has at most {LONGEST} characters")
@@ -68,6 +76,12 @@ def parse(text: str) -> Node:
     source = ""
     position = 0
     while text[position:].strip():
+        link = _LINK.match(text, position)
+        if link is not None and link["metric"] in link_metrics():
+            position = link.end()
+            leaves.append(Name(link[0].strip()))
+            source += f" _{len(leaves) - 1} "
+            continue
         token = _TOKEN.match(text, position)
         if token is None:
             raise ExpressionError(f'"{text[position:].strip()[:20]}" cannot be read in an expression')
