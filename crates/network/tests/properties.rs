@@ -1,7 +1,7 @@
 //! Properties of all paths for all sequences of packets.
 
 use crate::common::{self, EventKind, Log, Mark, drive, mark};
-use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
+use foundation::{Duration, Ecn, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
 use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
 use network::{
@@ -212,6 +212,7 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
 }
 
 const FLOWS: u64 = 3;
+const CODE_POINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
 
 fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
     let mut at = 0;
@@ -219,7 +220,7 @@ fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
         at += gap;
         let body = Mark {
             flow: number % FLOWS,
-            ecn_capable: number % 2 == 0,
+            ecn: CODE_POINTS[(number % 4) as usize],
             ..mark(number)
         };
         (at, Packet::new(FORWARD, size, body))
@@ -335,7 +336,7 @@ proptest! {
     fn only_ecn_capable_packets_are_marked(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
-        prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn_capable || arrival.packet.body.marks == 0));
+        prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn.is_capable() || arrival.packet.body.marks == 0));
         for (link, spec) in network.route_links(FORWARD).zip(&links) {
             prop_assert!(has_ecn(&spec.queue) || network.counters(link).marked == network::Count::default());
         }

@@ -1,6 +1,6 @@
 //! The interface of queue disciplines other than drop-tail.
 
-use foundation::{Instant, Problem, Rate, Streams};
+use foundation::{Ecn, Instant, Problem, Rate, Streams};
 
 use crate::impairment::Lag;
 use crate::link::Count;
@@ -43,8 +43,8 @@ pub trait QueueActions {
     /// Drops a packet.
     fn drop(&mut self, packet: QueuedPacket);
 
-    /// Returns whether a packet is ECN-capable.
-    fn is_ecn_capable(&self, packet: &QueuedPacket) -> bool;
+    /// Returns the ECN code point of a packet.
+    fn ecn(&self, packet: &QueuedPacket) -> Ecn;
 
     /// Marks a packet with ECN CE (RFC 3168). Returns whether it is ECN-capable; if not, the discipline must drop it
     /// instead.

@@ -6,7 +6,7 @@ mod pie;
 mod red;
 
 use crate::common::{Arrival, EventKind, Log, LogEvent, Mark, drive, mark, path};
-use foundation::{Duration, Streams};
+use foundation::{Duration, Ecn, Streams};
 use network::{DropReason, FORWARD, LinkId, Network, NetworkBuilder, Occupancy, Packet};
 
 const LINK: LinkId = LinkId(0);
@@ -32,7 +32,7 @@ fn steady(from: u64, until: u64, load: f64) -> impl Iterator<Item = (u64, Packet
 /// Makes packets ECN-capable.
 fn capable(packets: impl Iterator<Item = (u64, Packet<Mark>)>) -> impl Iterator<Item = (u64, Packet<Mark>)> {
     packets.map(|(at, mut packet)| {
-        packet.body.ecn_capable = true;
+        packet.body.ecn = Ecn::Ect0;
         (at, packet)
     })
 }

@@ -171,7 +171,7 @@ impl Discipline for PythonQueue {
             since: seconds(arriving.since),
             route: arriving.route.0,
             flow: arriving.flow,
-            ecn: actions.is_ecn_capable(&arriving),
+            ecn: actions.ecn(&arriving).is_capable(),
         };
         self.packets.insert(self.next, arriving);
         self.next += 1;
