@@ -769,6 +769,7 @@ class Packet:
         route: int = 0,
         flow: int = 0,
         ecn: bool = False,
+        scalable: bool = False,
     ) -> None: ...
     @property
     def number(self) -> int:
@@ -788,6 +789,9 @@ class Packet:
     @property
     def ecn(self) -> bool:
         """Whether the packet is ECN-capable."""
+    @property
+    def scalable(self) -> bool:
+        """Whether the ECN code point is ECT(1) or CE: a packet of a scalable flow (RFC 9331)."""
 
 class Arrival:
     """The arrival of a packet at a queue."""

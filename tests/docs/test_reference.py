@@ -30,7 +30,7 @@ def test_tables_are_up_to_date(name: str) -> None:
         ("controllers", ("reno", "cubic", "bbr", "bbr1", "vegas", "westwood", "lia", "wvegas", "fixed")),
         ("schedulers", ("min-rtt", "round-robin", "redundant", "daps", "otias", "blest", "ecf")),
         ("policies", ("all", "single", "fsfs", "foresight", "mmptcp", "freeway")),
-        ("queue", ("drop-tail", "drop-head", "red", "codel", "fq-codel", "pie")),
+        ("queue", ("drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2")),
         ("loss", ("bernoulli", "gilbert-elliott", "every", "packets")),
     ],
 )

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use foundation::{Instant, checksum};
+use foundation::{Ecn, Instant, checksum};
 use network::{Body, HostId};
 
 use crate::address::from_ipv6;
@@ -281,8 +281,12 @@ impl Body for IpPacket {
         self.has_valid_checksum = false;
     }
 
-    fn is_ecn_capable(&self) -> bool {
-        self.bytes[1] & self.ecn_bits() != 0
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(if self.is_ipv6 {
+            self.bytes[1] >> 4
+        } else {
+            self.bytes[1]
+        })
     }
 
     fn mark_congestion_experienced(&mut self) -> bool {
@@ -348,7 +352,7 @@ mod tests {
         for service in 0..=255_u8 {
             let mut marked = packet(service, [0; 4]);
             let capable = service & CE != 0;
-            assert_eq!(marked.is_ecn_capable(), capable, "{service:#x}");
+            assert_eq!(marked.ecn(), Ecn::from_bits(service), "{service:#x}");
             assert_eq!(marked.mark_congestion_experienced(), capable, "{service:#x}");
             let expected = if capable { service | CE } else { service };
             assert_eq!(marked.bytes()[1], expected);
@@ -426,6 +430,7 @@ mod tests {
         for ecn in 0..4 {
             let mut packet = packet6(&[], 17);
             packet.bytes[1] = 0x0f | ecn << 4;
+            assert_eq!(packet.ecn(), Ecn::from_bits(ecn));
             assert_eq!(packet.mark_congestion_experienced(), ecn != 0);
             assert_eq!(packet.bytes()[1], if ecn == 0 { 0x0f } else { 0x3f });
         }

@@ -1,5 +1,5 @@
 //! Types that all other crates share: points and spans of time, quantities with units, named random streams, the Internet
-//! checksum and ICMP headers. It depends on no other crate of the workspace and must not read a clock or keep global state.
+//! checksum, ECN code points and ICMP headers. It depends on no other crate of the workspace and must not read a clock or keep global state.
 
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod confinement;
 pub mod dimension;
 pub mod duration_histogram;
+mod ecn;
 pub mod extension;
 pub mod icmp;
 pub mod kinds;
@@ -18,6 +19,7 @@ pub mod reading;
 pub mod time;
 pub mod wrong_value;
 
+pub use ecn::Ecn;
 pub use problem::Problem;
 pub use quantity::{Frequency, Probability, QuantityError, Rate, Size};
 pub use random::{Generator, Streams};

@@ -1,5 +1,7 @@
 //! Packets: a size, a route, and a body that the network does not interpret.
 
+use foundation::Ecn;
+
 /// Bytes of the IPv4 (20, RFC 791) and UDP (8, RFC 768) headers around every datagram. Links count
 /// them in every world, so that a simulated path and a real one carry the same bytes.
 pub const UDP_IPV4_OVERHEAD: u32 = 28;
@@ -74,9 +76,9 @@ pub trait Body: Clone {
         false
     }
 
-    /// Returns whether the ECN field is ECT(0), ECT(1) or CE.
-    fn is_ecn_capable(&self) -> bool {
-        false
+    /// Returns the ECN code point.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
     }
 
     /// Returns the flow number of the body among the flows of its route. Flow queues distinguish flows by route and this

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use foundation::Instant;
+use foundation::{Ecn, Instant};
 
 use crate::observer::{DropReason, Observer, Transmission};
 use crate::packet::{Body, LinkId, Packet, PacketRef, RouteId};
@@ -151,12 +151,12 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         })
     }
 
-    /// Returns whether a packet is ECN-capable.
-    pub(crate) fn is_ecn_capable(&self, ticket: Ticket) -> bool {
+    /// Returns the ECN code point of a packet.
+    pub(crate) fn ecn(&self, ticket: Ticket) -> Ecn {
         let stored = &self.slots[ticket.slot as usize];
         stored
             .as_ref()
-            .is_some_and(|stored| stored.packet.body.is_ecn_capable())
+            .map_or(Ecn::NotEct, |stored| stored.packet.body.ecn())
     }
 
     /// Marks a packet with ECN CE. Returns whether it is ECN-capable.

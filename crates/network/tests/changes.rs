@@ -108,6 +108,8 @@ fn waiting_packets_move_to_another_discipline_in_order() {
         r#""codel""#,
         r#""fq-codel""#,
         r#""pie""#,
+        r#""pi2""#,
+        r#""dualpi2""#,
     ];
     for from in kinds {
         for to in kinds {
@@ -242,9 +244,30 @@ fn keys() -> impl Strategy<Value = String> {
         Just(String::new()),
         (1_u32..100).prop_map(|rate| format!(r#""rate": "{rate}Mbit/s", "#))
     ];
-    let kind = prop::sample::select(vec!["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"]);
+    let kind = prop::sample::select(vec![
+        "drop-tail",
+        "drop-head",
+        "red",
+        "codel",
+        "fq-codel",
+        "pie",
+        "pi2",
+        "dualpi2",
+    ]);
     (rate, 0_u32..50, kind, 1_u32..20).prop_map(|(rate, delay, kind, limit)| {
-        format!(r#"{{{rate}"delay": "{delay}ms", "queue": {{"kind": "{kind}", "limit": "{limit}pkt"}}}}"#)
+        let rate = match kind {
+            "pi2" | "dualpi2" if rate.is_empty() => r#""rate": "7Mbit/s", "#.to_owned(),
+            _ => rate,
+        };
+        // The default step threshold exceeds such short queues.
+        let more = if kind == "dualpi2" {
+            r#", "step": "1us""#
+        } else {
+            ""
+        };
+        format!(
+            r#"{{{rate}"delay": "{delay}ms", "queue": {{"kind": "{kind}", "limit": "{limit}pkt"{more}}}}}"#
+        )
     })
 }
 

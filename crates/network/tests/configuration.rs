@@ -31,6 +31,8 @@ fn all_forms_round_trip() {
         r#"{"queue":{"kind":"codel","limit":"64KiB","target":"1ms","interval":"20ms","ecn":true}}"#,
         r#"{"queue":{"kind":"fq-codel","limit":"10240pkt","flows":16,"quantum":"300B","target":"5ms","interval":"100ms","ecn":false}}"#,
         r#"{"queue":{"kind":"pie","limit":"90pkt","target":"20ms","update":"30ms","max_burst":"1ms","alpha":0.25,"beta":2.5,"ecn":true,"mark_threshold":"5%"}}"#,
+        r#"{"rate":"9Mbit/s","queue":{"kind":"pi2","limit":"90pkt","target":"20ms","update":"30ms","alpha":0.25,"beta":2.5,"coupling":1.5}}"#,
+        r#"{"trace":"cell.down","queue":{"kind":"dualpi2","limit":"90pkt","target":"20ms","update":"30ms","alpha":0.25,"beta":2.5,"coupling":1.5,"step":"800us","protection":"5%","drop_on_overload":false}}"#,
     ] {
         let config = read(json);
         assert_eq!(config.validate(), []);
@@ -81,6 +83,14 @@ fn short_and_long_forms_are_equivalent() {
             r#"{"queue": {"kind": "pie", "target": "15ms", "update": "15ms", "max_burst": "150ms", "alpha": 0.125, "beta": 1.25}}"#,
         ),
         (
+            r#"{"rate": "9Mbit/s", "queue": "pi2"}"#,
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "pi2", "limit": "1000pkt", "target": "20ms", "update": "32ms", "alpha": 0.3125, "beta": 3.125, "coupling": 2}}"#,
+        ),
+        (
+            r#"{"rate": "9Mbit/s", "queue": "dualpi2"}"#,
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "dualpi2", "limit": "10000pkt", "target": "15ms", "update": "16ms", "alpha": 0.16015625, "beta": 3.19921875, "coupling": 2, "step": "1ms", "protection": "10%", "drop_on_overload": true}}"#,
+        ),
+        (
             r#"{"queue": {"kind": "red"}}"#,
             r#"{"queue": {"kind": "red", "max_probability": "10%", "weight": 0.002, "gentle": true, "adaptive": false}}"#,
         ),
@@ -129,7 +139,7 @@ fn errors_list_the_allowed_forms() {
             &[
                 "`100`",
                 "\"100pkt\"",
-                "drop-tail, drop-head, red, codel, fq-codel, pie",
+                "drop-tail, drop-head, red, codel, fq-codel, pie, pi2, dualpi2",
             ],
         ),
         (
@@ -366,6 +376,58 @@ fn own_keys_override_the_preset() {
     assert_eq!(rate(&path.reverse.capacity), "1Mbit/s");
 }
 
+/// The delay of a full queue is at most its limit at the link's rate.
+#[test]
+fn coupled_queues_require_a_rate_and_thresholds_within_the_queue() {
+    for kind in ["pi2", "dualpi2"] {
+        assert_eq!(
+            problems(&format!(r#"{{"queue": {kind:?}}}"#)),
+            [format!(
+                "queue: {kind:?} requires a link with a rate: set rate or trace"
+            )]
+        );
+        let second = format!(r#"{{"hops": [{{"rate": "1Mbit/s"}}, {{"queue": {kind:?}}}]}}"#);
+        assert_eq!(
+            problems(&second),
+            [format!(
+                "hops.2.queue: {kind:?} requires a link with a rate: set rate or trace"
+            )]
+        );
+        assert_eq!(
+            problems(&format!(r#"{{"trace": "a", "queue": {kind:?}}}"#)),
+            [""; 0]
+        );
+    }
+    // 10 packets of 1500 bytes at 1 Gbit/s take 120 us.
+    let step = |keys: &str| {
+        problems(&format!(
+            r#"{{"rate": "1Gbit/s", "queue": {{"kind": "dualpi2", {keys}}}}}"#
+        ))
+    };
+    assert_eq!(
+        step(r#""limit": "10pkt""#),
+        [
+            "queue.step: \"1ms\" is out of range: at most \"120us\", the delay of a full queue (10pkt of 1500B at 1Gbit/s)"
+        ]
+    );
+    assert_eq!(step(r#""limit": "10pkt", "step": "120us""#), [""; 0]);
+    assert_eq!(
+        step(r#""limit": "15kB", "step": "121us""#),
+        [
+            "queue.step: \"121us\" is out of range: at most \"120us\", the delay of a full queue (15kB at 1Gbit/s)"
+        ]
+    );
+    let keys = r#""target": "0s", "coupling": 0.5, "alpha": 101, "limit": "0pkt""#;
+    let keys: Vec<String> = step(keys)
+        .iter()
+        .map(|problem| problem[..12].to_owned())
+        .collect();
+    assert_eq!(
+        keys,
+        ["queue.limit:", "queue.target", "queue.alpha:", "queue.coupli"]
+    );
+}
+
 #[test]
 fn a_queue_without_a_limit_inherits_the_preset_limit() {
     let limits = |json: &str| {
@@ -383,6 +445,8 @@ fn a_queue_without_a_limit_inherits_the_preset_limit() {
         r#"{"kind": "fq-codel", "flows": 8}"#,
         r#"{"kind": "red", "ecn": true}"#,
         r#""pie""#,
+        r#""pi2""#,
+        r#""dualpi2""#,
     ] {
         let json = format!(r#"{{"preset": "dsl", "queue": {queue}}}"#);
         assert_eq!(limits(&json), own("100pkt", "64KiB"), "{json}");

@@ -1,9 +1,9 @@
 //! Properties of all paths for all sequences of packets.
 
-use crate::common::{self, EventKind, Log, Mark, drive, mark};
-use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
+use crate::common::{EventKind, Log, Mark, drive, mark};
+use foundation::{Duration, Ecn, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
-use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
+use network::queue::{CoDel, DropHead, DualPi2, FqCoDel, Pi2, Pie, Red};
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Outage,
     Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
@@ -136,6 +136,40 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
             })
         },
     );
+    let times = || (1_u64..2000, 1_u64..2000);
+    let squared = (limit(), times(), 1.0..10.0).prop_map(|(limit, (target, update), coupling)| {
+        QueueConfig::Pi2(Pi2 {
+            limit: Some(limit),
+            target: Duration::from_micros(target),
+            update: Duration::from_micros(update),
+            alpha: 50.0,
+            beta: 100.0,
+            coupling,
+        })
+    });
+    let dual = (
+        limit(),
+        times(),
+        1.0..10.0,
+        0_u64..2000,
+        probability(),
+        any::<bool>(),
+    )
+        .prop_map(
+            |(limit, (target, update), coupling, step, protection, drop_on_overload)| {
+                QueueConfig::DualPi2(DualPi2 {
+                    limit: Some(limit),
+                    target: Duration::from_micros(target),
+                    update: Duration::from_micros(update),
+                    alpha: 50.0,
+                    beta: 100.0,
+                    coupling,
+                    step: Duration::from_micros(step),
+                    protection,
+                    drop_on_overload,
+                })
+            },
+        );
     prop_oneof![
         limit().prop_map(QueueConfig::drop_tail),
         limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit: Some(limit) })),
@@ -143,6 +177,8 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
         codel,
         pie,
         fair,
+        squared,
+        dual,
     ]
 }
 
@@ -153,9 +189,14 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
 /// Disciplines that preserve the order within each flow only.
 const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
 
+/// Disciplines that preserve the order of scalable packets and of others only.
+const BY_CODE_POINT: &[&str] = &["dualpi2"];
+/// Disciplines that always mark ECN-capable packets.
+const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2"];
+
 /// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {
-    serde_json::to_value(queue).unwrap()["ecn"] == true
+    ALWAYS_MARK.contains(&queue.kind()) || serde_json::to_value(queue).unwrap()["ecn"] == true
 }
 
 /// Generates links that preserve the order of packets.
@@ -230,6 +271,7 @@ fn packets() -> impl Strategy<Value = Vec<(u64, u32)>> {
 }
 
 const FLOWS: u64 = 3;
+const CODE_POINTS: [Ecn; 4] = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce];
 
 fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
     let mut at = 0;
@@ -237,7 +279,7 @@ fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
         at += gap;
         let body = Mark {
             flow: number % FLOWS,
-            ecn_capable: number % 2 == 0,
+            ecn: CODE_POINTS[(number % 4) as usize],
             ..mark(number)
         };
         (at, Packet::new(FORWARD, size, body))
@@ -335,13 +377,18 @@ proptest! {
     fn links_without_reordering_are_fifo(links in proptest::collection::vec(orderly(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
-        // A queue that schedules flows preserves the order within each flow.
-        for flow in 0..FLOWS {
-            let of_flow = arrivals.iter().filter(|arrival| arrival.packet.body.flow == flow);
-            prop_assert!(of_flow.is_sorted_by_key(|arrival| arrival.packet.body.number));
-        }
-        if !links.iter().any(|link| FLOWS_IN_TURN.contains(&link.queue.kind())) {
-            prop_assert!(common::numbers(&arrivals).is_sorted());
+        // A queue that schedules flows preserves the order within each flow, and one with two services within each service.
+        let has = |kinds: &[&str]| links.iter().any(|link| kinds.contains(&link.queue.kind()));
+        let (by_flow, by_code_point) = (has(FLOWS_IN_TURN), has(BY_CODE_POINT));
+        let mut last = std::collections::BTreeMap::new();
+        for body in arrivals.iter().map(|arrival| &arrival.packet.body) {
+            // A mark moves an ECT(0) packet to the other service at the next link.
+            if by_code_point && body.ecn == Ecn::Ect0 && body.marks > 0 {
+                continue;
+            }
+            let sequence = (by_flow.then_some(body.flow), by_code_point.then_some(body.ecn.is_scalable()));
+            let before = last.insert(sequence, body.number);
+            prop_assert!(before <= Some(body.number));
         }
         for link in network.route_links(FORWARD) {
             prop_assert_eq!(network.counters(link).reordered.packets, 0);
@@ -353,7 +400,7 @@ proptest! {
     fn only_ecn_capable_packets_are_marked(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build();
         let arrivals = drive(&mut network, schedule(&packets));
-        prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn_capable || arrival.packet.body.marks == 0));
+        prop_assert!(arrivals.iter().all(|arrival| arrival.packet.body.ecn.is_capable() || arrival.packet.body.marks == 0));
         for (link, spec) in network.route_links(FORWARD).zip(&links) {
             prop_assert!(has_ecn(&spec.queue) || network.counters(link).marked == network::Count::default());
         }

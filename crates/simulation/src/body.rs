@@ -27,12 +27,10 @@ impl Body for Parcel {
         self.corrupt = true;
     }
 
-    fn is_ecn_capable(&self) -> bool {
+    fn ecn(&self) -> Ecn {
         match &self.content {
-            Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => {
-                segment.ecn != Ecn::NotEct
-            }
-            _ => false,
+            Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.ecn,
+            _ => Ecn::NotEct,
         }
     }
 

@@ -298,6 +298,8 @@ fn queues_mark_instead_of_dropping_with_ecn() {
         r#"{"kind": "fq-codel", "ecn": true}"#,
         r#"{"kind": "pie", "ecn": true}"#,
         r#"{"kind": "red", "ecn": true}"#,
+        r#""pi2""#,
+        r#""dualpi2""#,
     ] {
         let network = format!(r#""path": {{"rate": "10Mbit/s", "delay": "10ms", "queue": {queue}}}"#);
         let workload = r#""kind": "bulk", "duration": "30s", "warm_up": "5s""#;

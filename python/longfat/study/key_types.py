@@ -142,6 +142,8 @@ class PathQueueKeys(TypedDict, total=False):
         | Literal["codel"]
         | Literal["fq-codel"]
         | Literal["pie"]
+        | Literal["pi2"]
+        | Literal["dualpi2"]
         | str
     )
     limit: str
@@ -191,6 +193,17 @@ class PathQueueKeys(TypedDict, total=False):
     """Burst allowance: time without drops after an idle phase; default "150ms" (RFC 8033, section 4.4)."""
     update: str
     """Period of probability updates; above "0s"; default "15ms"."""
+    coupling: float
+    """Ratio of the mark probability of ECT(1) and CE packets to the root of the probability of other
+    packets, from 1 to 100; default 2 (CoNEXT 2016)."""
+    drop_on_overload: bool
+    """Drops of packets of both queues while the coupled probability exceeds 100%; false limits it to 100%
+    until the queue is full; default true (RFC 9332, section 4.2.3)."""
+    protection: str
+    """Share of the link for the classic queue while both queues have packets; default "10%" (Linux)."""
+    step: str
+    """Delay of the low-latency queue above which each of its packets is marked; at most the delay of a full
+    queue; default "1ms" (Linux)."""
 
 
 class PathReorderKeys(TypedDict, total=False):

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Capacity, LinkSpec, Outage, PathSpec, Preset, Subscriber};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
-use crate::queue::QueueConfig;
+use crate::queue::{QueueConfig, QueuedLink};
 use crate::trace::DeliveryTrace;
 
 /// Declares a table with the keys of a link, preceded by other keys if any.
@@ -246,6 +246,13 @@ impl LinkConfig {
             (None, Some(rate)) => Capacity::Rate(rate),
             (None, None) => Capacity::Unlimited,
         };
+        let mtu = self.mtu.map(|mtu| mtu.bytes() as u32);
+        let queue = self.queue.clone().unwrap_or_default().with_limit();
+        let rate = capacity.mean_rate();
+        let problems = queue.validate_on(&QueuedLink { rate, mtu });
+        if !problems.is_empty() {
+            return Err(Problem::all_within(problems, "queue"));
+        }
         Ok(LinkSpec {
             capacity,
             delay: self.delay.unwrap_or_default(),
@@ -254,8 +261,8 @@ impl LinkConfig {
             reorder: self.reorder,
             duplicate: self.duplicate,
             corrupt: self.corrupt,
-            queue: self.queue.clone().unwrap_or_default().with_limit(),
-            mtu: self.mtu.map(|mtu| mtu.bytes() as u32),
+            queue,
+            mtu,
             down: self.down.clone().unwrap_or_default(),
         })
     }

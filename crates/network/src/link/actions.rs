@@ -1,6 +1,6 @@
 //! Execution of the drops and marks that a queue discipline decides.
 
-use foundation::Instant;
+use foundation::{Ecn, Instant};
 
 use crate::link::LinkCounters;
 use crate::observer::{DropReason, Observer};
@@ -23,8 +23,8 @@ impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
             .drop(self.now, self.link, DropReason::Queue, packet.ticket);
     }
 
-    fn is_ecn_capable(&self, packet: &QueuedPacket) -> bool {
-        self.store.is_ecn_capable(packet.ticket)
+    fn ecn(&self, packet: &QueuedPacket) -> Ecn {
+        self.store.ecn(packet.ticket)
     }
 
     fn mark(&mut self, packet: &QueuedPacket) -> bool {

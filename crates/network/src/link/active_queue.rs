@@ -3,7 +3,7 @@
 //! The link calls the discipline when a packet joins and when a transmission ends, so a packet that
 //! waits costs one event more than with drop-tail.
 
-use foundation::{Duration, Instant};
+use foundation::{Duration, Ecn, Instant};
 
 use super::actions::Executor;
 use crate::calendar::DueTime;
@@ -35,8 +35,8 @@ impl QueueActions for Withdrawal {
         self.0.push(packet);
     }
 
-    fn is_ecn_capable(&self, _: &QueuedPacket) -> bool {
-        true
+    fn ecn(&self, _: &QueuedPacket) -> Ecn {
+        Ecn::Ect0
     }
 
     fn mark(&mut self, _: &QueuedPacket) -> bool {

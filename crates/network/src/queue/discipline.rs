@@ -1,6 +1,6 @@
 //! The interface of queue disciplines other than drop-tail.
 
-use foundation::{Instant, Problem, Rate, Streams};
+use foundation::{Duration, Ecn, Instant, Problem, Rate, Streams};
 
 use crate::impairment::Lag;
 use crate::link::Count;
@@ -43,8 +43,8 @@ pub trait QueueActions {
     /// Drops a packet.
     fn drop(&mut self, packet: QueuedPacket);
 
-    /// Returns whether a packet is ECN-capable.
-    fn is_ecn_capable(&self, packet: &QueuedPacket) -> bool;
+    /// Returns the ECN code point of a packet.
+    fn ecn(&self, packet: &QueuedPacket) -> Ecn;
 
     /// Marks a packet with ECN CE (RFC 3168). Returns whether it is ECN-capable; if not, the discipline must drop it
     /// instead.
@@ -81,6 +81,52 @@ pub struct QueueContext {
     pub streams: Streams,
 }
 
+/// The keys of a link on which the validity of a discipline's settings depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedLink {
+    /// Rate of the link, or mean rate of a trace; `None` if unlimited.
+    pub rate: Option<Rate>,
+    /// MTU in bytes; `None` if unlimited.
+    pub mtu: Option<u32>,
+}
+
+/// Packet size on links without MTU, in bytes.
+const COMMON_MTU: u32 = 1500;
+
+impl QueuedLink {
+    /// Returns a problem if the link has no rate, so that no queue builds up.
+    pub(super) fn requires_rate(&self, kind: &str) -> Vec<Problem> {
+        let message = || format!("{kind:?} requires a link with a rate: set rate or trace");
+        let problem = self.rate.is_none().then(|| Problem::new("", message()));
+        problem.into_iter().collect()
+    }
+
+    /// Returns a problem if a delay threshold exceeds the delay of a full queue.
+    pub(super) fn threshold_problem(
+        &self,
+        key: &str,
+        threshold: Duration,
+        limit: QueueLimit,
+    ) -> Option<Problem> {
+        let rate = self.rate?;
+        let packet = self.mtu.unwrap_or(COMMON_MTU);
+        let (bytes, unit) = match limit {
+            QueueLimit::Packets(packets) => {
+                (u128::from(packets) * u128::from(packet), format!(" of {packet}B"))
+            }
+            QueueLimit::Bytes(size) => (u128::from(size.bytes()), String::new()),
+        };
+        let full = bytes * 8_000_000_000 / u128::from(rate.bits_per_second());
+        let full = Duration::from_nanos(u64::try_from(full).unwrap_or(u64::MAX));
+        (threshold > full).then(|| {
+            let message = format!(
+                "\"{threshold}\" is out of range: at most \"{full}\", the delay of a full queue ({limit}{unit} at {rate})"
+            );
+            Problem::new(key, message)
+        })
+    }
+}
+
 /// The settings of a discipline, as the key `queue` of a link.
 pub trait DisciplineConfig {
     /// Returns the key `limit`.
@@ -96,6 +142,11 @@ pub trait DisciplineConfig {
 
     /// Returns all values out of range.
     fn validate(&self) -> Vec<Problem>;
+
+    /// Returns all problems of the settings on a link.
+    fn validate_on(&self, _: &QueuedLink) -> Vec<Problem> {
+        Vec::new()
+    }
 
     /// Builds the discipline for a link; `None` for drop-tail, which the link implements itself.
     fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>>;

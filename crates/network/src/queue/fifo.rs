@@ -24,6 +24,11 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Returns when the first packet joined, in nanoseconds.
+    pub(super) fn head_since(&self) -> Option<u64> {
+        self.packets.front().map(|packet| packet.since.as_nanos())
+    }
+
     pub(super) fn count(&self) -> Count {
         Count {
             packets: self.packets.len() as u64,

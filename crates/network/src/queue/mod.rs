@@ -4,6 +4,7 @@
 //! is one file with a settings struct that implements [`DisciplineConfig`] and a struct that implements [`Discipline`]; it
 //! has a line in `kinds!` below.
 
+mod coupled;
 mod discipline;
 pub(crate) mod drop_tail;
 mod external;
@@ -19,7 +20,9 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-pub use discipline::{Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedPacket, Transmitter};
+pub use discipline::{
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedLink, QueuedPacket, Transmitter,
+};
 pub use external::{DisciplineSettings, ExternalQueue};
 pub use limit::QueueLimit;
 
@@ -56,6 +59,8 @@ kinds! {
         "codel" => CoDel in codel,
         "fq-codel" => FqCoDel in fq_codel,
         "pie" => Pie in pie,
+        "pi2" => Pi2 in pi2,
+        "dualpi2" => DualPi2 in dualpi2,
     }
 }
 
@@ -70,6 +75,12 @@ impl QueueConfig {
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         self.settings().validate()
+    }
+
+    /// Returns all problems of these settings on a link.
+    #[must_use]
+    pub fn validate_on(&self, link: &QueuedLink) -> Vec<Problem> {
+        self.settings().validate_on(link)
     }
 
     /// Returns the limit, or the default of the discipline.

@@ -1,5 +1,5 @@
 //! Shared code of the tests: paths from JSON, and a driver of virtual time.
-use foundation::{Instant, Streams};
+use foundation::{Ecn, Instant, Streams};
 use network::{Body, DropReason, HostId, LinkId, Network, Observer, Packet, PacketRef, PathConfig, PathSpec};
 
 /// Returns a path with these keys.
@@ -15,7 +15,7 @@ pub fn path(json: &str) -> PathSpec {
 pub struct Mark {
     pub number: u64,
     pub flow: u64,
-    pub ecn_capable: bool,
+    pub ecn: Ecn,
     pub flips: u32,
     pub marks: u32,
 }
@@ -24,12 +24,12 @@ impl Body for Mark {
     fn flip_bit(&mut self, _: u64) {
         self.flips += 1;
     }
-    fn is_ecn_capable(&self) -> bool {
-        self.ecn_capable
+    fn ecn(&self) -> Ecn {
+        if self.marks > 0 { Ecn::Ce } else { self.ecn }
     }
     fn mark_congestion_experienced(&mut self) -> bool {
-        self.marks += u32::from(self.ecn_capable);
-        self.ecn_capable
+        self.marks += u32::from(self.ecn.is_capable());
+        self.ecn.is_capable()
     }
     fn flow(&self) -> u64 {
         self.flow

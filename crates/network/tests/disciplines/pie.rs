@@ -1,33 +1,6 @@
 //! PIE: RFC 8033.
 
 use super::*;
-use foundation::{Duration, Instant};
-
-/// Returns the mean number of packets in the queue between two times, and the share of dropped packets.
-fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
-    let mut network = network(queue);
-    let mut start = None;
-    for (at, packet) in steady(0, until, load) {
-        if at >= from && start.is_none() {
-            network.handle_timeout(Instant::from_nanos(at));
-            start = Some((
-                network.occupancy(LINK, Instant::from_nanos(at)),
-                network.counters(LINK),
-            ));
-        }
-        network.send(Instant::from_nanos(at), packet);
-        while network.poll_delivery().is_some() {}
-    }
-    let (before, counted) = start.unwrap();
-    let until = Instant::from_nanos(until);
-    network.handle_timeout(until);
-    let counters = network.counters(LINK);
-    let dropped = counters.queue_dropped.packets - counted.queue_dropped.packets;
-    let entered = counters.entered.packets - counted.entered.packets;
-    let span = Duration::from_nanos(until.as_nanos() - from);
-    let mean = mean_packets(&network.occupancy(LINK, until).since(&before), span);
-    (mean, dropped as f64 / entered as f64)
-}
 
 /// Under unresponsive overload, PIE drops packets such that the mean delay equals the target (RFC 8033, section 1:
 /// "control the average queuing latency to a target value").
@@ -35,7 +8,12 @@ fn mean_queue(queue: &str, load: f64, from: u64, until: u64) -> (f64, f64) {
 fn the_delay_stays_at_the_target() {
     for (target, load) in [(15, 1.05), (15, 1.25), (15, 2.0), (30, 1.25)] {
         let queue = format!(r#"{{"kind": "pie", "target": "{target}ms"}}"#);
-        let (queue, dropped) = mean_queue(&queue, load, 20_000 * MILLI, 80_000 * MILLI);
+        let (queue, dropped) = mean_queue(
+            &queue,
+            steady(0, 80_000 * MILLI, load),
+            20_000 * MILLI,
+            80_000 * MILLI,
+        );
         // At 1 ms per packet, the queue length (with the packet in transmission) is the delay in milliseconds.
         let wait = queue - 0.5;
         assert!(

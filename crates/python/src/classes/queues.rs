@@ -28,6 +28,8 @@ event! {
         flow: u64 = 0,
         /// Whether the packet is ECN-capable.
         ecn: bool = false,
+        /// Whether the ECN code point is ECT(1) or CE: a packet of a scalable flow (RFC 9331).
+        scalable: bool = false,
     }
 }
 
@@ -165,13 +167,15 @@ impl Discipline for PythonQueue {
     ) {
         let length = self.waiting + transmitter.sending;
         let size = u64::from(arriving.size());
+        let code_point = actions.ecn(&arriving);
         let packet = Packet {
             number: self.next,
             size: arriving.size(),
             since: seconds(arriving.since),
             route: arriving.route.0,
             flow: arriving.flow,
-            ecn: actions.is_ecn_capable(&arriving),
+            ecn: code_point.is_capable(),
+            scalable: code_point.is_scalable(),
         };
         self.packets.insert(self.next, arriving);
         self.next += 1;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
+pub use foundation::Ecn;
+
 use super::options::Options;
 use super::sequence::SequenceNumber;
 
@@ -86,20 +88,6 @@ impl fmt::Debug for Flags {
         }
         set.finish()
     }
-}
-
-/// The ECN codepoint of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Ecn {
-    /// Not ECN-capable: dropped on congestion.
-    #[default]
-    NotEct,
-    /// ECN-capable transport, ECT(0).
-    Ect0,
-    /// ECN-capable transport, ECT(1).
-    Ect1,
-    /// Congestion experienced.
-    Ce,
 }
 
 /// TCP segment without its payload bytes, which the caller stores.
