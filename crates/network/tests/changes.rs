@@ -242,7 +242,7 @@ fn keys() -> impl Strategy<Value = String> {
         Just(String::new()),
         (1_u32..100).prop_map(|rate| format!(r#""rate": "{rate}Mbit/s", "#))
     ];
-    let kind = prop::sample::select(vec!["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"]);
+    let kind = prop::sample::select(vec!["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "step"]);
     (rate, 0_u32..50, kind, 1_u32..20).prop_map(|(rate, delay, kind, limit)| {
         format!(r#"{{{rate}"delay": "{delay}ms", "queue": {{"kind": "{kind}", "limit": "{limit}pkt"}}}}"#)
     })

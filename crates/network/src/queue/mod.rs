@@ -56,6 +56,7 @@ kinds! {
         "codel" => CoDel in codel,
         "fq-codel" => FqCoDel in fq_codel,
         "pie" => Pie in pie,
+        "step" => Step in step,
     }
 }
 

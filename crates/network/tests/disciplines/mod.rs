@@ -4,6 +4,7 @@ mod codel;
 mod fq_codel;
 mod pie;
 mod red;
+mod step;
 
 use crate::common::{Arrival, EventKind, Log, LogEvent, Mark, drive, mark, path};
 use foundation::{Duration, Streams};
