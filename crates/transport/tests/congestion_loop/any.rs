@@ -192,6 +192,7 @@ impl Model {
         let ack = Acknowledgement {
             now: self.now,
             bytes,
+            marked_bytes: u64::from(count % 4) * bytes / 3,
             rtt: (!count.is_multiple_of(3)).then_some(rtt),
             newest_sent_at,
             smoothed_rtt: rtt,
