@@ -82,6 +82,7 @@ impl Sender {
             self.controller.on_acknowledged(&Acknowledgement {
                 now: self.now,
                 bytes: SEGMENT,
+                marked_bytes: 0,
                 rtt: Some(self.now - sent_at),
                 newest_sent_at: sent_at,
                 smoothed_rtt: RTT,

@@ -253,6 +253,7 @@ fn keys() -> impl Strategy<Value = String> {
         "pie",
         "pi2",
         "dualpi2",
+        "step",
     ]);
     (rate, 0_u32..50, kind, 1_u32..20).prop_map(|(rate, delay, kind, limit)| {
         let rate = match kind {

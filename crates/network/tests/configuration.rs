@@ -238,6 +238,21 @@ fn out_of_range_values_are_problems_of_their_key() {
             "1pkt",
         ),
         (
+            r#"{"queue": {"kind": "step", "threshold": "101pkt", "limit": "100pkt"}}"#,
+            "queue.threshold",
+            "below limit = \"100pkt\"",
+        ),
+        (
+            r#"{"queue": {"kind": "step", "limit": "50pkt"}}"#,
+            "queue.threshold",
+            "\"65pkt\" is out of range",
+        ),
+        (
+            r#"{"queue": {"kind": "step", "threshold": "0B"}}"#,
+            "queue.threshold",
+            "at least",
+        ),
+        (
             r#"{"queue": {"kind": "codel", "target": "0s"}}"#,
             "queue.target",
             "above 0",

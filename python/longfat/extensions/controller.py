@@ -81,8 +81,8 @@ class CongestionController(Extension):
         The call reports that marks arrived, not how many. TCP makes it for the first ACK with a congestion
         echo, and then at most once per round trip: not until all data sent before is acknowledged, and not
         during loss recovery. A queue that marks many packets per round trip therefore causes far fewer calls
-        than marks (compare the metric `marks`). The echo does not identify the marked packet: `sent_at`
-        equals `now`. The ARQ protocols do not make the call.
+        than marks; `marked_bytes` in the `on_acknowledged` that follows counts them. The echo does not
+        identify the marked packet: `sent_at` equals `now`. The ARQ protocols do not make the call.
         """
         self.on_lost(Loss(now=now, bytes=0, newest_sent_at=sent_at))
 

@@ -62,6 +62,7 @@ _PROTOCOLS = {
     **{name: name.upper() for name in ("tcp", "mptcp", "udp", "icmp", "cubic", "lia", "olia", "balia")},
     **{name: name.capitalize() for name in ("reno", "vegas")},
     "westwood": "Westwood+",
+    "dctcp": "DCTCP",
     "wvegas": "wVegas",
     "bbr": "BBRv3",
     "bbr-tolerant": "BBRv3, loss-tolerant",

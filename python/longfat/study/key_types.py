@@ -144,6 +144,7 @@ class PathQueueKeys(TypedDict, total=False):
         | Literal["pie"]
         | Literal["pi2"]
         | Literal["dualpi2"]
+        | Literal["step"]
         | str
     )
     limit: str
@@ -204,6 +205,10 @@ class PathQueueKeys(TypedDict, total=False):
     step: str
     """Delay of the low-latency queue above which each of its packets is marked; at most the delay of a full
     queue; default "1ms" (Linux)."""
+    threshold: str
+    """Queue length above which arriving ECN-capable packets are marked (K), the arriving packet and the one
+    in transmission included; at least "1pkt" or "1B", below limit; default "65pkt" (SIGCOMM 2010, for 10
+    Gbit/s)."""
 
 
 class PathReorderKeys(TypedDict, total=False):
@@ -406,9 +411,10 @@ class ProtocolTcpKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: bool
-    """Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a
-    request."""
+    ecn: Literal["dctcp"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
+    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
+    linux accepts a request."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""
@@ -514,6 +520,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
         | Literal["reno"]
         | Literal["vegas"]
         | Literal["westwood"]
+        | Literal["dctcp"]
         | Literal["lia"]
         | Literal["olia"]
         | Literal["balia"]
@@ -558,6 +565,11 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     profile = "ns3", 2)."""
     gamma: SupportsIndex
     """Exit from slow start with more packets than this in the queue (default 1)."""
+    gain: float
+    """Weight g of the last window of data in the average share of marked bytes; above 0, at most 1 (default
+    0.0625, RFC 8257, section 4.2)."""
+    initial_alpha: float
+    """Initial average share alpha of marked bytes, 0 to 1 (default 1, RFC 8257, section 3.3)."""
     drain: Literal["equilibrium", "always", "off"]
     """Halve the window at twice the minimum queueing delay: "equilibrium" (minimum while alpha packets are
     queued), "always" (minimum at any time, as in Linux) or "off" (default "equilibrium")."""
@@ -584,9 +596,10 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: bool
-    """Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a
-    request."""
+    ecn: Literal["dctcp"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
+    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
+    linux accepts a request."""
     fin_timeout: str
     """Time limit of a closed connection in FIN-WAIT-2. Default: linux "60s", else unlimited."""
     frto: bool
@@ -841,9 +854,10 @@ class ProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: bool
-    """Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a
-    request."""
+    ecn: Literal["dctcp"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
+    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
+    linux accepts a request."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""
@@ -1003,9 +1017,10 @@ class TrafficProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: bool
-    """Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a
-    request."""
+    ecn: Literal["dctcp"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
+    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
+    linux accepts a request."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""

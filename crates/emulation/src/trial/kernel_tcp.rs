@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use foundation::Problem;
 use serde_json::{Map, Value};
 use transport::mptcp::policy::PolicyConfig;
-use transport::tcp::{Profile, TcpConfig};
+use transport::tcp::{EcnMode, Profile, TcpConfig};
 
 /// A study's TCP settings for a kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -138,6 +138,12 @@ impl KernelTcp {
                 "a kernel's TCP has the profile \"linux\" only",
             ));
         }
+        if config.ecn == Some(EcnMode::Dctcp) {
+            problems.push(Problem::new(
+                "ecn",
+                "\"dctcp\" is not a setting of kernels: congestion = \"dctcp\" selects it, or write stack = \"longfat\"",
+            ));
+        }
         let none = Map::new();
         let settings = written
             .get("congestion")
@@ -175,7 +181,7 @@ impl KernelTcp {
                 "net/ipv4/tcp_ecn",
                 match config.ecn {
                     None => "2".into(),
-                    Some(requested) => u8::from(requested).to_string(),
+                    Some(mode) => u8::from(mode != EcnMode::Off).to_string(),
                 },
             ),
             // Minimum, initial and maximum memory; without autotuning the initial value is the maximum.

@@ -14,7 +14,8 @@ use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{
-    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket, Transmitter,
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket,
+    Transmitter,
 };
 
 /// DualPI2: a low-latency queue for scalable flows (ECT(1)) next to a classic queue with PI2, coupled so that flows of both receive equal rates (RFC 9332).

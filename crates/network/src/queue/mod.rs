@@ -61,6 +61,7 @@ kinds! {
         "pie" => Pie in pie,
         "pi2" => Pi2 in pi2,
         "dualpi2" => DualPi2 in dualpi2,
+        "step" => Step in step,
     }
 }
 

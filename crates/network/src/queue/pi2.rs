@@ -13,7 +13,8 @@ use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{
-    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket, Transmitter,
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket,
+    Transmitter,
 };
 
 /// PI2: drops or marks arriving packets with the square of a probability that keeps the queueing delay at the target, and marks ECT(1) packets with its multiple (CoNEXT 2016).

@@ -6,6 +6,7 @@ mod fq_codel;
 mod pi2;
 mod pie;
 mod red;
+mod step;
 
 use crate::common::{Arrival, EventKind, Log, LogEvent, Mark, drive, mark, path};
 use foundation::{Duration, Ecn, Instant, Streams};

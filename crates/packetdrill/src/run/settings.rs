@@ -2,7 +2,7 @@
 
 use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
-use transport::tcp::{Profile, Recovery, TcpConfig};
+use transport::tcp::{EcnMode, Profile, Recovery, TcpConfig};
 
 use super::shell;
 
@@ -282,8 +282,8 @@ impl HostSettings {
             // 2 accepts ECN without requesting it.
             "ecn" => {
                 tcp.ecn = match number()? {
-                    0 => Some(false),
-                    1 => Some(true),
+                    0 => Some(EcnMode::Off),
+                    1 => Some(EcnMode::Classic),
                     2 => None,
                     _ => return Err(unsupported()),
                 }
@@ -322,7 +322,10 @@ mod tests {
              ../common/set_sysctls.py /proc/sys/net/ipv4/tcp_timestamps=0 /proc/sys/net/ipv4/tcp_min_tso_segs=10\n\
              ethtool -K tun0 tso off gso off\nip route change 192.0.2.1 via 192.0.2.2 dev tun0 advmss 600 initcwnd 11",
         );
-        assert_eq!((settings.tcp.ecn, settings.tcp.sack), (Some(true), Some(false)));
+        assert_eq!(
+            (settings.tcp.ecn, settings.tcp.sack),
+            (Some(EcnMode::Classic), Some(false))
+        );
         assert_eq!(settings.tcp.timestamps, Some(false));
         assert_eq!(settings.tcp.slow_start_after_idle, Some(false));
         assert_eq!(settings.tcp.initial_window, Some(11));

@@ -28,6 +28,11 @@ event! {
         ///
         /// Each byte counts once, when it is first acknowledged.
         bytes: u64;
+        /// The part of `bytes` that the receiver reports as marked (ECN).
+        ///
+        /// Exact with TCP's key `ecn = "dctcp"`, the feedback of DCTCP (RFC 8257). With `ecn = true`, an upper bound: all
+        /// bytes of an ACK with a congestion echo. 0 without ECN and for the ARQ protocols.
+        marked_bytes: u64 = 0,
         /// Round-trip time of the newest acknowledged packet in s.
         ///
         /// None if a retransmission makes it ambiguous (Karn's algorithm).
@@ -89,6 +94,7 @@ impl From<&congestion::Acknowledgement> for Acknowledgement {
         Self {
             now: seconds(ack.now),
             bytes: ack.bytes,
+            marked_bytes: ack.marked_bytes,
             rtt: ack.rtt.map(Duration::as_secs_f64),
             smoothed_rtt: ack.smoothed_rtt.as_secs_f64(),
             newest_sent_at: seconds(ack.newest_sent_at),

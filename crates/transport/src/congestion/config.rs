@@ -57,6 +57,12 @@ impl CongestionConfig {
         self.0.validate()
     }
 
+    /// Returns whether the controller counts marked bytes.
+    #[must_use]
+    pub fn counts_marks(&self) -> bool {
+        self.0.settings().counts_marks()
+    }
+
     /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.
     #[must_use]
     pub fn build(&self, segment_size: u64) -> Box<dyn Controller> {

@@ -47,6 +47,12 @@ pub struct Acknowledgement {
     pub now: Instant,
     /// Newly acknowledged payload bytes, selectively or cumulatively.
     pub bytes: u64,
+    /// The part of `bytes` that the receiver reports as marked Congestion Experienced.
+    ///
+    /// Exact with DCTCP's feedback (RFC 8257, section 3.2; [`EcnMode::Dctcp`](crate::tcp::EcnMode)). With that of RFC 3168,
+    /// all bytes of an ACK with ECE, which repeats until the sender announces a reduction: an upper bound. 0 for the ARQ
+    /// protocols.
+    pub marked_bytes: u64,
     /// Round-trip time of the newest acknowledged packet, if unambiguous (Karn).
     pub rtt: Option<Duration>,
     /// Send time of the newest acknowledged packet: windows do not grow on packets sent before the last reduction
@@ -144,8 +150,9 @@ pub trait Controller: std::fmt::Debug + Send {
     ///
     /// This reports that marks arrived, not how many. TCP calls it for the first ACK with ECE, and then at most once per
     /// round trip: not until all data sent before that call is acknowledged, and not during loss recovery (RFC 3168,
-    /// section 6.1.2). With many marks there are far fewer calls than marked packets. The echo of RFC 3168 does not
-    /// identify the marked packet, so `sent_at` equals `now`, the arrival time of the ACK. The ARQ protocols do not call it.
+    /// section 6.1.2). With many marks there are far fewer calls than marked packets;
+    /// [`Acknowledgement::marked_bytes`] counts them, in the `on_acknowledged` that follows. The echo does not identify
+    /// the marked packet, so `sent_at` equals `now`, the arrival time of the ACK. The ARQ protocols do not call it.
     fn on_congestion_experienced(&mut self, _now: Instant, _sent_at: Instant) {}
     /// Handles the detection that the last reduction, by `on_lost` or `on_timeout`, was spurious: the packets were
     /// not lost (Eifel, RFC 3522 and 4015; DSACK, RFC 3708; F-RTO, RFC 5682). The reduction may be undone.

@@ -47,6 +47,10 @@ pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
     fn on_silence(&mut self, _now: Instant, _silence: Duration) {}
     /// Returns the window after congestion at `window`.
     fn decrease(&mut self, window: u64) -> u64;
+    /// Returns the window after a congestion mark at `window` (RFC 3168: as after a loss).
+    fn decrease_for_mark(&mut self, window: u64) -> u64 {
+        self.decrease(window)
+    }
     /// Resets the state of congestion avoidance after a timeout.
     fn restart(&mut self);
     /// Reports names and values of the internal state.
@@ -157,13 +161,14 @@ impl<A: Avoidance> LossBased<A> {
         }
     }
 
-    /// Reduces the window once for all packets sent until now; `used` bytes were in use.
-    fn reduce(&mut self, now: Instant, sent_at: Instant, used: u64) {
+    /// Reduces the window to the result of `decrease`, once for all packets sent until now.
+    fn reduce(&mut self, now: Instant, sent_at: Instant, decrease: impl FnOnce(&mut A) -> u64) {
         if self.reduced_at.is_some_and(|reduced| sent_at <= reduced) {
             return;
         }
         self.save_state();
-        self.lower_ssthresh(used);
+        let reduced = decrease(&mut self.avoidance);
+        self.lower_ssthresh(reduced);
         // A measured ssthresh (Westwood+) may exceed the window.
         self.window = self.ssthresh.min(self.window.max(self.min_ssthresh()));
         self.reduced_at = Some(now);
@@ -181,8 +186,8 @@ impl<A: Avoidance> LossBased<A> {
         }
     }
 
-    fn lower_ssthresh(&mut self, used: u64) {
-        self.ssthresh = self.avoidance.decrease(used).max(self.min_ssthresh());
+    fn lower_ssthresh(&mut self, reduced: u64) {
+        self.ssthresh = reduced.max(self.min_ssthresh());
         if let SlowStartExit::PlusPlus(_) = self.slow_start_exit {
             // HyStart++ applies to the first slow start only (RFC 9406, section 4.3).
             self.slow_start_exit = SlowStartExit::OnLoss;
@@ -353,7 +358,10 @@ impl<A: Avoidance> Controller for LossBased<A> {
             Rules::Ns3 => loss.bytes_in_flight,
             _ => loss.prior_in_flight,
         };
-        self.reduce(loss.now, loss.newest_sent_at, self.used(in_flight));
+        let used = self.used(in_flight);
+        self.reduce(loss.now, loss.newest_sent_at, |avoidance| {
+            avoidance.decrease(used)
+        });
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
@@ -362,7 +370,9 @@ impl<A: Avoidance> Controller for LossBased<A> {
         let unchanged = self.timed_out || self.recovering && self.rules == Rules::Linux;
         if !unchanged {
             self.save_state();
-            self.lower_ssthresh(self.used(bytes_in_flight));
+            let used = self.used(bytes_in_flight);
+            let reduced = self.avoidance.decrease(used);
+            self.lower_ssthresh(reduced);
         }
         self.avoidance.restart();
         if self.hystart == HyStartKind::Classic {
@@ -376,7 +386,8 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
-        self.reduce(now, sent_at, self.window);
+        let window = self.window;
+        self.reduce(now, sent_at, |avoidance| avoidance.decrease_for_mark(window));
     }
 
     /// Undoes the reduction (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window has grown beyond it.

@@ -50,6 +50,7 @@ registry::controllers! {
     reno { "reno" => RenoSettings: "loss-based, additive increase (RFC 5681)" }
     vegas { "vegas" => VegasSettings: "delay-based, alpha to beta packets queued (1995)" }
     westwood { "westwood" => WestwoodSettings: "Reno, resumes at the measured bandwidth (Westwood+)" }
+    dctcp { "dctcp" => DctcpSettings: "reduces by the share of marked bytes, for data centres (RFC 8257)" }
     lia { "lia" => LiaSettings: "coupled subflows that grow as one flow (RFC 6356)" }
     olia { "olia" => OliaSettings: "coupled subflows that leave congested paths (OLIA)" }
     balia { "balia" => BaliaSettings: "coupled subflows, friendly and responsive (BALIA)" }

@@ -38,6 +38,10 @@ impl ConnectionContext {
 pub trait ControllerSettings: Debug + Send + Sync {
     /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem>;
+    /// Returns whether the controller counts marked bytes, so that TCP uses DCTCP's feedback by default (RFC 8257).
+    fn counts_marks(&self) -> bool {
+        false
+    }
     /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.
     fn build(&self, segment_size: u64) -> Box<dyn Controller> {
         self.build_for(&ConnectionContext::new(segment_size))

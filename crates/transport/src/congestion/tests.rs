@@ -9,6 +9,7 @@ pub(crate) fn ack(now: Instant, bytes: u64) -> Acknowledgement {
     Acknowledgement {
         now,
         bytes,
+        marked_bytes: 0,
         rtt: None,
         newest_sent_at: now,
         smoothed_rtt: Duration::ZERO,

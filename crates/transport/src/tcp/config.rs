@@ -6,6 +6,7 @@ use foundation::{Duration, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ecn_mode::EcnMode;
 use crate::congestion::{CongestionConfig, Rules};
 use crate::path_choice::PathChoice;
 
@@ -96,8 +97,8 @@ omit_unset! {
         pub timestamps: Option<bool>,
         /// Offer window scaling (RFC 7323). Default: true.
         pub window_scaling: Option<bool>,
-        /// Request and accept explicit congestion notification (RFC 3168). Default: false, but linux accepts a request.
-        pub ecn: Option<bool>,
+        /// Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but linux accepts a request.
+        pub ecn: Option<EcnMode>,
         /// Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms", rfc and ns3 "1s".
         pub min_rto: Option<Duration>,
         /// Maximum RTO. Default: linux "120s", rfc and ns3 "60s".

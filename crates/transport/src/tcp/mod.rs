@@ -7,6 +7,7 @@
 
 pub mod config;
 mod connection;
+mod ecn_mode;
 pub mod fast_open;
 mod info;
 mod opening;
@@ -23,6 +24,7 @@ pub mod wire;
 
 pub use config::{Profile, Recovery, StackKind, TcpConfig};
 pub use connection::{Connection, Error, Event, MIN_SEGMENT};
+pub use ecn_mode::EcnMode;
 pub use info::Info;
 pub use opening::{HostMemory, Opening, PeerUpdate};
 pub use options::{Options, SackBlocks, Timestamps};

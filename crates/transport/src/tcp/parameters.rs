@@ -6,6 +6,7 @@ use std::sync::Arc;
 use foundation::{Duration, Size};
 
 use super::config::{Profile, Recovery, TcpConfig};
+use super::ecn_mode::EcnMode;
 
 /// Settings of a connection with every default filled in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,6 +22,8 @@ pub struct Parameters {
     /// Request ECN; accept a request.
     pub(super) ecn_request: bool,
     pub(super) ecn_accept: bool,
+    /// Echo the mark of each segment (RFC 8257, section 3.2).
+    pub(super) exact_echo: bool,
     pub(super) min_rto: Duration,
     pub(super) max_rto: Duration,
     pub(super) initial_rto: Duration,
@@ -161,6 +164,8 @@ impl TcpConfig {
             (_, true) => Recovery::Sack,
             (_, false) => Recovery::Newreno,
         });
+        let counts_marks = || self.congestion().counts_marks().then_some(EcnMode::Dctcp);
+        let ecn = self.ecn.or_else(counts_marks);
         let receive_buffer = bytes(self.receive_buffer, by_profile(6 << 20, 1 << 20, 128 << 10));
         let receive_overhead = bytes(self.receive_overhead, by_profile(LINUX_RECEIVE_OVERHEAD, 0, 0));
         Parameters {
@@ -171,8 +176,9 @@ impl TcpConfig {
             dsack: self.dsack.unwrap_or(!ns3),
             timestamps: self.timestamps.unwrap_or(true),
             window_scaling: self.window_scaling.unwrap_or(true),
-            ecn_request: self.ecn.unwrap_or(false),
-            ecn_accept: self.ecn.unwrap_or(linux),
+            ecn_request: ecn.is_some_and(|mode| mode != EcnMode::Off),
+            ecn_accept: ecn.map_or(linux, |mode| mode != EcnMode::Off),
+            exact_echo: ecn == Some(EcnMode::Dctcp),
             // RFC 6298, section 2.4: 1 s. In Linux, 200 ms is the minimum of the variance term.
             min_rto: ms(self.min_rto, by_profile(200, 1000, 1000)),
             max_rto: ms(self.max_rto, by_profile(120_000, 60_000, 60_000)),

@@ -192,6 +192,7 @@ impl Model {
         let ack = Acknowledgement {
             now: self.now,
             bytes,
+            marked_bytes: u64::from(count % 4) * bytes / 3,
             rtt: (!count.is_multiple_of(3)).then_some(rtt),
             newest_sent_at,
             smoothed_rtt: rtt,
@@ -294,6 +295,8 @@ const CONFIGS: &[&str] = &[
     r#"{"kind": "vegas", "rules": "linux", "gamma": 0}"#,
     r#"{"kind": "vegas", "alpha": 0, "beta": 0, "pacing": true}"#,
     r#"{"kind": "westwood", "rules": "linux", "pacing": true}"#,
+    r#"{"kind": "dctcp", "rules": "linux", "pacing": true}"#,
+    r#"{"kind": "dctcp", "gain": 1, "initial_alpha": 0, "initial_window": 1}"#,
     r#"{"kind": "olia", "rules": "linux", "initial_window": 1}"#,
     r#"{"kind": "balia", "hystart": true, "pacing": true}"#,
     r#"{"kind": "wvegas", "total_alpha": 2, "gamma": 0}"#,

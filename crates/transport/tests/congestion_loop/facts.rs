@@ -19,6 +19,7 @@ fn ack(now: u64, packets: u64) -> Acknowledgement {
     Acknowledgement {
         now: ms(now),
         bytes: packets * SEGMENT,
+        marked_bytes: 0,
         rtt: Some(Duration::from_millis(100)),
         newest_sent_at: ms(now - 100),
         smoothed_rtt: Duration::from_millis(100),

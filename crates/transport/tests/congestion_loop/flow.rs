@@ -39,8 +39,8 @@ pub struct Flow {
     flight: VecDeque<InFlight>,
     first: u64,
     in_flight: u64,
-    /// Numbers in the order of arrival, and how many of them were acknowledged.
-    pub arrived: Vec<u64>,
+    /// Numbers in the order of arrival, whether each was marked, and how many of them were acknowledged.
+    pub arrived: Vec<(u64, bool)>,
     known: usize,
     limited: bool,
     smoothed: Duration,
@@ -60,6 +60,8 @@ pub struct Flow {
     between: u64,
     /// Losses of packets with lower numbers belong to the current episode.
     episode_ends: u64,
+    /// The acknowledgement of this packet ends a reduction for a mark.
+    reduced_until: Option<u64>,
 }
 
 impl Flow {
@@ -89,6 +91,7 @@ impl Flow {
             lost_at: 0,
             between: 0,
             episode_ends: 0,
+            reduced_until: None,
         }
     }
 
@@ -187,10 +190,11 @@ impl Flow {
         let prior_in_flight = self.in_flight;
         let mut newest = 0;
         let mut bytes = 0;
+        let mut marked_bytes = 0;
         let mut rtt = Duration::ZERO;
         let mut newest_sent_at = Instant::ZERO;
         for position in self.known..count {
-            let number = self.arrived[position];
+            let (number, is_marked) = self.arrived[position];
             if number < self.first {
                 continue;
             }
@@ -203,6 +207,7 @@ impl Flow {
             newest_sent_at = newest_sent_at.max(packet.sent_at);
             rtt = now - packet.sent_at;
             bytes += SEGMENT;
+            marked_bytes += if is_marked { SEGMENT } else { 0 };
             if !late {
                 self.in_flight -= SEGMENT;
             }
@@ -213,10 +218,12 @@ impl Flow {
         }
         self.measure(now, rtt);
         self.detect_losses(now, newest, prior_in_flight);
+        self.react_to_marks(now, newest, marked_bytes);
         let rate_sample = self.estimator.finish_ack(self.min_rtt);
         self.controller.on_acknowledged(&Acknowledgement {
             now,
             bytes,
+            marked_bytes,
             rtt: Some(rtt),
             newest_sent_at,
             smoothed_rtt: self.smoothed,
@@ -224,9 +231,20 @@ impl Flow {
             delivered: self.delivered(),
             rate_sample,
             window_limited: self.limited,
-            in_recovery: false,
+            in_recovery: self.reduced_until.is_some(),
         });
         true
+    }
+
+    /// Reports marks once per round trip (RFC 3168, section 6.1.2).
+    fn react_to_marks(&mut self, now: Instant, newest: u64, marked_bytes: u64) {
+        if self.reduced_until.is_some_and(|until| newest > until) {
+            self.reduced_until = None;
+        }
+        if marked_bytes > 0 && self.reduced_until.is_none() {
+            self.controller.on_congestion_experienced(now, now);
+            self.reduced_until = Some(self.first + self.flight.len() as u64 - 1);
+        }
     }
 
     fn measure(&mut self, now: Instant, rtt: Duration) {

@@ -3,6 +3,7 @@
 mod any;
 mod changes;
 mod coupled;
+mod dctcp;
 mod facts;
 mod flow;
 mod laws;

@@ -25,6 +25,8 @@ pub struct Path {
     pub rtt: Duration,
     /// Queue size in packets, the one in transmission included.
     pub queue: usize,
+    /// Queue length above which packets are marked, the arriving one included.
+    pub mark: usize,
     pub loss: Dropping,
     /// Loss of ACKs.
     pub ack_loss: f64,
@@ -51,6 +53,7 @@ impl Path {
             rates: vec![(Instant::ZERO, rate)],
             rtt: Duration::from_secs_f64(rtt_ms / 1e3),
             queue,
+            mark: usize::MAX,
             loss: Dropping::Bernoulli(loss),
             ack_loss: loss,
             ack_slots: Duration::ZERO,
@@ -69,10 +72,21 @@ impl Path {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Arrival { flow: usize, number: u64 },
-    Ack { flow: usize, count: usize },
-    Wake { flow: usize },
-    Resume { flow: usize },
+    Arrival {
+        flow: usize,
+        number: u64,
+        is_marked: bool,
+    },
+    Ack {
+        flow: usize,
+        count: usize,
+    },
+    Wake {
+        flow: usize,
+    },
+    Resume {
+        flow: usize,
+    },
 }
 
 /// A path and its state.
@@ -85,6 +99,8 @@ pub struct Link {
     overflowed: u64,
     queue_sum: f64,
     queue_samples: u64,
+    /// Smallest and largest queue that an arriving packet found.
+    pub queue_range: (usize, usize),
 }
 
 impl Link {
@@ -102,6 +118,7 @@ impl Link {
             overflowed: 0,
             queue_sum: 0.0,
             queue_samples: 0,
+            queue_range: (usize::MAX, 0),
         }
     }
 
@@ -110,13 +127,15 @@ impl Link {
         self.queue_sum / self.queue_samples.max(1) as f64
     }
 
-    /// Returns when a packet that enters now arrives at the other end, if it does.
-    fn enter(&mut self, now: Instant) -> Option<Instant> {
+    /// Returns when a packet that enters now arrives at the other end, if it does, and whether it is marked.
+    fn enter(&mut self, now: Instant) -> Option<(Instant, bool)> {
         while self.departures.front().is_some_and(|&at| at <= now) {
             self.departures.pop_front();
         }
         self.queue_sum += self.departures.len() as f64;
         self.queue_samples += 1;
+        let length = self.departures.len();
+        self.queue_range = (self.queue_range.0.min(length), self.queue_range.1.max(length));
         self.entered += 1;
         let lost = match &self.path.loss {
             Dropping::Bernoulli(p) => self.forward.random::<f64>() < *p,
@@ -136,7 +155,7 @@ impl Link {
                 departure
             }
         };
-        (!lost).then_some(departure + self.path.rtt / 2)
+        (!lost).then_some((departure + self.path.rtt / 2, length >= self.path.mark))
     }
 
     /// Returns when the ACK of a packet that arrives now returns, if it does.
@@ -222,7 +241,11 @@ impl Loop {
             self.events.pop();
             self.now = at;
             match event {
-                Event::Arrival { flow, number } => self.arrive(flow, number),
+                Event::Arrival {
+                    flow,
+                    number,
+                    is_marked,
+                } => self.arrive(flow, number, is_marked),
                 Event::Ack { flow, count } => {
                     self.update_siblings(flow);
                     if self.flows[flow].acknowledge(at, count) {
@@ -242,8 +265,8 @@ impl Loop {
         self.now = until;
     }
 
-    fn arrive(&mut self, flow: usize, number: u64) {
-        self.flows[flow].arrived.push(number);
+    fn arrive(&mut self, flow: usize, number: u64, is_marked: bool) {
+        self.flows[flow].arrived.push((number, is_marked));
         let count = self.flows[flow].arrived.len();
         if let Some(at) = self.links[self.places[flow].0].acknowledge(self.now) {
             self.schedule(at, Event::Ack { flow, count });
@@ -295,8 +318,13 @@ impl Loop {
     }
 
     fn enter_queue(&mut self, flow: usize, number: u64) {
-        if let Some(at) = self.links[self.places[flow].0].enter(self.now) {
-            self.schedule(at, Event::Arrival { flow, number });
+        if let Some((at, is_marked)) = self.links[self.places[flow].0].enter(self.now) {
+            let arrival = Event::Arrival {
+                flow,
+                number,
+                is_marked,
+            };
+            self.schedule(at, arrival);
         }
     }
 
@@ -310,6 +338,7 @@ impl Loop {
     pub fn reset(&mut self) {
         for link in &mut self.links {
             (link.queue_sum, link.queue_samples, link.overflowed) = (0.0, 0, 0);
+            link.queue_range = (usize::MAX, 0);
         }
         for flow in &mut self.flows {
             (flow.sent, flow.lost, flow.timeouts) = (0, 0, 0);

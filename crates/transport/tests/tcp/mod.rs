@@ -2,6 +2,7 @@
 
 mod basics;
 mod closing;
+mod dctcp;
 mod early;
 mod flow;
 mod opening;

@@ -1,7 +1,7 @@
 //! Connection setup and option negotiation (RFC 9293, section 3.5; RFC 7323; RFC 2018; RFC 3168).
 
 use foundation::Duration;
-use transport::tcp::{Error, Event, Flags, Profile, State, TcpConfig};
+use transport::tcp::{EcnMode, Error, Event, Flags, Profile, State, TcpConfig};
 
 use crate::tcp::rig::{Peer, Rig};
 
@@ -124,7 +124,7 @@ fn reset_refuses_the_connection() {
 fn negotiates_ecn() {
     // RFC 3168, section 6.1.1.
     let on = TcpConfig {
-        ecn: Some(true),
+        ecn: Some(EcnMode::Classic),
         ..linux()
     };
     let mut rig = Rig::client(&on);

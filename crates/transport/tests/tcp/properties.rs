@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use transport::congestion::{CongestionConfig, Registration, Registry};
-use transport::tcp::{Event, Profile, Recovery, TcpConfig};
+use transport::tcp::{EcnMode, Event, Profile, Recovery, TcpConfig};
 
 use crate::tcp::pair::{End, Fate, Pair, Path, Side};
 
@@ -142,7 +142,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
                     sack: flags[0],
                     timestamps: flags[1],
                     window_scaling: flags[2],
-                    ecn: flags[3],
+                    ecn: flags[3].map(|exact| if exact { EcnMode::Dctcp } else { EcnMode::Classic }),
                     nagle: flags[4],
                     dsack: flags[5],
                     frto: flags[6],

@@ -2,7 +2,7 @@
 
 use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
-use transport::tcp::{CongestionState, Ecn, Flags, Profile, Recovery, TcpConfig};
+use transport::tcp::{CongestionState, Ecn, EcnMode, Flags, Profile, Recovery, TcpConfig};
 
 use crate::tcp::rig::{Peer, Rig};
 
@@ -273,7 +273,7 @@ fn dsacks_undo_a_spurious_recovery() {
 fn marks_reduce_the_window_once_per_round_trip() {
     // RFC 3168, sections 6.1.2 and 6.1.3.
     let config = TcpConfig {
-        ecn: Some(true),
+        ecn: Some(EcnMode::Classic),
         ..with(Profile::Linux, Recovery::RackTlp, "reno")
     };
     let mut rig = Rig::accepting(
@@ -317,7 +317,7 @@ fn marks_reduce_the_window_once_per_round_trip() {
 fn retransmissions_and_acks_are_not_ecn_capable() {
     // RFC 3168, sections 6.1.4 and 6.1.5.
     let config = TcpConfig {
-        ecn: Some(true),
+        ecn: Some(EcnMode::Classic),
         ..with(Profile::Linux, Recovery::RackTlp, "reno")
     };
     let mut rig = Rig::accepting(

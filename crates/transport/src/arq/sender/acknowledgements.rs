@@ -157,6 +157,7 @@ impl Sender {
         congestion.controller.on_acknowledged(&Acknowledgement {
             now,
             bytes,
+            marked_bytes: 0,
             newest_sent_at: newest.sent_at,
             rtt,
             smoothed_rtt: estimate.smoothed(),

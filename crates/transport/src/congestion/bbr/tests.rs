@@ -110,6 +110,7 @@ fn ack(bbr: &Bbr, now: Instant, prior_delivered: u64, rate: u64) -> Acknowledgem
     Acknowledgement {
         now,
         bytes: SEGMENT,
+        marked_bytes: 0,
         rtt: Some(RTT),
         newest_sent_at: now - RTT,
         smoothed_rtt: RTT,
@@ -275,6 +276,7 @@ fn acknowledgement(delivered: u64, now: Instant, rtt: Duration) -> Acknowledgeme
     Acknowledgement {
         now,
         bytes: SEGMENT,
+        marked_bytes: 0,
         rtt: Some(rtt),
         newest_sent_at: now - rtt,
         smoothed_rtt: rtt,
@@ -405,6 +407,7 @@ fn after_a_train(settings: &BbrTolerantSettings, interval: Duration) -> (u64, u6
         controller.on_acknowledged(&Acknowledgement {
             now,
             bytes: SEGMENT,
+            marked_bytes: 0,
             rtt: Some(now - Instant::ZERO),
             newest_sent_at: Instant::ZERO,
             smoothed_rtt: RTT,

@@ -47,7 +47,7 @@ impl Connection {
                 Flags::RST | Flags::ACK,
             );
             reset.options.timestamps = self.timestamps_option(now);
-            self.reset = Some(Box::new(reset));
+            self.urgent = Some(Box::new(reset));
         }
         if self.state != State::Closed {
             self.become_closed();
@@ -56,7 +56,7 @@ impl Connection {
 
     /// Answers a segment with a reset.
     pub(super) fn answer_with_reset(&mut self, segment: &Segment) {
-        self.reset = reset_for(segment).map(Box::new);
+        self.urgent = reset_for(segment).map(Box::new);
     }
 
     /// Handles the acknowledgement of this end's FIN.

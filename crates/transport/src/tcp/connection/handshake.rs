@@ -210,7 +210,7 @@ impl Connection {
             recent_timestamp: 0,
             recent_at: now,
             echo_congestion: false,
-            reset: None,
+            urgent: None,
             lingers_until: Instant::MAX,
             took_payload: false,
             closed: false,

@@ -268,23 +268,47 @@ impl Connection {
         self.sender.on_ack(now, &info, &mut self.statistics)
     }
 
+    /// Echoes the mark of a segment, or its absence.
+    fn on_congestion_mark(&mut self, now: Instant, segment: &Segment) {
+        let is_marked = segment.ecn == Ecn::Ce;
+        if self.parameters.exact_echo {
+            if is_marked != self.echo_congestion {
+                self.change_echo(now, is_marked);
+            }
+            return;
+        }
+        // RFC 3168, section 6.1.3: echo congestion until the peer reports a reduced window.
+        if segment.has(Flags::CWR) {
+            self.echo_congestion = false;
+        }
+        if is_marked {
+            if !self.echo_congestion {
+                self.receiver.acks.demand_undelayed();
+            }
+            self.echo_congestion = true;
+        }
+    }
+
+    /// Changes the state DCTCP.CE (RFC 8257, section 3.2): a delayed ACK leaves with the previous state before the segment
+    /// that changed it is acknowledged at once, so that each ACK covers segments of one state (`dctcp_ece_ack_update` of
+    /// Linux's `net/ipv4/tcp_dctcp.h`).
+    fn change_echo(&mut self, now: Instant, is_marked: bool) {
+        if self.receiver.acks.is_pending() {
+            let earlier = self.acknowledgement(now, self.sender.next());
+            self.urgent = Some(Box::new(earlier.segment));
+        }
+        self.echo_congestion = is_marked;
+        self.receiver.acks.demand();
+    }
+
     /// Processes the payload and the FIN of a segment at positions `start..end`.
     #[inline]
     pub(super) fn on_data(&mut self, now: Instant, segment: &Segment, start: u64, end: u64) {
         if segment.length > 0 {
             self.statistics.packets_received += 1;
         }
-        // RFC 3168, section 6.1.3: echo congestion until the peer reports a reduced window.
         if self.ecn {
-            if segment.has(Flags::CWR) {
-                self.echo_congestion = false;
-            }
-            if segment.ecn == Ecn::Ce {
-                if !self.echo_congestion {
-                    self.receiver.acks.demand_undelayed();
-                }
-                self.echo_congestion = true;
-            }
+            self.on_congestion_mark(now, segment);
         }
         if !matches!(self.state, State::Established | State::FinWait1 | State::FinWait2) {
             // The peer's stream is complete, so this data is a duplicate.

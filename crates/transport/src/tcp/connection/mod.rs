@@ -86,10 +86,11 @@ pub struct Connection {
     /// TS.Recent of RFC 7323, and when it was set.
     recent_timestamp: u32,
     recent_at: Instant,
-    /// A segment was marked Congestion Experienced: ACKs carry ECE until the peer sends CWR.
+    /// ACKs carry ECE: a segment was marked Congestion Experienced, and the peer has not sent CWR since. With DCTCP's
+    /// feedback: whether the last segment was marked.
     echo_congestion: bool,
-    /// Reset to send.
-    reset: Option<Box<Segment>>,
+    /// Segment to send before all others: a reset, or an ACK of the segments before a change of marks.
+    urgent: Option<Box<Segment>>,
     /// End of TIME-WAIT or of a closed FIN-WAIT-2.
     lingers_until: Instant,
     /// The payload of the last segment was accepted.

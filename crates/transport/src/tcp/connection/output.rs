@@ -23,14 +23,14 @@ impl Connection {
     fn has_nothing_to_send(&self) -> bool {
         self.sender.has_nothing_to_send()
             && !self.receiver.acks.is_due()
-            && self.reset.is_none()
+            && self.urgent.is_none()
             && self.handshake.is_none()
             && self.keep_alive.is_none()
     }
 
     fn select_segment(&mut self, now: Instant) -> Option<Outgoing> {
-        if let Some(reset) = self.reset.take() {
-            return Some(Outgoing::without_payload(*reset));
+        if let Some(urgent) = self.urgent.take() {
+            return Some(Outgoing::without_payload(*urgent));
         }
         if self.handshake.is_some() {
             let syn = self.poll_handshake(now);
@@ -131,7 +131,7 @@ impl Connection {
         segment
     }
 
-    fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {
+    pub(super) fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {
         self.statistics.acknowledgements_sent += 1;
         Outgoing::without_payload(self.header(now, position, 0))
     }

@@ -153,6 +153,11 @@ impl AckScheduler {
         }
     }
 
+    /// Whether an ACK is due now or delayed.
+    pub fn is_pending(&self) -> bool {
+        self.due || self.at != Instant::MAX
+    }
+
     /// Whether an ACK is due now.
     #[inline]
     pub const fn is_due(&self) -> bool {

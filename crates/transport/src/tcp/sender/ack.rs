@@ -399,6 +399,7 @@ impl Sender {
         let ack = Acknowledgement {
             now,
             bytes: summary.delivered_bytes,
+            marked_bytes: if summary.ece { summary.delivered_bytes } else { 0 },
             rtt: newest.map(|sent| now - sent),
             newest_sent_at: summary.newest_sent,
             smoothed_rtt: self.rtt.smoothed(),

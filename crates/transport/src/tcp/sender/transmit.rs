@@ -100,7 +100,9 @@ impl Sender {
             fin: again.marks.has(Marks::FIN),
             push: again.marks.has(Marks::PUSH),
             retransmission: true,
-            ecn_capable: false,
+            // RFC 3168, section 6.1.5: retransmissions are not ECN-capable. With DCTCP they are (`tcp_ecn_send` of Linux), since
+            // its switches drop packets that are not.
+            ecn_capable: self.negotiated.ecn && self.parameters.exact_echo,
             reduced: false,
         };
         let snapshot = self.on_sent(now, bytes);
