@@ -11,7 +11,7 @@ import pytest
 import longfat as lf
 from longfat.study import StudyError
 
-DOCS = Path(__file__).parents[2] / "docs" / "controllers.md"
+DOCS = Path(__file__).parents[2] / "docs" / "dctcp.md"
 SWITCH = {"kind": "step", "limit": "500pkt", "threshold": "20pkt"}
 PATH = lf.Path(rate="1Gbit/s", delay="100us", queue=SWITCH)
 
@@ -70,8 +70,8 @@ def test_a_dctcp_in_python_matches_the_built_in(tmp_path: Path) -> None:
             lf.simulate(lf.Tcp(name, profile="rfc", ecn="dctcp"), path, duration="300ms")
             for name in ("dctcp", f"{tmp_path / 'dctcp.py'}:Dctcp")
         )
-        assert ours.goodput_bps == pytest.approx(built_in.goodput_bps, rel=0.01)
-        assert ours.marks == pytest.approx(built_in.marks, rel=0.1)
+        assert built_in.marks > 100
+        assert ours.metrics == built_in.metrics
 
 
 def test_dctcp_keeps_the_queue_at_the_threshold_and_reno_fills_it() -> None:
