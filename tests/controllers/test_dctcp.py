@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,7 +12,7 @@ import longfat as lf
 from longfat.study import StudyError
 
 DOCS = Path(__file__).parents[2] / "docs" / "dctcp.md"
-SWITCH = {"kind": "step", "limit": "500pkt", "threshold": "20pkt"}
+SWITCH: Any = {"kind": "step", "limit": "500pkt", "threshold": "20pkt"}
 PATH = lf.Path(rate="1Gbit/s", delay="100us", queue=SWITCH)
 
 
@@ -38,7 +38,7 @@ class Counting(lf.CongestionController):
         self.window = self.segment
 
 
-def _count(ecn: object) -> tuple[float, int]:
+def _count(ecn: Any) -> tuple[float, int]:
     """Returns the marked packets that a controller in Python counts, and those that the queue marked."""
     Counting.marked = Counting.calls = 0
     trial = lf.simulate(lf.Tcp(Counting, ecn=ecn, initial_window=60), PATH, "5MB")
@@ -96,7 +96,7 @@ def test_dctcp_keeps_the_queue_at_the_threshold_and_reno_fills_it() -> None:
         (SWITCH, "dctpc", "dctpc"),
     ],
 )
-def test_wrong_thresholds_and_modes_are_refused(queue: dict[str, str], ecn: object, message: str) -> None:
+def test_wrong_thresholds_and_modes_are_refused(queue: Any, ecn: Any, message: str) -> None:
     with pytest.raises(StudyError, match=re.escape(message)) as refused:
         lf.simulate(lf.Tcp("dctcp", ecn=ecn), lf.Path(rate="1Gbit/s", queue=queue), "1MB")
     assert "\n" not in str(refused.value)
