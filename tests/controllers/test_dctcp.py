@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 import longfat as lf
 from longfat.study import StudyError
 
-DOCS = Path(__file__).parents[2] / "docs" / "controllers.md"
-SWITCH = {"kind": "step", "limit": "500pkt", "threshold": "20pkt"}
+DOCS = Path(__file__).parents[2] / "docs" / "dctcp.md"
+SWITCH: Any = {"kind": "step", "limit": "500pkt", "threshold": "20pkt"}
 PATH = lf.Path(rate="1Gbit/s", delay="100us", queue=SWITCH)
 
 
@@ -38,7 +38,7 @@ class Counting(lf.CongestionController):
         self.window = self.segment
 
 
-def _count(ecn: object) -> tuple[float, int]:
+def _count(ecn: Any) -> tuple[float, int]:
     """Returns the marked packets that a controller in Python counts, and those that the queue marked."""
     Counting.marked = Counting.calls = 0
     trial = lf.simulate(lf.Tcp(Counting, ecn=ecn, initial_window=60), PATH, "5MB")
@@ -70,8 +70,8 @@ def test_a_dctcp_in_python_matches_the_built_in(tmp_path: Path) -> None:
             lf.simulate(lf.Tcp(name, profile="rfc", ecn="dctcp"), path, duration="300ms")
             for name in ("dctcp", f"{tmp_path / 'dctcp.py'}:Dctcp")
         )
-        assert ours.goodput_bps == pytest.approx(built_in.goodput_bps, rel=0.01)
-        assert ours.marks == pytest.approx(built_in.marks, rel=0.1)
+        assert built_in.marks > 100
+        assert ours.metrics == built_in.metrics
 
 
 def test_dctcp_keeps_the_queue_at_the_threshold_and_reno_fills_it() -> None:
@@ -96,7 +96,7 @@ def test_dctcp_keeps_the_queue_at_the_threshold_and_reno_fills_it() -> None:
         (SWITCH, "dctpc", "dctpc"),
     ],
 )
-def test_wrong_thresholds_and_modes_are_refused(queue: dict[str, str], ecn: object, message: str) -> None:
+def test_wrong_thresholds_and_modes_are_refused(queue: Any, ecn: Any, message: str) -> None:
     with pytest.raises(StudyError, match=re.escape(message)) as refused:
         lf.simulate(lf.Tcp("dctcp", ecn=ecn), lf.Path(rate="1Gbit/s", queue=queue), "1MB")
     assert "\n" not in str(refused.value)
