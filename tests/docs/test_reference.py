@@ -27,15 +27,10 @@ def test_tables_are_up_to_date(name: str) -> None:
 @pytest.mark.parametrize(
     ("page", "kinds"),
     [
-<<<<<<< HEAD
         (
             "controllers",
             ("reno", "cubic", "bbr", "bbr1", "vegas", "westwood", "dctcp", "lia", "wvegas", "fixed"),
         ),
-=======
-        ("controllers", ("reno", "cubic", "bbr", "bbr1", "vegas", "westwood", "lia", "wvegas", "fixed")),
-        ("controllers", ("dctcp",)),
->>>>>>> dctcp
         ("schedulers", ("min-rtt", "round-robin", "redundant", "daps", "otias", "blest", "ecf")),
         ("policies", ("all", "single", "fsfs", "foresight", "mmptcp", "freeway")),
         ("queue", ("drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2", "step")),
