@@ -18,7 +18,7 @@ class Cell:
     `protocols.NAME.KEY` is a param of that protocol only. `spec` is the whole trial specification (`path`
     or `topology`, `protocol`, `workload`, optionally `traffic` and `links`) without seed and trial number.
     `computed` has the expressions of the study and their values in `spec`, by dotted key. `label` is the
-    protocol's name in tables and charts, empty unless the study gives one; it is not part of the specification.
+    protocol's name in tables and charts, empty unless the study gives one, and no part of the specification.
     """
 
     world: str
