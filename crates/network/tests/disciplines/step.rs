@@ -18,7 +18,10 @@ fn marks_above_the_threshold_and_drops_above_the_limit() {
         assert_eq!(arrivals.len(), 25);
         assert_eq!((counters.marked.packets, counters.queue_dropped.packets), (5, 5));
         let marked = arrivals.iter().map(|arrival| arrival.packet.body.marks > 0);
-        assert!(marked.eq((0..25).map(|number| number >= 20)), "{limit}, {threshold}");
+        assert!(
+            marked.eq((0..25).map(|number| number >= 20)),
+            "{limit}, {threshold}"
+        );
     }
 }
 
@@ -28,7 +31,10 @@ fn stops_marking_when_the_queue_is_short() {
     let mut network = network(r#"{"kind": "step", "threshold": "3pkt"}"#);
     let later = steady(20 * MILLI, 40 * MILLI, 1.0);
     let arrivals = drive(&mut network, capable(burst(10).chain(later)));
-    let marked: Vec<bool> = arrivals.iter().map(|arrival| arrival.packet.body.marks > 0).collect();
+    let marked: Vec<bool> = arrivals
+        .iter()
+        .map(|arrival| arrival.packet.body.marks > 0)
+        .collect();
     assert_eq!(marked.iter().filter(|&&marked| marked).count(), 7);
     assert!(!marked[10..].contains(&true));
 }
@@ -39,4 +45,14 @@ fn packets_without_ecn_are_dropped_at_the_limit_only() {
     assert_eq!(drive(&mut network, burst(30)).len(), 25);
     let counters = network.counters(LINK);
     assert_eq!((counters.marked.packets, counters.queue_dropped.packets), (0, 5));
+}
+
+/// Without a threshold, a short queue marks from half of its limit on.
+#[test]
+fn the_default_threshold_is_below_the_limit() {
+    for (limit, marked) in [("1pkt", 1), ("10pkt", 5), ("200pkt", 135), ("15kB", 0)] {
+        let mut network = network(&format!(r#"{{"kind": "step", "limit": "{limit}"}}"#));
+        drive(&mut network, capable(burst(300)));
+        assert_eq!(network.counters(LINK).marked.packets, marked, "{limit}");
+    }
 }
