@@ -92,7 +92,7 @@ def test_dctcp_keeps_the_queue_at_the_threshold_and_reno_fills_it() -> None:
             True,
             'path.queue.threshold: "60pkt" is out of range: below limit = "50pkt"',
         ),
-        ({"kind": "step", "limit": "50pkt"}, True, '"65pkt" is out of range'),
+        ({"kind": "step", "limit": "64KiB", "threshold": "65536B"}, True, "is out of range: below limit"),
         (SWITCH, "dctpc", "dctpc"),
     ],
 )

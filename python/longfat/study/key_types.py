@@ -208,7 +208,7 @@ class PathQueueKeys(TypedDict, total=False):
     threshold: str
     """Queue length above which arriving ECN-capable packets are marked (K), the arriving packet and the one
     in transmission included; at least "1pkt" or "1B", below limit; default "65pkt" (SIGCOMM 2010, for 10
-    Gbit/s)."""
+    Gbit/s), or half of a limit below 130 packets."""
 
 
 class PathReorderKeys(TypedDict, total=False):

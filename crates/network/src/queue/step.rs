@@ -19,13 +19,13 @@ omit_unset! {
     pub struct Step {
         /// Limit in packets or bytes, the packet in transmission included; default "1000pkt".
         pub limit: Option<QueueLimit>,
-        /// Queue length above which arriving ECN-capable packets are marked (K), the arriving packet and the one in transmission included; at least "1pkt" or "1B", below limit; default "65pkt" (SIGCOMM 2010, for 10 Gbit/s).
+        /// Queue length above which arriving ECN-capable packets are marked (K), the arriving packet and the one in transmission included; at least "1pkt" or "1B", below limit; default "65pkt" (SIGCOMM 2010, for 10 Gbit/s), or half of a limit below 130 packets.
         pub threshold: Option<QueueLimit>,
     }
 }
 
-/// SIGCOMM 2010, section 3.5: 65 packets at 10 Gbit/s, 20 at 1 Gbit/s.
-const THRESHOLD: QueueLimit = QueueLimit::Packets(65);
+/// Packets. SIGCOMM 2010, section 3.5: 65 at 10 Gbit/s, 20 at 1 Gbit/s.
+const THRESHOLD: u64 = 65;
 
 /// Returns whether no queue within `limit` exceeds `threshold`. Packets and bytes are not comparable.
 fn is_out_of_reach(threshold: QueueLimit, limit: QueueLimit) -> bool {
@@ -38,7 +38,12 @@ fn is_out_of_reach(threshold: QueueLimit, limit: QueueLimit) -> bool {
 
 impl Step {
     fn threshold(&self) -> QueueLimit {
-        self.threshold.unwrap_or(THRESHOLD)
+        let fitting = match self.limit() {
+            QueueLimit::Packets(limit) => limit / 2,
+            QueueLimit::Bytes(_) => u64::MAX,
+        };
+        let default = QueueLimit::Packets(THRESHOLD.min(fitting));
+        self.threshold.unwrap_or(default)
     }
 }
 
@@ -47,9 +52,11 @@ impl DisciplineConfig for Step {
 
     fn validate(&self) -> Vec<Problem> {
         let mut problems = QueueLimit::problems(self.limit);
-        let (threshold, limit) = (self.threshold(), self.limit());
-        let is_empty = threshold.packets_and_bytes().0 == 0 || threshold.packets_and_bytes().1 == 0;
-        if is_empty {
+        let Some(threshold) = self.threshold else {
+            return problems;
+        };
+        let (limit, least) = (self.limit(), threshold.packets_and_bytes());
+        if least.0 == 0 || least.1 == 0 {
             let message = format!("\"{threshold}\" is out of range: at least \"1pkt\" or \"1B\"");
             problems.push(Problem::new("threshold", message));
         } else if problems.is_empty() && is_out_of_reach(threshold, limit) {

@@ -46,3 +46,13 @@ fn packets_without_ecn_are_dropped_at_the_limit_only() {
     let counters = network.counters(LINK);
     assert_eq!((counters.marked.packets, counters.queue_dropped.packets), (0, 5));
 }
+
+/// Without a threshold, a short queue marks from half of its limit on.
+#[test]
+fn the_default_threshold_is_below_the_limit() {
+    for (limit, marked) in [("1pkt", 1), ("10pkt", 5), ("200pkt", 135), ("15kB", 0)] {
+        let mut network = network(&format!(r#"{{"kind": "step", "limit": "{limit}"}}"#));
+        drive(&mut network, capable(burst(300)));
+        assert_eq!(network.counters(LINK).marked.packets, marked, "{limit}");
+    }
+}
