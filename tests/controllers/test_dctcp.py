@@ -38,7 +38,7 @@ class Counting(lf.CongestionController):
         self.window = self.segment
 
 
-def _count(ecn: Any) -> tuple[float, int]:
+def _count(ecn: Any) -> tuple[float, float]:
     """Returns the marked packets that a controller in Python counts, and those that the queue marked."""
     Counting.marked = Counting.calls = 0
     trial = lf.simulate(lf.Tcp(Counting, ecn=ecn, initial_window=60), PATH, "5MB")
@@ -65,7 +65,8 @@ def test_a_dctcp_in_python_matches_the_built_in(tmp_path: Path) -> None:
     lines = [line for line in blocks[0].splitlines() if line.strip() and '"""' not in line]
     assert len(lines) <= 40
     for threshold in ("20pkt", "100pkt"):
-        path = lf.Path(rate="1Gbit/s", delay="100us", queue={**SWITCH, "threshold": threshold})
+        queue: Any = {**SWITCH, "threshold": threshold}
+        path = lf.Path(rate="1Gbit/s", delay="100us", queue=queue)
         built_in, ours = (
             lf.simulate(lf.Tcp(name, profile="rfc", ecn="dctcp"), path, duration="300ms")
             for name in ("dctcp", f"{tmp_path / 'dctcp.py'}:Dctcp")
