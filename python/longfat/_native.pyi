@@ -434,6 +434,7 @@ class Acknowledgement:
         *,
         now: float,
         bytes: int,  # noqa: A002 - as the facts are called
+        marked_bytes: int = 0,
         rtt: float | None = None,
         smoothed_rtt: float = 0.0,
         newest_sent_at: float = 0.0,
@@ -452,6 +453,13 @@ class Acknowledgement:
         """Newly acknowledged payload bytes, cumulatively or selectively (SACK).
 
         Each byte counts once, when it is first acknowledged.
+        """
+    @property
+    def marked_bytes(self) -> int:
+        """The part of `bytes` that the receiver reports as marked (ECN).
+
+        Exact with TCP's key `ecn = "dctcp"`, the feedback of DCTCP (RFC 8257). With `ecn = true`, an upper bound: all
+        bytes of an ACK with a congestion echo. 0 without ECN and for the ARQ protocols.
         """
     @property
     def rtt(self) -> float | None:
