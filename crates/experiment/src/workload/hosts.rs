@@ -1,16 +1,20 @@
 //! The keys `from`, `to` and `pattern`: which hosts send to which.
 
+use std::fmt;
+
 use foundation::{Generator, Problem};
 use network::HostId;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::WorkloadConfig;
 
 /// Names of hosts; `*` stands for any characters.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Hosts {
     /// One host, or all that match.
@@ -50,6 +54,30 @@ impl Hosts {
             true => Err(Problem::new(key, "the list is empty: write at least one host")),
             false => Ok(selected),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for Hosts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMany;
+
+        impl<'de> Visitor<'de> for OneOrMany {
+            type Value = Hosts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(r#"a host such as "h1", or a list of hosts"#)
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Hosts, E> {
+                Ok(Hosts::One(name.to_owned()))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Hosts, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(Hosts::Many)
+            }
+        }
+
+        deserializer.deserialize_any(OneOrMany)
     }
 }
 
