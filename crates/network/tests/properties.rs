@@ -3,7 +3,7 @@
 use crate::common::{self, EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
-use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red};
+use network::queue::{CoDel, DropHead, FqCoDel, Pie, Red, Step};
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Packet,
     PathSpec, QueueConfig, QueueLimit, ReorderConfig,
@@ -136,6 +136,16 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
             })
         },
     );
+    let step = limit().prop_map(|limit| {
+        let threshold = match limit {
+            QueueLimit::Packets(_) => QueueLimit::Bytes(Size::from_bytes(2000)),
+            QueueLimit::Bytes(_) => QueueLimit::Packets(2),
+        };
+        QueueConfig::Step(Step {
+            limit: Some(limit),
+            threshold: Some(threshold),
+        })
+    });
     prop_oneof![
         limit().prop_map(QueueConfig::drop_tail),
         limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit: Some(limit) })),
@@ -143,6 +153,7 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
         codel,
         pie,
         fair,
+        step,
     ]
 }
 
@@ -155,7 +166,7 @@ const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
 
 /// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {
-    serde_json::to_value(queue).unwrap()["ecn"] == true
+    queue.kind() == "step" || serde_json::to_value(queue).unwrap()["ecn"] == true
 }
 
 /// Generates links that preserve the order of packets.
