@@ -3,7 +3,7 @@
 use crate::common::{EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Ecn, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
-use network::queue::{CoDel, DropHead, DualPi2, FqCoDel, Pi2, Pie, Red};
+use network::queue::{CoDel, DropHead, DualPi2, FqCoDel, Pi2, Pie, Red, Step};
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Outage,
     Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
@@ -170,6 +170,16 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
                 })
             },
         );
+    let step = limit().prop_map(|limit| {
+        let threshold = match limit {
+            QueueLimit::Packets(_) => QueueLimit::Bytes(Size::from_bytes(2000)),
+            QueueLimit::Bytes(_) => QueueLimit::Packets(2),
+        };
+        QueueConfig::Step(Step {
+            limit: Some(limit),
+            threshold: Some(threshold),
+        })
+    });
     prop_oneof![
         limit().prop_map(QueueConfig::drop_tail),
         limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit: Some(limit) })),
@@ -179,6 +189,7 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
         fair,
         squared,
         dual,
+        step,
     ]
 }
 
@@ -192,7 +203,7 @@ const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
 /// Disciplines that preserve the order of scalable packets and of others only.
 const BY_CODE_POINT: &[&str] = &["dualpi2"];
 /// Disciplines that always mark ECN-capable packets.
-const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2"];
+const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2", "step"];
 
 /// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {
