@@ -458,8 +458,8 @@ class Acknowledgement:
     def marked_bytes(self) -> int:
         """The part of `bytes` that the receiver reports as marked (ECN).
 
-        Exact with TCP's key `ecn = "dctcp"`, the feedback of DCTCP (RFC 8257). With `ecn = true`, an upper bound: all
-        bytes of an ACK with a congestion echo. 0 without ECN and for the ARQ protocols.
+        Exact with TCP's key `ecn = "dctcp"`, the feedback of DCTCP (RFC 8257). With `ecn = true`, an upper
+        bound: all bytes of an ACK with a congestion echo. 0 without ECN and for the ARQ protocols.
         """
     @property
     def rtt(self) -> float | None:
