@@ -101,7 +101,7 @@ def test_small_files_share_round_trips(tmp_path: Path) -> None:
         sent = lf.send(folder, relay.address, insecure=True, recursive=True)
     assert sent.is_complete
     # Batches of 8 files with two round trips each would take more than 3 s.
-    assert sent.report["seconds"] < 2
+    assert sent.report["seconds"] < 3
 
 
 def test_send_shows_its_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
