@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 PARTS = [
     ("controller", r"westwood|Westwood", "crates/transport/src/congestion/westwood.rs"),
     ("queue discipline", r"pie|Pie", "crates/network/src/queue/pie.rs"),
-    ("metric", r"queue_max_packets", "crates/experiment/src/metrics/bottlenecks.rs"),
+    ("metric", r"queue_max_packets", "crates/experiment/src/metrics/links.rs"),
     ("command", r"transact(?=\":)|import transact", "python/longfat/cli/commands/transact.py"),
     ("key of a study", r"stagger", "crates/experiment/src/plan.rs"),
 ]
