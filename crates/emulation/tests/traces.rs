@@ -189,3 +189,41 @@ fn traces_marks_and_corruption() {
     assert!(arrived.is_subset(&marked) && !arrived.is_empty());
     assert!(!ids(&trace, TraceEventKind::Corrupt).is_empty());
 }
+
+/// A client with a server at 2 ms and one at 30 ms.
+#[test]
+fn requests_wait_at_a_barrier_for_the_slowest_response() {
+    for protocol in [
+        r#"{"kind": "tcp", "congestion": "reno"}"#,
+        r#"{"kind": "tcp", "stack": "longfat"}"#,
+        r#"{"kind": "mptcp"}"#,
+        r#"{"kind": "selective-repeat"}"#,
+    ] {
+        let Some((record, trace)) = traced(&format!(
+            r#"{{"topology": {{"kind": "free", "hosts": ["client", "near", "far"], "links": [
+                {{"from": "client", "to": "near", "delay": "2ms"}}, {{"from": "client", "to": "far", "delay": "30ms"}}]}},
+                "protocol": {protocol}, "seed": 1, "workload": {{"kind": "request-response", "requests": 4, "barrier": true,
+                "request_size": "100B", "response_size": "1kB", "from": "client", "to": ["near", "far"]}}}}"#
+        )) else {
+            return;
+        };
+        assert_eq!(
+            record.metrics.as_ref().unwrap()["flows_completed"],
+            Some(8.0),
+            "{protocol}"
+        );
+        let round = record.metrics.as_ref().unwrap()["round_p50_s"].unwrap();
+        assert!(round >= 0.06, "{protocol}: {round}");
+        // The requests to the near server, whose round trip takes 4 ms.
+        let requests: Vec<f64> = trace
+            .events
+            .iter()
+            .filter(|event| event.flow == 0 && event.host == "sender" && event.what == TraceEventKind::Send)
+            .filter(|event| event.frame == Some("data"))
+            .map(|event| event.time)
+            .collect();
+        // The last request may carry the FIN, and is then no plain data.
+        assert!(requests.len() >= 3, "{protocol}: {requests:?}");
+        assert!(requests[2] - requests[0] >= 0.115, "{protocol}: {requests:?}");
+    }
+}

@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod application;
+pub mod barrier;
 pub mod censored;
 pub mod fairness;
 mod fit;

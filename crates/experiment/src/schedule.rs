@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use foundation::{Duration, Instant};
 
+use crate::barrier::Barrier;
 use crate::plan::Group;
 use crate::spec::TrialSpec;
 use crate::workload::WorkloadKind;
@@ -46,15 +47,6 @@ pub enum Action {
     Release(u32),
     /// Ends the trial.
     End,
-}
-
-/// The flows of a group with a barrier.
-#[derive(Clone, Copy, Debug, Default)]
-struct Barrier {
-    /// Flows that have not ended.
-    members: u64,
-    /// Flows that have the response to their request.
-    waiting: u64,
 }
 
 /// A planned action, before the sizes of flows are drawn.
@@ -105,7 +97,7 @@ impl Schedule {
             arriving: false,
             ends_with_flows: !kind.is_timed() || kind == WorkloadKind::Arrivals,
             over: false,
-            barriers: vec![Barrier::default(); groups.len()],
+            barriers: Vec::new(),
         };
         if kind.is_timed() {
             schedule.add(spec.measured_from(), Planned::Mark);
@@ -133,9 +125,10 @@ impl Schedule {
 
     fn add_group(&mut self, number: u32, group: &mut Group) {
         let successors = group.successors;
-        for (at, pair) in group.starts() {
+        let starts = group.starts();
+        self.barriers.push(Barrier::new(starts.len()));
+        for (at, pair) in starts {
             self.outstanding += u64::from(group.is_measured()) * u64::from(1 + successors);
-            self.barriers[number as usize].members += 1;
             let start = Planned::Start {
                 group: number,
                 pair,
@@ -227,22 +220,15 @@ impl Schedule {
             };
             self.add(now + group.workload.think.unwrap_or_default(), next);
         }
-        self.barriers[flow.group as usize].members =
-            self.barriers[flow.group as usize].members.saturating_sub(1);
-        self.release(now, flow.group);
+        if self.barriers[flow.group as usize].leave() {
+            self.add(now, Planned::Release(flow.group));
+        }
         self.over |= self.ends_with_flows && self.outstanding == 0 && !self.arriving;
     }
 
     /// Records that a flow of a group has its response and waits for the others. With the last one, plans the next requests.
     pub fn waits(&mut self, now: Instant, group: u32) {
-        self.barriers[group as usize].waiting += 1;
-        self.release(now, group);
-    }
-
-    fn release(&mut self, now: Instant, group: u32) {
-        let barrier = &mut self.barriers[group as usize];
-        if barrier.waiting > 0 && barrier.waiting == barrier.members {
-            barrier.waiting = 0;
+        if self.barriers[group as usize].arrive() {
             self.add(now, Planned::Release(group));
         }
     }

@@ -2,6 +2,8 @@
 
 use std::sync::{Condvar, Mutex};
 
+use experiment::barrier::Barrier;
+
 use super::flow::locked;
 use super::waiting::INTERVAL;
 
@@ -14,21 +16,9 @@ pub(super) struct RequestBarrier {
 
 #[derive(Debug)]
 struct State {
-    /// Flows that have not ended.
-    members: usize,
-    waiting: usize,
+    barrier: Barrier,
     /// Number of releases.
     releases: u64,
-}
-
-impl State {
-    fn release(&mut self, released: &Condvar) {
-        if self.waiting > 0 && self.waiting == self.members {
-            self.waiting = 0;
-            self.releases += 1;
-            released.notify_all();
-        }
-    }
 }
 
 /// A flow's place at a barrier: the number of releases before its own.
@@ -39,8 +29,7 @@ impl RequestBarrier {
     pub(super) fn new(members: usize) -> Self {
         Self {
             state: Mutex::new(State {
-                members,
-                waiting: 0,
+                barrier: Barrier::new(members),
                 releases: 0,
             }),
             released: Condvar::new(),
@@ -51,16 +40,23 @@ impl RequestBarrier {
     pub(super) fn arrive(&self) -> Ticket {
         let mut state = locked(&self.state);
         let ticket = Ticket(state.releases);
-        state.waiting += 1;
-        state.release(&self.released);
+        if state.barrier.arrive() {
+            self.release(&mut state);
+        }
         ticket
     }
 
     /// Records that a flow has ended.
     pub(super) fn leave(&self) {
         let mut state = locked(&self.state);
-        state.members = state.members.saturating_sub(1);
-        state.release(&self.released);
+        if state.barrier.leave() {
+            self.release(&mut state);
+        }
+    }
+
+    fn release(&self, state: &mut State) {
+        state.releases += 1;
+        self.released.notify_all();
     }
 
     /// Returns whether the flow may go on.

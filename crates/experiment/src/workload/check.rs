@@ -1,6 +1,6 @@
 //! Validation of workloads: keys that do not apply, missing keys, and values out of range.
 
-use foundation::{Duration, Problem};
+use foundation::{Duration, Probability, Problem};
 use serde_json::{Map, Value};
 
 use super::Place::Measured;
@@ -87,6 +87,15 @@ impl WorkloadConfig {
             let message = "requires requests: a single request has no pause";
             problems.push(Problem::new("think", message));
         }
+        problems.extend(self.load.and_then(|load| {
+            let valid = load > Probability::ZERO;
+            Problem::range(
+                "load",
+                format_args!("\"{load}\""),
+                valid,
+                "above \"0%\" to \"100%\"",
+            )
+        }));
         if self.arrivals.is_some() && self.load.is_some() {
             problems.push(Problem::new("load", "excludes arrivals: remove one of the two"));
         }
@@ -316,6 +325,20 @@ mod tests {
         assert_eq!((same.validate(), same.exchange()), (vec![], (64, 64)));
         let both = of(json!({"kind": "request-response", "size": "64B", "response_size": "1kB"}));
         assert!(both.validate()[0].message.contains("excludes size"));
+    }
+
+    #[test]
+    fn a_load_is_above_zero() {
+        let of = |load: &str| -> Vec<String> {
+            let keys = json!({"kind": "arrivals", "size": "1kB", "duration": "1s", "load": load});
+            let workload: WorkloadConfig = serde_json::from_value(keys).unwrap();
+            workload.validate().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(of("0.1%"), [""; 0]);
+        assert_eq!(
+            of("0%"),
+            ["load: \"0%\" is out of range: above \"0%\" to \"100%\""]
+        );
     }
 
     #[test]

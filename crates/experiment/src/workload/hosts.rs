@@ -105,8 +105,8 @@ pub enum Pattern {
     Permutation,
 }
 
-/// Limit of draws of a permutation before it is repaired.
-const MAX_DRAWS: u32 = 100;
+/// Limit of pairs of hosts, each of which has routes.
+const MAX_PAIRS: usize = 100_000;
 
 impl Pattern {
     /// Returns pairs of sender and receiver, which are never the same host.
@@ -125,6 +125,14 @@ impl Pattern {
             ));
         }
         match self {
+            Self::AllToAll if from.len().saturating_mul(to.len()) > MAX_PAIRS => {
+                let message = format!(
+                    "{} senders and {} receivers are too many pairs: at most {MAX_PAIRS}",
+                    from.len(),
+                    to.len()
+                );
+                Err(Problem::new("pattern", message))
+            }
             Self::AllToAll => Ok(from
                 .iter()
                 .flat_map(|&sender| others(sender).map(move |receiver| (sender, receiver)))
@@ -156,29 +164,14 @@ fn permutation(
         return Err(Problem::new("to", message));
     }
     let mut receivers = to.to_vec();
-    let pairs =
-        |receivers: &[HostId]| -> Vec<_> { from.iter().copied().zip(receivers.iter().copied()).collect() };
-    // About 37 % of all permutations have no fixed point.
-    for _ in 0..MAX_DRAWS {
+    // At least a third of all permutations has no host that sends to itself.
+    loop {
         receivers.shuffle(random);
-        let drawn = pairs(&receivers);
-        if drawn.iter().all(|(sender, receiver)| sender != receiver) {
-            return Ok(drawn);
+        let pairs = from.iter().copied().zip(receivers.iter().copied());
+        if pairs.clone().all(|(sender, receiver)| sender != receiver) {
+            return Ok(pairs.collect());
         }
     }
-    // Too few choices for draws: a rotation of the fixed points.
-    let fixed: Vec<usize> = (0..from.len())
-        .filter(|&place| from[place] == receivers[place])
-        .collect();
-    match fixed.as_slice() {
-        [place] => receivers.swap(*place, (place + 1) % to.len()),
-        _ => {
-            for pair in fixed.windows(2) {
-                receivers.swap(pair[0], pair[1]);
-            }
-        }
-    }
-    Ok(pairs(&receivers))
 }
 
 impl WorkloadConfig {
@@ -229,6 +222,15 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
+    }
+
+    #[test]
+    fn pairs_are_limited_before_they_are_built() {
+        let hosts: Vec<HostId> = (0..10_000).map(HostId).collect();
+        let mut random = Generator::seed_from_u64(1);
+        let problem = Pattern::AllToAll.pairs(&hosts, &hosts, &mut random).unwrap_err();
+        assert!(problem.message.contains("at most 100000"), "{problem}");
+        assert!(Pattern::Permutation.pairs(&hosts, &hosts, &mut random).is_ok());
     }
 
     fn hosts() -> impl Strategy<Value = Vec<HostId>> {
