@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,8 +116,13 @@ class Browser:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    def wait(self, condition: str) -> None:
-        """Waits until a JavaScript expression is true."""
+    def wait(self, condition: str, while_changing: str | None = None) -> None:
+        """Waits until a JavaScript expression is true, longer for as long as another expression changes."""
+        if while_changing is not None:
+            before = None
+            while not self.evaluate(condition) and (now := self.evaluate(while_changing)) != before:
+                before = now
+                time.sleep(1)
         look = f"const look = () => ({condition}) ? done(true) : performance.now() > stop ? done(false) : "
         start = f"const stop = performance.now() + {(TIMEOUT_S - 10) * 1000};"
         held = self.evaluate(f"new Promise(done => {{ {start} {look} setTimeout(look, 20); look(); }})")

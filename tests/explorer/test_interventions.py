@@ -64,6 +64,10 @@ def test_the_button_and_the_key_drop_the_next_packet(explorer: Explorer) -> None
     press(page, "d")
     page.wait(f"{LOSSES}.includes('You drop the next data packet of flow 1')")
     click(page, "next-drop")
+    page.wait(f"{LOSSES}.includes('Your drop')")
+    # A jump ends at the first drop of any world: the other world may have its own later.
+    if page.evaluate(f"{LOSSES}.split('Your drop').length") == 2:
+        click(page, "next-drop")
     page.wait(f"{LOSSES}.split('Your drop').length === 3")
     assert page.evaluate(MESSAGE) == ""
     assert [measured_drops(page, world) for world in (0, 1)] == [1, 1]

@@ -87,7 +87,7 @@ def _class_problems(study: Study) -> list[Problem]:
     if "workload.classes" in study.sweep:
         return []
     bounds = study.workload.get("classes")
-    count = len(bounds) + 1 if bounds else 0
+    count = len(bounds) + 1 if isinstance(bounds, list) else 0
     found = []
     for key, metric in named_metrics(study):
         name = metric.partition(AT_HOST)[2]
