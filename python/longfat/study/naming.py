@@ -189,7 +189,10 @@ def _where_problems(study: Study, where: str, conditions: Mapping[str, str | int
 
 def _incomparable(study: Study, key: str, condition: str | int) -> str:
     """Returns why a condition cannot be compared with the values of a swept key; empty if it can."""
-    found = Condition.parse(condition).incomparable(sweep.values(study.sweep[key]))
+    try:
+        found = Condition.parse(condition).incomparable(sweep.values(study.sweep[key]))
+    except ValueError as error:
+        return f"{key}: {error}"
     if found is None:
         return ""
     operand, value = found
