@@ -19,6 +19,10 @@ from tests.offline import fetched
 Data = dict[str, Any]
 
 
+# One worker builds the fixture, for all tests of this file.
+pytestmark = pytest.mark.xdist_group("frames")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of two hosts and other traffic; it sweeps a quantity, mixed units and a key of one protocol."""

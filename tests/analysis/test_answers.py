@@ -113,6 +113,7 @@ def test_chart_is_a_valid_specification(factory: Any) -> None:
         ({"path.preset": ["lan", "wifi"]}, "path.preset"),
     ],
 )
+@pytest.mark.slow
 def test_every_kind_of_sweep_has_a_chart(factory: Any, sweep: dict[str, Any], x: str | None) -> None:
     study = factory.study({"worlds": ["sim"], "sweep": sweep, "claims": [], "reported": []})
     run = factory.run(study, lambda _: 1e6)
@@ -134,6 +135,7 @@ def test_axis_labels_are_complete(factory: Any) -> None:
         assert f">{window}</text>" in drawing
 
 
+@pytest.mark.slow
 def test_charts_render_offline(whole_run: RunResult) -> None:
     spec = lines.chart(whole_run)
     assert chart_files.render(spec, "svg").startswith(b"<svg")

@@ -139,6 +139,7 @@ def test_a_class_without_flows_at_a_point_keeps_its_panel(run: RunResult) -> Non
                 assert {(row["point"], row["class"]) for row in drawn} == {place}
 
 
+@pytest.mark.slow
 def test_the_chart_names_what_it_leaves_out(run: RunResult, tmp_path: Path) -> None:
     rows = charts_flows.rows(run)
     assert "Not drawn" not in charts_flows.caption(run, rows)

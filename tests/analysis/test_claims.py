@@ -130,6 +130,7 @@ def test_one_failing_cell_fails_the_claim_and_is_named(factory: Any) -> None:
     assert "in both cells" in kept.detail
 
 
+@pytest.mark.slow
 def test_many_equal_cells_rarely_fail_by_chance(factory: Any) -> None:
     failed = 0
     for seed in range(60):

@@ -67,6 +67,7 @@ def test_every_matching_point_is_compared(tmp_path: Path) -> None:
         ("25Mbit/s", "40%", "holds"),
     ],
 )
+@pytest.mark.slow
 def test_a_published_value_has_a_tolerance(tmp_path: Path, value: str, by: str, verdict: str) -> None:
     claim = {"metric": "goodput", "relation": "near", "value": value, "by": by, "where": queue("4BDP")}
     [found] = verdicts(tmp_path, claim)
@@ -78,6 +79,7 @@ def test_a_published_value_has_a_tolerance(tmp_path: Path, value: str, by: str, 
     ("cells", "verdict"),
     [(2, "holds: in 2 of 3"), ("60%", "holds: in 2 of 3"), (3, "fails"), (99, "fails"), (None, "fails")],
 )
+@pytest.mark.slow
 def test_a_claim_can_except_cells(tmp_path: Path, cells: object, verdict: str) -> None:
     claim = {"metric": "rtt_p50", "relation": "at-most", "value": "100ms"}
     [found] = verdicts(tmp_path, claim if cells is None else {**claim, "cells": cells})

@@ -35,6 +35,7 @@ def test_a_path_of_eight_hops_is_found(seed: int, quote: int) -> None:
     assert path.seconds_per_byte == pytest.approx(sum(8 / rate for rate in truth.rates), rel=0.01)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_at_their_confidence() -> None:
     """95 % of 240 intervals, within the range of chance (fixed seeds)."""
     covered = []

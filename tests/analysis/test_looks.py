@@ -17,6 +17,7 @@ def test_the_errors_of_all_looks_sum_to_at_most_5_percent() -> None:
     assert sum(errors) == pytest.approx(0.05, rel=0.03)
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_at_the_first_favourable_look_is_rarely_wrong() -> None:
     random = np.random.default_rng(5)
     runs, first = 4000, 5

@@ -60,6 +60,7 @@ def test_renos_sawtooth_matches_the_simulator(queue: str) -> None:
 
 
 @pytest.mark.parametrize("loss", [pytest.param("0.01%", marks=pytest.mark.slow), "0.03%", "0.1%"])
+@pytest.mark.slow
 def test_mathis_matches_rare_losses(loss: str) -> None:
     of = spec("reno", {"rate": "1Gbit/s", "loss": loss, "queue": "10000pkt"}, delayed_ack="0ms")
     of["protocol"] |= {"receive_buffer": "64MiB", "send_buffer": "64MiB"}
@@ -81,6 +82,7 @@ def test_goodput_is_between_padhye_and_mathis() -> None:
     ("delay", "loss"),
     [("10ms", "0.03%"), ("50ms", "0.03%"), pytest.param("50ms", "0.003%", marks=pytest.mark.slow)],
 )
+@pytest.mark.slow
 def test_cubic_is_the_larger_of_its_own_response_and_renos(delay: str, loss: str) -> None:
     """RFC 9438's form assumes periodic losses; random losses give up to 20 % more."""
     of = spec("cubic", {"rate": "10Gbit/s", "delay": delay, "loss": loss, "queue": "100000pkt"})

@@ -43,6 +43,7 @@ def test_share_intervals_cover_the_share(rate: float) -> None:
     assert covered >= 940, covered
 
 
+@pytest.mark.slow
 def test_a_line_has_the_latency_and_the_time_of_a_byte_in_its_intervals() -> None:
     random = np.random.default_rng(5)
     covered = 0

@@ -116,6 +116,7 @@ def exact_specs() -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("of", list(exact_specs()), ids=lambda s: f"{s['protocol']} {s['path'].get('loss')}")
+@pytest.mark.slow
 def test_the_simulator_agrees_where_the_form_is_exact(of: dict[str, Any]) -> None:
     prediction = predict(of)
     assert prediction.exact, prediction.note

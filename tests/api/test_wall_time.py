@@ -167,6 +167,7 @@ def test_a_trial_between_kernels() -> None:
     assert 1e6 < trial.goodput < 10e6
 
 
+@pytest.mark.slow
 def test_a_run_writes_its_trials(cli: Cli, tmp_path: Path) -> None:
     run = ("run", "arq/loss", "--quick", "--repeats", "2", "--world", "sim")
     cli(*run, "--csv", "trials.csv")

@@ -109,6 +109,7 @@ def test_options_change_what_is_run(data: Data, write: Write, cli: Cli) -> None:
     assert [(c["protocol"], c["params"], c["n"]) for c in result["cells"]] == [("gbn", {}, 2), ("sr", {}, 2)]
 
 
+@pytest.mark.slow
 def test_quick_runs_are_marked_and_stored_separately(
     data: Data, write: Write, cli: Cli, tmp_path: Path
 ) -> None:

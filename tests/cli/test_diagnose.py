@@ -53,6 +53,7 @@ def test_random_loss_limits_cubic_and_not_bbr(cli: Cli) -> None:
     assert all(one["rtt_p50_s"]["value"] >= 0.04 for one in found["controllers"])
 
 
+@pytest.mark.slow
 def test_verify_compares_with_linux_kernels(cli: Cli, tmp_path: Path) -> None:
     """CUBIC between kernels is as predicted on a path with loss; the machine may disturb other values."""
     model = tmp_path / "model.toml"
@@ -83,6 +84,7 @@ def test_a_deep_queue_that_load_does_not_fill_is_a_lower_limit(cli: Cli) -> None
     assert cubic["rtt_p50_s"]["value"] > 0.3
 
 
+@pytest.mark.slow
 def test_signals_keep_what_was_measured(cli_process: Cli) -> None:
     line = "timeout --signal=TERM 14 " + " ".join(command("diagnose", "$LONGFAT_PEER", "--time", "5s"))
     out = undisturbed(

@@ -123,6 +123,7 @@ SERVE = "sh -c 'echo 3 > /proc/sys/net/ipv4/tcp_fastopen; exec {}'"
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_transactions_take_one_round_trip_or_two(cli: Cli) -> None:
     serve = SERVE.format(" ".join(command("echo", "--bind", "0.0.0.0")))
     words = ["--protocol", ",".join(PROTOCOLS), "--sizes", 1000, "--count", 5, "--interval", "0ms"]

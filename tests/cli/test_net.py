@@ -159,6 +159,7 @@ def test_ctrl_c_ends_the_command_and_not_the_testbed(prompt: Terminal) -> None:
     assert prompt.end() == 0
 
 
+@pytest.mark.slow
 def test_net_exec_runs_commands_from_another_terminal(
     cli: Cli, prompt: Terminal, name: str, tmp_path: Path
 ) -> None:

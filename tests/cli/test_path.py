@@ -89,6 +89,7 @@ def _reproduces(path: dict[str, Any], kept: Path) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
     for attempt in range(1, ATTEMPTS + 1):
         model, report, kept = (tmp_path / f"{attempt}.{kind}" for kind in ("toml", "html", "samples"))
@@ -113,6 +114,7 @@ def test_the_links_of_a_path_are_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_stored_samples_are_reused(tmp_path: Path) -> None:
     """A second call with the same file includes the first call's samples; another path's file is refused."""
     kept = tmp_path / "samples"
@@ -128,6 +130,7 @@ def test_stored_samples_are_reused(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_udp_finds_the_same_routers(tmp_path: Path) -> None:
     addresses = []
     for protocol in ("icmp", "udp"):

@@ -186,6 +186,7 @@ def _await(wait: str, peer: Peer, marker: Path, output: Path, process: subproces
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_a_signal_stops_every_long_command(tmp_path: Path, number: signal.Signals) -> None:
     names = list(CASES)
     for first in range(0, len(names), AT_ONCE):

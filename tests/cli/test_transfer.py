@@ -87,6 +87,7 @@ def test_documents(start: Start, receive: Receive, make: Make) -> None:
     ],
     ids=" ".join,
 )
+@pytest.mark.slow
 def test_every_protocol(options: list[str], start: Start, receive: Receive, place: Path, make: Make) -> None:
     receiver, address = receive("--once")
     path = make("a.bin", 200_000)

@@ -9,6 +9,8 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Make, Receive, Running, Start, at_rate, names, partial
 from tests.effort import count
 from tests.waiting import wait_until
@@ -42,6 +44,7 @@ def kill(running: Running) -> None:
     running.process.wait()
 
 
+@pytest.mark.slow
 def test_a_killed_sender_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
     draw, transfers, during_file, number = random.Random(14), 0, 0, 0
     receiver, address = receive()
@@ -72,6 +75,7 @@ def test_a_killed_sender_resumes(start: Start, receive: Receive, place: Path, ma
     print(f"{KILLS} senders killed, {during_file} of them during a file; {transfers} transfers")
 
 
+@pytest.mark.slow
 def test_a_killed_receiver_resumes(start: Start, receive: Receive, place: Path, make: Make) -> None:
     draw, transfers, number, reconnections = random.Random(41), 0, 0, 0
     slowest = 0.0

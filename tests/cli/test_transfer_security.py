@@ -90,6 +90,7 @@ def test_without_a_folder_a_new_one_is_created(
     ],
     ids=["another code", "insecure sender", "insecure receiver"],
 )
+@pytest.mark.slow
 def test_mismatched_security_options_are_refused(
     receiving: tuple[str, ...],
     sending: tuple[str, ...],
@@ -219,6 +220,7 @@ def test_folders(start: Start, receive: Receive, place: Path, make: Make) -> Non
     assert names(place / "source") == ["a.bin", "sub"]
 
 
+@pytest.mark.slow
 def test_limits(start: Start, receive: Receive, place: Path, make: Make, refused: Refused) -> None:
     _, address = receive("--max-bytes", "1kB")
     hidden, large, small = make(".profile", 10), make("large", 1001), make("small", 1000)

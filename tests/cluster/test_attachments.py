@@ -98,6 +98,7 @@ def test_a_class_of_a_script_runs_on_workers(tmp_path: Path, scheduler: str) -> 
 
 
 @pytest.mark.xdist_group("cluster")
+@pytest.mark.slow
 def test_a_cluster_has_the_progress_of_a_local_run(tmp_path: Path, scheduler: str) -> None:
     write(tmp_path, STUDY)
     done = subprocess.run(

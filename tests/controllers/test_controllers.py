@@ -250,6 +250,7 @@ def test_a_controller_file_is_relative_to_its_study_on_any_number_of_cores(
     assert results[0]["error"].null_count() == results[0].height
 
 
+@pytest.mark.slow
 def test_only_trials_of_a_changed_controller_run_again(
     study: Path, tmp_path: Path, cli: Callable[..., Any]
 ) -> None:

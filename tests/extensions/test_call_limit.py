@@ -97,6 +97,7 @@ def interrupted(code: str, folder: Path, *, starts: bool = True) -> bool:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("name", ["Endless", "Asleep"])
+@pytest.mark.slow
 def test_ctrl_c_stops_a_run(tmp_path: Path, name: str, jobs: int) -> None:
     study: dict[str, Any] = {
         "title": "All controllers loop",

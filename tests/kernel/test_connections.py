@@ -124,6 +124,7 @@ def test_vegas_keeps_the_queue_short() -> None:
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_reno_through_bpf_behaves_like_the_kernels() -> None:
     reno = {"kind": "reno"}
     with ensure("reno", source="kernel") as kernel, ensure("reno", source="bpf") as bpf:

@@ -25,6 +25,7 @@ BUFFERS = {"small": "300kB", "large": "20MB"}
         ("large", "large", None),
     ],
 )
+@pytest.mark.slow
 def test_both_worlds_find_the_same_limit(send: str, receive: str, limit: str | None, tmp_path: Path) -> None:
     keys = {"send_buffer": BUFFERS[send], "receive_buffer": BUFFERS[receive]}
     study = {

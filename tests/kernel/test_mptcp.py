@@ -126,6 +126,7 @@ def _reported(script: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.usefixtures("_built")
+@pytest.mark.slow
 def test_a_daemon_decides_by_size() -> None:
     reports = _reported("""
         command = [sys.executable, "-P", "-m", "longfat", "mptcp", "--set-sysctl", "--json"]

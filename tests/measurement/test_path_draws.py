@@ -47,6 +47,7 @@ def _draws(queue: Any = "measured", hops: list[dict[str, Any]] = HOPS, count: in
         (1, "loss", 0.006, 0.0146),
     ],
 )
+@pytest.mark.slow
 def test_draws_have_the_intervals_of_the_measurement(hop: int, key: str, low: float, high: float) -> None:
     values = [_number(links[hop][key]) for links in _draws()]
     assert np.quantile(values, [0.025, 0.975]) == pytest.approx([low, high], rel=0.03)
@@ -58,6 +59,7 @@ def test_a_link_without_lost_probes_stays_without_loss() -> None:
 
 
 @pytest.mark.parametrize("queue", list(FACTORS))
+@pytest.mark.slow
 def test_the_limit_of_the_queue_is_as_uncertain_as_its_origin(queue: Any) -> None:
     values = [_number(links[1]["queue"]) / 100_000 for links in _draws(queue)]
     low, high = FACTORS[queue]

@@ -48,6 +48,7 @@ def studies() -> list[Any]:
 
 
 @pytest.mark.parametrize("name", studies())
+@pytest.mark.slow
 def test_answers_of_built_in_studies_are_short(name: str) -> None:
     for quick, width in ((False, 80), (True, 160)):
         failures = quick

@@ -33,6 +33,10 @@ STUDY: dict[str, Any] = {
 }
 
 
+# One worker builds the fixture, for all tests of this file.
+pytestmark = pytest.mark.xdist_group("figures")
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> lf.Run:
     return lf.run(STUDY, out=tmp_path_factory.mktemp("run") / "figures")
@@ -236,6 +240,7 @@ def test_chosen_points_are_drawn_alone(run: lf.Run) -> None:
 
 
 @pytest.mark.parametrize("fmt", ["pdf", "png"])
+@pytest.mark.slow
 def test_fonts_must_be_installed_where_files_contain_glyphs(run: lf.Run, tmp_path: Path, fmt: Format) -> None:
     assert is_installed("serif")
     assert not is_installed("No Such Font")

@@ -123,6 +123,7 @@ def test_a_refused_run_starts_no_trial(machine: Machine, kernels: Path, cli: Cli
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_force_runs_refused_trials(machine: Machine, kernels: Path, cli: Cli, tmp_path: Path) -> None:
     machine(100)
     assert cli("run", kernels, ok=False).returncode == 1

@@ -91,6 +91,7 @@ def test_a_run_killed_repeatedly_is_completed_by_a_rerun(long_study: Path, cli: 
     ("number", "options", "how"),
     [(signal.SIGINT, [], b"again"), (signal.SIGTERM, ["--fresh"], b"without fresh")],
 )
+@pytest.mark.slow
 def test_a_stopped_run_keeps_finished_trials_and_names_how_to_resume(
     data: Data,
     write: Write,

@@ -97,6 +97,7 @@ def held_links(mark: str) -> list[int]:
     return links
 
 
+@pytest.mark.slow
 def test_kills_at_random_times_leave_nothing(tmp_path: Path) -> None:
     from tests.kernel.bpf_objects import link_exists
 

@@ -119,6 +119,7 @@ def test_the_controllers_of_all_flows_are_found() -> None:
 
 
 @pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
 def test_thresholds_of_vegas_reach_the_kernel(tmp_path: Path) -> None:
     if not (given := available("vegas", {"alpha": 20, "beta": 24}, source="bpf")).ok:
         requirements.skip("bpf", given.reason)

@@ -66,6 +66,7 @@ def test_many_parts_become_one(place: Location, study: Study) -> None:
     assert values(place) == list(range(compaction.MANY + 1))
 
 
+@pytest.mark.slow
 def test_a_kill_during_compaction_loses_and_doubles_nothing(
     place: Location, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def allowed(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_study_runs_between_kernels(allowed: Path, between_kernels: Callable[..., Data]) -> None:
     (allowed / "kernels.toml").write_text(tomli_w.dumps(between_kernels("100kB", GBN)), encoding="utf-8")
     done = longfat(allowed, "run", "kernels.toml", "--json")

@@ -48,6 +48,7 @@ def equal(one: lf.Run, other: lf.Run) -> None:
     assert one.claims
 
 
+@pytest.mark.slow
 def test_a_url_gives_the_table_of_a_folder(bucket: str, here: lf.Run) -> None:
     there = lf.run(STUDY, out=f"{bucket}/run", progress=False)
     equal(there, here)
@@ -109,6 +110,7 @@ def test_several_writers_at_once(bucket: str, here: lf.Run, study: Path) -> None
     equal(lf.load_run(f"{bucket}/many"), here)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_then_completed(bucket: str, here: lf.Run, study: Path) -> None:
     moments = random.Random(1)
     for _ in range(count("LONGFAT_KILLS", 4)):

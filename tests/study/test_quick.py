@@ -35,6 +35,7 @@ def made_quick(data: Data, **others: Any) -> Study:
 
 
 @pytest.mark.parametrize("name", builtin())
+@pytest.mark.slow
 def test_every_built_in_study_is_within_the_budget_and_can_be_decided(name: str) -> None:
     whole, study = load_study(name), load_study(name, Overrides(quick=True))
     assert quick.cost(study) <= min(PROMISED_S, quick.cost(whole))

@@ -12,6 +12,10 @@ from longfat.study.schema import study_schema
 Data = dict[str, Any]
 
 
+# One worker builds the fixture, for all tests of this file.
+pytestmark = pytest.mark.xdist_group("schema")
+
+
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
     schema = study_schema()

@@ -26,6 +26,7 @@ def test_pytest_finds_the_plugin() -> None:
     assert [entry.value for entry in found] == ["longfat.testing.plugin"]
 
 
+@pytest.mark.slow
 def test_the_page_s_example_passes_in_a_fresh_folder(pytester: pytest.Pytester) -> None:
     Path("test_transport.py").write_text(_example(), encoding="utf-8")
 

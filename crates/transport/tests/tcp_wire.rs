@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
+use transport::tcp::ByteCounters;
 use transport::tcp::fast_open::{Cookie, FastOpen};
 use transport::tcp::options::{OpeningOptions, Options, Timestamps};
 use transport::tcp::segment::{Ecn, Flags, Segment};
@@ -280,18 +281,19 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                 .prop_map(|(pairs, bytes)| FastOpen::Cookie(Cookie::new(&bytes[..2 * pairs]).unwrap())),
         ]),
         any::<(Option<u32>, bool, Option<u32>)>(),
+        proptest::option::of((any::<bool>(), proptest::collection::vec(0_u32..1 << 24, 0..=3))),
     );
     let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1), Just(Ecn::Ce)];
     let header = (
         any::<u32>(),
         any::<u32>(),
-        any::<u8>(),
+        0_u16..0x200,
         any::<u16>(),
         ecn,
         0_u32..3000,
     );
     (header, options).prop_map(
-        |(header, (mss, window_scale, sack_permitted, timestamps, sack, fast_open, counts))| {
+        |(header, (mss, window_scale, sack_permitted, timestamps, sack, fast_open, counts, counters))| {
             let mut options = Options {
                 mss,
                 window_scale,
@@ -309,6 +311,9 @@ fn any_segment() -> impl Strategy<Value = Segment> {
                     count_is_new: options.count.is_some() && counts.1,
                     count_echo: counts.2.and_then(Count::new),
                 });
+            }
+            if let Some((ect0_first, values)) = counters {
+                options.sack.set_counters(ByteCounters::new(ect0_first, &values));
             }
             Segment {
                 sequence: SequenceNumber(header.0),

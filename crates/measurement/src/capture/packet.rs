@@ -72,7 +72,7 @@ fn transport(protocol: IpNumber, bytes: &[u8], length: u32) -> Option<Transport>
                 destination: header.destination_port(),
                 sequence: header.sequence_number(),
                 acknowledgement: header.acknowledgment_number(),
-                flags: Flags::from_bits(header.slice()[13]),
+                flags: Flags::from_bits(u16::from_be_bytes([header.slice()[12], header.slice()[13]])),
                 payload: length.saturating_sub(header.slice().len() as u32),
             }
         }

@@ -104,7 +104,7 @@ mod tests {
             destination: 2,
             sequence: 0,
             acknowledgement: 0,
-            flags: Flags::from_bits(flags),
+            flags: Flags::from_bits(flags.into()),
             payload: 0,
         };
         frame(at, direction, transport)

@@ -1,7 +1,7 @@
 //! Packets: `+.1 < S 0:0(0) win 32792 <mss 1000,sackOK>`.
 
 use transport::tcp::fast_open::{Cookie, FastOpen};
-use transport::tcp::{Ecn, Flags};
+use transport::tcp::{ByteCounters, Ecn, Flags};
 
 use super::ParseError;
 use super::cursor::Cursor;
@@ -99,6 +99,8 @@ pub enum OptionSpec {
     Timestamps(u32, u32),
     /// Fast Open cookie or cookie request (RFC 7413, section 2).
     FastOpen(FastOpen),
+    /// Counters of bytes by code point (RFC 9768, section 3.2.3).
+    Counters(ByteCounters),
 }
 
 /// An ICMP message about a segment.
@@ -113,13 +115,14 @@ pub struct Icmp {
 }
 
 /// Letters of the flags in their printing order.
-const LETTERS: [(char, Flags); 7] = [
+const LETTERS: [(char, Flags); 8] = [
     ('S', Flags::SYN),
     ('F', Flags::FIN),
     ('R', Flags::RST),
     ('P', Flags::PSH),
     ('E', Flags::ECE),
     ('W', Flags::CWR),
+    ('A', Flags::AE),
     ('.', Flags::ACK),
 ];
 
@@ -262,38 +265,45 @@ fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
 }
 
 const U32: u64 = u32::MAX as u64;
+const U24: u32 = (1 << 24) - 1;
 
-/// Parses `S.`, `FP.`, `.`, or `-` for no flags.
+/// Parses `S.`, `FP.`, `.`, or `-` for no flags. A digit is the value of the ACE field (RFC 9768): `P5.`, `P.5`, `.5`.
 fn flags(cursor: &mut Cursor) -> Result<Flags, ParseError> {
-    let mut flags = Flags::NONE;
+    let mut text = String::new();
     match cursor.peek().cloned() {
         Some(Token::Mark('-')) => {
             cursor.next();
-            return Ok(flags);
+            return Ok(Flags::NONE);
         }
-        Some(Token::Float(_)) => return Err(cursor.unsupported("the counter of accurate ECN (RFC 9768)")),
-        Some(Token::Identifier(name)) => {
-            for letter in name.chars() {
-                let known = LETTERS.iter().find(|(name, _)| *name == letter);
-                match (known, letter) {
-                    (Some((_, flag)), _) => flags |= *flag,
-                    (None, 'A' | '0'..='7') => return Err(cursor.unsupported("accurate ECN (RFC 9768)")),
-                    (None, 'U') => return Err(cursor.unsupported("urgent data")),
-                    (None, _) => {
-                        return Err(cursor.syntax(format!("`{letter}` is not a TCP flag (S F R P E W .)")));
-                    }
-                }
-            }
+        Some(Token::Float(ace)) => {
+            text.push_str(&ace);
             cursor.next();
-            if matches!(cursor.peek(), Some(Token::Float(_))) && cursor.joined() {
-                return Err(cursor.unsupported("the counter of accurate ECN (RFC 9768)"));
+        }
+        Some(Token::Identifier(name)) => {
+            text.push_str(&name);
+            cursor.next();
+            if let Some(Token::Float(ace)) = cursor.peek().cloned().filter(|_| cursor.joined()) {
+                text.push_str(&ace);
+                cursor.next();
             }
         }
         Some(Token::Mark('.')) => {}
         _ => return Err(cursor.expected("TCP flags")),
     }
     if cursor.eat('.') {
-        flags |= Flags::ACK;
+        text.push('.');
+    }
+    let mut flags = Flags::NONE;
+    for letter in text.chars() {
+        let known = LETTERS.iter().find(|(name, _)| *name == letter);
+        match (known, letter) {
+            (Some((_, flag)), _) => flags |= *flag,
+            (None, '0'..='7') => flags |= Flags::from_ace(letter as u8 - b'0'),
+            (None, 'U') => return Err(cursor.unsupported("urgent data")),
+            (None, _) => {
+                return Err(cursor.syntax(format!("`{letter}` is not a TCP flag (S F R P E W A .)")));
+            }
+        }
     }
     Ok(flags)
 }
@@ -352,8 +362,27 @@ fn cookie(cursor: &mut Cursor) -> Result<FastOpen, ParseError> {
     }
 }
 
+/// Parses `e1b 1 ceb 0 e0b 1` or the reverse order, or its beginning.
+fn counters(cursor: &mut Cursor) -> Result<ByteCounters, ParseError> {
+    const ORDERS: [(bool, [&str; 3]); 2] = [(false, ["e1b", "ceb", "e0b"]), (true, ["e0b", "ceb", "e1b"])];
+    let starts =
+        |names: &[&str; 3]| matches!(cursor.peek(), Some(Token::Identifier(name)) if name == names[0]);
+    let found = ORDERS.into_iter().find(|(_, names)| starts(names));
+    let Some((ect0_first, names)) = found else {
+        return Ok(ByteCounters::new(false, &[]));
+    };
+    let mut values = Vec::new();
+    for name in names {
+        let Some(value) = cursor.named(name, "a counter", u64::from(U24))? else {
+            break;
+        };
+        values.push(value as u32);
+    }
+    Ok(ByteCounters::new(ect0_first, &values))
+}
+
 fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
-    let name = cursor.identifier("a TCP option (mss, wscale, sackOK, sack, TS, FO, nop, eol)")?;
+    let name = cursor.identifier("a TCP option (mss, wscale, sackOK, sack, TS, FO, ECN, nop, eol)")?;
     Ok(match name.as_str() {
         "nop" => OptionSpec::Nop,
         "eol" => OptionSpec::Eol,
@@ -384,7 +413,7 @@ fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
             return Err(cursor.unsupported("the experimental option of TCP Fast Open (RFC 7413, appendix A)"));
         }
         "md5" => return Err(cursor.unsupported("the MD5 option (RFC 2385)")),
-        "ECN" => return Err(cursor.unsupported("the option of accurate ECN (RFC 9768)")),
+        "ECN" => OptionSpec::Counters(counters(cursor)?),
         other => return Err(cursor.syntax(format!("`{other}` is not a TCP option"))),
     })
 }

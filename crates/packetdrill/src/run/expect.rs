@@ -134,7 +134,7 @@ fn header_mismatch(
 /// Compares options other than timestamps one by one; segments do not specify padding and order.
 fn other_option(actual: &[OptionSpec], expected: &[OptionSpec]) -> Option<&'static str> {
     type Kind = fn(&OptionSpec) -> bool;
-    let kinds: [(Kind, _); 5] = [
+    let kinds: [(Kind, _); 6] = [
         (|o| matches!(o, OptionSpec::Mss(_)), "another MSS option"),
         (
             |o| matches!(o, OptionSpec::WindowScale(_)),
@@ -148,6 +148,7 @@ fn other_option(actual: &[OptionSpec], expected: &[OptionSpec]) -> Option<&'stat
             |o| matches!(o, OptionSpec::FastOpen(_)),
             "another Fast Open option",
         ),
+        (|o| matches!(o, OptionSpec::Counters(_)), "another AccECN option"),
         (
             |o| matches!(o, OptionSpec::Sack(blocks) if !blocks.is_empty()),
             "other SACK blocks",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foundation::{Duration, Instant};
-use transport::tcp::{CongestionState, Info};
+use transport::tcp::{AccurateEcnInfo, CongestionState, Info};
 
 use super::symbols;
 use super::tested::TestedConnection;
@@ -31,8 +31,10 @@ pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'sta
         .collect()
 }
 
-fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 28] {
+fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 32] {
     let info = tested.machine.info();
+    let accurate = info.accurate_ecn;
+    let counter = |of: fn(AccurateEcnInfo) -> u32| accurate.map_or(0, |accurate| u64::from(of(accurate)));
     let micros = Duration::as_micros;
     let millis = |span: Duration| span.as_nanos() / 1_000_000;
     [
@@ -72,6 +74,13 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 28]
         ("tcpi_snd_wscale", u64::from(info.send_scale)),
         ("tcpi_rcv_wscale", u64::from(info.receive_scale)),
         ("tcpi_options", options(&info)),
+        (
+            "tcpi_delivered_ce",
+            accurate.map_or(info.delivered_marked, |accurate| u64::from(accurate.ce_packets)),
+        ),
+        ("tcpi_delivered_ce_bytes", counter(|accurate| accurate.ce_bytes)),
+        ("tcpi_delivered_e0_bytes", counter(|accurate| accurate.ect0_bytes)),
+        ("tcpi_delivered_e1_bytes", counter(|accurate| accurate.ect1_bytes)),
         ("tcpi_last_data_recv", millis(now - tested.data_arrived_at)),
     ]
 }

@@ -2,7 +2,7 @@
 
 use transport::tcp::fast_open::FastOpen;
 use transport::tcp::options::OpeningOptions;
-use transport::tcp::{Ecn, Flags, Options, Segment, SequenceNumber, Timestamps};
+use transport::tcp::{Ecn, Field, Flags, Options, Segment, SequenceNumber, Timestamps};
 
 use crate::language::{EcnMark, OptionSpec, TcpSpec, letters};
 
@@ -101,6 +101,7 @@ impl Mapping {
                     };
                     options.timestamps = Some(Timestamps { value: *value, echo });
                 }
+                OptionSpec::Counters(counters) => options.sack.set_counters(*counters),
                 OptionSpec::FastOpen(option) => options.set_opening(OpeningOptions {
                     fast_open: Some(*option),
                     ..OpeningOptions::default()
@@ -147,6 +148,7 @@ impl Mapping {
             options.window_scale.map(OptionSpec::WindowScale),
             (!blocks.is_empty()).then_some(OptionSpec::Sack(blocks)),
             options.opening().fast_open.map(OptionSpec::FastOpen),
+            options.sack.counters().map(OptionSpec::Counters),
         ];
         TcpSpec {
             flags: segment.flags,
@@ -210,6 +212,17 @@ fn describe_option(option: &OptionSpec) -> Option<String> {
             format!("sack {}", blocks.join(" "))
         }
         OptionSpec::Timestamps(value, echo) => format!("TS val {value} ecr {echo}"),
+        OptionSpec::Counters(counters) => {
+            let name = |field| match field {
+                Field::Ect0 => "e0b",
+                Field::Ect1 => "e1b",
+                Field::Ce => "ceb",
+            };
+            let values = counters
+                .iter()
+                .map(|(field, value)| format!(" {} {value}", name(field)));
+            format!("ECN{}", values.collect::<String>())
+        }
         OptionSpec::FastOpen(FastOpen::Request) => "FO".to_owned(),
         OptionSpec::FastOpen(FastOpen::Cookie(cookie)) => format!("FO {cookie}"),
     })

@@ -2,7 +2,7 @@
 
 use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
-use transport::tcp::{EcnMode, Profile, Recovery, TcpConfig};
+use transport::tcp::{EcnMode, EcnOption, Profile, Recovery, TcpConfig};
 
 use super::shell;
 
@@ -29,7 +29,7 @@ pub struct HostSettings {
 
 /// Kernel settings without an effect on the machine: offload sizes, caches, and features that scripts enable by other
 /// means.
-const WITHOUT_EFFECT: [&str; 18] = [
+const WITHOUT_EFFECT: [&str; 17] = [
     "net.core.default_qdisc",
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -37,7 +37,6 @@ const WITHOUT_EFFECT: [&str; 18] = [
     "net.ipv4.tcp_comp_sack_nr",
     "net.ipv4.tcp_comp_sack_delay_ns",
     "net.ipv4.tcp_comp_sack_slack_ns",
-    "net.ipv4.tcp_ecn_option",
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_max_syn_backlog",
     "net.ipv4.tcp_min_tso_segs",
@@ -279,15 +278,29 @@ impl HostSettings {
                     Recovery::Sack
                 });
             }
-            // 2 accepts ECN without requesting it.
             "ecn" => {
-                tcp.ecn = match number()? {
-                    0 => Some(EcnMode::Off),
-                    1 => Some(EcnMode::Classic),
-                    2 => None,
+                let (accepted, requested) = match number()? {
+                    0 => (EcnMode::Off, EcnMode::Off),
+                    1 => (EcnMode::Classic, EcnMode::Classic),
+                    2 => (EcnMode::Classic, EcnMode::Off),
+                    3 => (EcnMode::Accurate, EcnMode::Accurate),
+                    4 => (EcnMode::Accurate, EcnMode::Classic),
+                    5 => (EcnMode::Accurate, EcnMode::Off),
                     _ => return Err(unsupported()),
-                }
+                };
+                (tcp.ecn_accept, tcp.ecn) = (Some(accepted), Some(requested));
             }
+            "ecn_option" => {
+                tcp.ecn_option = Some(match number()? {
+                    0 => EcnOption::Off,
+                    1 => EcnOption::Minimum,
+                    2 => EcnOption::Full,
+                    _ => return Err(unsupported()),
+                });
+            }
+            // Options per round trip that `minimum` sends at least: other numbers than three are unsupported.
+            "ecn_option_beacon" if last == Some(3) || tcp.ecn_option != Some(EcnOption::Minimum) => {}
+            "ecn_fallback" => tcp.ecn_fallback = Some(flag()?),
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
             "fack" | "mtu_probing" | "fastopen" if last == Some(0) => {}

@@ -9,7 +9,7 @@ use serde_json::Map;
 
 use super::Controller;
 use super::bbr::BbrTolerantSettings;
-use super::settings::{ConnectionContext, ControllerSettings};
+use super::settings::{ConnectionContext, ControllerSettings, MarkUse};
 
 /// Name of the default controller.
 pub(super) const DEFAULT: &str = "bbr-tolerant";
@@ -57,10 +57,10 @@ impl CongestionConfig {
         self.0.validate()
     }
 
-    /// Returns whether the controller counts marked bytes.
+    /// Returns how the controller uses congestion marks.
     #[must_use]
-    pub fn counts_marks(&self) -> bool {
-        self.0.settings().counts_marks()
+    pub fn mark_use(&self) -> MarkUse {
+        self.0.settings().mark_use()
     }
 
     /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.

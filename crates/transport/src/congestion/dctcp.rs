@@ -9,7 +9,7 @@ use super::hystart::HyStartKind;
 use super::loss_based::{Avoidance, LossBased, LossBasedSettings};
 use super::reno::AdditiveIncrease;
 use super::rules::{StackRules, packets};
-use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
+use super::settings::{ConnectionContext, ControllerSettings, MarkUse, check_initial_window};
 use super::{Acknowledgement, Controller};
 
 /// Units of alpha in Linux (`DCTCP_MAX_ALPHA`).
@@ -56,8 +56,8 @@ impl ControllerSettings for DctcpSettings {
         .collect()
     }
 
-    fn counts_marks(&self) -> bool {
-        true
+    fn mark_use(&self) -> MarkUse {
+        MarkUse::Count
     }
 
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
@@ -137,7 +137,7 @@ impl Avoidance for Dctcp {
         self.reno.increase(ack, bytes, window)
     }
 
-    /// A loss halves the window as in Reno (RFC 8257, section 3.4).
+    /// A loss halves the window as in Reno (RFC 8257, section 3.5).
     fn decrease(&mut self, window: u64) -> u64 {
         self.reno.decrease(window)
     }
@@ -154,6 +154,11 @@ impl Avoidance for Dctcp {
                 (packets - reduction) * self.segment
             }
         }
+    }
+
+    /// RFC 8257, section 3.5: a sender reacts to a loss as conventional TCP does.
+    fn separates_marks(&self) -> bool {
+        true
     }
 
     fn restart(&mut self) {
@@ -256,7 +261,7 @@ mod tests {
         }
     }
 
-    /// RFC 8257, section 3.4: losses count as in conventional TCP, regardless of alpha.
+    /// RFC 8257, section 3.5: losses count as in conventional TCP, regardless of alpha.
     #[test]
     fn a_loss_halves_the_window() {
         for alpha in [0.0, 0.3, 1.0] {
@@ -270,5 +275,20 @@ mod tests {
             dctcp.on_timeout(ms(300), 5000);
             assert_eq!(dctcp.window(), SEGMENT);
         }
+    }
+
+    /// A mark reduces the window by little, so that it does not stand for the losses of the same round trip.
+    #[test]
+    fn a_loss_after_a_mark_halves_the_window() {
+        let mut dctcp = build(&DctcpSettings {
+            initial_alpha: 0.2,
+            ..DctcpSettings::default()
+        });
+        dctcp.on_congestion_experienced(ms(90), ms(90));
+        assert_eq!(dctcp.window(), 9000);
+        dctcp.on_lost(&loss(ms(100), ms(85), 9_000));
+        assert_eq!(dctcp.window(), 4500);
+        dctcp.on_lost(&loss(ms(101), ms(95), 4_500));
+        assert_eq!(dctcp.window(), 4500, "the same episode");
     }
 }

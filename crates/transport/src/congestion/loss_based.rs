@@ -51,6 +51,10 @@ pub(super) trait Avoidance: std::fmt::Debug + Send + Clone {
     fn decrease_for_mark(&mut self, window: u64) -> u64 {
         self.decrease(window)
     }
+    /// Returns whether losses reduce the window even if a mark reduced it in the same round trip: a mark asks for less.
+    fn separates_marks(&self) -> bool {
+        false
+    }
     /// Resets the state of congestion avoidance after a timeout.
     fn restart(&mut self);
     /// Reports names and values of the internal state.
@@ -121,6 +125,8 @@ pub(super) struct LossBased<A> {
     smoothed_rtt: Duration,
     /// Time of the last reduction: losses of packets sent before belong to the same episode.
     reduced_at: Option<Instant>,
+    /// The last reduction was for a mark.
+    reduced_by_mark: bool,
     undo: Option<Box<Undo<A>>>,
     /// The losses of the last reduction are being repaired.
     recovering: bool,
@@ -150,6 +156,7 @@ impl<A: Avoidance> LossBased<A> {
             pacing: settings.pacing,
             smoothed_rtt: Duration::ZERO,
             reduced_at: None,
+            reduced_by_mark: false,
             undo: None,
             recovering: false,
             timed_out: false,
@@ -172,6 +179,7 @@ impl<A: Avoidance> LossBased<A> {
         // A measured ssthresh (Westwood+) may exceed the window.
         self.window = self.ssthresh.min(self.window.max(self.min_ssthresh()));
         self.reduced_at = Some(now);
+        self.reduced_by_mark = false;
         self.recovering = true;
         self.reductions += 1;
     }
@@ -359,9 +367,13 @@ impl<A: Avoidance> Controller for LossBased<A> {
             _ => loss.prior_in_flight,
         };
         let used = self.used(in_flight);
-        self.reduce(loss.now, loss.newest_sent_at, |avoidance| {
-            avoidance.decrease(used)
-        });
+        let is_separate = self.reduced_by_mark && self.avoidance.separates_marks();
+        let sent_at = if is_separate {
+            loss.now
+        } else {
+            loss.newest_sent_at
+        };
+        self.reduce(loss.now, sent_at, |avoidance| avoidance.decrease(used));
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
@@ -387,7 +399,9 @@ impl<A: Avoidance> Controller for LossBased<A> {
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
         let window = self.window;
+        let before = self.reductions;
         self.reduce(now, sent_at, |avoidance| avoidance.decrease_for_mark(window));
+        self.reduced_by_mark |= self.reductions > before;
     }
 
     /// Undoes the reduction (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window has grown beyond it.

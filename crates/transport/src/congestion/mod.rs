@@ -5,6 +5,7 @@
 //! the bytes in flight.
 
 mod arithmetic;
+mod classic_queue;
 pub mod config;
 mod controller;
 mod coupled;
@@ -33,9 +34,10 @@ pub use hystart::HyStartKind;
 pub use lia::alpha as lia_alpha;
 pub use olia::Olia;
 pub use pacer::Pacer;
+pub use prague::RttScaling;
 pub use registry::{Registration, Registry};
 pub use rules::{Rules, StackRules};
-pub use settings::{ConnectionContext, ControllerSettings};
+pub use settings::{ConnectionContext, ControllerSettings, MarkUse};
 pub use siblings::{Sibling, Siblings};
 pub use vegas::VegasRules;
 pub use weighting::WvegasDrain;
@@ -51,6 +53,7 @@ registry::controllers! {
     vegas { "vegas" => VegasSettings: "delay-based, alpha to beta packets queued (1995)" }
     westwood { "westwood" => WestwoodSettings: "Reno, resumes at the measured bandwidth (Westwood+)" }
     dctcp { "dctcp" => DctcpSettings: "reduces by the share of marked bytes, for data centres (RFC 8257)" }
+    prague { "prague" => PragueSettings: "scalable, for the low-latency queues of L4S (TCP Prague)" }
     lia { "lia" => LiaSettings: "coupled subflows that grow as one flow (RFC 6356)" }
     olia { "olia" => OliaSettings: "coupled subflows that leave congested paths (OLIA)" }
     balia { "balia" => BaliaSettings: "coupled subflows, friendly and responsive (BALIA)" }

@@ -38,9 +38,9 @@ impl ConnectionContext {
 pub trait ControllerSettings: Debug + Send + Sync {
     /// Returns the keys that are out of range.
     fn validate(&self) -> Vec<Problem>;
-    /// Returns whether the controller counts marked bytes, so that TCP uses DCTCP's feedback by default (RFC 8257).
-    fn counts_marks(&self) -> bool {
-        false
+    /// Returns how the controller uses congestion marks, which decides TCP's feedback by default.
+    fn mark_use(&self) -> MarkUse {
+        MarkUse::Signal
     }
     /// Builds the controller of a connection with packets of up to `segment_size` payload bytes.
     fn build(&self, segment_size: u64) -> Box<dyn Controller> {
@@ -48,6 +48,18 @@ pub trait ControllerSettings: Debug + Send + Sync {
     }
     /// Builds the controller of a connection.
     fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller>;
+}
+
+/// Use of congestion marks by a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkUse {
+    /// A mark is a sign of congestion, like a loss (RFC 3168).
+    Signal,
+    /// Marked bytes are counted, with the feedback of DCTCP (RFC 8257).
+    Count,
+    /// Marked bytes are counted, and packets carry ECT(1) for the low-latency queue of L4S, which needs accurate feedback
+    /// (RFC 9331, section 4).
+    Scalable,
 }
 
 foundation::role!(ControllerSettings, "congestion controller", "aimd.py:Aimd");

@@ -6,7 +6,7 @@ use foundation::{Duration, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ecn_mode::EcnMode;
+use super::ecn_mode::{EcnMode, EcnOption};
 use crate::congestion::{CongestionConfig, Rules};
 use crate::path_choice::PathChoice;
 
@@ -97,8 +97,14 @@ omit_unset! {
         pub timestamps: Option<bool>,
         /// Offer window scaling (RFC 7323). Default: true.
         pub window_scaling: Option<bool>,
-        /// Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but linux accepts a request.
+        /// Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with congestion = "dctcp"; otherwise false, but linux accepts a request.
         pub ecn: Option<EcnMode>,
+        /// The most accurate feedback that a server agrees to, if it differs from what a client requests (`ecn`). Default: as ecn.
+        pub ecn_accept: Option<EcnMode>,
+        /// Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes, and three per round trip) or off. Default: "full" (Linux).
+        pub ecn_option: Option<EcnOption>,
+        /// With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that no queue does (RFC 9768, section 3.2.2.3). Default: true.
+        pub ecn_fallback: Option<bool>,
         /// Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms", rfc and ns3 "1s".
         pub min_rto: Option<Duration>,
         /// Maximum RTO. Default: linux "120s", rfc and ns3 "60s".

@@ -4,6 +4,19 @@ use foundation::{Duration, Rate};
 
 use super::state::{CongestionState, State};
 
+/// Segments and payload bytes of this end by the code point with which they arrived (RFC 9768).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccurateEcnInfo {
+    /// Segments marked CE (`tcpi_delivered_ce`).
+    pub ce_packets: u32,
+    /// Bytes marked CE as far as options report them, modulo 2^32 (`tcpi_delivered_ce_bytes`).
+    pub ce_bytes: u32,
+    /// Bytes marked ECT(0), likewise (`tcpi_delivered_e0_bytes`).
+    pub ect0_bytes: u32,
+    /// Bytes marked ECT(1), likewise (`tcpi_delivered_e1_bytes`).
+    pub ect1_bytes: u32,
+}
+
 /// Snapshot of a connection. Segment counts follow Linux's definitions; sizes are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
@@ -77,6 +90,8 @@ pub struct Info {
     pub timestamps: bool,
     /// Whether ECN is in use.
     pub ecn: bool,
+    /// What the peer reports with accurate feedback (RFC 9768); `None` without it.
+    pub accurate_ecn: Option<AccurateEcnInfo>,
     /// The peer's window shift.
     pub send_scale: u8,
     /// This end's window shift.

@@ -5,6 +5,7 @@
 //! payload's offset in the stream. The caller also implements LISTEN: it answers a SYN with [`Connection::accept`], and a
 //! segment of no known connection with [`reset_for`].
 
+mod accurate_ecn;
 pub mod config;
 mod connection;
 mod ecn_mode;
@@ -22,10 +23,11 @@ pub mod ttcp;
 mod validation;
 pub mod wire;
 
+pub use accurate_ecn::{ByteCounters, Field};
 pub use config::{Profile, Recovery, StackKind, TcpConfig};
 pub use connection::{Connection, Error, Event, MIN_SEGMENT};
-pub use ecn_mode::EcnMode;
-pub use info::Info;
+pub use ecn_mode::{EcnMode, EcnOption};
+pub use info::{AccurateEcnInfo, Info};
 pub use opening::{HostMemory, Opening, PeerUpdate};
 pub use options::{Options, SackBlocks, Timestamps};
 pub use parameters::{Parameters, ReservedOptions};

@@ -1,5 +1,6 @@
 //! Options of the TCP header (RFC 9293 section 3.2, RFC 7323, RFC 2018, RFC 7413, RFC 1644).
 
+use super::accurate_ecn::{ByteCounters, option_room};
 use super::fast_open::FastOpen;
 use super::sequence::SequenceNumber;
 use super::ttcp::Count;
@@ -19,12 +20,19 @@ pub struct Timestamps {
 /// A SACK block: bytes from the first number up to but not including the second (RFC 2018, section 3).
 pub type SackBlock = (SequenceNumber, SequenceNumber);
 
-/// The blocks of a SACK option, at most four. In a SYN or SYN-ACK, which has no blocks, the same bytes store the
-/// [`OpeningOptions`], so that segments without them stay small.
+/// Bytes of a SACK block in a header.
+pub(super) const SACK_BLOCK_LENGTH: u32 = 8;
+
+/// The blocks of a SACK option, at most four. So that segments stay small, the same bytes store two rarer options: in a
+/// SYN or SYN-ACK, which has no blocks, the [`OpeningOptions`], and in place of the fourth block, for which it leaves no
+/// room, the AccECN option.
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     /// Number of blocks, or [`OPENING`].
     count: u8,
+    /// Description of the AccECN option, or 0, and the last byte of its counters.
+    counters: u8,
+    last_counter_byte: u8,
     blocks: [SackBlock; 4],
 }
 
@@ -49,6 +57,8 @@ impl SackBlocks {
     /// No blocks.
     pub const EMPTY: Self = Self {
         count: 0,
+        counters: 0,
+        last_counter_byte: 0,
         blocks: [(SequenceNumber(0), SequenceNumber(0)); 4],
     };
 
@@ -71,6 +81,8 @@ impl SackBlocks {
         let echo = opening.count_echo.map_or(0, Count::get);
         Self {
             count: OPENING,
+            counters: 0,
+            last_counter_byte: 0,
             blocks: [
                 (SequenceNumber(echo), SequenceNumber(flags)),
                 (number(0), number(4)),
@@ -101,12 +113,39 @@ impl SackBlocks {
 
     /// Adds a block and returns whether there was room.
     pub fn push(&mut self, block: SackBlock) -> bool {
-        let room = usize::from(self.count) < self.blocks.len();
+        let most = self.blocks.len() - usize::from(self.counters != 0);
+        let room = usize::from(self.count) < most;
         if room {
             self.blocks[usize::from(self.count)] = block;
             self.count += 1;
         }
         room
+    }
+
+    /// Sets the AccECN option (RFC 9768, section 3.2.3) and removes a fourth block.
+    pub fn set_counters(&mut self, counters: ByteCounters) {
+        let ([a, b, c, d, e, f, g, h, last], description) = counters.pack();
+        self.blocks[3] = (
+            SequenceNumber(u32::from_be_bytes([a, b, c, d])),
+            SequenceNumber(u32::from_be_bytes([e, f, g, h])),
+        );
+        (self.counters, self.last_counter_byte) = (description, last);
+        if self.count != OPENING {
+            self.count = self.count.min(3);
+        }
+    }
+
+    /// Returns the AccECN option.
+    #[inline]
+    #[must_use]
+    pub fn counters(&self) -> Option<ByteCounters> {
+        if self.counters == 0 {
+            return None;
+        }
+        let (first, second) = self.blocks[3];
+        let [a, b, c, d] = first.0.to_be_bytes();
+        let [e, f, g, h] = second.0.to_be_bytes();
+        ByteCounters::unpack([a, b, c, d, e, f, g, h, self.last_counter_byte], self.counters)
     }
 
     /// Returns the blocks in the order of the header.
@@ -134,7 +173,9 @@ impl SackBlocks {
 
 impl PartialEq for SackBlocks {
     fn eq(&self, other: &Self) -> bool {
-        self.as_slice() == other.as_slice() && self.opening() == other.opening()
+        self.as_slice() == other.as_slice()
+            && self.opening() == other.opening()
+            && self.counters() == other.counters()
     }
 }
 
@@ -145,9 +186,12 @@ impl std::fmt::Debug for SackBlocks {
         if self.count == OPENING {
             return self.opening().fmt(f);
         }
-        f.debug_list()
-            .entries(self.as_slice().iter().map(|(start, end)| start.0..end.0))
-            .finish()
+        let mut list = f.debug_list();
+        list.entries(self.as_slice().iter().map(|(start, end)| start.0..end.0));
+        if let Some(counters) = self.counters() {
+            list.entry(&counters);
+        }
+        list.finish()
     }
 }
 
@@ -193,7 +237,11 @@ impl Options {
 
     /// Sets the options of an early connection and removes SACK blocks.
     pub fn set_opening(&mut self, opening: OpeningOptions) {
+        let counters = self.sack.counters();
         self.sack = SackBlocks::of_opening(opening);
+        if let Some(counters) = counters {
+            self.sack.set_counters(counters);
+        }
     }
 
     /// Returns the bytes of the options in a header. As in common stacks, options are packed tightly in a SYN, and otherwise
@@ -217,11 +265,26 @@ impl Options {
         if self.count.is_some() {
             length += COUNT_LENGTH;
         }
+        if self.sack.counters != 0 {
+            length += self.encoded_counters_length();
+        }
         match self.sack.count {
             0 => length,
             OPENING => length + self.encoded_opening_length(),
-            count => length + 4 + 8 * u32::from(count),
+            count => length + 4 + SACK_BLOCK_LENGTH * u32::from(count),
         }
+    }
+
+    /// Returns the bytes of the AccECN option with its padding.
+    #[cold]
+    fn encoded_counters_length(&self) -> u32 {
+        let fields = self.sack.counters().map_or(0, |counters| counters.values().len());
+        option_room(fields, self.has_alignment())
+    }
+
+    /// Whether two NOPs before SACK blocks or SACK-permitted align them, which can be part of the AccECN option.
+    pub(super) fn has_alignment(&self) -> bool {
+        !self.sack.is_empty() || self.sack_permitted && self.timestamps.is_none()
     }
 
     /// Returns the bytes of the options of an early connection.
@@ -267,6 +330,34 @@ mod tests {
             "RFC 2018, section 3: three next to timestamps"
         );
         assert_eq!(ack(4, None).encoded_length(), 36);
+    }
+
+    #[test]
+    fn the_fourth_block_makes_way_for_counters() {
+        let block = (SequenceNumber(1), SequenceNumber(2));
+        let mut blocks: SackBlocks = std::iter::repeat_n(block, 4).collect();
+        let counters = ByteCounters::new(true, &[0xab_cdef, 0, 0xff_ffff]);
+        blocks.set_counters(counters);
+        assert_eq!((blocks.len(), blocks.counters()), (3, Some(counters)));
+        assert!(!blocks.push(block));
+        let mut options = Options {
+            sack: blocks,
+            ..Options::default()
+        };
+        assert_eq!(
+            options.encoded_length(),
+            12 + 4 + 24,
+            "11 bytes, 3 NOPs before SACK"
+        );
+        let opening = OpeningOptions {
+            count_echo: Count::new(5),
+            ..OpeningOptions::default()
+        };
+        options.set_opening(opening);
+        assert_eq!(
+            (options.opening(), options.sack.counters()),
+            (opening, Some(counters))
+        );
     }
 
     #[test]

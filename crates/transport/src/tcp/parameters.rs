@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use foundation::{Duration, Size};
+use foundation::{Duration, Ecn, Size};
 
 use super::config::{Profile, Recovery, TcpConfig};
-use super::ecn_mode::EcnMode;
+use super::ecn_mode::{EcnMode, EcnOption};
+use crate::congestion::MarkUse;
 
 /// Settings of a connection with every default filled in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,11 +20,16 @@ pub struct Parameters {
     pub(super) dsack: bool,
     pub(super) timestamps: bool,
     pub(super) window_scaling: bool,
-    /// Request ECN; accept a request.
-    pub(super) ecn_request: bool,
-    pub(super) ecn_accept: bool,
+    /// ECN to request, and the most accurate to accept.
+    pub(super) ecn_request: EcnMode,
+    pub(super) ecn_accept: EcnMode,
     /// Echo the mark of each segment (RFC 8257, section 3.2).
     pub(super) exact_echo: bool,
+    pub(super) ecn_option: EcnOption,
+    /// Whether a handshake with impossible code points ends the use of ECN.
+    pub(super) ecn_fallback: bool,
+    /// Code point of ECN-capable segments with accurate feedback.
+    pub(super) ect: Ecn,
     pub(super) min_rto: Duration,
     pub(super) max_rto: Duration,
     pub(super) initial_rto: Duration,
@@ -164,8 +170,12 @@ impl TcpConfig {
             (_, true) => Recovery::Sack,
             (_, false) => Recovery::Newreno,
         });
-        let counts_marks = || self.congestion().counts_marks().then_some(EcnMode::Dctcp);
-        let ecn = self.ecn.or_else(counts_marks);
+        let mark_use = self.congestion().mark_use();
+        let ecn = self.ecn.or(match mark_use {
+            MarkUse::Signal => None,
+            MarkUse::Count => Some(EcnMode::Dctcp),
+            MarkUse::Scalable => Some(EcnMode::Accurate),
+        });
         let receive_buffer = bytes(self.receive_buffer, by_profile(6 << 20, 1 << 20, 128 << 10));
         let receive_overhead = bytes(self.receive_overhead, by_profile(LINUX_RECEIVE_OVERHEAD, 0, 0));
         Parameters {
@@ -176,9 +186,20 @@ impl TcpConfig {
             dsack: self.dsack.unwrap_or(!ns3),
             timestamps: self.timestamps.unwrap_or(true),
             window_scaling: self.window_scaling.unwrap_or(true),
-            ecn_request: ecn.is_some_and(|mode| mode != EcnMode::Off),
-            ecn_accept: ecn.map_or(linux, |mode| mode != EcnMode::Off),
+            ecn_request: ecn.unwrap_or(EcnMode::Off),
+            ecn_accept: self.ecn_accept.or(ecn).unwrap_or(if linux {
+                EcnMode::Classic
+            } else {
+                EcnMode::Off
+            }),
             exact_echo: ecn == Some(EcnMode::Dctcp),
+            ecn_option: self.ecn_option.unwrap_or(EcnOption::Full),
+            ecn_fallback: self.ecn_fallback.unwrap_or(true),
+            ect: if mark_use == MarkUse::Scalable {
+                Ecn::Ect1
+            } else {
+                Ecn::Ect0
+            },
             // RFC 6298, section 2.4: 1 s. In Linux, 200 ms is the minimum of the variance term.
             min_rto: ms(self.min_rto, by_profile(200, 1000, 1000)),
             max_rto: ms(self.max_rto, by_profile(120_000, 60_000, 60_000)),

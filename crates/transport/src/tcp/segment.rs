@@ -8,9 +8,9 @@ pub use foundation::Ecn;
 use super::options::Options;
 use super::sequence::SequenceNumber;
 
-/// The control bits of a TCP header (RFC 9293, section 3.1; ECE and CWR: RFC 3168, section 6.1).
+/// The control bits of a TCP header (RFC 9293, section 3.1; ECE and CWR: RFC 3168, section 6.1; AE: RFC 9768, section 3.1).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No bit.
@@ -31,24 +31,47 @@ impl Flags {
     pub const ECE: Self = Self(0x40);
     /// Congestion window reduced.
     pub const CWR: Self = Self(0x80);
+    /// Accurate ECN.
+    pub const AE: Self = Self(0x100);
 
-    /// Returns the flags of a header's low byte.
+    /// The bits of the ACE field.
+    const ACE: u32 = 6;
+
+    /// Returns the flags of a header's low nine bits of flags.
     #[must_use]
-    pub const fn from_bits(bits: u8) -> Self {
-        Self(bits)
+    pub const fn from_bits(bits: u16) -> Self {
+        Self(bits & 0x1ff)
     }
 
-    /// Returns the header's low byte of flags.
+    /// Returns the header's low nine bits of flags.
     #[must_use]
-    pub const fn bits(self) -> u8 {
+    pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// Returns the flags that represent a value of the ACE field, 0 to 7 (RFC 9768, section 3.1).
+    #[must_use]
+    pub const fn from_ace(ace: u8) -> Self {
+        Self((ace as u16 & 7) << Self::ACE)
+    }
+
+    /// Returns the value of the ACE field: AE, CWR and ECE.
+    #[must_use]
+    pub const fn ace(self) -> u8 {
+        (self.0 >> Self::ACE) as u8 & 7
+    }
+
+    /// Returns these flags without those of `others`.
+    #[must_use]
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
     }
 
     /// Returns these flags if `is_set`, else none.
     #[inline]
     #[must_use]
     pub const fn when(self, is_set: bool) -> Self {
-        Self(self.0 * is_set as u8)
+        Self(self.0 * is_set as u16)
     }
 
     /// Whether all bits of `other` are set.
@@ -79,7 +102,7 @@ impl BitOrAssign for Flags {
 
 impl fmt::Debug for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&str; 8] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"];
+        const NAMES: [&str; 9] = ["FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR", "AE"];
         let mut set = f.debug_set();
         for (bit, name) in NAMES.iter().enumerate() {
             if self.0 & (1 << bit) != 0 {
@@ -214,6 +237,14 @@ mod tests {
         let reset = reset_for(&ack).unwrap();
         assert_eq!((reset.sequence.0, reset.flags), (77, Flags::RST));
         assert_eq!(reset_for(&reset), None);
+    }
+
+    #[test]
+    fn ace_is_three_flags() {
+        assert_eq!(Flags::from_ace(0b110), Flags::AE | Flags::CWR);
+        for ace in 0..8 {
+            assert_eq!((Flags::from_ace(ace) | Flags::ACK).ace(), ace);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use etherparse::{
 };
 use thiserror::Error;
 
+use super::accurate_ecn::{ByteCounters, option_room};
 use super::fast_open::FastOpen;
 use super::options::{OpeningOptions, Options, SackBlocks, Timestamps};
 use super::segment::{Ecn, Flags, Segment};
@@ -37,6 +38,9 @@ const CC: u8 = 11;
 const CC_NEW: u8 = 12;
 const CC_ECHO: u8 = 13;
 const FAST_OPEN: u8 = 34;
+// RFC 9768, section 3.2.3: ECT(0) first, ECT(1) first.
+const ACCECN0: u8 = 172;
+const ACCECN1: u8 = 174;
 
 /// Source and destination of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -228,6 +232,8 @@ fn tcp_header(segment: &Segment, more: &[u8], endpoints: Endpoints) -> Result<Tc
     header.urg = has(Flags::URG);
     header.ece = has(Flags::ECE);
     header.cwr = has(Flags::CWR);
+    // The bit of the historic ECN-nonce (RFC 9768, section 3.1).
+    header.ns = has(Flags::AE);
     let (mut bytes, mut length) = option_bytes(&segment.options)?;
     if !more.is_empty() {
         let all = length + more.len();
@@ -259,22 +265,44 @@ fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize)
         put(&[MSS, 4]);
         put(&mss.to_be_bytes());
     }
-    match (options.sack_permitted, options.timestamps.is_some()) {
-        (true, true) => put(&[SACK_PERMITTED, 2]),
-        (true, false) => put(&[NOP, NOP, SACK_PERMITTED, 2]),
-        (false, true) => put(&[NOP, NOP]),
-        (false, false) => {}
-    }
     if let Some(timestamps) = options.timestamps {
+        put(if options.sack_permitted {
+            &[SACK_PERMITTED, 2]
+        } else {
+            &[NOP, NOP]
+        });
         put(&[TIMESTAMPS, 10]);
         put(&timestamps.value.to_be_bytes());
         put(&timestamps.echo.to_be_bytes());
+    }
+    // Bytes that align SACK blocks or SACK-permitted.
+    let mut alignment: &[u8] = &[NOP; 2];
+    if let Some(counters) = options.sack.counters() {
+        put(&[
+            if counters.ect0_first { ACCECN0 } else { ACCECN1 },
+            counters.encoded_length() as u8,
+        ]);
+        for value in counters.values() {
+            put(&value.to_be_bytes()[1..]);
+        }
+        let room = option_room(counters.values().len(), options.has_alignment());
+        let padding = |whole: u32| &[NOP; 3][..(whole - counters.encoded_length()) as usize];
+        if options.has_alignment() {
+            alignment = padding(room + 2);
+        } else {
+            put(padding(room));
+        }
+    }
+    if options.sack_permitted && options.timestamps.is_none() {
+        put(std::mem::replace(&mut alignment, &[NOP; 2]));
+        put(&[SACK_PERMITTED, 2]);
     }
     if let Some(shift) = options.window_scale {
         put(&[NOP, WINDOW_SCALE, 3, shift]);
     }
     if !options.sack.is_empty() {
-        put(&[NOP, NOP, SACK, 2 + 8 * options.sack.len() as u8]);
+        put(alignment);
+        put(&[SACK, 2 + 8 * options.sack.len() as u8]);
         for (start, end) in options.sack.as_slice() {
             put(&start.0.to_be_bytes());
             put(&end.0.to_be_bytes());
@@ -345,7 +373,7 @@ pub fn decode(bytes: &[u8]) -> Result<Packet, DecodeError> {
     let segment = Segment {
         sequence: SequenceNumber(header.sequence_number()),
         acknowledgement: SequenceNumber(header.acknowledgment_number()),
-        flags: Flags::from_bits(header.slice()[13]),
+        flags: Flags::from_bits(u16::from_be_bytes([header.slice()[12], header.slice()[13]])),
         ecn: from_ip_ecn(ecn),
         window: header.window_size(),
         length: data.len() as u32,
@@ -383,8 +411,13 @@ pub fn options(mut rest: &[u8]) -> impl Iterator<Item = &[u8]> {
 fn read_options(bytes: &[u8]) -> Options {
     let mut read = Options::default();
     let mut opening = OpeningOptions::default();
+    let mut counters = None;
     for option in options(bytes) {
         read_option(option[0], &option[2..], &mut read, &mut opening);
+        counters = counters.or_else(|| read_counters(option[0], &option[2..]));
+    }
+    if let Some(counters) = counters {
+        read.sack.set_counters(counters);
     }
     // A SYN has no SACK blocks, and no other segment has opening options.
     if opening != OpeningOptions::default() && read.sack.is_empty() {
@@ -419,6 +452,19 @@ fn read_option(kind: u8, data: &[u8], options: &mut Options, opening: &mut Openi
         (FAST_OPEN, _) => opening.fast_open = FastOpen::from_cookie_bytes(data),
         _ => {}
     }
+}
+
+/// Reads an AccECN option of whole counters. A longer one is for a future version: its first three are read (RFC 9768, section
+/// 3.2.3).
+fn read_counters(kind: u8, data: &[u8]) -> Option<ByteCounters> {
+    if !matches!(kind, ACCECN0 | ACCECN1) {
+        return None;
+    }
+    let values: Vec<u32> = data
+        .chunks_exact(3)
+        .map(|bytes| u32::from_be_bytes([0, bytes[0], bytes[1], bytes[2]]))
+        .collect();
+    Some(ByteCounters::new(kind == ACCECN0, &values))
 }
 
 const fn ip_ecn(ecn: Ecn) -> IpEcn {

@@ -162,7 +162,7 @@ proptest! {
             };
             let (path, mut segment) = (like.path, like.packet.segment);
             segment.option = supported(&option, Keys::default(), Near { data: 100_000, acknowledgement: 100_000 });
-            segment.tcp.flags = Flags::from_bits(flags);
+            segment.tcp.flags = Flags::from_bits(flags.into());
             segment.tcp.length = if number % 2 == 0 { length } else { 0 };
             segment.tcp.sequence = SequenceNumber(segment.tcp.sequence.0.wrapping_add(off as u32));
             pair.deliver(side, path, segment);

@@ -169,7 +169,7 @@ impl Connection {
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS.max(parameters.mss));
         let scale = scale_for(parameters.receive_buffer);
         let start = HandshakeResult {
-            segment: Self::payload_size(&parameters, peer_mss, parameters.timestamps),
+            segment: Self::payload_size(&parameters, peer_mss, if parameters.timestamps { 12 } else { 0 }),
             sack: parameters.sack,
             timestamps: parameters.timestamps,
             ecn: false,
@@ -204,6 +204,7 @@ impl Connection {
             sack: parameters.sack,
             timestamps: parameters.timestamps,
             ecn: false,
+            accurate: None,
             peer_scale: 0,
             scale,
             path_mss: u32::MAX,
@@ -229,9 +230,9 @@ impl Connection {
     }
 
     /// Returns the payload of a full segment: the smallest MSS of both ends and the path without the options of every
-    /// segment (RFC 6691), at least [`MIN_SEGMENT`].
-    pub(super) fn payload_size(parameters: &Parameters, peer_mss: u32, timestamps: bool) -> u32 {
-        let options = parameters.reserved.data + if timestamps { 12 } else { 0 };
+    /// segment (RFC 6691), at least [`MIN_SEGMENT`]. `options`: bytes of them, without those that the caller adds.
+    pub(super) fn payload_size(parameters: &Parameters, peer_mss: u32, options: u32) -> u32 {
+        let options = parameters.reserved.data + options;
         parameters
             .mss
             .min(peer_mss)
@@ -260,12 +261,7 @@ impl Connection {
             }
         }
         self.receiver.set_scale(self.scale);
-        // RFC 3168, section 6.1.1: a SYN with ECE and CWR requests ECN, a SYN-ACK with ECE alone accepts it.
-        self.ecn = if syn.has(Flags::ACK) {
-            self.parameters.ecn_request && syn.has(Flags::ECE) && !syn.has(Flags::CWR)
-        } else {
-            self.parameters.ecn_accept && syn.flags.contains(Flags::ECE | Flags::CWR)
-        };
+        self.negotiate_ecn(now, syn);
         if let Some(handshake) = &mut self.handshake {
             handshake.scaled = options.window_scale.is_some();
             handshake.peer_mss = options.mss.map_or(DEFAULT_MSS, u32::from);
@@ -314,7 +310,8 @@ impl Connection {
         handshake.pending = false;
         handshake.sent += 1;
         handshake.sent_at = now;
-        let again = handshake.sent > 1;
+        let number = handshake.sent;
+        let again = number > 1;
         let backoff = if linux && handshake.active && !is_syn_ack {
             handshake.sent.saturating_sub(1 + LINEAR_SYN_RETRIES)
         } else {
@@ -335,12 +332,8 @@ impl Connection {
         if is_syn_ack {
             flags |= Flags::ACK;
             acknowledgement = self.peer_initial.at(self.receiver.next());
-            if self.ecn {
-                flags |= Flags::ECE;
-            }
-        } else if self.parameters.ecn_request {
-            flags |= Flags::ECE | Flags::CWR;
         }
+        flags |= self.syn_ecn_flags(is_syn_ack, number);
         let mut segment = Segment::bare(self.initial, acknowledgement, flags);
         segment.window = self.receiver.offer_unscaled();
         segment.options = Options {
@@ -357,6 +350,9 @@ impl Connection {
         if self.early.is_some() {
             self.add_opening_options(&mut segment.options, again);
             self.attach_data(now, &mut segment, peer_mss, again);
+        }
+        if is_syn_ack {
+            self.add_syn_ack_counters(now, &mut segment, number);
         }
         Some(Outgoing::without_payload(segment))
     }

@@ -4,7 +4,7 @@ use foundation::{Duration, Instant};
 
 use super::{Connection, Error, Events};
 use crate::tcp::receiver::TimestampEcho;
-use crate::tcp::segment::{Ecn, Flags, Segment};
+use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::{AckInfo, AckValidity};
 use crate::tcp::state::State;
 
@@ -40,6 +40,7 @@ impl Connection {
     fn on_repeated_syn(&mut self, now: Instant, segment: &Segment) {
         if !segment.has(Flags::ACK) {
             if !segment.has(Flags::RST) {
+                self.on_repeated_syn_ecn(segment);
                 self.repeat_syn_ack();
             }
             return;
@@ -47,7 +48,7 @@ impl Connection {
         // Simultaneous open: the SYN of this SYN-ACK is a duplicate, its acknowledgement is new.
         let acknowledgement = Segment {
             sequence: segment.sequence + 1,
-            flags: Flags::from_bits(segment.flags.bits() & !Flags::SYN.bits()),
+            flags: segment.flags.without(Flags::SYN),
             window: u16::try_from(u64::from(segment.window) >> self.peer_scale).unwrap_or(u16::MAX),
             ..*segment
         };
@@ -77,6 +78,7 @@ impl Connection {
         }
         if segment.has(Flags::SYN) {
             // RFC 5961, section 4.2: challenge a SYN with any sequence number.
+            self.on_repeated_syn_ack_ecn(segment);
             self.challenge(now);
             return;
         }
@@ -91,10 +93,12 @@ impl Connection {
                 self.answer_with_reset(segment);
                 return;
             };
+            self.on_final_ack_ecn(segment);
             self.establish(now, segment, acknowledged);
             self.deliver_buffered_syn_data(now, segment);
         }
         let Some(acknowledged) = acknowledged else { return };
+        self.count_mark(segment);
         if self.repeats_acknowledgement(segment, acknowledged) {
             self.sender.on_repeated_ack(start);
         } else if !self.on_acknowledgement(now, segment, start, acknowledged) {
@@ -112,6 +116,7 @@ impl Connection {
     fn repeats_acknowledgement(&self, segment: &Segment, acknowledged: u64) -> bool {
         segment.length > 0
             && !segment.has(Flags::ECE)
+            && self.accurate.is_none()
             && segment.options.sack.is_empty()
             && !self.sender.is_write_blocked()
             && self
@@ -160,6 +165,7 @@ impl Connection {
                 self.lingers_until = now + self.time_wait(now);
             }
             if start < self.receiver.next() {
+                self.on_duplicate_ecn(start);
                 self.receiver.on_duplicate(start, end);
             }
             self.receiver.acks.demand();
@@ -211,11 +217,13 @@ impl Connection {
             window: self.window_of(segment),
             sack: &[],
             ece: segment.has(Flags::ECE),
+            marks: self.mark_report(segment),
             echo,
             carries: segment.length > 0 || segment.has(Flags::FIN),
         };
         let validity = if segment.options.sack.is_empty() {
-            self.sender.on_ack(now, &info, &mut self.statistics)
+            let marks = self.accurate.as_deref_mut();
+            self.sender.on_ack(now, &info, marks, &mut self.statistics)
         } else {
             self.on_selective_acknowledgement(now, segment, &info)
         };
@@ -265,40 +273,8 @@ impl Connection {
             sack: &blocks[..count],
             ..*info
         };
-        self.sender.on_ack(now, &info, &mut self.statistics)
-    }
-
-    /// Echoes the mark of a segment, or its absence.
-    fn on_congestion_mark(&mut self, now: Instant, segment: &Segment) {
-        let is_marked = segment.ecn == Ecn::Ce;
-        if self.parameters.exact_echo {
-            if is_marked != self.echo_congestion {
-                self.change_echo(now, is_marked);
-            }
-            return;
-        }
-        // RFC 3168, section 6.1.3: echo congestion until the peer reports a reduced window.
-        if segment.has(Flags::CWR) {
-            self.echo_congestion = false;
-        }
-        if is_marked {
-            if !self.echo_congestion {
-                self.receiver.acks.demand_undelayed();
-            }
-            self.echo_congestion = true;
-        }
-    }
-
-    /// Changes the state DCTCP.CE (RFC 8257, section 3.2): a delayed ACK leaves with the previous state before the segment
-    /// that changed it is acknowledged at once, so that each ACK covers segments of one state (`dctcp_ece_ack_update` of
-    /// Linux's `net/ipv4/tcp_dctcp.h`).
-    fn change_echo(&mut self, now: Instant, is_marked: bool) {
-        if self.receiver.acks.is_pending() {
-            let earlier = self.acknowledgement(now, self.sender.next());
-            self.urgent = Some(Box::new(earlier.segment));
-        }
-        self.echo_congestion = is_marked;
-        self.receiver.acks.demand();
+        let marks = self.accurate.as_deref_mut();
+        self.sender.on_ack(now, &info, marks, &mut self.statistics)
     }
 
     /// Processes the payload and the FIN of a segment at positions `start..end`.
@@ -341,6 +317,7 @@ impl Connection {
         self.took_payload = segment.length > 0;
         if arrival.duplicate {
             self.statistics.duplicates_received += u64::from(segment.length > 0);
+            self.on_duplicate_ecn(start);
         }
         if arrival.readable {
             self.emit(Events::READABLE);

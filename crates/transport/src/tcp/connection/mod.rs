@@ -2,6 +2,7 @@
 
 mod close;
 mod early;
+mod ecn;
 mod establish;
 mod handshake;
 mod input;
@@ -19,6 +20,7 @@ use hdrhistogram::Histogram;
 use self::early::EarlyData;
 use self::handshake::Handshake;
 use self::keepalive::KeepAlive;
+use super::accurate_ecn::AccurateEcn;
 use super::config::TcpConfig;
 use super::info::Info;
 use super::parameters::Parameters;
@@ -78,7 +80,10 @@ pub struct Connection {
     /// Negotiated options.
     sack: bool,
     timestamps: bool,
+    /// ECN with the feedback of RFC 3168 or RFC 8257.
     ecn: bool,
+    /// ECN with accurate feedback.
+    accurate: Option<Box<AccurateEcn>>,
     peer_scale: u8,
     scale: u8,
     /// MSS of the path, from ICMP errors.
@@ -250,7 +255,8 @@ impl Connection {
             ack_delay: self.receiver.acks.delay(),
             sack: self.sack,
             timestamps: self.timestamps,
-            ecn: self.ecn,
+            ecn: self.ecn || self.accurate.is_some(),
+            accurate_ecn: self.accurate.as_deref().map(AccurateEcn::info),
             send_scale: self.peer_scale,
             receive_scale: self.scale,
             ..self.sender.info(self.state)
@@ -361,11 +367,9 @@ impl Connection {
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
         if self.handshake.is_none() || self.is_half_synchronized() {
-            self.sender.shrink_segment(Self::payload_size(
-                &self.parameters,
-                self.path_mss,
-                self.timestamps,
-            ));
+            let options = self.counters_reserve() + if self.timestamps { 12 } else { 0 };
+            self.sender
+                .shrink_segment(Self::payload_size(&self.parameters, self.path_mss, options));
         }
     }
 
@@ -447,7 +451,7 @@ mod tests {
     #[test]
     fn a_connection_is_small() {
         // A large simulation has millions of ends.
-        assert!(size_of::<Connection>() <= 1448, "{}", size_of::<Connection>());
+        assert!(size_of::<Connection>() <= 1456, "{}", size_of::<Connection>());
     }
 
     #[test]

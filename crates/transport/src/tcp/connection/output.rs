@@ -99,36 +99,48 @@ impl Connection {
     /// Returns the header of a segment after the handshake.
     #[inline]
     fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
-        let flags = Flags::ACK | Flags::ECE.when(self.echo_congestion);
         let mut segment = Segment::bare(
             self.initial.at(position),
             self.peer_initial.at(self.receiver.next()),
-            flags,
+            Flags::ACK,
         );
+        self.mark_header(&mut segment);
         let owed = self.receiver.acks.is_due();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
         segment.options.count = self.early.as_ref().and_then(|early| early.own_count());
-        if self.receiver.sack_count() > 0 && self.sack {
-            // A retransmission keeps its length, which may leave no room for blocks.
-            let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
-            let room = room.min(self.sack_room(length > 0));
-            if room == 0 {
-                // A segment without payload would have no more room.
-                if owed && length > 0 {
-                    self.receiver.acks.demand();
-                }
-                return segment;
-            }
+        let has_blocks = self.receiver.sack_count() > 0 && self.sack;
+        if has_blocks || self.accurate.is_some() {
+            self.add_reports(now, &mut segment, length, owed && has_blocks);
+        }
+        segment
+    }
+
+    /// Adds the AccECN option and SACK blocks. `owed`: an ACK with blocks is due.
+    fn add_reports(&mut self, now: Instant, segment: &mut Segment, length: u32, owed: bool) {
+        // A retransmission keeps its length, which may leave no room for blocks.
+        let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
+        let room = room
+            .min(self.sack_room(length > 0))
+            .min(self.receiver.sack_count());
+        let (fields, room) = self.fit_counters(now, segment, length, room);
+        if room > 0 {
             let mut blocks = SackBlocks::EMPTY;
             let initial = self.peer_initial;
             self.receiver.sack_blocks(room, |start, end| {
                 blocks.push((initial.at(start), initial.at(end)));
             });
             segment.options.sack = blocks;
+        } else if owed && length > 0 {
+            // A segment without payload has room, if any has.
+            self.receiver.acks.demand();
+        }
+        if let Some(fields) = fields {
+            self.add_counters(now, segment, fields, room > 0);
+        }
+        if room > 0 {
             self.receiver.on_sack_sent();
         }
-        segment
     }
 
     pub(super) fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {

@@ -292,6 +292,11 @@ impl Receiver {
         self.reassembly.block_count()
     }
 
+    /// Whether the blocks to report include a DSACK.
+    pub const fn reports_duplicate(&self) -> bool {
+        self.reassembly.reports_duplicate()
+    }
+
     /// Clears the DSACK, which is reported once (RFC 2883, section 4).
     #[inline]
     pub fn on_sack_sent(&mut self) {

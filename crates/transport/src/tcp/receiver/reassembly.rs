@@ -85,6 +85,11 @@ impl Reassembly {
         }
     }
 
+    /// Whether a DSACK is to be reported.
+    pub const fn reports_duplicate(&self) -> bool {
+        matches!(&self.gaps, Some(gaps) if gaps.duplicate.is_some())
+    }
+
     /// Clears the reported DSACK.
     #[inline]
     pub fn clear_duplicate(&mut self) {

@@ -7,6 +7,7 @@ use super::scoreboard::{Amount, Run};
 use super::sent_segment::{Marks, SentSegment};
 use crate::congestion::{Acknowledgement, Loss, Snapshot};
 use crate::statistics::Statistics;
+use crate::tcp::accurate_ecn::{AccurateEcn, ByteCounters, Delivery};
 use crate::tcp::state::CongestionState;
 
 /// Fields of a segment that acknowledge this direction.
@@ -22,10 +23,25 @@ pub struct AckInfo<'a> {
     pub sack: &'a [(u64, u64)],
     /// Congestion echo (ECE).
     pub ece: bool,
+    /// Report of marks, with accurate feedback.
+    pub marks: Option<MarkReport>,
     /// Echoed timestamp.
     pub echo: Option<u32>,
     /// The segment carries data or a FIN and thus is no duplicate ACK.
     pub carries: bool,
+}
+
+/// Report of marks in an acknowledgement (RFC 9768).
+#[derive(Clone, Copy, Debug)]
+pub struct MarkReport {
+    /// ACE field.
+    pub ace: u8,
+    /// AccECN option.
+    pub counters: Option<ByteCounters>,
+    /// Its timestamp is newer than that of the last segment in order, so that it cannot have been overtaken.
+    pub is_newer: bool,
+    /// It acknowledges a SYN, so that its ACE field is no counter.
+    pub acknowledges_syn: bool,
 }
 
 /// Validity of an acknowledgement (RFC 9293 section 3.10.7.4; RFC 5961, section 5).
@@ -69,7 +85,10 @@ pub(super) struct AckSummary {
     pub data_acked: bool,
     pub newly_sacked: bool,
     pub dsack: bool,
+    /// It reports marks, and how many segments and bytes were marked, as far as it says.
     pub ece: bool,
+    pub marked: u64,
+    pub marked_bytes: u64,
     /// Retransmitted data was acknowledged.
     pub retransmitted_acked: bool,
     /// Data sent before the timeout and never retransmitted was acknowledged (F-RTO).
@@ -95,8 +114,14 @@ pub(super) struct AckSummary {
 }
 
 impl Sender {
-    /// Processes an acknowledgement.
-    pub fn on_ack(&mut self, now: Instant, info: &AckInfo<'_>, statistics: &mut Statistics) -> AckValidity {
+    /// Processes an acknowledgement. `accurate`: the state of accurate ECN feedback, if it is in use.
+    pub fn on_ack(
+        &mut self,
+        now: Instant,
+        info: &AckInfo<'_>,
+        accurate: Option<&mut AccurateEcn>,
+        statistics: &mut Statistics,
+    ) -> AckValidity {
         let acknowledged = info.acknowledgement;
         if acknowledged > self.next {
             return AckValidity::Unsent;
@@ -127,6 +152,11 @@ impl Sender {
         if summary.advanced {
             self.advance(now, acknowledged, highest, &mut summary, statistics);
         }
+        if let (Some(accurate), Some(report)) = (accurate, &info.marks) {
+            self.read_marks(accurate, report, &mut summary);
+        } else if summary.ece {
+            (summary.marked, summary.marked_bytes) = (summary.delivered, summary.delivered_bytes);
+        }
         self.sample_round_trip(now, &summary, statistics);
         if self.is_rack() {
             self.rack
@@ -155,6 +185,22 @@ impl Sender {
         AckValidity::Valid {
             advanced: summary.advanced,
         }
+    }
+
+    /// Reads a report of marks.
+    #[cold]
+    fn read_marks(&self, accurate: &mut AccurateEcn, report: &MarkReport, summary: &mut AckSummary) {
+        let delivery = Delivery {
+            packets: summary.delivered,
+            bytes: summary.delivered_bytes,
+            segment: self.segment,
+            is_exact: self.negotiated.sack
+                || matches!(self.state, CongestionState::Open | CongestionState::Cwr),
+            sent: self.next,
+        };
+        let new = accurate.delivered.on_ack(report, &delivery);
+        summary.ece = new.packets > 0;
+        (summary.marked, summary.marked_bytes) = (new.packets, new.bytes);
     }
 
     /// Whether an acknowledgement without SACK blocks and congestion echo, in a segment with data, changes nothing but the
@@ -381,9 +427,7 @@ impl Sender {
             return;
         }
         self.totals.delivered += summary.delivered;
-        if summary.ece {
-            self.totals.marked += summary.delivered;
-        }
+        self.totals.marked += summary.marked;
         let reducing = matches!(self.state, CongestionState::Cwr | CongestionState::Recovery);
         // On a path that reorders, data that arrives out of order also grows the window.
         let forward = summary.data_acked
@@ -399,7 +443,7 @@ impl Sender {
         let ack = Acknowledgement {
             now,
             bytes: summary.delivered_bytes,
-            marked_bytes: if summary.ece { summary.delivered_bytes } else { 0 },
+            marked_bytes: summary.marked_bytes,
             rtt: newest.map(|sent| now - sent),
             newest_sent_at: summary.newest_sent,
             smoothed_rtt: self.rtt.smoothed(),

@@ -49,6 +49,7 @@ impl Sender {
             sack: self.negotiated.sack,
             timestamps: self.negotiated.timestamps,
             ecn: self.negotiated.ecn,
+            accurate_ecn: None,
             send_scale: 0,
             receive_scale: 0,
         }

@@ -19,7 +19,7 @@ mod tlp;
 mod transmit;
 mod undo;
 
-pub use ack::{AckInfo, AckValidity};
+pub use ack::{AckInfo, AckValidity, MarkReport};
 pub use snapshot::SenderSnapshot;
 pub use transmit::DataSegment;
 

@@ -209,10 +209,10 @@ impl Sender {
                 summary.losses.bytes = 0;
             }
         }
-        self.report_losses(now, &summary.losses, summary.prior_in_flight, reducing);
+        self.report_losses(now, &summary.losses, summary.prior_in_flight, false);
         self.recovery_point = self.next;
         self.state = CongestionState::Recovery;
-        if !reducing {
+        if !reducing || self.controller.window() < target {
             self.begin_reduction(before, target);
             self.due.reduction = self.negotiated.ecn;
         }
@@ -246,13 +246,12 @@ impl Sender {
         self.begin_reduction(before, target);
         self.recovery_point = self.next;
         self.state = CongestionState::Cwr;
-        self.due.reduction = true;
+        self.due.reduction = self.negotiated.ecn;
     }
 
-    /// Reduces the window as for a congestion mark, and announces it to the peer only if ECN is in use.
+    /// Reduces the window as for a congestion mark, and announces it to the peer only if it expects that.
     pub fn reduce_window(&mut self, now: Instant) {
         self.enter_cwr(now);
-        self.due.reduction &= self.negotiated.ecn;
     }
 
     /// Reduces the window for a loss that a tail loss probe repaired (RFC 8985, section 7.4.2).
