@@ -3,7 +3,7 @@
 use crate::common::{EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Ecn, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
-use network::queue::{CoDel, DropHead, DualPi2, FqCoDel, Pi2, Pie, Red, Step};
+use network::queue::{CoDel, DropHead, DualPi2, FqCoDel, Overflow, Pi2, Pie, Red, Step};
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Outage,
     Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
@@ -94,15 +94,19 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
         },
     );
     // Short times, because the cases are short.
-    let codel = (limit(), 1_u64..2000, 1_u64..10, any::<bool>()).prop_map(|(limit, target, times, ecn)| {
-        let target = Duration::from_micros(target);
-        QueueConfig::CoDel(CoDel {
-            limit: Some(limit),
-            target,
-            interval: target * times,
-            ecn,
-        })
-    });
+    let threshold = || proptest::option::of((1_u64..2000).prop_map(Duration::from_micros));
+    let codel = (limit(), 1_u64..2000, 1_u64..10, any::<bool>(), threshold()).prop_map(
+        |(limit, target, times, ecn, ce_threshold)| {
+            let target = Duration::from_micros(target);
+            QueueConfig::CoDel(CoDel {
+                limit: Some(limit),
+                target,
+                interval: target * times,
+                ecn,
+                ce_threshold,
+            })
+        },
+    );
     let pie = (
         limit(),
         1_u64..2000,
@@ -123,8 +127,9 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
                 mark_threshold,
             })
         });
-    let fair = (limit(), 1_u32..5, 1_u64..3000, 1_u64..2000, any::<bool>()).prop_map(
-        |(limit, flows, quantum, target, ecn)| {
+    let marks = (any::<bool>(), threshold(), any::<bool>(), any::<bool>());
+    let fair = (limit(), 1_u32..5, 1_u64..3000, 1_u64..2000, marks).prop_map(
+        |(limit, flows, quantum, target, (ecn, ce_threshold, ce_ect1_only, drops_arriving))| {
             let target = Duration::from_micros(target);
             QueueConfig::FqCoDel(FqCoDel {
                 limit: Some(limit),
@@ -133,6 +138,9 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
                 target,
                 interval: target * 3,
                 ecn,
+                ce_threshold,
+                ce_ect1_only,
+                overflow: if drops_arriving { Overflow::Arriving } else { Overflow::Fattest },
             })
         },
     );

@@ -26,6 +26,9 @@ pub struct CoDel {
     pub interval: Duration,
     /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
+    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
 }
 
 impl Default for CoDel {
@@ -36,6 +39,7 @@ impl Default for CoDel {
             target: Duration::from_millis(5),
             interval: Duration::from_millis(100),
             ecn: false,
+            ce_threshold: None,
         }
     }
 }
@@ -66,6 +70,8 @@ impl CoDel {
             target: self.target,
             interval: self.interval,
             ecn: self.ecn,
+            ce_threshold: self.ce_threshold,
+            ect1_only: false,
         }
     }
 }
@@ -76,6 +82,9 @@ pub(super) struct ControlLaw {
     pub(super) target: Duration,
     pub(super) interval: Duration,
     pub(super) ecn: bool,
+    /// Delay above which packets are marked: all ECN-capable ones, or those with ECT(1).
+    pub(super) ce_threshold: Option<Duration>,
+    pub(super) ect1_only: bool,
 }
 
 impl ControlLaw {
@@ -119,8 +128,28 @@ pub(super) struct CoDelState {
 }
 
 impl CoDelState {
-    /// Returns the next packet to send (RFC 8289, section 5.5). `largest` is the size of the largest packet so far.
+    /// Returns the next packet to send, marked if its delay exceeds the threshold. `largest` is the size of the largest
+    /// packet so far.
     pub(super) fn dequeue(
+        &mut self,
+        now: u64,
+        law: &ControlLaw,
+        largest: u32,
+        fifo: &mut Fifo,
+        actions: &mut dyn QueueActions,
+    ) -> Option<QueuedPacket> {
+        let packet = self.select(now, law, largest, fifo, actions)?;
+        if let Some(threshold) = law.ce_threshold
+            && now - packet.since.as_nanos() > threshold.as_nanos()
+            && (!law.ect1_only || actions.ecn(&packet).is_scalable())
+        {
+            actions.mark(&packet);
+        }
+        Some(packet)
+    }
+
+    /// Returns the packet that the control law leaves (RFC 8289, section 5.5).
+    fn select(
         &mut self,
         now: u64,
         law: &ControlLaw,

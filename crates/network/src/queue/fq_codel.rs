@@ -34,6 +34,24 @@ pub struct FqCoDel {
     pub interval: Duration,
     /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
+    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Duration>,
+    /// Packets to drop when the limit is reached: "fattest" (half of the longest queue, RFC 8290) or "arriving" (the arriving packet, as Linux's fq); default "fattest".
+    pub overflow: Overflow,
+    /// Restriction of ce_threshold to packets with ECT(1), for L4S; default false.
+    pub ce_ect1_only: bool,
+}
+
+/// Packets that are dropped when a limit of all queues is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Overflow {
+    /// Half of the queue with the most bytes, from its head (RFC 8290, section 4.1).
+    #[default]
+    Fattest,
+    /// The arriving packet.
+    Arriving,
 }
 
 impl Default for FqCoDel {
@@ -47,6 +65,9 @@ impl Default for FqCoDel {
             target,
             interval,
             ecn: false,
+            ce_threshold: None,
+            overflow: Overflow::Fattest,
+            ce_ect1_only: false,
         }
     }
 }
@@ -84,6 +105,7 @@ impl DisciplineConfig for FqCoDel {
     fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
         Some(Box::new(Queue {
             bounds: Bounds::new(self.limit()),
+            overflow: self.overflow,
             law: self.law(),
             quantum: self.quantum.bytes() as i64,
             // Workloads cannot target the queue of another flow (RFC 8290, section 4.1.1).
@@ -104,6 +126,8 @@ impl FqCoDel {
             target: self.target,
             interval: self.interval,
             ecn: self.ecn,
+            ce_threshold: self.ce_threshold,
+            ect1_only: self.ce_ect1_only,
         }
     }
 }
@@ -124,6 +148,7 @@ struct Flow {
 
 struct Queue {
     bounds: Bounds,
+    overflow: Overflow,
     law: ControlLaw,
     quantum: i64,
     perturbation: u64,
@@ -199,6 +224,13 @@ impl Discipline for Queue {
     ) {
         if self.waiting.packets == 0 && transmitter.sending.packets == 0 {
             self.clear_lists();
+        }
+        if self.overflow == Overflow::Arriving
+            && !self
+                .bounds
+                .admit(self.waiting + transmitter.sending, arriving.size())
+        {
+            return actions.drop(arriving);
         }
         self.largest = self.largest.max(arriving.size());
         let number = self.flow_of(&arriving);

@@ -24,6 +24,7 @@ pub use discipline::{
     Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedLink, QueuedPacket, Transmitter,
 };
 pub use external::{DisciplineSettings, ExternalQueue};
+pub use fq_codel::Overflow;
 pub use limit::QueueLimit;
 
 /// Drop-tail: a full queue drops arriving packets.

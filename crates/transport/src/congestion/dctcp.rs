@@ -139,12 +139,13 @@ impl Avoidance for Dctcp {
 
     /// A loss halves the window as in Reno (RFC 8257, section 3.5).
     fn decrease(&mut self, window: u64) -> u64 {
+        self.reno.clear_count();
         self.reno.decrease(window)
     }
 
     /// Returns `window * (1 - alpha / 2)` (RFC 8257, section 3.3, step 9).
     fn decrease_for_mark(&mut self, window: u64) -> u64 {
-        self.reno.restart();
+        self.reno.clear_count();
         match self.rules {
             StackRules::Rfc => (window as f64 * (1.0 - self.alpha / 2.0)) as u64,
             // `dctcp_ssthresh`.

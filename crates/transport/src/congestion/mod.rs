@@ -26,6 +26,7 @@ pub(crate) mod tests;
 mod weighting;
 
 pub use balia::Balia;
+pub use bbr::MarkResponse;
 pub use config::CongestionConfig;
 pub use controller::{Acknowledgement, Controller, Loss, Outputs, RateSample};
 pub use coupled::{CoupledGains, CoupledSettings, Coupling};

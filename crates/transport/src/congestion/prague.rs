@@ -1,7 +1,8 @@
-//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04), with the arithmetic and the defaults of Linux's reference
-//! implementation (L4STeam/linux, `net/ipv4/tcp_prague.c` 0.6): DCTCP for the low-latency queues of L4S (RFC 9331), with a
-//! window that has a fraction, growth in every round trip, pacing, and a share of the rate that depends less on the
-//! round-trip time.
+//! TCP Prague (draft-briscoe-iccrg-prague-congestion-control-04): DCTCP for the low-latency queues of L4S (RFC 9331), with
+//! a window that has a fraction, growth in every round trip, pacing, and a rate that depends less on the round-trip time.
+//!
+//! The rules and defaults are those of Linux's reference implementation (`net/ipv4/tcp_prague.c` 0.7 of L4STeam/linux,
+//! without its mode for windows of at most four packets), and the detection of classic queues that of 0.6.
 //!
 //! Parameters: see [`PragueSettings`].
 
@@ -56,7 +57,7 @@ pub struct PragueSettings {
     pub rtt_scaling: RttScaling,
     /// Round-trip time that the scaling refers to (default "25ms").
     pub rtt_target: Duration,
-    /// Rounds in congestion avoidance before growth is scaled (default 500).
+    /// Rounds in congestion avoidance before growth is scaled (default 4).
     pub rtt_transition: u64,
     /// Detect a classic queue by its delay and respond to its marks as Reno does (default false, as in Linux).
     pub classic_fallback: bool,
@@ -69,7 +70,7 @@ impl Default for PragueSettings {
             gain: 1.0 / 16.0,
             rtt_scaling: RttScaling::Rate,
             rtt_target: Duration::from_millis(25),
-            rtt_transition: 500,
+            rtt_transition: 4,
             classic_fallback: false,
         }
     }
@@ -101,7 +102,7 @@ impl ControllerSettings for PragueSettings {
             window,
             exact: window as f64,
             ssthresh: u64::MAX,
-            alpha: 1.0,
+            alpha: 0.0,
             round_start: Instant::ZERO,
             rounds: 0,
             acknowledged: 0,
@@ -260,7 +261,11 @@ impl Controller for Prague {
         self.window_limited[0] |= ack.window_limited;
         self.acknowledged += ack.bytes;
         self.marked += ack.marked_bytes;
-        self.saw_mark |= ack.marked_bytes > 0;
+        if ack.marked_bytes > 0 && !self.saw_mark {
+            // The average starts at 0, so the first mark has its own response.
+            self.saw_mark = true;
+            self.exact /= 2.0;
+        }
         let is_limited = self.window_limited[0] || self.window_limited[1];
         let unmarked = ack.bytes.saturating_sub(ack.marked_bytes);
         if unmarked > 0 && !self.in_loss && is_limited {
@@ -380,7 +385,7 @@ mod tests {
         }
     }
 
-    /// Leaves slow start by a mark, with a window of eight packets.
+    /// Leaves slow start by a mark, with a window of about eight packets.
     fn after_slow_start(settings: &PragueSettings) -> (Box<dyn Controller>, u64) {
         let mut prague = settings.build(SEGMENT);
         round(&mut *prague, 20, 6, 0);

@@ -87,6 +87,14 @@ impl AdditiveIncrease {
     }
 }
 
+impl AdditiveIncrease {
+    /// Forgets what was acknowledged since the last growth (`tcp_init_cwnd_reduction` of Linux's `net/ipv4/tcp_input.c`).
+    pub(super) fn clear_count(&mut self) {
+        self.acknowledged = 0;
+        self.packets = PacketCount::default();
+    }
+}
+
 impl Avoidance for AdditiveIncrease {
     fn increase(&mut self, _ack: &Acknowledgement, bytes: u64, window: u64) -> u64 {
         match self.rules {

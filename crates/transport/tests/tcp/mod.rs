@@ -1,5 +1,6 @@
 //! TCP through its public interface, on virtual time.
 
+mod accurate_ecn;
 mod basics;
 mod closing;
 mod dctcp;

@@ -154,11 +154,15 @@ impl Ranges {
 /// Decides the fate of each sent packet.
 pub type Path = Box<dyn FnMut(Instant, Side, &Segment) -> Fate>;
 
+/// Changes the headers of packets on the path.
+pub type Rewrite = Box<dyn FnMut(Side, &mut Segment)>;
+
 /// Two ends and the path between them.
 pub struct Pair {
     pub now: Instant,
     pub ends: [End; 2],
     path: Path,
+    pub rewrite: Option<Rewrite>,
     /// Time from which longer packets (IP header included) are dropped and reported to their senders.
     pub mtu: (Instant, u32),
     on_the_way: BTreeMap<(Instant, u64), (Side, Segment)>,
@@ -181,6 +185,7 @@ impl Pair {
                 End::new(server, u32::MAX - 100_000),
             ],
             path,
+            rewrite: None,
             mtu: (Instant::MAX, u32::MAX),
             on_the_way: BTreeMap::new(),
             sequence: 0,
@@ -285,6 +290,9 @@ impl Pair {
             return false;
         }
         let fate = (self.path)(self.now, from, &segment);
+        if let Some(rewrite) = &mut self.rewrite {
+            rewrite(from, &mut segment);
+        }
         if fate.marked && segment.ecn != Ecn::NotEct {
             segment.ecn = Ecn::Ce;
         }

@@ -3,7 +3,6 @@
 
 use foundation::Instant;
 
-use super::undo::Undo;
 use super::{AckPhase, AckSample, Bbr, Flight, PPM, State, UNBOUNDED, scale};
 use crate::congestion::Loss;
 
@@ -19,28 +18,12 @@ impl Bbr {
         scale(bytes, self.loss_ppm, PPM)
     }
 
-    fn start_loss_round(&mut self) {
+    pub(super) fn start_loss_round(&mut self) {
         if !self.loss_in_round {
             self.loss_round_end = self.delivered;
             self.save_bounds();
         }
         self.loss_in_round = true;
-    }
-
-    /// Handles a congestion mark, to which the draft requires an unspecified response (section 3.6). It ends Startup
-    /// and a probe; otherwise it lowers the short-term bounds.
-    pub(super) fn note_mark(&mut self, now: Instant) {
-        self.start_loss_round();
-        self.marked_in_round = true;
-        match self.state {
-            State::Startup => self.full_pipe.ever = true,
-            State::Refill | State::Up if self.probe_samples => {
-                self.handle_too_high(self.in_flight, false, now)
-            }
-            _ => {}
-        }
-        // Marked congestion cannot be spurious: there is nothing to undo.
-        self.undo = Undo::default();
     }
 
     pub(super) fn note_loss(&mut self, loss: &Loss) {
@@ -70,7 +53,7 @@ impl Bbr {
     }
 
     /// Handles too much loss of a probe: lowers the long-term bound and stops probing.
-    fn handle_too_high(&mut self, in_flight: u64, application_limited: bool, now: Instant) {
+    pub(super) fn handle_too_high(&mut self, in_flight: u64, application_limited: bool, now: Instant) {
         self.previous_probe_too_high = true;
         self.probe_samples = false;
         if !application_limited {

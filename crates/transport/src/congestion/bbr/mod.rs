@@ -12,6 +12,7 @@
 mod ambient;
 mod cycle;
 mod loss;
+mod marks;
 mod model;
 mod probe_rtt;
 mod settings;
@@ -23,12 +24,14 @@ mod train;
 mod two_cycle_max;
 mod undo;
 
+pub use marks::MarkResponse;
 pub use settings::BbrSettings;
 pub use tolerant::BbrTolerantSettings;
 
 use foundation::{Duration, Instant, Probability, Rate};
 
 use self::ambient::Ambient;
+use self::marks::MarkShare;
 use self::probe_rtt::MinRttFilter;
 use self::startup::QueueDetector;
 use self::tolerant::Additions;
@@ -194,6 +197,7 @@ pub(super) struct Bbr {
     loss_round_end: u64,
     loss_in_round: bool,
     marked_in_round: bool,
+    marks: MarkShare,
     loss_events: u32,
     bw_latest: u64,
     inflight_latest: u64,
@@ -255,6 +259,7 @@ impl Bbr {
             loss_round_end: 0,
             loss_in_round: false,
             marked_in_round: false,
+            marks: MarkShare::new(settings.marks),
             loss_events: 0,
             bw_latest: 0,
             inflight_latest: 0,
@@ -373,6 +378,8 @@ impl Controller for Bbr {
         if let (None, Some(rtt)) = (self.min_rtt.value, sample.rtt) {
             self.initialize_pacing(rtt);
         }
+        self.marks.count(ack.bytes, ack.marked_bytes);
+        self.check_mark_share(ack.now, &sample);
         self.update_congestion_signals(&mut sample);
         self.train.on_acknowledged(&sample);
         self.update_ambient_loss(&sample);

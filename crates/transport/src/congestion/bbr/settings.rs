@@ -3,6 +3,7 @@
 use foundation::{Duration, Probability, Problem};
 
 use super::Bbr;
+use super::marks::MarkResponse;
 use super::tolerant::Additions;
 use crate::congestion::Controller;
 use crate::congestion::settings::{
@@ -23,6 +24,8 @@ pub struct BbrSettings {
     pub probe_rtt_interval: Duration,
     /// Duration of ProbeRTT, at most "1s" (default "200ms").
     pub probe_rtt_duration: Duration,
+    /// Response to congestion marks: "loss" (as a round trip with too much loss), "share" (BBRv3 of google/bbr with low-latency marking, at round-trip times up to 5 ms) or "none" (BBRv3 of google/bbr otherwise) (default "loss").
+    pub marks: MarkResponse,
 }
 
 impl Default for BbrSettings {
@@ -33,6 +36,7 @@ impl Default for BbrSettings {
             beta: 0.7,
             probe_rtt_interval: Duration::from_secs(5),
             probe_rtt_duration: Duration::from_millis(200),
+            marks: MarkResponse::Loss,
         }
     }
 }

@@ -45,6 +45,8 @@ pub struct Delivery {
     pub segment: u32,
     /// Whether `packets` is exact: SACK is in use, or nothing is missing.
     pub is_exact: bool,
+    /// Whether the ACK acknowledges anything new, a FIN included.
+    pub progresses: bool,
     /// Bytes sent on the connection.
     pub sent: u64,
 }
@@ -82,7 +84,7 @@ impl Delivered {
 
     /// Reads the report of an ACK.
     pub fn on_ack(&mut self, report: &MarkReport, delivery: &Delivery) -> NewMarks {
-        if delivery.packets == 0 && !report.is_newer {
+        if !delivery.progresses && !report.is_newer {
             // An earlier ACK that arrives late, or one that cannot be told from it.
             return NewMarks::default();
         }

@@ -196,6 +196,7 @@ impl Sender {
             segment: self.segment,
             is_exact: self.negotiated.sack
                 || matches!(self.state, CongestionState::Open | CongestionState::Cwr),
+            progresses: summary.advanced || summary.newly_sacked,
             sent: self.next,
         };
         let new = accurate.delivered.on_ack(report, &delivery);
