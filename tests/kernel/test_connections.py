@@ -50,7 +50,7 @@ def measure(controller: Controller, congestion: dict[str, Any]) -> dict[str, flo
 
 
 @pytest.mark.usefixtures("emulated")
-@pytest.mark.parametrize("name", ["vegas", "reno"])
+@pytest.mark.parametrize("name", ["vegas", "dctcp", "reno"])
 def test_connections_use_the_controller(name: str) -> None:
     with ensure(name, source="bpf") as controller:
         metrics = run_trial({"kind": name}, {"kind": "file", "size": f"{SIZE}B"}, controller.kernel_name)

@@ -23,9 +23,10 @@ def offer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Offer:
     def _offer(names: str, **parameters: int) -> None:
         (tmp_path / "available").write_text(names + "\n")
         monkeypatch.setattr(controllers, "AVAILABLE", tmp_path / "available")
-        folder = tmp_path / "module" / "tcp_vegas" / "parameters"
-        folder.mkdir(parents=True)
         for key, value in parameters.items():
+            controller = "dctcp" if key.startswith("dctcp_") else "vegas"
+            folder = tmp_path / "module" / f"tcp_{controller}" / "parameters"
+            folder.mkdir(parents=True, exist_ok=True)
             (folder / key).write_text(f"{value}\n")
         monkeypatch.setattr(controllers, "MODULES", tmp_path / "module")
 
@@ -52,6 +53,13 @@ def test_rejects_the_kernels_controller_with_other_parameters(offer: Offer) -> N
     assert not state.ok
     assert state.reason == "this kernel's vegas has alpha = 3 instead of 2"
     assert available("vegas", {"alpha": 3}, source="kernel").ok
+
+
+def test_compares_the_parameters_of_the_kernels_dctcp(offer: Offer) -> None:
+    offer("reno dctcp", dctcp_shift_g=4, dctcp_alpha_on_init=0)
+    state = available("dctcp", source="kernel")
+    assert state.reason == "this kernel's dctcp has alpha_on_init = 0 instead of 1024"
+    assert available("dctcp", {"alpha_on_init": 0}, source="kernel").ok
 
 
 def test_never_substitutes_a_controller(offer: Offer) -> None:
@@ -88,6 +96,19 @@ def test_parameters_are_checked(parameters: dict[str, int], problem: str) -> Non
         available("vegas", parameters)
     with pytest.raises(ValueError, match=problem), ensure("vegas", parameters):
         pass
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"gain": 1}, "dctcp has no parameter gain: allowed: shift_g, alpha_on_init"),
+        ({"shift_g": 11}, "shift_g = 11 is out of range: 0 to 10 bits"),
+        ({"alpha_on_init": 1025}, "alpha_on_init = 1025 is out of range: 0 to 1024 units of 1/1024"),
+    ],
+)
+def test_parameters_of_dctcp_are_checked(parameters: dict[str, int], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        available("dctcp", parameters)
 
 
 def test_controllers_of_the_kernel_take_no_parameters() -> None:
@@ -155,7 +176,7 @@ def test_refuses_a_cache_writable_by_others(monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_controller_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     folder = build.built()
-    assert {path.name for path in folder.iterdir()} == {"holder", "reno.o", "vegas.o"}
+    assert {path.name for path in folder.iterdir()} == {"holder", "dctcp.o", "reno.o", "vegas.o"}
     assert [path.name for path in folder.parent.iterdir()] == [folder.name], "nothing else is left"
     monkeypatch.setattr(build, "_compile", lambda _: pytest.fail("compiled again"))
     assert build.built() == folder

@@ -1,6 +1,6 @@
 """Congestion controllers of the kernel's TCP: its own, and those loaded as BPF.
 
-Vegas is loaded into a kernel without it (sources in `bpf/`), and stays as long as a holder process runs.
+Vegas and DCTCP are loaded into a kernel without them (sources in `bpf/`), and stay as long as a holder runs.
 Each socket chooses its controller: `setsockopt(IPPROTO_TCP, TCP_CONGESTION, controller.kernel_name)`.
 """
 
@@ -25,15 +25,29 @@ MODULES = Path("/sys/module")
 STATUS = Path("/proc/self/status")
 OLDEST_KERNEL = (6, 4)
 """First kernel that removes a controller when its holder exits (BPF links of struct_ops)."""
-MOST_PACKETS = 10_000
-
 # The initial user namespace has this number on every Linux (PROC_USER_INIT_INO).
 _FIRST_USER_NAMESPACE = 0xEFFFFFFD
 _CAPABILITIES = {38: "CAP_PERFMON", 39: "CAP_BPF"}
 _CAP_SYS_ADMIN = 21
 
-PARAMETERS: dict[str, dict[str, int]] = {"vegas": {"alpha": 2, "beta": 4, "gamma": 1}, "reno": {}}
+PARAMETERS: dict[str, dict[str, int]] = {
+    "vegas": {"alpha": 2, "beta": 4, "gamma": 1},
+    "dctcp": {"shift_g": 4, "alpha_on_init": 1024},
+    "reno": {},
+}
 """Parameters of each controller that can be loaded, with Linux's defaults."""
+
+# Largest values and their units.
+_PACKETS = (10_000, "packets")
+_LIMITS = {
+    "alpha": _PACKETS,
+    "beta": _PACKETS,
+    "gamma": _PACKETS,
+    "shift_g": (10, "bits"),
+    "alpha_on_init": (1024, "units of 1/1024"),
+}
+# Prefixes of the parameters of Linux's modules.
+_PREFIXES = {"dctcp": "dctcp_"}
 
 
 @dataclass(frozen=True)
@@ -111,8 +125,9 @@ def ensure(
     it keep it until they are closed.
 
     Args:
-        name: "vegas" or "reno" (which can be loaded), or any of the kernel's own, such as "cubic".
-        parameters: alpha, beta and gamma of Vegas in packets (default 2, 4 and 1, Linux's).
+        name: "vegas", "dctcp" or "reno" (which can be loaded), or any of the kernel's own, such as "cubic".
+        parameters: alpha, beta and gamma of Vegas in packets (default 2, 4 and 1, Linux's); shift_g and
+            alpha_on_init of DCTCP: g is 1 / 2**shift_g, and alpha has units of 1/1024 (default 4 and 1024).
         source: "kernel" or "bpf"; None for either.
 
     Raises:
@@ -136,8 +151,9 @@ def _checked(name: str, parameters: Mapping[str, int] | None) -> dict[str, int]:
         if key not in defaults:
             known = f"allowed: {', '.join(defaults)}" if defaults else "it has none"
             raise ValueError(f"{name} has no parameter {key}: {known}")
-        if not 0 <= value <= MOST_PACKETS:
-            raise ValueError(f"{name}: {key} = {value} is out of range: 0 to {MOST_PACKETS} packets")
+        largest, unit = _LIMITS[key]
+        if not 0 <= value <= largest:
+            raise ValueError(f"{name}: {key} = {value} is out of range: 0 to {largest} {unit}")
     wanted = {**defaults, **(parameters or {})}
     if name == "vegas" and wanted["beta"] < wanted["alpha"]:
         raise ValueError(f"vegas: beta = {wanted['beta']} is too small: at least alpha ({wanted['alpha']})")
@@ -151,7 +167,7 @@ def _own(name: str, wanted: Mapping[str, int]) -> Availability:
         remedy = f"modprobe tcp_{name}" if _has_module(name) else ""
         return Availability(False, f"this kernel has no {name}", remedy)
     for key, value in wanted.items():
-        path = MODULES / f"tcp_{name}" / "parameters" / key
+        path = MODULES / f"tcp_{name}" / "parameters" / f"{_PREFIXES.get(name, '')}{key}"
         # Without this file the parameter is constant.
         real = int(path.read_text(encoding="ascii")) if path.exists() else PARAMETERS[name][key]
         if real != value:
