@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_built_in_controller_has_a_display_name() -> None:
-    kinds = {"reno", "cubic", "vegas", "westwood", "dctcp", "bbr", "bbr-tolerant", "bbr1", "fixed"}
+    kinds = {"reno", "cubic", "vegas", "westwood", "dctcp", "prague", "bbr", "bbr-tolerant", "bbr1", "fixed"}
     assert {kind for kind in (*kinds, *COUPLED) if names.protocol(kind) == kind} == set()
 
 

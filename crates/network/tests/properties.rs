@@ -140,7 +140,11 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
                 ecn,
                 ce_threshold,
                 ce_ect1_only,
-                overflow: if drops_arriving { Overflow::Arriving } else { Overflow::Fattest },
+                overflow: if drops_arriving {
+                    Overflow::Arriving
+                } else {
+                    Overflow::Fattest
+                },
             })
         },
     );
@@ -215,7 +219,8 @@ const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2", "step"];
 
 /// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {
-    ALWAYS_MARK.contains(&queue.kind()) || serde_json::to_value(queue).unwrap()["ecn"] == true
+    let settings = serde_json::to_value(queue).unwrap();
+    ALWAYS_MARK.contains(&queue.kind()) || settings["ecn"] == true || settings["ce_threshold"].is_string()
 }
 
 /// Generates links that preserve the order of packets.

@@ -108,7 +108,7 @@ metrics! {
     setup_s: f64, "s", lower, censoring(SETUPS): "time from opening the connection to the first data frame sent";
     packets_sent: u64, "", lower: "data frames sent, retransmissions included";
     retransmissions: u64, "", lower: "retransmitted data frames";
-    timeouts: u64, "", lower: "expiries of the retransmission timer, those of SYNs not included";
+    timeouts: u64, "", lower: "expiries of the retransmission timer, without those of SYNs and tail loss probes";
     efficiency: f64, "", higher, range(SHARE): "payload bytes acknowledged in the measured time over the sum of these and of the bytes retransmitted in it, 0 to 1; bytes in flight at its start or end do not count";
     rtt_p50_s: Option<f64>, "s", lower, censoring(requests("rtt_min_s")): "median round-trip time of a frame and its ACK";
     rtt_p99_s: Option<f64>, "s", lower, censoring(requests("rtt_min_s")): "99th percentile of the round-trip time of a frame and its ACK";

@@ -29,12 +29,15 @@ class Comparison:
 
 def compare(original: RunResult, repeated: RunResult, world: str) -> Comparison:
     """Compares the records of one world, trials and flows."""
+    builds = {run.environment.get("build") for run in (original, repeated)}
     first, second = (_of_world(run, world) for run in (original, repeated))
     found = _difference(first, second)
     values = first.height * len(first.columns)
     for one, other in _flows(original, repeated, world):
         values += one.height * len(one.columns)
         found = found or _difference(one, other)
+    if found and len(builds) > 1:
+        found += "; the runs are of different builds of longfat"
     return Comparison(first.height, values, found)
 
 
@@ -61,12 +64,14 @@ def _difference(first: pl.DataFrame, second: pl.DataFrame) -> str | None:
     if sorted(first.columns) != sorted(second.columns):
         only = sorted(set(first.columns) ^ set(second.columns))
         return f"only one run has {only[0]}"
-    for name in first.columns:
-        # Missing values are equal, and so is NaN.
-        unequal = first[name].ne_missing(second[name])
-        if unequal.any():
-            row = int(unequal.arg_max() or 0)
-            place = first.row(row, named=True)
-            where = ", ".join(str(place[key]) for key in PLACE) + f", trial {place['trial']}"
-            return f"{where}: {name} is {second[name][row]} instead of {first[name][row]}"
-    return None
+    # Missing values are equal, and so is NaN.
+    unequal = first.select(first[name].ne_missing(second[name]).alias(name) for name in first.columns)
+    rows = unequal.max_horizontal() if unequal.height else pl.Series([], dtype=pl.Boolean)
+    if not rows.any():
+        return None
+    row = int(rows.arg_max() or 0)
+    name = next(name for name in first.columns if unequal[name][row])
+    place = first.row(row, named=True)
+    where = ", ".join(str(place[key]) for key in PLACE) + f", trial {place['trial']}"
+    others = f" ({rows.sum()} of {first.height} records differ)" if rows.sum() > 1 else ""
+    return f"{where}: {name} is {second[name][row]} instead of {first[name][row]}{others}"

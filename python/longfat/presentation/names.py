@@ -63,6 +63,7 @@ _PROTOCOLS = {
     **{name: name.capitalize() for name in ("reno", "vegas")},
     "westwood": "Westwood+",
     "dctcp": "DCTCP",
+    "prague": "Prague",
     "wvegas": "wVegas",
     "bbr": "BBRv3",
     "bbr-tolerant": "BBRv3, loss-tolerant",

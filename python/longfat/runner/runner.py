@@ -124,7 +124,10 @@ def run_study(
         _refuse_shard(study, fresh=fresh)
     with open_store(folder, study.name, _native.version(), fresh=fresh, shard=shard) as store:
         about = environment() | machines.description()
+        earlier = store.environment().get("build")
         store.describe(study, about)
+        if earlier is not None and earlier != about["build"]:
+            reporter.note("the folder has trials of another build of longfat; --fresh repeats them with this one")
         if study.dropped_sweeps:
             reporter.note(f"the new path replaces the sweep of {', '.join(study.dropped_sweeps)}")
         for line in _undecidable(study):

@@ -83,6 +83,15 @@ class Store:
         """Returns how many of `count` shards have noted that."""
         return len(list((self.folder / SHARDS).glob(f"*of{count}")))
 
+    def environment(self) -> dict[str, Any]:
+        """Returns the environment of the run so far; empty before its first record."""
+        try:
+            about = json.loads((self.folder / RUN_FILE).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}
+        found = about.get("environment") if isinstance(about, dict) else None
+        return found if isinstance(found, dict) else {}
+
     def describe(self, study: Study, environment: dict[str, Any]) -> None:
         """Writes the description of the run, before its first record.
 

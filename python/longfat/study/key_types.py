@@ -171,14 +171,22 @@ class PathQueueKeys(TypedDict, total=False):
     weight: float
     """Weight of the current queue length in the average, per packet; above 0, at most 1; default 0.002
     (Floyd and Jacobson 1993, section 4)."""
+    ce_threshold: str
+    """Delay above which every ECN-capable packet is marked, whatever the control law decides; default:
+    none."""
     interval: str
     """Time above the target before the first drop, about the largest round-trip time; above "0s"; default
     "100ms" (RFC 8289, section 4.4)."""
     target: str
     """Acceptable standing queueing delay; above "0s", at most interval; default "5ms" (RFC 8289, section
     4.3)."""
+    ce_ect1_only: bool
+    """Restriction of ce_threshold to packets with ECT(1), for L4S; default false."""
     flows: SupportsIndex
     """Number of queues, to which flows are hashed, from 1 to 65536; default 1024."""
+    overflow: Literal["fattest", "arriving"]
+    """Packets to drop when the limit is reached: "fattest" (half of the longest queue, RFC 8290) or
+    "arriving" (the arriving packet, as Linux's fq); default "fattest"."""
     quantum: str
     """Bytes of a flow per round, from "1B" to "128MiB"; default "1514B"."""
     alpha: float
@@ -411,10 +419,19 @@ class ProtocolTcpKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp"] | bool
-    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
-    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
-    linux accepts a request."""
+    ecn: Literal["dctcp", "accecn"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
+    segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
+    congestion = "dctcp"; otherwise false, but linux accepts a request."""
+    ecn_accept: Literal["dctcp", "accecn"] | bool
+    """The most accurate feedback that a server agrees to, if it differs from what a client requests
+    (`ecn`). Default: as ecn."""
+    ecn_fallback: bool
+    """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
+    no queue does (RFC 9768, section 3.2.2.3). Default: true."""
+    ecn_option: Literal["off", "minimum", "full"]
+    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
+    and three per round trip) or off. Default: "full" (Linux)."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""
@@ -521,6 +538,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
         | Literal["vegas"]
         | Literal["westwood"]
         | Literal["dctcp"]
+        | Literal["prague"]
         | Literal["lia"]
         | Literal["olia"]
         | Literal["balia"]
@@ -531,6 +549,10 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     """model of bandwidth and minimum round-trip time (BBRv3)"""
     loss_threshold: str
     """Loss per round trip above which the network counts as congested, 0.1% to 50% (default "2%")."""
+    marks: Literal["loss", "share", "none"]
+    """Response to congestion marks: "loss" (as a round trip with too much loss), "share" (BBRv3 of
+    google/bbr with low-latency marking, at round-trip times up to 5 ms) or "none" (BBRv3 of google/bbr
+    otherwise) (default "loss")."""
     probe_rtt_duration: str
     """Duration of ProbeRTT, at most "1s" (default "200ms")."""
     probe_rtt_interval: str
@@ -570,6 +592,16 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     0.0625, RFC 8257, section 4.2)."""
     initial_alpha: float
     """Initial average share alpha of marked bytes, 0 to 1 (default 1, RFC 8257, section 3.3)."""
+    classic_fallback: bool
+    """Detect a classic queue by its delay and respond to its marks as Reno does (default false, as in
+    Linux)."""
+    rtt_scaling: Literal["none", "rate", "scalable", "additive"]
+    """Scaling of the growth with short round-trip times: "none", "rate", "scalable" or "additive" (default
+    "rate")."""
+    rtt_target: str
+    """Round-trip time that the scaling refers to (default "25ms")."""
+    rtt_transition: SupportsIndex
+    """Rounds in congestion avoidance before growth is scaled (default 4)."""
     drain: Literal["equilibrium", "always", "off"]
     """Halve the window at twice the minimum queueing delay: "equilibrium" (minimum while alpha packets are
     queued), "always" (minimum at any time, as in Linux) or "off" (default "equilibrium")."""
@@ -596,10 +628,19 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp"] | bool
-    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
-    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
-    linux accepts a request."""
+    ecn: Literal["dctcp", "accecn"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
+    segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
+    congestion = "dctcp"; otherwise false, but linux accepts a request."""
+    ecn_accept: Literal["dctcp", "accecn"] | bool
+    """The most accurate feedback that a server agrees to, if it differs from what a client requests
+    (`ecn`). Default: as ecn."""
+    ecn_fallback: bool
+    """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
+    no queue does (RFC 9768, section 3.2.2.3). Default: true."""
+    ecn_option: Literal["off", "minimum", "full"]
+    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
+    and three per round trip) or off. Default: "full" (Linux)."""
     fin_timeout: str
     """Time limit of a closed connection in FIN-WAIT-2. Default: linux "60s", else unlimited."""
     frto: bool
@@ -854,10 +895,19 @@ class ProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp"] | bool
-    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
-    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
-    linux accepts a request."""
+    ecn: Literal["dctcp", "accecn"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
+    segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
+    congestion = "dctcp"; otherwise false, but linux accepts a request."""
+    ecn_accept: Literal["dctcp", "accecn"] | bool
+    """The most accurate feedback that a server agrees to, if it differs from what a client requests
+    (`ecn`). Default: as ecn."""
+    ecn_fallback: bool
+    """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
+    no queue does (RFC 9768, section 3.2.2.3). Default: true."""
+    ecn_option: Literal["off", "minimum", "full"]
+    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
+    and three per round trip) or off. Default: "full" (Linux)."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""
@@ -1017,10 +1067,19 @@ class TrafficProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp"] | bool
-    """Explicit congestion notification: true (RFC 3168), false, or "dctcp", whose ACKs echo the mark of
-    each segment (RFC 8257, section 3.2). Default: "dctcp" with congestion = "dctcp"; otherwise false, but
-    linux accepts a request."""
+    ecn: Literal["dctcp", "accecn"] | bool
+    """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
+    segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
+    congestion = "dctcp"; otherwise false, but linux accepts a request."""
+    ecn_accept: Literal["dctcp", "accecn"] | bool
+    """The most accurate feedback that a server agrees to, if it differs from what a client requests
+    (`ecn`). Default: as ecn."""
+    ecn_fallback: bool
+    """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
+    no queue does (RFC 9768, section 3.2.2.3). Default: true."""
+    ecn_option: Literal["off", "minimum", "full"]
+    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
+    and three per round trip) or off. Default: "full" (Linux)."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""

@@ -118,7 +118,11 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     # Every world has the same points, so the first represents all.
     found = pairings(claim, worlds[0], cells)
     if not found:
-        return [Problem(f"{where}.where", "matches no cell of this study")]
+        own = (cell for cell in cells if cell.protocol == claim.of)
+        conditions = claim.conditions
+        has_own = any(all(c.matches(cell.value(key)) for key, c in conditions.items()) for cell in own)
+        key = "against_where" if has_own and claim.against_where else "where"
+        return [Problem(f"{where}.{key}", "matches no cell of this study")]
     if claim.relation not in TRENDS:
         return []
     return [problem for group in series(claim, found) if (problem := _check_trend(claim, group)) is not None]

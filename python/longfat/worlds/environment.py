@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import os
 import platform
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,10 @@ from longfat import _native
 
 
 def environment() -> dict[str, Any]:
-    """Returns version, kernel, CPU, cores, Python, date (UTC) and the command line of this process."""
+    """Returns version, build, kernel, CPU, cores, Python, date (UTC) and the command line of this process."""
     return {
         "longfat": _native.version(),
+        "build": build(),
         "kernel": f"{platform.system()} {platform.release()}",
         "machine": platform.machine(),
         "cpu": _cpu(),
@@ -24,6 +27,16 @@ def environment() -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "argv": [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else [],
     }
+
+
+@functools.cache
+def build() -> str:
+    """Returns a checksum of the native part: builds of one version may have different results."""
+    checksum = 0
+    with Path(_native.__file__).open("rb") as file:
+        while block := file.read(1 << 22):
+            checksum = zlib.crc32(block, checksum)
+    return f"{checksum:08x}"
 
 
 def available_cores() -> int:

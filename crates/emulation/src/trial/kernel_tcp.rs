@@ -144,6 +144,12 @@ impl KernelTcp {
                 "\"dctcp\" is not a setting of kernels: congestion = \"dctcp\" selects it, or write stack = \"longfat\"",
             ));
         }
+        if config.ecn == Some(EcnMode::Accurate) {
+            problems.push(Problem::new(
+                "ecn",
+                "\"accecn\" is not supported by kernels: Linux 6.18 refuses it; write stack = \"longfat\", or use the world sim",
+            ));
+        }
         let none = Map::new();
         let settings = written
             .get("congestion")

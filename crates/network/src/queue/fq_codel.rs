@@ -38,8 +38,10 @@ pub struct FqCoDel {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
     /// Packets to drop when the limit is reached: "fattest" (half of the longest queue, RFC 8290) or "arriving" (the arriving packet, as Linux's fq); default "fattest".
+    #[serde(skip_serializing_if = "Overflow::is_default")]
     pub overflow: Overflow,
     /// Restriction of ce_threshold to packets with ECT(1), for L4S; default false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ce_ect1_only: bool,
 }
 
@@ -52,6 +54,12 @@ pub enum Overflow {
     Fattest,
     /// The arriving packet.
     Arriving,
+}
+
+impl Overflow {
+    fn is_default(&self) -> bool {
+        *self == Self::Fattest
+    }
 }
 
 impl Default for FqCoDel {

@@ -125,8 +125,8 @@ pub(super) struct LossBased<A> {
     smoothed_rtt: Duration,
     /// Time of the last reduction: losses of packets sent before belong to the same episode.
     reduced_at: Option<Instant>,
-    /// The last reduction was for a mark.
-    reduced_by_mark: bool,
+    /// Time of the last reduction for losses, if marks count separately.
+    lost_at: Option<Instant>,
     undo: Option<Box<Undo<A>>>,
     /// The losses of the last reduction are being repaired.
     recovering: bool,
@@ -156,7 +156,7 @@ impl<A: Avoidance> LossBased<A> {
             pacing: settings.pacing,
             smoothed_rtt: Duration::ZERO,
             reduced_at: None,
-            reduced_by_mark: false,
+            lost_at: None,
             undo: None,
             recovering: false,
             timed_out: false,
@@ -179,7 +179,6 @@ impl<A: Avoidance> LossBased<A> {
         // A measured ssthresh (Westwood+) may exceed the window.
         self.window = self.ssthresh.min(self.window.max(self.min_ssthresh()));
         self.reduced_at = Some(now);
-        self.reduced_by_mark = false;
         self.recovering = true;
         self.reductions += 1;
     }
@@ -367,13 +366,20 @@ impl<A: Avoidance> Controller for LossBased<A> {
             _ => loss.prior_in_flight,
         };
         let used = self.used(in_flight);
-        let is_separate = self.reduced_by_mark && self.avoidance.separates_marks();
-        let sent_at = if is_separate {
-            loss.now
+        let marked_at = self.reduced_at;
+        if self.avoidance.separates_marks() {
+            // A mark in the same round trip is another episode.
+            self.reduced_at = self.lost_at;
+        }
+        let before = self.reductions;
+        self.reduce(loss.now, loss.newest_sent_at, |avoidance| {
+            avoidance.decrease(used)
+        });
+        if self.reductions > before {
+            self.lost_at = Some(loss.now);
         } else {
-            loss.newest_sent_at
-        };
-        self.reduce(loss.now, sent_at, |avoidance| avoidance.decrease(used));
+            self.reduced_at = marked_at;
+        }
     }
 
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
@@ -392,6 +398,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
         }
         self.window = self.segment;
         self.reduced_at = Some(now);
+        self.lost_at = Some(now);
         self.recovering = false;
         self.timed_out = true;
         self.timeouts += 1;
@@ -399,9 +406,7 @@ impl<A: Avoidance> Controller for LossBased<A> {
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
         let window = self.window;
-        let before = self.reductions;
         self.reduce(now, sent_at, |avoidance| avoidance.decrease_for_mark(window));
-        self.reduced_by_mark |= self.reductions > before;
     }
 
     /// Undoes the reduction (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window has grown beyond it.

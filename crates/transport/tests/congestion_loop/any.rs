@@ -64,6 +64,8 @@ struct Model {
     recovering: bool,
     /// Whether the controller follows RFC 6582: BBR version 1 reduces its window by one packet per lost packet.
     reduces_once: bool,
+    /// Losses reduce the window even if a mark reduced it in the same round trip (RFC 8257, section 3.5).
+    separates_marks: bool,
     /// It has siblings, so that OLIA and BALIA may reduce the window to one packet.
     coupled: bool,
 }
@@ -85,6 +87,7 @@ impl Model {
             timed_out: false,
             recovering: false,
             reduces_once: config.name() != "bbr1",
+            separates_marks: config.name() == "dctcp",
             coupled: false,
         }
     }
@@ -110,9 +113,13 @@ impl Model {
             }
             Step::Mark => {
                 if let Some(&(sent_at, _)) = self.flight.back() {
+                    let before = self.reduced_at;
                     self.reduce(sent_at, |model| {
                         model.controller.on_congestion_experienced(model.now, sent_at)
                     });
+                    if self.separates_marks {
+                        self.reduced_at = before;
+                    }
                 }
             }
             Step::RunOutOfData => {
@@ -297,6 +304,10 @@ const CONFIGS: &[&str] = &[
     r#"{"kind": "westwood", "rules": "linux", "pacing": true}"#,
     r#"{"kind": "dctcp", "rules": "linux", "pacing": true}"#,
     r#"{"kind": "dctcp", "gain": 1, "initial_alpha": 0, "initial_window": 1}"#,
+    r#"{"kind": "prague", "rtt_transition": 0, "rtt_target": "1ms", "classic_fallback": true, "initial_window": 1}"#,
+    r#"{"kind": "prague", "rtt_scaling": "additive", "gain": 1}"#,
+    r#"{"kind": "prague", "rtt_scaling": "scalable", "rtt_transition": 1}"#,
+    r#"{"kind": "bbr", "marks": "share"}"#,
     r#"{"kind": "olia", "rules": "linux", "initial_window": 1}"#,
     r#"{"kind": "balia", "hystart": true, "pacing": true}"#,
     r#"{"kind": "wvegas", "total_alpha": 2, "gamma": 0}"#,

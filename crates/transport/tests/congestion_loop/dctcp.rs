@@ -37,10 +37,10 @@ fn mean_alpha(run: &mut Loop) -> f64 {
 const DCTCP: [&str; 2] = [r#""dctcp""#, r#"{"kind": "dctcp", "rules": "linux"}"#];
 
 /// Section 3.3: W* = (C RTT + K) / N, and alpha = sqrt(2 / W*) for large windows. Linux rounds the decay of alpha down, which
-/// raises its average.
+/// raises its average, and forgets the acknowledged packets at a reduction, which lowers it.
 #[test]
 fn alpha_is_the_root_of_two_over_the_window() {
-    for (controller, tolerances) in [(DCTCP[0], -0.06..0.06), (DCTCP[1], 0.0..0.12)] {
+    for (controller, tolerances) in [(DCTCP[0], -0.06..0.06), (DCTCP[1], -0.06..0.12)] {
         for threshold in [20, 40, 80] {
             let mut run = run(controller, 1, threshold);
             let alpha = mean_alpha(&mut run);
@@ -55,7 +55,7 @@ fn alpha_is_the_root_of_two_over_the_window() {
 }
 
 /// Section 3.3: the queue reaches K + N, and oscillates by A = sqrt(2 N (C RTT + K)) / 2 below. Packets are whole, so the
-/// oscillation is up to one packet smaller.
+/// oscillation is up to one packet smaller, and another one with the rules of Linux, which grow later.
 #[test]
 fn the_queue_oscillates_by_the_published_amplitude() {
     for controller in DCTCP {
@@ -71,7 +71,7 @@ fn the_queue_oscillates_by_the_published_amplitude() {
                 "{controller}, N = {flows}, K = {threshold}"
             );
             assert!(
-                (expected - 1.5..expected + 0.5).contains(&amplitude),
+                (expected - 2.5..expected + 0.5).contains(&amplitude),
                 "{controller}, N = {flows}, K = {threshold}: {amplitude}, expected {expected:.1}"
             );
             assert_eq!(run.overflowed(), 0);

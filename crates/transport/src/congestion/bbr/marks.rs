@@ -30,6 +30,12 @@ pub enum MarkResponse {
     None,
 }
 
+impl MarkResponse {
+    pub(super) fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// Maximum of the minimum round-trip time at which the share counts (`bbr_ecn_max_rtt_us` of google/bbr).
 const MAX_RTT: Duration = Duration::from_millis(5);
 /// Weight of the last round in the average share (`bbr_ecn_alpha_gain`), and the average's part by which the bound of the

@@ -25,6 +25,7 @@ pub struct BbrSettings {
     /// Duration of ProbeRTT, at most "1s" (default "200ms").
     pub probe_rtt_duration: Duration,
     /// Response to congestion marks: "loss" (as a round trip with too much loss), "share" (BBRv3 of google/bbr with low-latency marking, at round-trip times up to 5 ms) or "none" (BBRv3 of google/bbr otherwise) (default "loss").
+    #[serde(skip_serializing_if = "MarkResponse::is_default")]
     pub marks: MarkResponse,
 }
 

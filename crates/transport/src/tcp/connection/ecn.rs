@@ -9,6 +9,7 @@ use crate::tcp::accurate_ecn::{
 };
 use crate::tcp::ecn_mode::{EcnMode, EcnOption};
 use crate::tcp::options::SACK_BLOCK_LENGTH;
+use crate::tcp::parameters::ReservedOptions;
 use crate::tcp::segment::{Ecn, Flags, Segment};
 use crate::tcp::sender::MarkReport;
 use crate::tcp::state::State;
@@ -96,10 +97,11 @@ impl Connection {
         }
     }
 
-    /// Adds the counters of received bytes to the first SYN-ACK.
+    /// Adds the counters of received bytes to the first SYN-ACK, unless the caller adds options of its own, as multipath TCP does.
     pub(super) fn add_syn_ack_counters(&mut self, now: Instant, segment: &mut Segment, number: u32) {
         if let Some(accurate) = &mut self.accurate
             && number == 1
+            && self.parameters.reserved == ReservedOptions::default()
             && self.parameters.ecn_option != EcnOption::Off
             && segment.options.encoded_length() + option_room(3, true) <= MAX_OPTIONS
         {
