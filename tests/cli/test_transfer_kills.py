@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.cli.conftest import Make, Receive, Running, Start, at_rate, names, partial
 from tests.effort import count
 from tests.waiting import wait_until

@@ -127,7 +127,7 @@ def run_study(
         earlier = store.environment().get("build")
         store.describe(study, about)
         if earlier is not None and earlier != about["build"]:
-            reporter.note("the folder has trials of another build of longfat; --fresh repeats them with this one")
+            reporter.note("the folder has trials of another build of longfat; --fresh repeats them")
         if study.dropped_sweeps:
             reporter.note(f"the new path replaces the sweep of {', '.join(study.dropped_sweeps)}")
         for line in _undecidable(study):
