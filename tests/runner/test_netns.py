@@ -31,6 +31,16 @@ protocols = [
 """
 
 
+PRAGUE = """
+title = "Prague over the user-space stack"
+worlds = ["netns"]
+repeats = 1
+path = { rate = "10Mbit/s", delay = "10ms", queue = { kind = "dualpi2", step = "5ms" } }
+workload = { kind = "bulk", duration = "8s", warm_up = "2s" }
+protocols = [{ name = "prague", kind = "tcp", congestion = "prague", stack = "longfat" }]
+"""
+
+
 def _processes_with(mark: str) -> list[str]:
     """Returns the command lines of processes with `mark` in their environment; only they use namespaces."""
     found = []
@@ -133,3 +143,25 @@ def test_thresholds_of_vegas_reach_the_kernel(tmp_path: Path) -> None:
     few, many = undisturbed(_queues, lambda queues: queues[0] + 6 < queues[1] < 30)
     # Vegas keeps 2 to 4 and 20 to 24 packets in the queue; late wake-ups of a busy machine reduce the latter.
     assert few + 6 < many < 30
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.slow
+def test_prague_controls_its_queue_over_real_packets(tmp_path: Path) -> None:
+    """Accurate ECN on the wire: marks of the emulated DualPI2 keep the queue near its threshold."""
+    file = tmp_path / "prague.toml"
+    file.write_text(PRAGUE, encoding="utf-8")
+
+    def _metrics() -> dict[str, float]:
+        result = run_study(load_study(file), folder=tmp_path / "run", force=True, fresh=True)
+        (cell,) = result.cells
+        return {name: cell.metrics[name].mean for name in ("rtt_mean_s", "marks", "drops", "goodput_bps")}
+
+    def _controls(metrics: dict[str, float]) -> bool:
+        # 20 ms, up to 5 ms of queue and the time to send a packet, 1.2 ms.
+        return 0.022 < metrics["rtt_mean_s"] < 0.028 and metrics["goodput_bps"] > 9e6
+
+    metrics = undisturbed(_metrics, _controls)
+    assert _controls(metrics), metrics
+    assert metrics["drops"] == 0
+    assert metrics["marks"] > 300
