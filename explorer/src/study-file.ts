@@ -135,7 +135,7 @@ function choose(study: { path: Table; topology: Table; workload: Table; protocol
     const entry = study.protocols.find((one) => (one["name"] ?? one["congestion"] ?? one["kind"]) === name);
     if (entry) place(entry, inner, value, key);
   } else refuse(`sweep."${key}"`);
-  return `${key} = ${String(value)}`;
+  return `${key} = ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
 }
 
 /** The first value of a sweep: a list, whose values can have labels, or a range. */

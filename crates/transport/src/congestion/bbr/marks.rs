@@ -119,7 +119,8 @@ impl Bbr {
                 self.full_pipe.ever |= self.marks.startup_rounds >= STARTUP_ROUNDS;
             }
             State::Refill | State::Up => {
-                if is_too_high && self.probe_samples {
+                let probe_is_over = is_too_high && self.probe_samples;
+                if probe_is_over {
                     self.handle_too_high(self.in_flight, false, now);
                 }
             }
