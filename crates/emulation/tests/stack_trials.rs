@@ -24,7 +24,8 @@ fn runs_controllers_and_keys_that_kernels_lack() {
             "{congestion}: {goodput}"
         );
         let rtt = figure(&record, "rtt_min_s");
-        assert!(rtt >= 0.02, "{congestion}: {rtt} s");
+        // A histogram's bucket at 20 ms begins a little lower.
+        assert!(rtt >= 0.0199, "{congestion}: {rtt} s");
     }
 }
 

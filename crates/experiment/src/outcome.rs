@@ -46,14 +46,16 @@ impl SendCounters {
 
     const fn since(self, before: Self) -> Self {
         Self {
-            packets: self.packets - before.packets,
-            bytes: self.bytes - before.bytes,
-            retransmissions: self.retransmissions - before.retransmissions,
-            timeouts: self.timeouts - before.timeouts,
-            bytes_again: self.bytes_again - before.bytes_again,
-            acknowledged: self.acknowledged - before.acknowledged,
-            receiver_limited_ns: self.receiver_limited_ns - before.receiver_limited_ns,
-            buffer_limited_ns: self.buffer_limited_ns - before.buffer_limited_ns,
+            packets: self.packets.saturating_sub(before.packets),
+            bytes: self.bytes.saturating_sub(before.bytes),
+            retransmissions: self.retransmissions.saturating_sub(before.retransmissions),
+            timeouts: self.timeouts.saturating_sub(before.timeouts),
+            bytes_again: self.bytes_again.saturating_sub(before.bytes_again),
+            acknowledged: self.acknowledged.saturating_sub(before.acknowledged),
+            receiver_limited_ns: self
+                .receiver_limited_ns
+                .saturating_sub(before.receiver_limited_ns),
+            buffer_limited_ns: self.buffer_limited_ns.saturating_sub(before.buffer_limited_ns),
         }
     }
 
@@ -104,7 +106,7 @@ impl PathBytes {
 
     fn since(mut self, before: &Self) -> Self {
         for (bytes, early) in self.0.iter_mut().zip(&before.0) {
-            *bytes -= early;
+            *bytes = bytes.saturating_sub(*early);
         }
         self
     }
@@ -125,15 +127,14 @@ pub struct FlowCounters {
 }
 
 impl FlowCounters {
-    /// Returns the increase since `before`.
-    ///
-    /// # Panics
-    /// If `before` is not an earlier state.
+    /// Returns the increase since `before`. A busy machine may read `before` after these counters of a flow that has ended; then
+    /// nothing has increased.
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
-        if let (Some(all), Some(early)) = (&mut self.rtt, &before.rtt) {
-            all.subtract(&**early)
-                .expect("both have the same bounds, and counts only increase");
+        if let (Some(all), Some(early)) = (&mut self.rtt, &before.rtt)
+            && all.subtract(&**early).is_err()
+        {
+            all.reset();
         }
         Self {
             sent: [0, 1].map(|side| self.sent[side].since(before.sent[side])),
