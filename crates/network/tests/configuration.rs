@@ -263,6 +263,11 @@ fn out_of_range_values_are_problems_of_their_key() {
             "1 to 65536",
         ),
         (
+            r#"{"queue": {"kind": "fq-codel", "ce_ect1_only": true}}"#,
+            "queue.ce_ect1_only",
+            "requires ce_threshold",
+        ),
+        (
             r#"{"queue": {"kind": "fq-codel", "quantum": "0B"}}"#,
             "queue.quantum",
             "\"1B\"",

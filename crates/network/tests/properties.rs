@@ -139,7 +139,7 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
                 interval: target * 3,
                 ecn,
                 ce_threshold,
-                ce_ect1_only,
+                ce_ect1_only: ce_ect1_only && ce_threshold.is_some(),
                 overflow: if drops_arriving {
                     Overflow::Arriving
                 } else {

@@ -106,6 +106,9 @@ impl DisciplineConfig for FqCoDel {
                 format!("\"{}\" is out of range: \"1B\" to \"128MiB\"", self.quantum),
             ));
         }
+        if self.ce_ect1_only && self.ce_threshold.is_none() {
+            problems.push(Problem::new("ce_ect1_only", "requires ce_threshold"));
+        }
         problems.extend(self.law().validate());
         problems
     }
