@@ -99,6 +99,7 @@ impl ControllerSettings for PragueSettings {
         Box::new(Prague {
             settings: self.clone(),
             segment: context.segment,
+            initial_window: window,
             window,
             exact: window as f64,
             ssthresh: u64::MAX,
@@ -123,6 +124,8 @@ impl ControllerSettings for PragueSettings {
 struct Prague {
     settings: PragueSettings,
     segment: u64,
+    /// Bytes.
+    initial_window: u64,
     /// The window in use, which follows the exact one by a packet per ACK. Bytes.
     window: u64,
     /// The window that marks and growth act on. Bytes.
@@ -311,8 +314,7 @@ impl Controller for Prague {
 
     fn on_idle(&mut self, _now: Instant, idle: Duration, rto: Duration) {
         if idle > rto {
-            let restart = self.settings.initial_window * self.segment;
-            self.window = self.window.min(restart);
+            self.window = self.window.min(self.initial_window);
             self.exact = self.window as f64;
         }
     }
