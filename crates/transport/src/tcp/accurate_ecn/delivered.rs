@@ -13,7 +13,7 @@ const THINNED: u32 = 4;
 const LATE_OPTION: u64 = (MODULUS as u64 >> 1) - 1;
 
 /// What the peer's options have shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
 pub enum Options {
     /// None has arrived.
     #[default]
@@ -85,7 +85,7 @@ impl Delivered {
     /// Reads the report of an ACK.
     pub fn on_ack(&mut self, report: &MarkReport, delivery: &Delivery) -> NewMarks {
         if !delivery.progresses && !report.is_newer {
-            // An earlier ACK that arrives late, or one that cannot be told from it.
+            // An earlier ACK that arrives late, or one that cannot be distinguished from it.
             return NewMarks::default();
         }
         let before = self.bytes[Field::Ce as usize];
@@ -206,11 +206,5 @@ impl Delivered {
             0 => sample << AVERAGE_SHIFT,
             old => (old * ((1 << AVERAGE_SHIFT) - 1) + (sample << AVERAGE_SHIFT)) >> AVERAGE_SHIFT,
         };
-    }
-}
-
-impl PartialOrd for Options {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some((*self as u8).cmp(&(*other as u8)))
     }
 }

@@ -19,7 +19,7 @@ const REPORTED_BYTES: u32 = 1 << 22;
 /// Options per round trip that the rules send at least (section 3.2.3.3; the value of Linux).
 const REPORTS_PER_ROUND_TRIP: u64 = 3;
 
-/// Marks of the segments that arrived, and what the peer has been told of them.
+/// Marks of the segments that arrived, and which of them were reported.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// Segments marked CE, r.cep without its initial value.

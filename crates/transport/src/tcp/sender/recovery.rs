@@ -234,8 +234,9 @@ impl Sender {
         self.prr = (self.parameters.prr && reduced).then(|| Box::new(Prr::new(before)));
     }
 
-    /// Reduces the window for a congestion mark, at most once per round trip (RFC 3168, section 6.1.2).
-    fn enter_cwr(&mut self, now: Instant) {
+    /// Reduces the window for a congestion mark, at most once per round trip (RFC 3168, section 6.1.2). The peer learns of it
+    /// if it expects that.
+    pub fn reduce_window(&mut self, now: Instant) {
         if self.state >= CongestionState::Cwr {
             return;
         }
@@ -247,11 +248,6 @@ impl Sender {
         self.recovery_point = self.next;
         self.state = CongestionState::Cwr;
         self.due.reduction = self.negotiated.ecn;
-    }
-
-    /// Reduces the window as for a congestion mark, and announces it to the peer only if it expects that.
-    pub fn reduce_window(&mut self, now: Instant) {
-        self.enter_cwr(now);
     }
 
     /// Reduces the window for a loss that a tail loss probe repaired (RFC 8985, section 7.4.2).
@@ -276,7 +272,7 @@ impl Sender {
             self.first_retransmission_clock = None;
         }
         if summary.ece {
-            self.enter_cwr(now);
+            self.reduce_window(now);
         }
         if self.state != CongestionState::Cwr {
             self.keep_open();
