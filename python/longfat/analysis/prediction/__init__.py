@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from longfat.analysis.prediction import arq, requests, sharing, tcp
+from longfat.analysis.prediction import arq, bbr, requests, sharing, tcp
 from longfat.analysis.prediction.arq import ARQ_HEADER, UDP_IPV4, Setting, numbers
 from longfat.analysis.prediction.arq import KINDS as ARQ_KINDS
 from longfat.analysis.prediction.model import Prediction, nothing
@@ -29,6 +29,7 @@ __all__ = [
 
 GOODPUT = "goodput_bps"
 QUEUE = "queue_mean_packets"
+SHARE = "share"
 STEADY = ("bulk", "on-off")
 """Workloads that reach a steady state."""
 
@@ -56,6 +57,8 @@ def predict(spec: Mapping[str, Any], metric: str = GOODPUT) -> Prediction:
     if kind == "tcp" and workload == "bulk" and "rate" not in spec["workload"]:
         if metric == QUEUE:
             return tcp.queue(spec)
+        if metric == SHARE:
+            return bbr.share(spec)
         if metric == GOODPUT:
             return sharing.whole(spec) if sharing.several(spec) else tcp.goodput(spec)
     return nothing(f"{metric} is not predicted here")

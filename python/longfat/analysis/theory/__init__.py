@@ -4,6 +4,6 @@ The functions take and return numbers; `longfat.analysis.prediction` selects the
 module computes max-min shares.
 """
 
-from longfat.analysis.theory import arq, latency, slow_start, tcp, transactions
+from longfat.analysis.theory import arq, bbr, latency, slow_start, tcp, transactions
 
-__all__ = ["arq", "latency", "slow_start", "tcp", "transactions"]
+__all__ = ["arq", "bbr", "latency", "slow_start", "tcp", "transactions"]
