@@ -219,7 +219,7 @@ impl Avoidance for CubicGrowth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::tests::{ack, loss};
+    use crate::congestion::tests::{ack, loss, metric};
 
     const SEGMENT: u64 = 1000;
 
@@ -236,16 +236,6 @@ mod tests {
         .build(SEGMENT);
         cubic.on_lost(&loss(ms(100), ms(50), 1_000_000));
         cubic
-    }
-
-    fn metric(controller: &dyn Controller, wanted: &str) -> f64 {
-        let mut found = f64::NAN;
-        controller.metrics(&mut |name, value| {
-            if name == wanted {
-                found = value;
-            }
-        });
-        found
     }
 
     /// Acknowledges one window every `rtt` for `span`, in ten ACKs.

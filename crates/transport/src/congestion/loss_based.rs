@@ -168,11 +168,8 @@ impl<A: Avoidance> LossBased<A> {
         }
     }
 
-    /// Reduces the window to the result of `decrease`, once for all packets sent until now.
-    fn reduce(&mut self, now: Instant, sent_at: Instant, decrease: impl FnOnce(&mut A) -> u64) {
-        if self.reduced_at.is_some_and(|reduced| sent_at <= reduced) {
-            return;
-        }
+    /// Reduces the window to the result of `decrease`.
+    fn reduce(&mut self, now: Instant, decrease: impl FnOnce(&mut A) -> u64) {
         self.save_state();
         let reduced = decrease(&mut self.avoidance);
         self.lower_ssthresh(reduced);
@@ -365,20 +362,16 @@ impl<A: Avoidance> Controller for LossBased<A> {
             Rules::Ns3 => loss.bytes_in_flight,
             _ => loss.prior_in_flight,
         };
-        let used = self.used(in_flight);
-        let marked_at = self.reduced_at;
-        if self.avoidance.separates_marks() {
-            // A mark in the same round trip is another episode.
-            self.reduced_at = self.lost_at;
-        }
-        let before = self.reductions;
-        self.reduce(loss.now, loss.newest_sent_at, |avoidance| {
-            avoidance.decrease(used)
-        });
-        if self.reductions > before {
-            self.lost_at = Some(loss.now);
+        // A mark in the same round trip is another episode if marks count separately.
+        let last = if self.avoidance.separates_marks() {
+            self.lost_at
         } else {
-            self.reduced_at = marked_at;
+            self.reduced_at
+        };
+        if last.is_none_or(|at| loss.newest_sent_at > at) {
+            let used = self.used(in_flight);
+            self.reduce(loss.now, |avoidance| avoidance.decrease(used));
+            self.lost_at = Some(loss.now);
         }
     }
 
@@ -405,8 +398,10 @@ impl<A: Avoidance> Controller for LossBased<A> {
     }
 
     fn on_congestion_experienced(&mut self, now: Instant, sent_at: Instant) {
-        let window = self.window;
-        self.reduce(now, sent_at, |avoidance| avoidance.decrease_for_mark(window));
+        if self.reduced_at.is_none_or(|at| sent_at > at) {
+            let window = self.window;
+            self.reduce(now, |avoidance| avoidance.decrease_for_mark(window));
+        }
     }
 
     /// Undoes the reduction (RFC 4015, section 3.4; RFC 9438, section 4.9), unless the window has grown beyond it.

@@ -351,23 +351,13 @@ impl Controller for Prague {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::tests::{ack, loss};
+    use crate::congestion::tests::{ack, loss, metric};
 
     const SEGMENT: u64 = 1000;
     const RTT: u64 = 10;
 
     const fn ms(millis: u64) -> Instant {
         Instant::from_nanos(millis * 1_000_000)
-    }
-
-    fn metric(controller: &dyn Controller, wanted: &str) -> f64 {
-        let mut found = f64::NAN;
-        controller.metrics(&mut |name, value| {
-            if name == wanted {
-                found = value;
-            }
-        });
-        found
     }
 
     /// Acknowledges the packets of a round that ends at `now`, of which the first `marked` are marked.

@@ -2,7 +2,7 @@
 
 use foundation::{Duration, Instant, Rate};
 
-use super::{Acknowledgement, Loss, RateSample};
+use super::{Acknowledgement, Controller, Loss, RateSample};
 
 /// Returns an ACK of `bytes` that used the whole window, for a packet sent just now.
 pub(crate) fn ack(now: Instant, bytes: u64) -> Acknowledgement {
@@ -34,6 +34,17 @@ pub(crate) fn loss(now: Instant, sent_at: Instant, in_flight: u64) -> Loss {
         application_limited: false,
         in_recovery: false,
     }
+}
+
+/// Returns a metric of a controller, NaN without one of this name.
+pub(crate) fn metric(controller: &dyn Controller, wanted: &str) -> f64 {
+    let mut found = f64::NAN;
+    controller.metrics(&mut |name, value| {
+        if name == wanted {
+            found = value;
+        }
+    });
+    found
 }
 
 #[test]

@@ -466,3 +466,94 @@ fn a_train_leaves_at_once_although_the_round_trip_is_known() {
         assert_eq!(window <= Duration::from_millis(1), leaves_at_once, "{window}");
     }
 }
+
+/// Returns the model with a minimum round-trip time and a response to marks, and an ACK that ends a round.
+fn marked(response: MarkResponse, min_rtt: u64) -> (Bbr, AckSample) {
+    let mut bbr = settled();
+    bbr.marks = MarkShare::new(response);
+    bbr.min_rtt.value = Some(Duration::from_millis(min_rtt));
+    let sample = AckSample {
+        now: Instant::ZERO,
+        rtt: None,
+        acknowledged: SEGMENT,
+        rate: 0,
+        delivered: 0,
+        prior_delivered: 0,
+        application_limited: false,
+        flight: Flight {
+            in_flight: 0,
+            lost: 0,
+        },
+        starts_round: true,
+        starts_loss_round: false,
+    };
+    (bbr, sample)
+}
+
+/// google/bbr: the average share, with a weight of 1/16, starts at 1, and a third of it is cut from the bound.
+#[test]
+fn share_of_marks_lowers_short_term_bound() {
+    let (mut bbr, sample) = marked(MarkResponse::Share, 5);
+    bbr.marks.count(100 * SEGMENT, 25 * SEGMENT);
+    bbr.check_mark_share(Instant::ZERO, &sample);
+    // 1 - (1 - 1/16 * 3/4) / 3 = 0.68229 of a window of 200 packets.
+    assert_eq!(bbr.inflight_shortterm, 136_458);
+    // A round without marks lowers the average alone: 0.953125 * 15/16.
+    bbr.marks.count(100 * SEGMENT, 0);
+    bbr.check_mark_share(Instant::ZERO, &sample);
+    assert_eq!(bbr.inflight_shortterm, 136_458);
+    bbr.marks.count(100 * SEGMENT, 100 * SEGMENT);
+    bbr.check_mark_share(Instant::ZERO, &sample);
+    // The average is 0.893555 + (1 - 0.893555) / 16 = 0.900208: 136458 * (1 - 0.300069).
+    assert_eq!(bbr.inflight_shortterm, 95_511);
+    // A mark is not a loss, and the share does not count within a round.
+    bbr.note_mark(Instant::ZERO);
+    assert!(!bbr.marked_in_round);
+    bbr.marks.count(SEGMENT, SEGMENT);
+    let within = AckSample {
+        starts_round: false,
+        ..sample
+    };
+    bbr.check_mark_share(Instant::ZERO, &within);
+    assert_eq!(bbr.inflight_shortterm, 95_511);
+}
+
+#[test]
+fn half_of_marks_ends_a_probe_and_two_such_rounds_startup() {
+    for (marks, state) in [(49, State::Up), (50, State::Down)] {
+        let (mut bbr, sample) = marked(MarkResponse::Share, 5);
+        (bbr.state, bbr.probe_samples) = (State::Up, true);
+        bbr.marks.count(100 * SEGMENT, marks * SEGMENT);
+        bbr.check_mark_share(Instant::ZERO, &sample);
+        assert_eq!(bbr.state, state, "{marks} %");
+    }
+    let (mut bbr, sample) = marked(MarkResponse::Share, 5);
+    bbr.full_pipe.ever = false;
+    bbr.state = State::Startup;
+    for (marks, full) in [(50, false), (49, false), (50, false), (50, true)] {
+        bbr.marks.count(100 * SEGMENT, marks * SEGMENT);
+        bbr.check_mark_share(Instant::ZERO, &sample);
+        assert_eq!(bbr.full_pipe.ever, full);
+    }
+}
+
+/// Google's kernel ignores the share above 5 ms, and all marks without low-latency ECN.
+#[test]
+fn marks_are_ignored_on_long_paths_or_by_setting() {
+    for (response, min_rtt) in [(MarkResponse::Share, 6), (MarkResponse::None, 5)] {
+        for state in [State::Startup, State::Cruise, State::Up] {
+            let (mut bbr, sample) = marked(response, min_rtt);
+            bbr.full_pipe.ever = false;
+            (bbr.state, bbr.probe_samples) = (state, true);
+            for _ in 0..3 {
+                bbr.note_mark(Instant::ZERO);
+                bbr.marks.count(100 * SEGMENT, 100 * SEGMENT);
+                bbr.check_mark_share(Instant::ZERO, &sample);
+            }
+            assert_eq!(bbr.state, state, "{response:?}");
+            assert_eq!(bbr.inflight_shortterm, UNBOUNDED, "{response:?}, {state:?}");
+            assert_eq!(bbr.inflight_longterm, UNBOUNDED, "{response:?}, {state:?}");
+            assert!(!bbr.full_pipe.ever && !bbr.marked_in_round, "{response:?}");
+        }
+    }
+}
