@@ -62,6 +62,8 @@ _PROTOCOLS = {
     **{name: name.upper() for name in ("tcp", "mptcp", "udp", "icmp", "cubic", "lia", "olia", "balia")},
     **{name: name.capitalize() for name in ("reno", "vegas")},
     "westwood": "Westwood+",
+    "copa": "Copa",
+    "ledbat++": "LEDBAT++",
     "dctcp": "DCTCP",
     "prague": "Prague",
     "wvegas": "wVegas",

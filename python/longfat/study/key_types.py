@@ -537,6 +537,8 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
         | Literal["reno"]
         | Literal["vegas"]
         | Literal["westwood"]
+        | Literal["copa"]
+        | Literal["ledbat++"]
         | Literal["dctcp"]
         | Literal["prague"]
         | Literal["lia"]
@@ -587,6 +589,13 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     profile = "ns3", 2)."""
     gamma: SupportsIndex
     """Exit from slow start with more packets than this in the queue (default 1)."""
+    competitive: bool
+    """Compete with flows that fill the queue, by a delta that follows losses (default true)."""
+    delta: float
+    """Weight of delay against rate: a flow keeps 1 / delta packets in the queue; 0.001 to 1 (default
+    0.5)."""
+    target: str
+    """Queueing delay, "1ms" to "1s" (default "60ms")."""
     gain: float
     """Weight g of the last window of data in the average share of marked bytes; above 0, at most 1 (default
     0.0625, RFC 8257, section 4.2)."""

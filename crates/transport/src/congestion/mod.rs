@@ -53,6 +53,8 @@ registry::controllers! {
     reno { "reno" => RenoSettings: "loss-based, additive increase (RFC 5681)" }
     vegas { "vegas" => VegasSettings: "delay-based, alpha to beta packets queued (1995)" }
     westwood { "westwood" => WestwoodSettings: "Reno, resumes at the measured bandwidth (Westwood+)" }
+    copa { "copa" => CopaSettings: "delay-based, 1 / delta packets queued, competes with TCP (Copa, 2018)" }
+    ledbat { "ledbat++" => LedbatSettings: "background traffic, 60 ms of queue, yields to others (LEDBAT++)" }
     dctcp { "dctcp" => DctcpSettings: "reduces by the share of marked bytes, for data centres (RFC 8257)" }
     prague { "prague" => PragueSettings: "scalable, for the low-latency queues of L4S (TCP Prague)" }
     lia { "lia" => LiaSettings: "coupled subflows that grow as one flow (RFC 6356)" }

@@ -302,6 +302,8 @@ const CONFIGS: &[&str] = &[
     r#"{"kind": "vegas", "rules": "linux", "gamma": 0}"#,
     r#"{"kind": "vegas", "alpha": 0, "beta": 0, "pacing": true}"#,
     r#"{"kind": "westwood", "rules": "linux", "pacing": true}"#,
+    r#"{"kind": "copa", "delta": 0.001, "competitive": false, "initial_window": 1}"#,
+    r#"{"kind": "ledbat++", "target": "1s", "initial_window": 1}"#,
     r#"{"kind": "dctcp", "rules": "linux", "pacing": true}"#,
     r#"{"kind": "dctcp", "gain": 1, "initial_alpha": 0, "initial_window": 1}"#,
     r#"{"kind": "prague", "rtt_transition": 0, "rtt_target": "1ms", "classic_fallback": true, "initial_window": 1}"#,

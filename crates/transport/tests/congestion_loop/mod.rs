@@ -2,11 +2,13 @@
 
 mod any;
 mod changes;
+mod copa;
 mod coupled;
 mod dctcp;
 mod facts;
 mod flow;
 mod laws;
+mod ledbat;
 mod model;
 mod points;
 mod sharing;
