@@ -206,6 +206,14 @@ class Environments:
         mean and minimum (s, NaN for none) and slope (s/s), timeouts, and 1 after the end.
         """
 
+def explain_capture(path: str | None, on_progress: Callable[[int], bool | None]) -> str:
+    """Reads a capture (pcap or pcapng, also gzip or zstd), or standard input for None, and names the causes.
+
+    `on_progress` is called with the number of frames every 65,536 frames; when it returns False, the rest is not
+    read. Returns the JSON of `explanation::report::CaptureReport`. OSError if reading fails, ValueError for
+    another format.
+    """
+
 class HopProber:
     """Sends packets of many sizes to the routers on the way to a host, one or a few at a time.
 

@@ -10,6 +10,7 @@ use foundation::{Duration, Instant};
 use serde::Serialize;
 
 use crate::path::PathFigures;
+use crate::rates::Distribution;
 use crate::slices::{Slice, State};
 
 /// A cause of the duration of a transfer.
@@ -81,14 +82,30 @@ const FULL: f64 = 0.95;
 /// Share of its peak below which a flight without loss shows an application that sends less than it may.
 const UNUSED: f64 = 0.7;
 
-/// Names the causes of a direction: the time of each, longest first, and the intervals in order.
+/// The causes of a direction.
+#[derive(Clone, Debug)]
+pub struct Causes {
+    /// Time of each cause, longest first.
+    pub spent: Vec<Spent>,
+    /// Intervals in order.
+    pub intervals: Vec<Interval>,
+    /// Packets sent again after losses without a queue.
+    pub random_losses: u64,
+    /// Packets sent again after losses by a full queue.
+    pub overflow_losses: u64,
+    /// Median of the flight after a loss in relation to that before it: what a controller does on a loss.
+    pub reduction: Option<f64>,
+}
+
+/// Names the causes of a direction.
 #[must_use]
 pub fn causes(
     slices: &[Slice],
     path: &PathFigures,
     handshake: Option<(Instant, Instant)>,
     origin: Instant,
-) -> (Vec<Spent>, Vec<Interval>) {
+) -> Causes {
+    let (mut random_losses, mut overflow_losses) = (0, 0);
     let mut found = Timeline::new(origin);
     if let Some((start, end)) = handshake {
         found.add(start, end, (0, 0), &[(Cause::Handshake, end.saturating_since(start))]);
@@ -110,9 +127,21 @@ pub fn causes(
             (cause, slice.time(State::Open)),
         ];
         found.add(slice.start, slice.end, slice.frames, &times);
+        if window.overflowed {
+            overflow_losses += u64::from(slice.repeated);
+        } else {
+            random_losses += u64::from(slice.repeated);
+        }
         window.after(slice);
     }
-    found.finish()
+    let (spent, intervals) = found.finish();
+    Causes {
+        spent,
+        intervals,
+        random_losses,
+        overflow_losses,
+        reduction: window.reductions.quantile(0.5),
+    }
 }
 
 /// What the open time of a slice depends on: the slices before it.
@@ -124,6 +153,9 @@ struct Window {
     before_loss: Option<u64>,
     overflowed: bool,
     last_flight: u64,
+    /// Flight before a loss whose repair has not ended.
+    unrepaired: Option<u64>,
+    reductions: Distribution,
 }
 
 impl Window {
@@ -135,6 +167,7 @@ impl Window {
         if slice.losses > 0 {
             self.overflowed = overflowed(slice, path);
             self.before_loss = Some(self.peak.max(slice.flight));
+            self.unrepaired = Some(self.peak.max(slice.flight));
         }
         let is_full = path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
         if path.is_queued(slice) || is_full {
@@ -165,6 +198,12 @@ impl Window {
     }
 
     fn after(&mut self, slice: &Slice) {
+        if slice.repeated == 0
+            && slice.time(State::Recovery).is_zero()
+            && let Some(before) = self.unrepaired.take()
+        {
+            self.reductions.add(slice.flight as f64 / before as f64, 1);
+        }
         if slice.losses > 0 || slice.time(State::Idle) > slice.time(State::Open) {
             self.peak = 0;
         }

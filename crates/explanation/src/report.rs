@@ -70,6 +70,12 @@ pub struct DirectionReport {
     pub repeated_packets: u64,
     /// Bytes sent again.
     pub repeated_bytes: u64,
+    /// Packets sent again after losses without a queue.
+    pub random_loss_packets: u64,
+    /// Packets sent again after losses by a full queue.
+    pub overflow_packets: u64,
+    /// Median of the flight after a loss in relation to that before it.
+    pub reduction: Option<f64>,
     /// Timeouts and probes of the tail.
     pub timeouts: u64,
     /// Packets that arrived late without having been sent again.
@@ -162,7 +168,7 @@ impl DirectionReport {
     ) -> Self {
         let slices = direction.slices();
         let path = PathFigures::of(direction, &slices);
-        let (causes, intervals) = causes(&slices, &path, handshake, origin);
+        let found = causes(&slices, &path, handshake, origin);
         let since = |time: Instant| time.saturating_since(origin).as_secs_f64();
         let start = direction.first_data.unwrap_or(origin);
         let end = slices.last().map_or(start, |slice| slice.end);
@@ -193,8 +199,11 @@ impl DirectionReport {
             large: totals.large,
             wireshark,
             path,
-            causes,
-            intervals,
+            random_loss_packets: found.random_losses,
+            overflow_packets: found.overflow_losses,
+            reduction: found.reduction,
+            causes: found.spent,
+            intervals: found.intervals,
             series,
         }
     }
