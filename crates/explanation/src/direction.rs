@@ -31,6 +31,13 @@ const SHRUNK: u64 = 2;
 /// A late packet within this share of an RTT was reordered, not sent again.
 const REORDERED: f64 = 0.6;
 
+/// Numbers of lost packets that are kept.
+const MOST_LOST: usize = 10_000;
+/// Share of the time between ACKs within which data follows an ACK directly.
+const DIRECTLY: f64 = 0.125;
+/// Weight of the newest time between ACKs.
+const NEWEST: f64 = 0.125;
+
 /// Payload of a full segment, unless a handshake or a larger segment states another.
 const DEFAULT_MSS: u32 = 1448;
 
@@ -91,6 +98,14 @@ pub struct Direction {
     pub most_window: u64,
     /// First data and last event.
     pub first_data: Option<Instant>,
+    /// Numbers of lost packets among those of the sender, from 1.
+    pub lost: Vec<u64>,
+    /// Bytes sent directly after an ACK, and all bytes sent while data was in flight.
+    pub clocked: (u64, u64),
+    /// Packets of the sender, with large ones as several.
+    segments: u64,
+    last_any_ack: Instant,
+    ack_interval: Duration,
     numbering: Option<Numbering>,
     next: u64,
     acked: u64,
@@ -123,6 +138,11 @@ impl Default for Direction {
             mss: DEFAULT_MSS,
             most_window: 0,
             first_data: None,
+            lost: Vec::new(),
+            clocked: (0, 0),
+            segments: 0,
+            last_any_ack: Instant::ZERO,
+            ack_interval: Duration::ZERO,
             numbering: None,
             next: 0,
             acked: 0,
@@ -175,6 +195,7 @@ impl Direction {
     /// Takes a packet of the sender.
     pub fn sent(&mut self, packet: &TcpPacket) {
         self.totals.packets += 1;
+        self.segments += u64::from(packet.length.div_ceil(self.mss)).max(1);
         self.totals.marked += u64::from(packet.is_marked);
         let numbering = self
             .numbering
@@ -296,6 +317,13 @@ impl Direction {
             self.skip_to(ack);
         }
         let time = ack.due;
+        let interval = time.saturating_since(self.last_any_ack);
+        self.ack_interval = if self.ack_interval.is_zero() || interval > self.rtt_now.unwrap_or(interval) {
+            self.ack_interval.max(Duration::from_micros(1))
+        } else {
+            self.ack_interval.mul_f64(1.0 - NEWEST) + interval.mul_f64(NEWEST)
+        };
+        self.last_any_ack = time;
         if !self.is_idle() {
             self.spend(self.state(), time);
         }
@@ -435,6 +463,13 @@ impl Direction {
             }
         }
         self.totals.repeated_packets += 1;
+        if let Some(one) = before
+            && one.ordinal > 0
+            && !one.is_repeated
+            && self.lost.len() < MOST_LOST
+        {
+            self.lost.push(one.ordinal);
+        }
         self.totals.repeated_bytes += end.min(self.next) - start;
         let probe = rtt.map_or(TIMER, |rtt| rtt.mul_f64(PROBE_ROUNDS)).max(LEAST_GAP);
         let is_timeout = silence >= TIMER || (silence >= probe && self.recovery.is_none());
@@ -481,6 +516,7 @@ impl Direction {
                 end: start,
                 time,
                 frame: 0,
+                ordinal: 0,
                 is_repeated: false,
                 is_sacked: false,
                 is_hole: true,
@@ -491,12 +527,19 @@ impl Direction {
             end,
             time,
             frame: packet.number,
+            ordinal: self.segments,
             is_repeated: false,
             is_sacked: false,
             is_hole: false,
         });
         let is_burst = time.saturating_since(self.last_data) > self.gap();
         let is_prompted = time.saturating_since(self.last_ack) <= self.gap();
+        if !was_idle {
+            self.clocked.1 += end - start;
+            if time.saturating_since(self.last_any_ack) <= self.ack_interval.mul_f64(DIRECTLY) {
+                self.clocked.0 += end - start;
+            }
+        }
         let is_short = packet.length % self.mss != 0;
         self.next = end;
         self.totals.bytes += end - start;

@@ -18,6 +18,8 @@ pub struct Sent {
     pub time: Instant,
     /// Frame of the last transmission; 0 for a hole.
     pub frame: u64,
+    /// Number of its first packet among those of its sender, from 1; 0 for a hole.
+    pub ordinal: u64,
     /// Whether it was captured more than once.
     pub is_repeated: bool,
     /// Whether a SACK block covered it.
@@ -148,6 +150,7 @@ mod tests {
             end,
             time: Instant::from_nanos(millis * 1_000_000),
             frame: millis,
+            ordinal: millis,
             is_repeated: false,
             is_sacked: false,
             is_hole: false,

@@ -76,6 +76,10 @@ pub struct DirectionReport {
     pub overflow_packets: u64,
     /// Median of the flight after a loss in relation to that before it.
     pub reduction: Option<f64>,
+    /// Share of the bytes that were sent directly after an ACK: small if the sender paces its packets.
+    pub clocked_share: f64,
+    /// Numbers of lost packets among those of the sender, from 1; at most 10,000.
+    pub lost: Vec<u64>,
     /// Timeouts and probes of the tail.
     pub timeouts: u64,
     /// Packets that arrived late without having been sent again.
@@ -202,6 +206,8 @@ impl DirectionReport {
             random_loss_packets: found.random_losses,
             overflow_packets: found.overflow_losses,
             reduction: found.reduction,
+            clocked_share: direction.clocked.0 as f64 / direction.clocked.1.max(1) as f64,
+            lost: direction.lost.clone(),
             causes: found.spent,
             intervals: found.intervals,
             series,

@@ -30,6 +30,11 @@ REPRODUCED = 0.1
 """Relative difference of durations up to which a simulation reproduces a capture."""
 CONTROLLERS = ("cubic", "reno", "bbr1", "bbr", "vegas")
 """Controllers that a sender may have, the most frequent ones first."""
+_REDUCTIONS = {"cubic": 0.7, "reno": 0.5, "vegas": 0.5}
+"""Flight after a loss in relation to that before it (RFC 9438, section 4.6; RFC 5681, section 3.2)."""
+_PACED = ("bbr1", "bbr")
+"""Controllers whose packets follow a clock instead of ACKs."""
+_REDUCTION_ERROR, _CLOCKED_ERROR = 0.08, 0.25
 _ASSUMED_QUEUE = 100
 _MOST_BYTES = 500e6
 _MOST_PAUSES = 0.1
@@ -55,6 +60,14 @@ def path_model(one: Direction) -> dict[str, Any]:
     if loss > 0:
         path["loss"] = f"{100 * loss:.3g}%"
     return path
+
+
+def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a path that loses the packets that the capture shows as lost without a queue."""
+    lost = one.document["lost"]
+    if "loss" not in path or not lost or one.document["overflow_packets"] > one.document["random_loss_packets"]:
+        return path
+    return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
 
 
 def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
@@ -83,10 +96,10 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         return Replay(captured, path, {}, problem=text)
     if one.bytes > _MOST_BYTES:
         return Replay(captured, path, {}, problem="more data than a replay simulates (500 MB)")
-    # Without random losses all trials are alike.
-    trials = trials if "loss" in path else 1
-    jobs = [(name, protocol_model(one, name), path) for name in CONTROLLERS]
-    found = _simulated(jobs, one.bytes, trials, show)
+    # With the losses of the capture, and without random ones, all trials are alike.
+    same = _same_losses(one, path)
+    jobs = [(name, protocol_model(one, name), same) for name in CONTROLLERS]
+    found = _simulated(jobs, one.bytes, 1, show)
     controllers = _probabilities(one, found)
     best = max(controllers, key=lambda name: controllers[name], default=None)
     if best is None or not found[best]:
@@ -96,7 +109,7 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
         return Replay(captured, path, controllers, duration, problem=text)
     changes = _changes(one, best, path)
-    results = _simulated(changes, one.bytes, trials, show)
+    results = _simulated(changes, one.bytes, trials if "loss" in path else 1, show)
     kept = tuple(
         Change(name, _interval(metrics, "completion_s"), _mean(metrics, "rtt_p50_s"))
         for name, metrics in results.items()
@@ -174,11 +187,24 @@ def _probabilities(one: Direction, found: Mapping[str, list[_Metrics]]) -> dict[
             spread = math.sqrt(sum((each - mean) ** 2 for each in values) / max(len(values) - 1, 1))
             width = math.hypot(spread, 0.3 if feature == "repeated" else 0.05)
             distance += min(((value - mean) / width) ** 2, 50.0)
-        distances[name] = distance
+        distances[name] = distance + _shape(one, name)
     least = min(distances.values(), default=0.0)
     weights = {name: math.exp(-(one - least) / 2) for name, one in distances.items()}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
+
+
+def _shape(one: Direction, controller: str) -> float:
+    """Returns the distance between a controller's reaction to losses and ACKs, and that of the capture."""
+    reduction, is_paced = one.document["reduction"], controller in _PACED
+    distance = 0.0
+    if reduction is not None and not is_paced:
+        distance += ((reduction - _REDUCTIONS[controller]) / _REDUCTION_ERROR) ** 2
+    # ACKs reach a distant sender at an unknown time.
+    if one.path["position"] == "sender":
+        expected = 0.0 if is_paced else 1.0
+        distance += ((one.document["clocked_share"] - expected) / _CLOCKED_ERROR) ** 2
+    return distance
 
 
 def _feature(trial: _Metrics, feature: str) -> float:
