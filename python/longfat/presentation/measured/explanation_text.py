@@ -29,7 +29,7 @@ _SENTENCES = {
     explained.APPLICATION: "the application: the sender had nothing to send",
     explained.SENDER: "the sender's buffer or a fixed window: the flight stays the same",
 }
-_CAUSES = {
+CAUSES = {
     "handshake": "handshake",
     "slow-start": "slow start",
     "bandwidth": "bandwidth",
@@ -43,6 +43,7 @@ _CAUSES = {
     "timeout": "timeouts",
     "send-buffer": "sender's buffer",
 }
+"""The causes as text."""
 _POSITIONS = {
     "sender": "at the sender",
     "between": "between both hosts",
@@ -77,14 +78,14 @@ def heading(one: Direction) -> str:
     return text + (f" ({quantity(rate, 'bit/s')})" if rate else "")
 
 
-def causes(one: Direction) -> TextTable:
+def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
     """Returns the causes with the most time: share, time, the longest interval with its frames, evidence."""
     rows = []
-    for cause, time in list(one.times.items())[:MOST_CAUSES]:
+    for cause, time in list(one.times.items())[:most]:
         longest = one.longest(cause)
         rows.append(
             (
-                _CAUSES[cause],
+                CAUSES[cause],
                 _percent(time / one.time),
                 quantity(time, "s"),
                 _frames(longest),
