@@ -9,7 +9,7 @@
 use foundation::{Duration, Instant};
 use serde::Serialize;
 
-use crate::path::PathFigures;
+use crate::path::{PathFigures, Position};
 use crate::rates::Distribution;
 use crate::slices::{Slice, State};
 
@@ -149,8 +149,8 @@ pub fn causes(
 struct Window {
     /// Peak of the flight since the last loss or pause.
     peak: u64,
-    /// Flight before the last loss that has not been reached again.
-    before_loss: Option<u64>,
+    /// Whether a loss happened since the bottleneck was busy: it is why the window is smaller than the path.
+    has_lost: bool,
     overflowed: bool,
     last_flight: u64,
     /// Flight before a loss whose repair has not ended.
@@ -166,22 +166,28 @@ impl Window {
     fn cause(&mut self, before: &[Slice], slice: &Slice, path: &PathFigures) -> Cause {
         if slice.losses > 0 {
             self.overflowed = overflowed(slice, path);
-            self.before_loss = Some(self.peak.max(slice.flight));
+            self.has_lost = true;
             self.unrepaired = Some(self.peak.max(slice.flight));
         }
         let is_full = path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
         if path.is_queued(slice) || is_full {
+            self.has_lost = false;
             return busy(path);
         }
         if slice.flight as f64 > FULL * slice.window as f64 {
             return Cause::ReceiveWindow;
         }
-        let bursts = slice.prompted + slice.unprompted;
         let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
-        if (slice.unprompted > 0 && 2 * slice.unprompted >= bursts) || is_scarce {
+        let is_late = if path.position == Position::Sender {
+            slice.unprompted > 0 && slice.unprompted >= slice.prompted
+        } else {
+            // Losses and jitter on the way to the capture also delay data.
+            !self.has_lost && slice.unprompted > 1 && slice.unprompted > 2 * slice.prompted
+        };
+        if is_late || is_scarce {
             return Cause::Application;
         }
-        if self.before_loss.is_some() {
+        if self.has_lost {
             return self.loss();
         }
         if slice.flight as f64 >= GROWTH * self.last_flight as f64 {
@@ -210,9 +216,6 @@ impl Window {
         self.peak = self.peak.max(slice.flight);
         if slice.sent > 0 {
             self.last_flight = slice.flight;
-        }
-        if self.before_loss.is_some_and(|flight| slice.losses == 0 && slice.flight >= flight) {
-            self.before_loss = None;
         }
     }
 }

@@ -25,6 +25,8 @@ const PROBE_ROUNDS: f64 = 1.5;
 const AT_SENDER: f64 = 0.1;
 /// A gap of this share of the RTT starts a burst; an ACK within it causes the burst.
 const GAP: f64 = 1.0 / 16.0;
+/// The same seen from afar, where queues and jitter spread what the sender did at once.
+const DISTANT_GAP: f64 = 1.0 / 4.0;
 const LEAST_GAP: Duration = Duration::from_micros(500);
 /// Window in relation to the maximum below which the receiver's application is too slow.
 const SHRUNK: u64 = 2;
@@ -105,6 +107,7 @@ pub struct Direction {
     /// Packets of the sender, with large ones as several.
     segments: u64,
     last_any_ack: Instant,
+    last_captured: Instant,
     ack_interval: Duration,
     numbering: Option<Numbering>,
     next: u64,
@@ -118,6 +121,7 @@ pub struct Direction {
     pending: VecDeque<Ack>,
     stamps: VecDeque<(u32, Instant)>,
     near_now: Duration,
+    near_round: Option<Duration>,
     rtt_now: Option<Duration>,
     last_data: Instant,
     last_ack: Instant,
@@ -142,6 +146,7 @@ impl Default for Direction {
             clocked: (0, 0),
             segments: 0,
             last_any_ack: Instant::ZERO,
+            last_captured: Instant::ZERO,
             ack_interval: Duration::ZERO,
             numbering: None,
             next: 0,
@@ -154,6 +159,7 @@ impl Default for Direction {
             pending: VecDeque::new(),
             stamps: VecDeque::new(),
             near_now: Duration::ZERO,
+            near_round: None,
             rtt_now: None,
             last_data: Instant::ZERO,
             last_ack: Instant::ZERO,
@@ -230,6 +236,7 @@ impl Direction {
         self.first_data.get_or_insert(packet.time);
         if self.slices.is_none() {
             self.slices = Some(Slices::starting_at(packet.time));
+            self.last_captured = packet.time;
         }
         if packet.length == 1 && end == self.next {
             // A probe of a closed window, or a keep-alive: not a loss.
@@ -365,12 +372,17 @@ impl Direction {
         if let Some(slices) = &mut self.slices {
             let slice = slices.open();
             slice.delivered += bytes;
+            slice.arrival += ack.captured.saturating_since(self.last_captured);
             slice.window = slice.window.max(ack.window);
             if self.acked >= self.mark {
                 self.mark = self.next;
                 slices.close();
+                if let (Some(near), Some(least)) = (self.near_round.take(), self.near) {
+                    self.near_now = if self.shift(least).is_zero() { Duration::ZERO } else { near };
+                }
             }
         }
+        self.last_captured = self.last_captured.max(ack.captured);
     }
 
     /// Continues after data that the capture missed.
@@ -411,12 +423,14 @@ impl Direction {
         self.near = Some(least);
         // A sender that was silent echoes late; only a flight shows how long the way is now.
         if packet.length > 0 && !self.is_idle() {
-            self.near_now = if self.shift(least).is_zero() { Duration::ZERO } else { near };
+            // A sender whose application is slow answers late as well: the least of a round trip counts.
+            self.near_round = Some(self.near_round.map_or(near, |least| least.min(near)));
         }
     }
 
     fn gap(&self) -> Duration {
-        self.rtt_now.map_or(LEAST_GAP, |rtt| rtt.mul_f64(GAP)).max(LEAST_GAP)
+        let share = if self.near_now.is_zero() { GAP } else { DISTANT_GAP };
+        self.rtt_now.map_or(LEAST_GAP, |rtt| rtt.mul_f64(share)).max(LEAST_GAP)
     }
 
     fn room(&self) -> u64 {
@@ -504,6 +518,7 @@ impl Direction {
         if was_idle {
             self.spend(State::Idle, time);
             self.trains.interrupt();
+            self.last_captured = time;
         } else {
             self.spend(self.state(), time);
         }

@@ -13,6 +13,8 @@ const ENOUGH: u64 = 50;
 const NEAR_END: f64 = 0.1;
 /// The rate of a bottleneck is at least this share of the rate over any round trip.
 const LEAST_OF_PEAK: f64 = 0.8;
+/// Arrivals show the bottleneck if they come in bursts this much faster than the flow.
+const BURSTS: f64 = 1.5;
 
 /// Where the capture was made, seen from the sender of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -76,6 +78,9 @@ pub struct PathFigures {
 /// Time that a queue adds at least to count as one: a share of the RTT, and a time.
 const QUEUE_SHARE: f64 = 0.03;
 const QUEUE_S: f64 = 0.0003;
+/// The same seen from afar, where the RTT is a sum of two measurements, one of which has the clock of timestamps.
+const DISTANT_SHARE: f64 = 0.08;
+const DISTANT_S: f64 = 0.002;
 
 impl PathFigures {
     /// Derives the figures of a direction from its slices.
@@ -85,6 +90,7 @@ impl PathFigures {
             (Some(far), near) => Some((far + near.unwrap_or(Duration::ZERO)).as_secs_f64()),
             _ => None,
         };
+        let position = position(direction);
         let data = direction.least_data_rtt.map(Duration::as_secs_f64);
         let mut queued = Distribution::default();
         let mut standing = Distribution::default();
@@ -95,13 +101,12 @@ impl PathFigures {
             };
             most = Some(f64::max(most.unwrap_or(0.0), largest.as_secs_f64() - idle));
             let queue = least.as_secs_f64() - idle;
-            let is_round = slice.duration().as_secs_f64() > 0.5 * idle;
-            if queue > margin(idle) && is_round && slice.repeated == 0 {
+            let is_round = slice.arrival.as_secs_f64() > 0.5 * idle;
+            if queue > margin(position, idle) && is_round && slice.repeated == 0 {
                 queued.add(slice.rate(), slice.delivered / u64::from(direction.mss));
                 standing.add(queue, slice.duration().as_nanos() / 1000);
             }
         }
-        let position = position(direction);
         let trains = &direction.trains;
         let found = if queued.total() >= ENOUGH {
             queued.quantile(0.5).map(|rate| (rate, RateSource::Queue))
@@ -114,11 +119,15 @@ impl PathFigures {
         };
         let peak = slices
             .iter()
-            .filter(|slice| base.is_some_and(|base| slice.duration().as_secs_f64() > 0.5 * base))
+            .filter(|slice| base.is_some_and(|base| slice.arrival.as_secs_f64() > 0.5 * base))
             .map(Slice::rate)
             .fold(0.0, f64::max);
         // A rate below that of a whole round trip is not that of the bottleneck: the train was sent slowly.
-        let found = found.filter(|&(rate, _)| rate > LEAST_OF_PEAK * peak);
+        let found = found.filter(|&(rate, source)| match source {
+            // Packets that arrive as evenly as the whole flow show its rate, not that of the bottleneck.
+            RateSource::Arrivals => rate > BURSTS * peak,
+            _ => rate > LEAST_OF_PEAK * peak,
+        });
         let totals = &direction.totals;
         Self {
             position,
@@ -142,14 +151,17 @@ impl PathFigures {
     #[must_use]
     pub fn is_queued(&self, slice: &Slice) -> bool {
         match (slice.rtt, self.data_rtt_s) {
-            (Some((least, _)), Some(idle)) => least.as_secs_f64() - idle > margin(idle),
+            (Some((least, _)), Some(idle)) => least.as_secs_f64() - idle > margin(self.position, idle),
             _ => false,
         }
     }
 }
 
-fn margin(base: f64) -> f64 {
-    (QUEUE_SHARE * base).max(QUEUE_S)
+fn margin(position: Position, idle: f64) -> f64 {
+    match position {
+        Position::Sender => (QUEUE_SHARE * idle).max(QUEUE_S),
+        _ => (DISTANT_SHARE * idle).max(DISTANT_S),
+    }
 }
 
 fn position(direction: &Direction) -> Position {

@@ -42,6 +42,8 @@ pub struct Slice {
     pub sent: u64,
     /// Bytes that the receiver has got newly.
     pub delivered: u64,
+    /// Time in which they arrived, by the times of the ACKs as captured.
+    pub arrival: Duration,
     /// Segments sent again.
     pub repeated: u32,
     /// Losses that were detected: the starts of recoveries and timeouts.
@@ -73,6 +75,7 @@ impl Slice {
             times: [Duration::ZERO; STATES],
             sent: 0,
             delivered: 0,
+            arrival: Duration::ZERO,
             repeated: 0,
             losses: 0,
             loss_rtt: None,
@@ -101,7 +104,7 @@ impl Slice {
     /// Returns the bytes per second that the receiver got.
     #[must_use]
     pub fn rate(&self) -> f64 {
-        self.delivered as f64 / self.duration().as_secs_f64().max(1e-9)
+        self.delivered as f64 / self.arrival.max(Duration::from_micros(1)).as_secs_f64()
     }
 
     /// Takes a sample of the RTT.
@@ -121,6 +124,7 @@ impl Slice {
         }
         self.sent += next.sent;
         self.delivered += next.delivered;
+        self.arrival += next.arrival;
         self.repeated += next.repeated;
         self.losses += next.losses;
         self.loss_rtt = self.loss_rtt.or(next.loss_rtt);
