@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::path::{PathFigures, Position};
 use crate::rates::Distribution;
+use crate::direction::SHRUNK;
 use crate::slices::{Slice, State};
 
 /// A cause of the duration of a transfer.
@@ -175,7 +176,8 @@ impl Window {
             return busy(path);
         }
         if slice.flight as f64 > FULL * slice.window as f64 {
-            return Cause::ReceiveWindow;
+            let is_small = slice.window * SHRUNK < path.window;
+            return if is_small { Cause::ReceiverStall } else { Cause::ReceiveWindow };
         }
         let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
         let is_late = if path.position == Position::Sender {

@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 
-use foundation::{Duration, Instant};
+use foundation::Instant;
 
 use crate::direction::Direction;
 use crate::handshake::Handshake;
 use crate::packet::TcpPacket;
-use crate::tallies::Analysis;
+use crate::tallies::{Analysis, InitialRtt};
 
 /// One end of a connection, with the data that it sends.
 #[derive(Debug, Default)]
@@ -16,6 +16,8 @@ pub struct Side {
     pub direction: Direction,
     /// Counts of Wireshark.
     pub analysis: Analysis,
+    /// Its initial sequence number, if it is known.
+    pub initial: Option<u32>,
     /// MSS that this end announced.
     pub mss: Option<u16>,
     /// Shift of the windows that this end announces.
@@ -40,6 +42,8 @@ pub struct Connection {
     /// Whether both ends sent FIN, or one of them RST.
     pub is_closed: bool,
     fins: [bool; 2],
+    initial_rtt: InitialRtt,
+    is_ending: bool,
 }
 
 impl Connection {
@@ -60,23 +64,57 @@ impl Connection {
             last: (packet.time, packet.number),
             is_closed: false,
             fins: [false; 2],
+            initial_rtt: InitialRtt::default(),
+            is_ending: false,
         }
     }
 
-    /// Whether a packet starts another connection between the same ports.
+    /// Whether a packet starts another connection between the same ports, by Wireshark's rule: a SYN with another number,
+    /// or after a FIN or RST of either end.
     pub fn is_followed_by(&self, packet: &TcpPacket) -> bool {
-        packet.is_syn && packet.acknowledgement.is_none() && self.is_closed
+        packet.is_syn
+            && packet.acknowledgement.is_none()
+            && self.sides[self.sender(packet)]
+                .initial
+                .is_some_and(|initial| self.is_ending || initial != packet.sequence)
+    }
+
+    /// Returns the place of the end that sent a packet.
+    fn sender(&self, packet: &TcpPacket) -> usize {
+        usize::from(packet.source != self.addresses[0])
+    }
+
+    /// Counts events by Wireshark's definitions.
+    fn analyse(&mut self, packet: &TcpPacket, from: usize) {
+        let [first, second] = &mut self.sides;
+        let (own, peer) = if from == 0 { (first, second) } else { (second, first) };
+        let first = packet.sequence.wrapping_sub(u32::from(!packet.is_syn));
+        if !packet.is_syn {
+            own.initial.get_or_insert(first);
+        } else if packet.acknowledgement.is_some() {
+            own.initial = Some(first);
+        } else if own.initial.is_some() {
+            own.analysis.repeated_syn();
+        } else {
+            own.initial = Some(first);
+        }
+        if let Some(ack) = packet.acknowledgement {
+            peer.initial.get_or_insert(ack.wrapping_sub(1));
+        }
+        own.analysis.packet(packet, &mut peer.analysis, self.initial_rtt);
+        self.initial_rtt.packet(packet);
+        let is_end = packet.is_rst || (packet.is_fin && packet.acknowledgement.is_some());
+        self.is_ending |= is_end && packet.number != self.first.1;
     }
 
     /// Takes a packet.
     pub fn packet(&mut self, packet: &TcpPacket) {
-        let from = usize::from(packet.source != self.addresses[0]);
+        let from = self.sender(packet);
         self.last = (packet.time, packet.number);
         self.opening(packet, from);
+        self.analyse(packet, from);
         let [first, second] = &mut self.sides;
         let (own, peer) = if from == 0 { (first, second) } else { (second, first) };
-        let first_rtt: Option<Duration> = self.handshake.round_trips().map(|(a, b)| a + b);
-        own.analysis.packet(packet, &mut peer.analysis, first_rtt);
         let scale = match (own.scale, peer.scale) {
             (Some(scale), Some(_)) => scale,
             _ => 0,

@@ -29,7 +29,7 @@ const GAP: f64 = 1.0 / 16.0;
 const DISTANT_GAP: f64 = 1.0 / 4.0;
 const LEAST_GAP: Duration = Duration::from_micros(500);
 /// Window in relation to the maximum below which the receiver's application is too slow.
-const SHRUNK: u64 = 2;
+pub const SHRUNK: u64 = 2;
 /// A late packet within this share of an RTT was reordered, not sent again.
 const REORDERED: f64 = 0.6;
 
@@ -295,7 +295,7 @@ impl Direction {
     /// Takes data of the peer: an application that waited for a request has it now.
     pub fn requested(&mut self, time: Instant) {
         self.apply(time);
-        if self.is_idle() && !self.is_finished {
+        if self.is_idle() && !self.is_blocked() && !self.is_finished {
             self.spend(State::Request, time);
         }
     }
@@ -331,7 +331,7 @@ impl Direction {
             self.ack_interval.mul_f64(1.0 - NEWEST) + interval.mul_f64(NEWEST)
         };
         self.last_any_ack = time;
-        if !self.is_idle() {
+        if !self.is_idle() || self.is_blocked() {
             self.spend(self.state(), time);
         }
         let mut newest = None;
@@ -437,13 +437,17 @@ impl Direction {
         self.right_edge.saturating_sub(self.next)
     }
 
+    /// Whether the receiver's window has no room for a segment.
+    fn is_blocked(&self) -> bool {
+        self.room() < u64::from(self.mss)
+    }
+
     fn state(&self) -> State {
-        let full = u64::from(self.mss);
-        if self.room() < full && self.window * SHRUNK < self.most_window {
+        if self.is_blocked() && self.window * SHRUNK < self.most_window {
             State::Stalled
         } else if self.recovery.is_some() {
             State::Recovery
-        } else if self.room() < full {
+        } else if self.is_blocked() {
             State::WindowLimited
         } else {
             State::Open
@@ -514,7 +518,7 @@ impl Direction {
     /// Takes new data.
     fn fresh(&mut self, start: u64, end: u64, packet: &TcpPacket) {
         let time = packet.time;
-        let was_idle = self.is_idle();
+        let was_idle = self.is_idle() && !self.is_blocked();
         if was_idle {
             self.spend(State::Idle, time);
             self.trains.interrupt();
