@@ -2,9 +2,8 @@
 //!
 //! The rules are those of version 4.0 (its dissector of TCP, "TCP Analysis" in its user's guide). They count what the
 //! capture shows at first sight, which differs from what the [direction](crate::direction) of a sender derives: an early
-//! retransmission can be out of order here, and a late packet a retransmission. Two rules are not followed: packets of
-//! Multipath TCP whose options differ are duplicate ACKs here, and no more than 10,000 unacknowledged segments have a
-//! limit there.
+//! retransmission can be out of order here, and a late packet a retransmission. One rule is not followed: ACKs of
+//! Multipath TCP whose options differ are duplicates here.
 
 use foundation::{Duration, Instant};
 use serde::Serialize;
@@ -44,8 +43,8 @@ pub struct Tallies {
 /// The RTT of the handshake as Wireshark measures it, at any place of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InitialRtt {
-    /// The last SYN.
-    syn: Option<Instant>,
+    /// The last SYN; as in Wireshark, time 0 is none.
+    syn: Instant,
     /// Nanoseconds from it to the first ACK of either end; 0 if there is none.
     nanos: u64,
 }
@@ -54,13 +53,9 @@ impl InitialRtt {
     /// Takes a packet after its [`Analysis`].
     pub const fn packet(&mut self, packet: &TcpPacket) {
         match (packet.is_syn, packet.acknowledgement.is_some()) {
-            (true, false) => self.syn = Some(packet.time),
-            (false, true) => {
-                if let Some(syn) = self.syn
-                    && self.nanos == 0
-                {
-                    self.nanos = packet.time.as_nanos().wrapping_sub(syn.as_nanos());
-                }
+            (true, false) => self.syn = packet.time,
+            (false, true) if self.nanos == 0 && self.syn.as_nanos() != 0 => {
+                self.nanos = nanos_since(packet.time, self.syn);
             }
             _ => {}
         }
@@ -80,8 +75,6 @@ pub struct Analysis {
     /// Number after the highest one so far, and its time.
     next: u32,
     advanced: Instant,
-    /// Bytes of the packet that advanced it.
-    advanced_by: u32,
     /// Number up to which the data has no hole.
     complete: u32,
     /// The last ACK number and its time.
@@ -109,7 +102,6 @@ impl Default for Analysis {
             tallies: Tallies::default(),
             next: 0,
             advanced: Instant::ZERO,
-            advanced_by: 0,
             complete: 0,
             ack: 0,
             ack_time: Instant::ZERO,
@@ -233,7 +225,7 @@ impl Analysis {
             self.tallies.retransmissions += 1;
             self.tallies.fast_retransmissions += 1;
         } else if nanos_since(packet.time, self.advanced) < initial.reordering()
-            && (end != self.next || self.advanced_by == 0)
+            && end != self.next
         {
             self.tallies.out_of_order += 1;
         } else {
@@ -244,9 +236,6 @@ impl Analysis {
     fn advance(&mut self, packet: &TcpPacket, kind: Last) {
         let control = u32::from(packet.is_syn || packet.is_fin);
         let end = packet.sequence.wrapping_add(packet.length).wrapping_add(control);
-        if self.next == 0 || is_before(self.next.wrapping_add(control), end) {
-            self.advanced_by = packet.length;
-        }
         if kind == Last::Probe {
             return;
         }
