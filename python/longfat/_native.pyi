@@ -214,6 +214,14 @@ def explain_capture(path: str | None, on_progress: Callable[[int], bool | None])
     another format.
     """
 
+def capture_sequence(path: str, sender: str, receiver: str, frames: tuple[int, int], most: int) -> str:
+    """Reads the packets of one direction of a connection of a capture, for a graph of sequence numbers.
+
+    `frames` are the first and the last frame of the connection. Of more than about `most` marks, repetitions
+    and an even part of the others are kept. Returns a JSON list of `{"time_s", "kind": "data" | "again" |
+    "ack" | "sack" | "window", "from", "to", "frame"}`; bytes count from the first one of the stream.
+    """
+
 class HopProber:
     """Sends packets of many sizes to the routers on the way to a host, one or a few at a time.
 

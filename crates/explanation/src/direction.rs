@@ -366,7 +366,8 @@ impl Direction {
         if let Some(sent) = newest {
             self.sample(ack.captured.saturating_since(sent));
             if bytes > 0 {
-                self.trains.acknowledge(ack.captured, sent, self.delivered, self.mss);
+                let rtt = self.rtt_now.unwrap_or(Duration::ZERO);
+                self.trains.acknowledge((ack.captured, sent), self.delivered, self.mss, rtt);
             }
         }
         if let Some(slices) = &mut self.slices {

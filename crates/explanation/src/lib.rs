@@ -17,6 +17,7 @@ mod packet;
 pub mod path;
 mod rates;
 pub mod report;
+pub mod sequence;
 pub mod slices;
 mod tallies;
 

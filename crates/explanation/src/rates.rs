@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 
 /// Ratio of neighbouring buckets.
 const RATIO: f64 = 1.01;
@@ -45,6 +45,8 @@ impl Distribution {
 const TRAIN: u64 = 16;
 /// A train was sent faster than it was acknowledged if it took at most this share of the time: it waited in a queue.
 const FASTER: f64 = 0.7;
+/// Share of the RTT that a train takes at most.
+const LONGEST: f64 = 0.5;
 /// Acknowledgements that are kept.
 const MOST_MARKS: usize = 256;
 
@@ -68,8 +70,15 @@ pub struct Trains {
 }
 
 impl Trains {
-    /// Takes an acknowledgement of data sent at `sent`, after which `delivered` bytes have arrived in total.
-    pub fn acknowledge(&mut self, acknowledged: Instant, sent: Instant, delivered: u64, mss: u32) {
+    /// Takes an acknowledgement of data sent at `sent`, after which `delivered` bytes have arrived in total. A train
+    /// takes at most half an RTT: longer ones contain the pause between two flights.
+    pub fn acknowledge(
+        &mut self,
+        (acknowledged, sent): (Instant, Instant),
+        delivered: u64,
+        mss: u32,
+        rtt: Duration,
+    ) {
         let wanted = TRAIN * u64::from(mss);
         self.marks.push_back(Mark {
             acknowledged,
@@ -88,7 +97,11 @@ impl Trains {
         if bytes < wanted || bytes > 4 * wanted {
             return;
         }
-        let time = acknowledged.saturating_since(first.acknowledged).as_secs_f64();
+        let time = acknowledged.saturating_since(first.acknowledged);
+        if time > rtt.mul_f64(LONGEST) {
+            return;
+        }
+        let time = time.as_secs_f64();
         let sending = sent.saturating_since(first.sent).as_secs_f64();
         let weight = bytes / TRAIN;
         self.all.add(bytes as f64 / time, weight);
@@ -107,6 +120,8 @@ impl Trains {
 mod tests {
     use super::*;
 
+    const RTT: Duration = Duration::from_millis(100);
+
     #[test]
     fn quantiles_are_within_a_per_cent() {
         let mut found = Distribution::default();
@@ -124,7 +139,7 @@ mod tests {
         let mut trains = Trains::default();
         for number in 1..=100 {
             let time = Instant::from_nanos(number * 1_000_000);
-            trains.acknowledge(time, Instant::from_nanos(number), number * 1000, 1000);
+            trains.acknowledge((time, Instant::from_nanos(number)), number * 1000, 1000, RTT);
         }
         let rate = trains.queued.quantile(0.5).unwrap_or_default();
         assert!((rate / 1e6 - 1.0).abs() < 0.02, "{rate}");
@@ -136,7 +151,7 @@ mod tests {
         for number in 1..=100 {
             let sent = Instant::from_nanos(number * 1_000_000);
             let time = Instant::from_nanos(number * 1_000_000 + 20_000_000);
-            trains.acknowledge(time, sent, number * 1000, 1000);
+            trains.acknowledge((time, sent), number * 1000, 1000, RTT);
         }
         assert!(trains.queued.quantile(0.5).is_none());
         assert!(trains.all.quantile(0.5).is_some());

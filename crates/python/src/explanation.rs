@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use explanation::report::CaptureReport;
+use explanation::sequence::{Chosen, sequence};
 use explanation::{CaptureError, CaptureFile, Connections};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -39,6 +40,28 @@ pub fn explain_capture(
         json(&CaptureReport::of(&file, &found))
     });
     callback.finish(result)
+}
+
+/// Returns the packets of one direction of a connection for a graph; see the stub.
+#[pyfunction]
+pub fn capture_sequence(
+    py: Python<'_>,
+    path: PathBuf,
+    sender: &str,
+    receiver: &str,
+    frames: (u64, u64),
+    most: usize,
+) -> PyResult<String> {
+    let chosen = Chosen {
+        sender: sender.parse().map_err(wrong)?,
+        receiver: receiver.parse().map_err(wrong)?,
+        frames,
+    };
+    py.detach(|| {
+        let input = File::open(&path).map_err(|error| PyOSError::new_err(without_number(&error)))?;
+        let mut file = CaptureFile::open(input).map_err(raised)?;
+        json(&sequence(&mut file, chosen, most).map_err(raised)?)
+    })
 }
 
 fn raised(error: CaptureError) -> PyErr {

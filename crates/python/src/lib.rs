@@ -61,7 +61,7 @@ mod _native {
     #[pymodule_export]
     use super::environment::Environments;
     #[pymodule_export]
-    use super::explanation::explain_capture;
+    use super::explanation::{capture_sequence, explain_capture};
     #[pymodule_export]
     use super::explorer::{Explorer, call_confined};
     #[cfg(target_os = "linux")]

@@ -36,7 +36,8 @@ _PACED = ("bbr1", "bbr")
 """Controllers whose packets follow a clock instead of ACKs."""
 _REDUCTION_ERROR, _CLOCKED_ERROR = 0.08, 0.25
 _ASSUMED_QUEUE = 100
-_MOST_BYTES = 500e6
+_MOST_BYTES, _MOST_PACKETS = 500e6, 4e6
+"""Data of a replay, and packets of all simulated changes."""
 _MOST_PAUSES = 0.1
 _SEGMENT = 1500
 
@@ -65,7 +66,11 @@ def path_model(one: Direction) -> dict[str, Any]:
 def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a path that loses the packets that the capture shows as lost without a queue."""
     lost = one.document["lost"]
-    if "loss" not in path or not lost or one.document["overflow_packets"] > one.document["random_loss_packets"]:
+    if (
+        "loss" not in path
+        or not lost
+        or one.document["overflow_packets"] > one.document["random_loss_packets"]
+    ):
         return path
     return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
 
@@ -109,7 +114,9 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
         return Replay(captured, path, controllers, duration, problem=text)
     changes = _changes(one, best, path)
-    results = _simulated(changes, one.bytes, trials if "loss" in path else 1, show)
+    packets = max(one.bytes / one.path["mss"], 1.0)
+    affordable = max(2, int(_MOST_PACKETS / packets / len(changes)))
+    results = _simulated(changes, one.bytes, min(trials, affordable) if "loss" in path else 1, show)
     kept = tuple(
         Change(name, _interval(metrics, "completion_s"), _mean(metrics, "rtt_p50_s"))
         for name, metrics in results.items()
@@ -159,7 +166,11 @@ def _changes(one: Direction, controller: str, path: Mapping[str, Any]) -> list[_
         found.append(("no random loss", same, {key: value for key, value in path.items() if key != "loss"}))
     found += [
         ("half the RTT", same, {**path, "delay": f"{one.path['base_rtt_s'] / 4 * 1e3:.4g}ms"}),
-        ("initial window of 30 packets", same | {"congestion": {"kind": controller, "initial_window": 30}}, path),
+        (
+            "initial window of 30 packets",
+            same | {"congestion": {"kind": controller, "initial_window": 30}},
+            path,
+        ),
     ]
     if one.path["rate_bps"]:
         twice = float(str(path["rate"]).removesuffix("Mbit/s")) * 2
@@ -215,7 +226,9 @@ def _feature(trial: _Metrics, feature: str) -> float:
 
 
 def _interval(trials: list[_Metrics], metric: str) -> Interval:
-    return prediction_interval([one[metric] for one in trials if metric in one], MODEL_ERROR)
+    values = [one[metric] for one in trials if metric in one]
+    # Trials without random losses are alike: one stands for all.
+    return prediction_interval(values * 2 if len(values) == 1 else values, MODEL_ERROR)
 
 
 def _mean(trials: list[_Metrics], metric: str) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars
 
 MOST_TRIALS = 1000
+MOST_MARKS = 20_000
+"""Marks of the graph of sequence numbers in a report."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +37,8 @@ class Explanation(Displayed):
     document: Mapping[str, Any]
     one: Direction | None
     replay: Replay | None = None
+    capture: File | None = None
+    """The file; None for standard input."""
 
     @property
     def limit(self) -> str | None:
@@ -60,7 +64,11 @@ class Explanation(Displayed):
 
     def table(self) -> TextTable:
         """Returns the causes with the most time, their frames and evidence."""
-        return explanation_text.connections(self.document) if self.one is None else explanation_text.causes(self.one)
+        return (
+            explanation_text.connections(self.document)
+            if self.one is None
+            else explanation_text.causes(self.one)
+        )
 
     def connections(self) -> TextTable:
         """Returns the connections with most data, each with its limit."""
@@ -127,7 +135,17 @@ class Explanation(Displayed):
 
         if self.one is None:
             raise ValueError(f"{file}: the capture has no TCP connection to draw")
-        write_whole(File(file), explanation_page.page(self).encode())
+        write_whole(File(file), explanation_page.page(replace(self, one=self._with_packets(self.one))).encode())
+
+    def _with_packets(self, one: Direction) -> Direction:
+        """Returns a direction with its packets for the graph of sequence numbers, which need the file."""
+        if self.capture is None:
+            return one
+        sender, receiver = one.ends
+        text = _native.capture_sequence(
+            str(self.capture), sender, receiver, tuple(one.connection["frames"]), MOST_MARKS
+        )
+        return replace(one, document={**one.document, "packets": json.loads(text)})
 
     def write_model(self, file: str | File) -> None:
         """Writes the path as TOML, for `run`, `shell` and `predict`. Raises OSError; ValueError if unknown."""
@@ -183,7 +201,7 @@ def explain(
             replayed = explanation_replay.replay(one, count, show)
     finally:
         display.close()
-    return Explanation(document, one, replayed)
+    return Explanation(document, one, replayed, None if str(capture) == "-" else File(capture))
 
 
 def _read(capture: File | str, on_frames: Any) -> dict[str, Any]:

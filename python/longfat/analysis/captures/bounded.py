@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 STALL = "receiver-stall"
+LEAST = 0.9
+"""Idle RTTs below which a slice is joined with its neighbours."""
 PAUSE = 2.0
 """Idle RTTs above which a slice stays apart from its neighbours."""
 
@@ -44,7 +46,7 @@ class Band:
 
 
 def slices(one: Direction, most: int) -> list[Slice]:
-    """Returns at most `most` slices without gaps, of an idle RTT or more unless it is between pauses."""
+    """Returns at most `most` slices without gaps, each about an idle RTT or more unless between pauses."""
     groups = _of_a_round_trip(_read(one), one.path["base_rtt_s"] or 0.0)
     return [_joined(group) for group in _batches([_joined(group) for group in groups], most)]
 
@@ -78,7 +80,11 @@ def _of_a_round_trip(found: Iterable[Slice], round_trip: float) -> list[list[Sli
     groups: list[list[Slice]] = []
 
     def close() -> None:
-        if len(groups) > 1 and _time(groups[-1]) < round_trip and not _is_pause(groups[-2], round_trip):
+        if (
+            len(groups) > 1
+            and _time(groups[-1]) < LEAST * round_trip
+            and not _is_pause(groups[-2], round_trip)
+        ):
             last = groups.pop()
             groups[-1] += last
 
@@ -86,7 +92,7 @@ def _of_a_round_trip(found: Iterable[Slice], round_trip: float) -> list[list[Sli
         is_pause = _is_pause([one], round_trip)
         if is_pause:
             close()
-        if groups and not is_pause and _time(groups[-1]) < round_trip:
+        if groups and not is_pause and _time(groups[-1]) < LEAST * round_trip:
             groups[-1].append(one)
         else:
             groups.append([one])

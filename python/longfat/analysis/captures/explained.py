@@ -37,11 +37,15 @@ class Direction:
     is_client: bool
 
     @property
-    def name(self) -> str:
+    def ends(self) -> tuple[str, str]:
         """Addresses of sender and receiver."""
         client, server = self.connection["client"], self.connection["server"]
-        sender, receiver = (client, server) if self.is_client else (server, client)
-        return f"{sender} to {receiver}"
+        return (client, server) if self.is_client else (server, client)
+
+    @property
+    def name(self) -> str:
+        """Addresses of sender and receiver, as text."""
+        return " to ".join(self.ends)
 
     @property
     def bytes(self) -> int:

@@ -22,7 +22,7 @@ MOST_CONNECTIONS = 10
 _SENTENCES = {
     explained.LATENCY: "latency: the handshake and slow start took most of the time",
     explained.BANDWIDTH: "bandwidth: the bottleneck was busy",
-    explained.BUFFERBLOAT: "bandwidth, with bufferbloat: the bottleneck was busy, and its queue never emptied",
+    explained.BUFFERBLOAT: "bandwidth, with bufferbloat: the bottleneck was busy, its queue never emptied",
     explained.WINDOW: "the receive window: the receiver's buffer is too small for this path",
     explained.STALL: "a receiver stall: the receiving application did not read",
     explained.LOSS: "loss: repairs, and the reduced congestion window after them",
@@ -63,11 +63,7 @@ def verdict(one: Direction) -> str:
         return "No data: nothing limited it."
     share = one.limits[one.limit]
     text = f"Limited by {_SENTENCES[one.limit]} ({_percent(share)} of {quantity(one.time, 's')})"
-    others = [
-        f"{limit} {_percent(part)}"
-        for limit, part in list(one.limits.items())[1:3]
-        if part >= 0.1
-    ]
+    others = [f"{limit} {_percent(part)}" for limit, part in list(one.limits.items())[1:3] if part >= 0.1]
     return text + (f"; then {', '.join(others)}" if others else "") + "."
 
 
@@ -172,7 +168,9 @@ def connections(found: Mapping[str, Any]) -> TextTable:
                 _percent(one.limits[one.limit]) if one.limit else DASH,
             )
         )
-    return TextTable(("Flow", "Sender to receiver", "Data", "Time", "Limit", "Share"), rows, right=(0, 2, 3, 5))
+    return TextTable(
+        ("Flow", "Sender to receiver", "Data", "Time", "Limit", "Share"), rows, right=(0, 2, 3, 5)
+    )
 
 
 def _percent(share: float) -> str:
@@ -184,15 +182,16 @@ def replayed(replay: Replay) -> list[str]:
     found = []
     if replay.controllers:
         ranked = sorted(replay.controllers.items(), key=lambda one: -one[1])
-        shown = ", ".join(f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:2] if part >= 0.01)
+        shown = ", ".join(
+            f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:2] if part >= 0.01
+        )
         found.append(f"Sender: probably {shown}")
     if replay.problem is not None:
         return [*found, f"No predictions: {replay.problem}"]
     if replay.simulated is None:
         return [*found, "No predictions: the simulated transfer failed"]
-    found.append(
-        f"Simulated: {with_bounds(replay.simulated, 1.0)} s (captured {digits(replay.captured)} s). With changes:"
-    )
+    simulated = with_bounds(replay.simulated, 1.0)
+    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s). With changes:")
     found += changes(replay).lines()
     return found
 
@@ -222,5 +221,6 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
             lines.append("The start of the connection is missing: windows may be scaled by an unknown factor")
         more = len(found["connections"]) - 1
         if more:
-            lines.append(f"{more} more connection{'s' if more > 1 else ''} (--connections lists them, --flow N explains one)")
+            noun = "connection" if more == 1 else "connections"
+            lines.append(f"{more} more {noun} (--connections lists them, --flow N explains one)")
     return lines
