@@ -228,7 +228,7 @@ def _lines(
             for part in slices
             if part.retransmissions
         ]
-        style = {"shape": "triangle-up", "filled": True, "size": 42, "opacity": 1, "aria": False}
+        style: Spec = {"shape": "triangle-up", "filled": True, "size": 42, "opacity": 1, "aria": False}
         layers.append(layer("point", marks, rows=again, clip=True, **style))
     about = {"x": x, "x2": {"field": "until"}, "tooltip": tooltip(_SLICE)}
     layers.append(_named("slices", layer("rect", about, opacity=0, clip=True, aria=False)))

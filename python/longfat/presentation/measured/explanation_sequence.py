@@ -78,7 +78,7 @@ def layers(one: Direction, x: Spec, colour: str) -> list[Spec]:
     about = at | {"tooltip": tooltip(_TOOLTIP)}
     ticks = about | {"x2": {"field": "until"}, "y2": {"field": "high"}}
     again = [row for row in pieces if row["what"] == RETRANSMITTED]
-    style = {"clip": True, "aria": False}
+    style: Spec = {"clip": True, "aria": False}
     made = [
         layer("line", at, rows=lines, interpolate="step-after", strokeWidth=1.3, **style),
         layer("point", about, rows=acks, opacity=0, filled=True, size=40, **style),
