@@ -2,8 +2,8 @@
 
 `python benchmarks/explain_accuracy.py [CAUSE...] [--captures 10] [--world sim|netns] [--side SIDE]` makes
 captures over random rates, delays, buffers, controllers and seeds, each built for one cause, and prints how
-often each cause is named, the errors of RTT and rate, and with `--replay` how often the controller is right and
-the replay reproduces the duration. `receiver stall` needs a program that stops reading, so it exists
+often each cause is named, the errors of RTT and rate, and with `--replay` how often the controller is right
+and the replay reproduces the duration. `receiver stall` needs a program that stops reading, so it exists
 between Linux kernels only. `netns` needs root or user namespaces, and about 15 s per capture.
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def test_pauses_start_and_end_where_the_application_is_silent(tmp_path: Path) ->
     data = traces.events.filter(what="send", frame="data")["time_s"].sort()
     rtt = 0.04
     # Silence starts when the last data is acknowledged, one RTT after it was sent.
-    silences = [(a + rtt, b) for a, b in zip(data, data[1:], strict=False) if b - a > 4 * rtt]
+    silences = [(a + rtt, b) for a, b in pairwise(data) if b - a > 4 * rtt]
     assert len(silences) > 2
     found = lf.explain(file, replay=False).to_polars().filter(cause="application")
     for start, end in silences:
@@ -155,7 +156,9 @@ def test_the_model_is_a_path(capture: Capture, tmp_path: Path) -> None:
 
 def _study(model: Path) -> Path:
     study = model.with_name("study.toml")
-    rest = 'title = "Model"\n[workload]\nkind = "file"\nsize = "1MB"\n[[protocols]]\nname = "a"\nkind = "tcp"\n'
+    rest = (
+        'title = "Model"\n[workload]\nkind = "file"\nsize = "1MB"\n[[protocols]]\nname = "a"\nkind = "tcp"\n'
+    )
     study.write_text(f"{rest}{model.read_text()}")
     return study
 
@@ -169,7 +172,11 @@ def test_compressed_captures(capture: Capture, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "text"),
-    [(b"", "empty file"), (b"hello, world", "neither pcap nor pcapng"), (b"\x0a\x0d\x0d\x0a", "neither pcap")],
+    [
+        (b"", "empty file"),
+        (b"hello, world", "neither pcap nor pcapng"),
+        (b"\x0a\x0d\x0d\x0a", "neither pcap"),
+    ],
 )
 def test_other_files_are_one_line(content: bytes, text: str, tmp_path: Path) -> None:
     file = tmp_path / "other"

@@ -88,7 +88,7 @@ def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
 
 
 def replay(one: Direction, trials: int, show: Show) -> Replay:
-    """Simulates the transfer with each possible controller, and with changes if the result fits the capture."""
+    """Simulates the transfer with each possible controller, and changes if the result fits the capture."""
     captured = float(one.document["duration_s"])
     try:
         path = path_model(one)

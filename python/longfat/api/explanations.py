@@ -135,7 +135,8 @@ class Explanation(Displayed):
 
         if self.one is None:
             raise ValueError(f"{file}: the capture has no TCP connection to draw")
-        write_whole(File(file), explanation_page.page(replace(self, one=self._with_packets(self.one))).encode())
+        drawn = replace(self, one=self._with_packets(self.one))
+        write_whole(File(file), explanation_page.page(drawn).encode())
 
     def _with_packets(self, one: Direction) -> Direction:
         """Returns a direction with its packets for the graph of sequence numbers, which need the file."""
@@ -148,7 +149,7 @@ class Explanation(Displayed):
         return replace(one, document={**one.document, "packets": json.loads(text)})
 
     def write_model(self, file: str | File) -> None:
-        """Writes the path as TOML, for `run`, `shell` and `predict`. Raises OSError; ValueError if unknown."""
+        """Writes the path as TOML, for `run` and `shell`. Raises OSError, and ValueError if it is unknown."""
         import tomli_w
 
         from longfat.system.files import write_whole
