@@ -43,7 +43,6 @@ pub struct Connection {
     pub is_closed: bool,
     fins: [bool; 2],
     initial_rtt: InitialRtt,
-    is_ending: bool,
 }
 
 impl Connection {
@@ -65,18 +64,16 @@ impl Connection {
             is_closed: false,
             fins: [false; 2],
             initial_rtt: InitialRtt::default(),
-            is_ending: false,
         }
     }
 
-    /// Whether a packet starts another connection between the same ports, by Wireshark's rule: a SYN with another number,
-    /// or after a FIN or RST of either end.
+    /// Whether a packet starts another connection between the same ports, by Wireshark's rule: a SYN with another number.
     pub fn is_followed_by(&self, packet: &TcpPacket) -> bool {
         packet.is_syn
             && packet.acknowledgement.is_none()
             && self.sides[self.sender(packet)]
                 .initial
-                .is_some_and(|initial| self.is_ending || initial != packet.sequence)
+                .is_some_and(|initial| initial != packet.sequence)
     }
 
     /// Returns the place of the end that sent a packet.
@@ -87,7 +84,11 @@ impl Connection {
     /// Counts events by Wireshark's definitions.
     fn analyse(&mut self, packet: &TcpPacket, from: usize) {
         let [first, second] = &mut self.sides;
-        let (own, peer) = if from == 0 { (first, second) } else { (second, first) };
+        let (own, peer) = if from == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let first = packet.sequence.wrapping_sub(u32::from(!packet.is_syn));
         if !packet.is_syn {
             own.initial.get_or_insert(first);
@@ -103,8 +104,6 @@ impl Connection {
         }
         own.analysis.packet(packet, &mut peer.analysis, self.initial_rtt);
         self.initial_rtt.packet(packet);
-        let is_end = packet.is_rst || (packet.is_fin && packet.acknowledgement.is_some());
-        self.is_ending |= is_end && packet.number != self.first.1;
     }
 
     /// Takes a packet.
@@ -114,7 +113,11 @@ impl Connection {
         self.opening(packet, from);
         self.analyse(packet, from);
         let [first, second] = &mut self.sides;
-        let (own, peer) = if from == 0 { (first, second) } else { (second, first) };
+        let (own, peer) = if from == 0 {
+            (first, second)
+        } else {
+            (second, first)
+        };
         let scale = match (own.scale, peer.scale) {
             (Some(scale), Some(_)) => scale,
             _ => 0,

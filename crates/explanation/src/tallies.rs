@@ -13,7 +13,9 @@ use crate::packet::TcpPacket;
 /// Retransmissions this soon after the last duplicate ACK are fast.
 const FAST: Duration = Duration::from_millis(20);
 /// Duplicate ACKs before a fast retransmission.
-const DUPLICATES: i32 = 2;
+const DUPLICATES: u32 = 2;
+/// Marks a count of duplicates; Wireshark compares it as a large number.
+const UNSEEN: u32 = u32::MAX;
 /// Threshold of reordering without an initial RTT.
 const REORDERING: Duration = Duration::from_millis(3);
 
@@ -63,7 +65,11 @@ impl InitialRtt {
 
     /// Returns the time within which a late packet counts as out of order.
     const fn reordering(self) -> u64 {
-        if self.nanos == 0 { REORDERING.as_nanos() } else { self.nanos }
+        if self.nanos == 0 {
+            REORDERING.as_nanos()
+        } else {
+            self.nanos
+        }
     }
 }
 
@@ -80,8 +86,8 @@ pub struct Analysis {
     /// The last ACK number and its time.
     ack: u32,
     ack_time: Instant,
-    /// Duplicate ACKs since the ACK number changed; -1 after an ACK of data that was not captured.
-    duplicates: i32,
+    /// Duplicate ACKs since the ACK number changed; [`UNSEEN`] after an ACK of data that was not captured.
+    duplicates: u32,
     /// The last window, not scaled; above 16 bits before the first packet.
     window: u32,
     last: Last,
@@ -136,7 +142,11 @@ impl Analysis {
             self.numbers(packet);
             self.tallies.keep_alives += u64::from(kind == Last::KeepAlive);
             if self.is_same_ack(packet, ack, peer) {
-                self.duplicates = self.duplicates.max(0) + 1;
+                self.duplicates = if self.duplicates == UNSEEN {
+                    1
+                } else {
+                    self.duplicates + 1
+                };
                 self.tallies.duplicate_acks += 1;
             }
         }
@@ -200,7 +210,7 @@ impl Analysis {
             self.tallies.acked_unseen += 1;
         } else {
             self.tallies.acked_unseen += u64::from(peer.duplicates == 0);
-            peer.duplicates = -1;
+            peer.duplicates = UNSEEN;
         }
     }
 
@@ -224,9 +234,7 @@ impl Analysis {
         {
             self.tallies.retransmissions += 1;
             self.tallies.fast_retransmissions += 1;
-        } else if nanos_since(packet.time, self.advanced) < initial.reordering()
-            && end != self.next
-        {
+        } else if nanos_since(packet.time, self.advanced) < initial.reordering() && end != self.next {
             self.tallies.out_of_order += 1;
         } else {
             self.tallies.retransmissions += 1;
