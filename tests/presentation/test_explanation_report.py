@@ -258,7 +258,9 @@ def test_the_report_has_every_part() -> None:
     others = [
         connection(stream, direction([], [interval(0, 1, "bandwidth", 1, 9)])) for stream in range(1, 14)
     ]
-    found = explanation(*others, replay=REPLAY, unseen_bytes=4344)
+    times = {"random-loss": 0.7, "slow-start": 0.15, "application": 0.1, "handshake": 0.05}
+    causes = [{"cause": cause, "time_s": time} for cause, time in times.items()]
+    found = explanation(*others, replay=REPLAY, unseen_bytes=4344, causes=causes)
     html = report(found)
     text = text_of(html)
     assert found.verdict in text
@@ -284,6 +286,7 @@ def test_the_report_has_every_part() -> None:
         assert shown_text in text, shown_text
     assert "10.0.0.1:40010" not in text
     assert text.index("no random loss") < text.index("half the RTT")
+    assert text.count("Duration (s)") == 1
     # One file without others.
     assert not re.search(r"\b(src|href)=", content(html))
 
