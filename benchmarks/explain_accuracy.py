@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import longfat as lf
-from longfat.api.explanation_replay import HEADERS
 
 CAUSES = ("bandwidth", "receive window", "loss", "latency", "application", "bufferbloat")
 STALL = "receiver stall"
@@ -147,10 +146,9 @@ def judge(score: Score, made: Case, file: Path, *, replay: bool) -> lf.Explanati
     if figures.get("base_rtt_s"):
         rtt = 2 * float(made.path["delay"].removesuffix("ms")) / 1e3
         score.rtt.append(abs(figures["base_rtt_s"] / rtt - 1))
-    if figures.get("rate_bps"):
+    if found.one is not None and figures.get("rate_bps"):
         rate = float(made.path["rate"].removesuffix("Mbit/s")) * 1e6
-        wire = figures["rate_bps"] * (figures["mss"] + HEADERS) / figures["mss"]
-        score.rate.append(abs(wire / rate - 1))
+        score.rate.append(abs(found.one.on_wire(figures["rate_bps"]) / rate - 1))
     if found.replay is not None and found.replay.controllers:
         score.controllers.append(found.replay.controller == made.protocol["congestion"])
         score.reproduced.append(found.replay.problem is None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.analysis.captures import explained
 from longfat.analysis.captures.replayed import Change, Replay
 from longfat.analysis.forecast import prediction_interval
+from longfat.api.diagnosis_study import TRUESIZE
 from longfat.api.trials import TransferError, simulate
 from longfat.worlds.environment import available_cores
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
 
 Show = Callable[[str], None]
 
-HEADERS = 52
-"""Bytes of an IPv4 and a TCP header with timestamps."""
-TRUESIZE = 2304
-"""Bytes of memory of a received full segment in Linux, which limits a window by memory."""
 MODEL_ERROR = 0.03
 """Relative standard deviation between Linux kernels and the simulation of the same path."""
 REPRODUCED = 0.1
@@ -48,8 +45,7 @@ def path_model(one: Direction) -> dict[str, Any]:
     base, payload = figures["base_rtt_s"], figures["rate_bps"] or figures["peak_bps"]
     if not base or not payload:
         raise ValueError("the capture has too few packets to know the path")
-    share = (figures["mss"] + HEADERS) / figures["mss"]
-    rate = payload * share
+    rate = one.on_wire(payload)
     path: dict[str, Any] = {"rate": f"{rate / 1e6:.4g}Mbit/s", "delay": f"{base / 2 * 1e3:.4g}ms"}
     bdp = rate * base / 8 / _SEGMENT
     waiting = (figures["most_queue_s"] or 0.0) * rate / 8 / _SEGMENT
@@ -129,7 +125,7 @@ _Job = tuple[str, Mapping[str, Any], Mapping[str, Any]]
 _Metrics = Mapping[str, float]
 
 
-def _simulated(jobs: list[_Job], size: int, trials: int, show: Show) -> dict[str, list[_Metrics]]:
+def _simulated(jobs: Sequence[_Job], size: int, trials: int, show: Show) -> dict[str, list[_Metrics]]:
     """Returns the metrics of the trials of each job (name, protocol, path); failed transfers have none."""
     work = [(name, protocol, path, number) for number in range(trials) for name, protocol, path in jobs]
 

@@ -11,6 +11,9 @@ LATENCY, BANDWIDTH, BUFFERBLOAT = "latency", "bandwidth", "bufferbloat"
 WINDOW, STALL = "receive window", "receiver stall"
 LOSS, APPLICATION, SENDER = "loss", "application", "sender's buffer"
 
+HEADERS = 52
+"""Bytes of an IPv4 and a TCP header with timestamps."""
+
 GROUPS = {
     "handshake": LATENCY,
     "slow-start": LATENCY,
@@ -62,6 +65,11 @@ class Direction:
         """Figures of the path."""
         found: Mapping[str, Any] = self.document["path"]
         return found
+
+    def on_wire(self, payload: float) -> float:
+        """Returns a rate of payload with the headers of IP and TCP, in bit/s."""
+        mss: int = self.path["mss"]
+        return payload * (mss + HEADERS) / mss
 
     @property
     def time(self) -> float:

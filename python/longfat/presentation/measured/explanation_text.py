@@ -133,24 +133,13 @@ def path(one: Direction) -> str:
             text += f", median {quantity(figures['rtt_p50_s'], 's')}"
         parts.append(text)
     if figures["rate_bps"]:
-        parts.append(
-            f"bottleneck {quantity(wire_rate(one), 'bit/s')} ({_RATE_SOURCES[figures['rate_from']]})"
-        )
+        rate = quantity(one.on_wire(figures["rate_bps"]), "bit/s")
+        parts.append(f"bottleneck {rate} ({_RATE_SOURCES[figures['rate_from']]})")
     else:
         parts.append(f"bottleneck not reached (at least {quantity(figures['peak_bps'], 'bit/s')})")
     parts.append(f"{_percent(figures['repeated_share'])} sent again")
     parts.append(f"captured {_POSITIONS[figures['position']]}")
     return "Path: " + "; ".join(parts)
-
-
-HEADERS = 52
-"""Bytes of an IPv4 and a TCP header with timestamps."""
-
-
-def wire_rate(one: Direction) -> float:
-    """Returns the rate of the bottleneck with the headers of IP and TCP, in bit/s."""
-    mss = one.path["mss"]
-    return float(one.path["rate_bps"]) * (mss + HEADERS) / mss
 
 
 def connections(found: Mapping[str, Any]) -> TextTable:
