@@ -86,12 +86,7 @@ def _figures(found: Explanation) -> Mapping[str, Any]:
 
 def _without_lists(connection: Mapping[str, Any]) -> dict[str, Any]:
     directions = [
-        {key: value for key, value in direction.items() if key not in DRAWN and not _is_trace(key, value)}
+        {key: value for key, value in direction.items() if key not in DRAWN}
         for direction in connection["directions"]
     ]
     return {**connection, "directions": directions}
-
-
-def _is_trace(key: str, value: Any) -> bool:
-    """Whether a figure lists packets instead of counting them."""
-    return key == "packets" and isinstance(value, list)

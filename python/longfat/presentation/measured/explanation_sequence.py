@@ -2,8 +2,7 @@
 
 `packets` of a direction lists {"time_s", "kind", "from", "to", "frame"} in order of time, with positions in
 bytes from the start of the data, `to` exclusive. Kinds: "data"; "again", a retransmission; "ack", which
-acknowledges everything up to `to`; "sack", a SACK block; "window", from the acknowledged position to the
-right edge.
+acknowledges everything up to `to`; "sack", a SACK block; "window", the right edge of the window at `to`.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def layers(one: Direction, x: Spec, colour: str) -> list[Spec]:
 
     `colour` is that of new data.
     """
-    # The native part has the number of packets here if it does not list them.
+    # Without a list of packets, as of standard input, this is their number.
     packets = one.document.get("packets")
     if not isinstance(packets, list) or not any(packet["kind"] == "data" for packet in packets):
         return []
@@ -82,8 +81,8 @@ def layers(one: Direction, x: Spec, colour: str) -> list[Spec]:
     made = [
         layer("line", at, rows=lines, interpolate="step-after", strokeWidth=1.3, **style),
         layer("point", about, rows=acks, opacity=0, filled=True, size=40, **style),
-        layer("rule", ticks, rows=pieces, strokeWidth=1.8, **style),
-        # A segment's tick is less than a pixel high in a long transfer.
+        # A segment's tick is less than a pixel high in a long transfer: its cap shows it.
+        layer("rule", ticks, rows=pieces, strokeWidth=1.8, strokeCap="square", **style),
         layer("point", about, rows=again, shape="triangle-up", filled=True, size=34, opacity=1, **style),
     ]
     return [one for one in made if one["data"]["values"]]
