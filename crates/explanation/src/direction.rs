@@ -563,7 +563,8 @@ impl Direction {
         let is_short = packet.length % self.mss != 0;
         self.next = end;
         self.totals.bytes += end - start;
-        let flight = self.next - self.acked - self.outstanding.sacked();
+        let in_flight = self.next.saturating_sub(self.acked);
+        let flight = in_flight.saturating_sub(self.outstanding.sacked());
         if let Some(slices) = &mut self.slices {
             let slice = slices.open();
             slice.sent += end - start;

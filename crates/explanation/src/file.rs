@@ -73,7 +73,9 @@ impl CaptureFile {
         };
         let (magic, input) = peeked(Box::new(input))?;
         let format = match magic {
-            [0x0a, 0x0d, 0x0d, 0x0a] => Format::PcapNg(PcapNgReader::new(input).map_err(opening)?, Section::default()),
+            [0x0a, 0x0d, 0x0d, 0x0a] => {
+                Format::PcapNg(PcapNgReader::new(input).map_err(opening)?, Section::default())
+            }
             [0xa1, 0xb2, 0xc3 | 0x3c, 0xd4 | 0x4d] | [0xd4 | 0x4d, 0xc3 | 0x3c, 0xb2, 0xa1] => {
                 Format::Pcap(PcapReader::new(input).map_err(opening)?)
             }
@@ -184,9 +186,26 @@ fn pcap_frame(reader: &mut PcapReader<Input>, number: u64) -> Result<Option<Fram
 /// Interfaces of a pcapng section, and the bytes of the last frame.
 #[derive(Default)]
 struct Section {
-    /// Type of link and ticks per second of each interface.
-    interfaces: Vec<(DataLink, u64)>,
+    interfaces: Vec<Interface>,
     data: Vec<u8>,
+    /// Time of the last frame, which one without a time takes.
+    last: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Interface {
+    link: DataLink,
+    ticks_per_second: u64,
+    /// Seconds to add to its times.
+    offset: u64,
+}
+
+impl Interface {
+    fn nanos(self, ticks: u64) -> u64 {
+        let nanos = u128::from(ticks) * u128::from(NANOS_PER_SECOND) / u128::from(self.ticks_per_second);
+        let offset = u128::from(self.offset) * u128::from(NANOS_PER_SECOND);
+        (nanos + offset).min(u128::from(u64::MAX)) as u64
+    }
 }
 
 fn pcapng_frame<'a>(
@@ -202,42 +221,64 @@ fn pcapng_frame<'a>(
             Block::EnhancedPacket(packet) => (
                 packet.interface_id as usize,
                 // The library reads ticks of any resolution as nanoseconds.
-                packet.timestamp.as_nanos() as u64,
+                Some(packet.timestamp.as_nanos() as u64),
                 packet.data,
                 packet.original_len,
             ),
             Block::Packet(packet) => (
                 usize::from(packet.interface_id),
-                packet.timestamp,
+                Some(packet.timestamp),
                 packet.data,
                 packet.original_len,
             ),
+            Block::SimplePacket(packet) => (0, None, packet.data, packet.original_len),
             Block::SectionHeader(_) => {
                 section.interfaces.clear();
                 continue;
             }
             Block::InterfaceDescription(one) => {
-                section.interfaces.push((one.linktype, ticks_per_second(&one.options)));
+                section.interfaces.push(Interface {
+                    link: one.linktype,
+                    ticks_per_second: ticks_per_second(&one.options),
+                    offset: offset(&one.options),
+                });
                 continue;
             }
             _ => continue,
         };
-        let (link, per_second) = section
-            .interfaces
-            .get(interface)
-            .copied()
-            .unwrap_or((DataLink::ETHERNET, 1_000_000));
-        let nanos = u128::from(ticks) * u128::from(NANOS_PER_SECOND) / u128::from(per_second);
+        let Some(interface) = section.interfaces.get(interface).copied() else {
+            return Err(PcapError::InvalidField(
+                "a packet of an interface without description",
+            ));
+        };
+        if let Some(ticks) = ticks {
+            section.last = interface.nanos(ticks);
+        }
         section.data.clear();
         section.data.extend_from_slice(&data);
+        // A simple packet has the padding of its block.
+        section.data.truncate(if ticks.is_none() {
+            length as usize
+        } else {
+            usize::MAX
+        });
         return Ok(Some(Frame {
             number,
-            time: Instant::from_nanos(nanos.min(u128::from(u64::MAX)) as u64),
-            link,
+            time: Instant::from_nanos(section.last),
+            link: interface.link,
             data: &section.data,
             length: length.max(section.data.len() as u32),
         }));
     }
+}
+
+/// Returns the seconds of the option `if_tsoffset`.
+fn offset(options: &[InterfaceDescriptionOption<'_>]) -> u64 {
+    let found = options.iter().find_map(|option| match option {
+        InterfaceDescriptionOption::IfTsOffset(seconds) => Some(*seconds),
+        _ => None,
+    });
+    found.unwrap_or(0)
 }
 
 /// Returns the ticks per second of an interface: microseconds without the option `if_tsresol`.

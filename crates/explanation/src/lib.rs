@@ -23,4 +23,4 @@ mod tallies;
 
 pub use connections::Connections;
 pub use file::{CaptureError, CaptureFile, Frame};
-pub use packet::{Parsed, TcpPacket};
+pub use packet::{Parsed, TcpPacket, parse};

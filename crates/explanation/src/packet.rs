@@ -3,13 +3,16 @@
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{
-    EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpHeaderSlice, TcpOptionElement,
+    EtherType, IpNumber, LaxNetSlice, LaxSlicedPacket, TcpHeaderSlice, TcpOptionElement, TcpOptionsIterator,
 };
 use foundation::Instant;
 use pcap_file::DataLink;
 
 use crate::file::Frame;
 
+/// Bytes of a TCP header without options, and the place of the data offset.
+const FIXED_HEADER: usize = 20;
+const OFFSET: usize = 12;
 /// SACK blocks that fit into a header.
 const MOST_BLOCKS: usize = 4;
 
@@ -95,10 +98,7 @@ pub fn parse(frame: &Frame<'_>) -> Parsed {
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let start = header.slice().as_ptr() as usize - frame.data.as_ptr() as usize;
-            let addresses: (IpAddr, IpAddr) = (
-                header.source_addr().into(),
-                header.destination_addr().into(),
-            );
+            let addresses: (IpAddr, IpAddr) = (header.source_addr().into(), header.destination_addr().into());
             // Segmentation offload can leave the length 0; then the frame's length counts.
             let end = (header.total_len() != 0).then(|| start + usize::from(header.total_len()));
             if header.fragments_offset().value() != 0 {
@@ -109,10 +109,7 @@ pub fn parse(frame: &Frame<'_>) -> Parsed {
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
             let start = header.slice().as_ptr() as usize - frame.data.as_ptr() as usize;
-            let addresses = (
-                header.source_addr().into(),
-                header.destination_addr().into(),
-            );
+            let addresses = (header.source_addr().into(), header.destination_addr().into());
             let end = (header.payload_length() != 0)
                 .then(|| start + header.slice().len() + usize::from(header.payload_length()));
             (addresses, ip.payload(), end, (header.traffic_class() & 3) == 3)
@@ -161,10 +158,21 @@ fn tcp(
     on_wire: usize,
     is_marked: bool,
 ) -> Parsed {
-    let Ok(header) = TcpHeaderSlice::from_slice(bytes) else {
+    let Some((fixed, rest)) = bytes.split_first_chunk::<FIXED_HEADER>() else {
         return Parsed::Unreadable;
     };
-    let length = on_wire.saturating_sub(header.slice().len());
+    let header_length = usize::from(fixed[OFFSET] >> 4) * 4;
+    let Some(options) = header_length.checked_sub(FIXED_HEADER) else {
+        return Parsed::Unreadable;
+    };
+    // The options may be truncated; then those before the cut are read.
+    let options = &rest[..options.min(rest.len())];
+    let mut fixed = *fixed;
+    fixed[OFFSET] = (FIXED_HEADER as u8 / 4) << 4;
+    let Ok(header) = TcpHeaderSlice::from_slice(&fixed) else {
+        return Parsed::Unreadable;
+    };
+    let length = on_wire.saturating_sub(header_length);
     let mut packet = TcpPacket {
         number: frame.number,
         time: frame.time,
@@ -186,7 +194,7 @@ fn tcp(
         block_count: 0,
     };
     // An invalid option ends the options; those before it are valid.
-    for option in header.options_iterator().map_while(Result::ok) {
+    for option in TcpOptionsIterator::from_slice(options).map_while(Result::ok) {
         match option {
             TcpOptionElement::MaximumSegmentSize(mss) => packet.mss = Some(mss),
             TcpOptionElement::WindowScale(scale) => packet.scale = Some(scale.min(14)),
