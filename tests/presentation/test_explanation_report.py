@@ -123,6 +123,11 @@ def test_panels_share_the_time_axis_and_the_causes() -> None:
     assert b"loss without a queue" in render(spec, "svg")
 
 
+def test_the_chart_is_valid_in_notebooks() -> None:
+    made = explanation(packets=PACKETS).chart()
+    assert len(made.vconcat) == 5
+
+
 def test_a_slice_shows_its_figures_and_its_cause_under_the_pointer() -> None:
     spec = over_time(shown(lossy()["series"], lossy()["intervals"]))
     again = spec["datasets"]["slices"][3]

@@ -47,7 +47,7 @@ COLOURS = {
 RETRANSMISSIONS = "retransmissions"
 # The blue of the palette is too dark on the colours of causes on a dark page.
 _MEASURED, _REFERENCE, _REPEATED = "#2B83C6", PALETTE[6], PALETTE[1]
-_SOLID, _DASHED = (1, 0), (6, 3)
+_SOLID, _DASHED = [1, 0], [6, 3]
 _SHADE = 0.16
 _AXIS = {"tickCount": 10, "labelFlush": False, "labelSeparation": 6}
 _SLICE = {
@@ -76,7 +76,7 @@ class _Line:
         return _REFERENCE if self.is_reference else _MEASURED
 
     @property
-    def dashes(self) -> tuple[int, int]:
+    def dashes(self) -> list[int]:
         return _DASHED if self.is_reference else _SOLID
 
 
