@@ -9,9 +9,9 @@
 use foundation::{Duration, Instant};
 use serde::Serialize;
 
+use crate::direction::SHRUNK;
 use crate::path::{PathFigures, Position};
 use crate::rates::Distribution;
-use crate::direction::SHRUNK;
 use crate::slices::{Slice, State};
 
 /// A cause of the duration of a transfer.
@@ -109,7 +109,12 @@ pub fn causes(
     let (mut random_losses, mut overflow_losses) = (0, 0);
     let mut found = Timeline::new(origin);
     if let Some((start, end)) = handshake {
-        found.add(start, end, (0, 0), &[(Cause::Handshake, end.saturating_since(start))]);
+        found.add(
+            start,
+            end,
+            (0, 0),
+            &[(Cause::Handshake, end.saturating_since(start))],
+        );
     }
     let mut window = Window::default();
     for (place, slice) in slices.iter().enumerate() {
@@ -122,7 +127,10 @@ pub fn causes(
             (Cause::Application, slice.time(State::Idle)),
             (Cause::Request, slice.time(State::Request)),
             (Cause::ReceiverStall, slice.time(State::Stalled)),
-            (busy.unwrap_or(Cause::ReceiveWindow), slice.time(State::WindowLimited)),
+            (
+                busy.unwrap_or(Cause::ReceiveWindow),
+                slice.time(State::WindowLimited),
+            ),
             (busy.unwrap_or(window.loss()), slice.time(State::Recovery)),
             (Cause::Timeout, slice.time(State::Timeout)),
             (cause, slice.time(State::Open)),
@@ -161,7 +169,11 @@ struct Window {
 
 impl Window {
     fn loss(&self) -> Cause {
-        if self.overflowed { Cause::QueueOverflow } else { Cause::RandomLoss }
+        if self.overflowed {
+            Cause::QueueOverflow
+        } else {
+            Cause::RandomLoss
+        }
     }
 
     fn cause(&mut self, before: &[Slice], slice: &Slice, path: &PathFigures) -> Cause {
@@ -177,7 +189,11 @@ impl Window {
         }
         if slice.flight as f64 > FULL * slice.window as f64 {
             let is_small = slice.window * SHRUNK < path.window;
-            return if is_small { Cause::ReceiverStall } else { Cause::ReceiveWindow };
+            return if is_small {
+                Cause::ReceiverStall
+            } else {
+                Cause::ReceiveWindow
+            };
         }
         let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
         let is_late = if path.position == Position::Sender {

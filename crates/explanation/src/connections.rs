@@ -33,10 +33,7 @@ impl Connections {
     ///
     /// # Errors
     /// If reading fails.
-    pub fn read(
-        file: &mut CaptureFile,
-        mut on_frame: impl FnMut(u64) -> bool,
-    ) -> Result<Self, CaptureError> {
+    pub fn read(file: &mut CaptureFile, mut on_frame: impl FnMut(u64) -> bool) -> Result<Self, CaptureError> {
         let mut found = Self::default();
         while let Some(frame) = file.next_frame()? {
             let number = frame.number;

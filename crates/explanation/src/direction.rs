@@ -279,7 +279,10 @@ impl Direction {
             block_count: packet.sack_blocks().len(),
         };
         if let Some((stamp, _)) = packet.timestamps
-            && self.stamps.back().is_none_or(|&(last, _)| (stamp.wrapping_sub(last) as i32) > 0)
+            && self
+                .stamps
+                .back()
+                .is_none_or(|&(last, _)| (stamp.wrapping_sub(last) as i32) > 0)
         {
             self.stamps.push_back((stamp, packet.time));
             if self.stamps.len() > MOST_STAMPS {
@@ -367,7 +370,8 @@ impl Direction {
             self.sample(ack.captured.saturating_since(sent));
             if bytes > 0 {
                 let rtt = self.rtt_now.unwrap_or(Duration::ZERO);
-                self.trains.acknowledge((ack.captured, sent), self.delivered, self.mss, rtt);
+                self.trains
+                    .acknowledge((ack.captured, sent), self.delivered, self.mss, rtt);
             }
         }
         if let Some(slices) = &mut self.slices {
@@ -379,7 +383,11 @@ impl Direction {
                 self.mark = self.next;
                 slices.close();
                 if let (Some(near), Some(least)) = (self.near_round.take(), self.near) {
-                    self.near_now = if self.shift(least).is_zero() { Duration::ZERO } else { near };
+                    self.near_now = if self.shift(least).is_zero() {
+                        Duration::ZERO
+                    } else {
+                        near
+                    };
                 }
             }
         }
@@ -431,7 +439,9 @@ impl Direction {
 
     fn gap(&self) -> Duration {
         let share = if self.near_now.is_zero() { GAP } else { DISTANT_GAP };
-        self.rtt_now.map_or(LEAST_GAP, |rtt| rtt.mul_f64(share)).max(LEAST_GAP)
+        self.rtt_now
+            .map_or(LEAST_GAP, |rtt| rtt.mul_f64(share))
+            .max(LEAST_GAP)
     }
 
     fn room(&self) -> u64 {
@@ -471,7 +481,9 @@ impl Direction {
     /// Takes data that was sent before, or that fills a hole.
     fn repeated(&mut self, start: u64, end: u64, packet: &TcpPacket) {
         let silence = packet.time.saturating_since(self.last_data.max(self.last_ack));
-        let before = self.outstanding.repeat(start, end.min(self.next), packet.time, packet.number);
+        let before = self
+            .outstanding
+            .repeat(start, end.min(self.next), packet.time, packet.number);
         let rtt = self.rtt_now;
         let was_hole = before.is_some_and(|one| one.is_hole);
         if was_hole {
@@ -571,7 +583,11 @@ impl Direction {
             slice.flight = slice.flight.max(flight);
             slice.window = slice.window.max(self.window);
             slice.frames = (
-                if slice.frames.0 == 0 { packet.number } else { slice.frames.0 },
+                if slice.frames.0 == 0 {
+                    packet.number
+                } else {
+                    slice.frames.0
+                },
                 packet.number,
             );
             slice.short += u32::from(is_short);

@@ -70,7 +70,6 @@ impl Outstanding {
         self.sacked
     }
 
-
     /// Takes the retransmission of a range; returns the earliest time at which a part of it was sent before, and whether
     /// that part was a hole.
     pub fn repeat(&mut self, start: u64, end: u64, time: Instant, frame: u64) -> Option<Sent> {

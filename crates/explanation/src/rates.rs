@@ -18,7 +18,10 @@ impl Distribution {
     /// Adds a value with a weight; values that are not positive have no bucket.
     pub fn add(&mut self, value: f64, weight: u64) {
         if value > 0.0 && value.is_finite() && weight > 0 {
-            *self.weights.entry((value.ln() / RATIO.ln()).round() as i32).or_default() += weight;
+            *self
+                .weights
+                .entry((value.ln() / RATIO.ln()).round() as i32)
+                .or_default() += weight;
             self.total += weight;
         }
     }

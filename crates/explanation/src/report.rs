@@ -123,8 +123,12 @@ impl CaptureReport {
     /// Returns the report of a capture that was read.
     #[must_use]
     pub fn of(file: &CaptureFile, found: &Connections) -> Self {
-        let mut connections: Vec<ConnectionReport> =
-            found.all.iter().enumerate().map(|(stream, one)| ConnectionReport::of(stream, one)).collect();
+        let mut connections: Vec<ConnectionReport> = found
+            .all
+            .iter()
+            .enumerate()
+            .map(|(stream, one)| ConnectionReport::of(stream, one))
+            .collect();
         connections.sort_by_key(|one| std::cmp::Reverse(one.directions[0].bytes + one.directions[1].bytes));
         Self {
             frames: file.frames(),

@@ -36,6 +36,8 @@ pub enum MarkKind {
     Window,
 }
 
+const KINDS: usize = 5;
+
 /// A mark of the graph: bytes of the stream from the first one, at a time.
 #[derive(Clone, Debug, Serialize)]
 pub struct Mark {
@@ -86,7 +88,7 @@ struct Graph {
     most: usize,
     /// One of so many packets is kept.
     step: usize,
-    seen: usize,
+    seen: [usize; KINDS],
     origin: Option<Instant>,
     numbering: Option<(Numbering, u64)>,
     next: u64,
@@ -100,19 +102,21 @@ impl Graph {
         packet.time.saturating_since(origin).as_secs_f64()
     }
 
-    /// Whether the next packet is kept.
-    fn is_kept(&mut self) -> bool {
-        self.seen += 1;
-        self.seen.is_multiple_of(self.step)
+    /// Whether the next packet of a kind is kept: each kind is thinned out by itself, so that none disappears.
+    fn is_kept(&mut self, kind: MarkKind) -> bool {
+        let seen = &mut self.seen[kind as usize];
+        *seen += 1;
+        seen.is_multiple_of(self.step)
     }
 
     fn add(&mut self, mark: Mark) {
         self.marks.push(mark);
         if self.marks.len() > self.most {
-            // Every second mark goes; repetitions stay, because they are what one looks for.
-            let mut place = 0usize;
+            // Every second mark of a kind goes; repetitions stay, because they are what one looks for.
+            let mut places = [0usize; KINDS];
             self.marks.retain(|mark| {
-                place += 1;
+                let place = &mut places[mark.kind as usize];
+                *place += 1;
                 mark.kind == MarkKind::Again || place.is_multiple_of(2)
             });
             self.step *= 2;
@@ -135,7 +139,7 @@ impl Graph {
         let to = from + u64::from(packet.length);
         let is_again = from < self.next;
         self.next = self.next.max(to);
-        if is_again || self.is_kept() {
+        if is_again || self.is_kept(MarkKind::Data) {
             let kind = if is_again { MarkKind::Again } else { MarkKind::Data };
             self.add(Mark {
                 time_s,
@@ -155,11 +159,15 @@ impl Graph {
         let (Some(number), Some((numbering, first))) = (packet.acknowledgement, self.numbering) else {
             return;
         };
-        if !self.is_kept() {
+        if !self.is_kept(MarkKind::Ack) {
             return;
         }
         let place = |number: u32| numbering.unwrapped(number).saturating_sub(first);
-        let scale = if packet.is_syn || !self.sender_scales { 0 } else { self.scale };
+        let scale = if packet.is_syn || !self.sender_scales {
+            0
+        } else {
+            self.scale
+        };
         let acked = place(number);
         let edge = acked + (u64::from(packet.window) << scale);
         let marks = [(MarkKind::Ack, acked, acked), (MarkKind::Window, edge, edge)];
@@ -175,6 +183,52 @@ impl Graph {
                 to,
                 frame: packet.number,
             });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_transfer_keeps_marks_of_every_kind_evenly() {
+        let mut graph = Graph {
+            most: 1000,
+            step: 1,
+            ..Graph::default()
+        };
+        for number in 0..50_000u64 {
+            let is_again = number % 1000 == 0;
+            let data = if is_again { MarkKind::Again } else { MarkKind::Data };
+            for kinds in [vec![data], vec![MarkKind::Ack, MarkKind::Window]] {
+                if kinds[0] == MarkKind::Again || graph.is_kept(kinds[0]) {
+                    for kind in kinds {
+                        graph.add(Mark {
+                            time_s: number as f64,
+                            kind,
+                            from: number,
+                            to: number,
+                            frame: number,
+                        });
+                    }
+                }
+            }
+        }
+        assert!(graph.marks.len() <= 1100, "{}", graph.marks.len());
+        let times = |kind| {
+            graph
+                .marks
+                .iter()
+                .filter(move |mark| mark.kind == kind)
+                .map(|mark| mark.time_s)
+        };
+        assert_eq!(times(MarkKind::Again).count(), 50);
+        for kind in [MarkKind::Data, MarkKind::Ack] {
+            let found: Vec<f64> = times(kind).collect();
+            assert!(found.len() > 100, "{kind:?}: {}", found.len());
+            let longest = found.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+            assert!(longest < 2000.0, "{kind:?}: {longest}");
         }
     }
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.analysis.captures import explained
 from longfat.analysis.captures.replayed import Change, Replay
 from longfat.analysis.forecast import prediction_interval
+from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
 from longfat.api.trials import TransferError, simulate
 from longfat.worlds.environment import available_cores
@@ -27,11 +28,6 @@ REPRODUCED = 0.1
 """Relative difference of durations up to which a simulation reproduces a capture."""
 CONTROLLERS = ("cubic", "reno", "bbr1", "bbr", "vegas")
 """Controllers that a sender may have, the most frequent ones first."""
-_REDUCTIONS = {"cubic": 0.7, "reno": 0.5, "vegas": 0.5}
-"""Flight after a loss in relation to that before it (RFC 9438, section 4.6; RFC 5681, section 3.2)."""
-_PACED = ("bbr1", "bbr")
-"""Controllers whose packets follow a clock instead of ACKs."""
-_REDUCTION_ERROR, _CLOCKED_ERROR = 0.08, 0.25
 _ASSUMED_QUEUE = 100
 _MOST_BYTES, _MOST_PACKETS = 500e6, 4e6
 """Data of a replay, and packets of all simulated changes."""
@@ -90,7 +86,6 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         path = path_model(one)
     except ValueError as error:
         return Replay(captured, {}, {}, problem=str(error))
-    empty = Replay(captured, path, {})
     pauses = one.limits.get(explained.APPLICATION, 0.0) + one.limits.get(explained.STALL, 0.0)
     if pauses > _MOST_PAUSES:
         text = "the applications take more than a tenth of the time, which no change of the network shortens"
@@ -99,13 +94,13 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         return Replay(captured, path, {}, problem="more data than a replay simulates (500 MB)")
     # With the losses of the capture, and without random ones, all trials are alike.
     same = _same_losses(one, path)
-    jobs = [(name, protocol_model(one, name), same) for name in CONTROLLERS]
-    found = _simulated(jobs, one.bytes, 1, show)
-    controllers = _probabilities(one, found)
+    show("simulation of the sender")
+    found = senders.simulated({name: protocol_model(one, name) for name in CONTROLLERS}, same, one)
+    controllers = senders.probabilities(one, found)
     best = max(controllers, key=lambda name: controllers[name], default=None)
-    if best is None or not found[best]:
-        return empty
-    duration = _interval(found[best], "completion_s")
+    if best is None:
+        return Replay(captured, path, {})
+    duration = prediction_interval([found[best].document["duration_s"]] * 2, MODEL_ERROR)
     if abs(duration.value / captured - 1) > REPRODUCED:
         text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
         return Replay(captured, path, controllers, duration, problem=text)
@@ -173,52 +168,6 @@ def _changes(one: Direction, controller: str, path: Mapping[str, Any]) -> list[_
         found.append(("twice the rate", same, {**path, "rate": f"{twice:.4g}Mbit/s"}))
         found.append(("FQ-CoDel at the bottleneck", same, {**path, "queue": {"kind": "fq-codel"}}))
     return found
-
-
-def _probabilities(one: Direction, found: Mapping[str, list[_Metrics]]) -> dict[str, float]:
-    """Returns the probability of each controller: how near its trials are to the capture."""
-    repeated = one.document["repeated_packets"] / max(one.document["data_packets"], 1)
-    captured = {
-        "completion_s": math.log(max(float(one.document["duration_s"]), 1e-6)),
-        "rtt_p50_s": math.log(max(one.path["rtt_p50_s"] or one.path["base_rtt_s"], 1e-6)),
-        "repeated": math.log(repeated + 0.001),
-    }
-    distances = {}
-    for name, trials in found.items():
-        if not trials:
-            continue
-        distance = 0.0
-        for feature, value in captured.items():
-            values = [_feature(trial, feature) for trial in trials]
-            mean = sum(values) / len(values)
-            spread = math.sqrt(sum((each - mean) ** 2 for each in values) / max(len(values) - 1, 1))
-            width = math.hypot(spread, 0.3 if feature == "repeated" else 0.05)
-            distance += min(((value - mean) / width) ** 2, 50.0)
-        distances[name] = distance + _shape(one, name)
-    least = min(distances.values(), default=0.0)
-    weights = {name: math.exp(-(one - least) / 2) for name, one in distances.items()}
-    total = sum(weights.values())
-    return {name: weight / total for name, weight in weights.items()}
-
-
-def _shape(one: Direction, controller: str) -> float:
-    """Returns the distance between a controller's reaction to losses and ACKs, and that of the capture."""
-    reduction, is_paced = one.document["reduction"], controller in _PACED
-    distance = 0.0
-    if reduction is not None and not is_paced:
-        distance += ((reduction - _REDUCTIONS[controller]) / _REDUCTION_ERROR) ** 2
-    # ACKs reach a distant sender at an unknown time.
-    if one.path["position"] == "sender":
-        expected = 0.0 if is_paced else 1.0
-        distance += ((one.document["clocked_share"] - expected) / _CLOCKED_ERROR) ** 2
-    return distance
-
-
-def _feature(trial: _Metrics, feature: str) -> float:
-    if feature == "repeated":
-        sent = trial.get("packets_sent", 0.0)
-        return math.log(trial.get("retransmissions", 0.0) / max(sent, 1.0) + 0.001)
-    return math.log(max(trial.get(feature, 1e-6), 1e-6))
 
 
 def _interval(trials: list[_Metrics], metric: str) -> Interval:

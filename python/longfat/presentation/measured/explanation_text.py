@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 MOST_CAUSES = 3
 """Causes that a terminal shows."""
 MOST_CONNECTIONS = 10
+MOST_CHANGES = 6
+_CLEAR = 0.5
+"""Probability above which a controller is named as the sender's."""
 
 _SENTENCES = {
     explained.LATENCY: "latency: the handshake and slow start took most of the time",
@@ -101,7 +104,7 @@ def _frames(interval: Mapping[str, Any] | None) -> str:
 def _evidence(one: Direction, cause: str) -> str:
     path, document = one.path, one.document
     if cause in ("random-loss", "queue-overflow", "timeout"):
-        shown = f"{document['repeated_packets']} of {rounded(document['data_packets'])} packets sent again"
+        shown = f"{document['repeated_packets']} of {rounded(document['data_packets'])} packets retransmitted"
         return shown + (f", {document['timeouts']} timeouts" if document["timeouts"] else "")
     if cause in ("bandwidth", "bufferbloat"):
         rate = quantity(path["rate_bps"], "bit/s") if path["rate_bps"] else DASH
@@ -118,9 +121,9 @@ def _evidence(one: Direction, cause: str) -> str:
         return f"flight of {quantity(path['flight'], 'B')}"
     if cause == "handshake":
         again = one.connection["repeated_syns"]
-        return f"{again} SYNs sent again" if again else "one RTT"
+        return f"{again} SYNs retransmitted" if again else "one RTT"
     silences = sum(1 for interval in document["intervals"] if interval["cause"] == cause)
-    return f"{silences} pauses" if silences else "small or late writes"
+    return f"{silences} pause{'s' if silences > 1 else ''}" if silences else "small or late writes"
 
 
 def path(one: Direction) -> str:
@@ -137,7 +140,7 @@ def path(one: Direction) -> str:
         parts.append(f"bottleneck {rate} ({_RATE_SOURCES[figures['rate_from']]})")
     else:
         parts.append(f"bottleneck not reached (at least {quantity(figures['peak_bps'], 'bit/s')})")
-    parts.append(f"{_percent(figures['repeated_share'])} sent again")
+    parts.append(f"{_percent(figures['repeated_share'])} retransmitted")
     parts.append(f"captured {_POSITIONS[figures['position']]}")
     return "Path: " + "; ".join(parts)
 
@@ -172,9 +175,10 @@ def replayed(replay: Replay) -> list[str]:
     if replay.controllers:
         ranked = sorted(replay.controllers.items(), key=lambda one: -one[1])
         shown = ", ".join(
-            f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:2] if part >= 0.01
+            f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:3] if part >= 0.01
         )
-        found.append(f"Sender: probably {shown}")
+        best = ranked[0][1]
+        found.append(f"Sender: {'probably' if best > _CLEAR else 'not certain:'} {shown}")
     if replay.problem is not None:
         return [*found, f"No predictions: {replay.problem}"]
     if replay.simulated is None:
@@ -190,7 +194,7 @@ def changes(replay: Replay) -> TextTable:
     ranked = sorted(replay.changes, key=lambda one: one.duration.value)
     rows = [
         (one.name, with_bounds(one.duration, 1.0), DASH if one.rtt is None else digits(one.rtt * 1e3))
-        for one in ranked
+        for one in ranked[:MOST_CHANGES]
     ]
     return TextTable(("Change", "Duration (s)", "RTT, median (ms)"), rows, right=(1, 2))
 
