@@ -29,6 +29,8 @@ pub struct Side {
 /// A TCP connection. Its first end sent the first SYN, or the first captured packet.
 #[derive(Debug)]
 pub struct Connection {
+    /// Number in the order of first packets, from 0.
+    pub stream: usize,
     /// Addresses of both ends.
     pub addresses: [SocketAddr; 2],
     /// Both ends.
@@ -47,7 +49,7 @@ pub struct Connection {
 
 impl Connection {
     /// Starts with the first packet.
-    pub fn starting_with(packet: &TcpPacket) -> Self {
+    pub fn starting_with(packet: &TcpPacket, stream: usize) -> Self {
         // The answer alone shows who the client is.
         let is_answer = packet.is_syn && packet.acknowledgement.is_some();
         let addresses = if is_answer {
@@ -56,6 +58,7 @@ impl Connection {
             [packet.source, packet.destination]
         };
         Self {
+            stream,
             addresses,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
@@ -65,6 +68,11 @@ impl Connection {
             fins: [false; 2],
             initial_rtt: InitialRtt::default(),
         }
+    }
+
+    /// Returns the bytes of data of both ends, without repetitions.
+    pub fn bytes(&self) -> u64 {
+        self.sides.iter().map(|side| side.direction.totals.bytes).sum()
     }
 
     /// Whether a packet starts another connection between the same ports, by Wireshark's rule: a SYN with another number.

@@ -22,6 +22,7 @@ from longfat.worlds.environment import available_cores
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
+    from longfat.api.traces import Side
 
 _SNAP = 96
 """Bytes of a captured packet: all headers."""
@@ -35,7 +36,7 @@ def simulated(
     protocols: Mapping[str, Mapping[str, Any]], path: Mapping[str, Any], one: Direction
 ) -> dict[str, Direction]:
     """Returns the transfer of a direction with each protocol by name; failed transfers are absent."""
-    side = "receiver" if one.path["position"] == "receiver" else "sender"
+    side: Side = "receiver" if one.path["position"] == "receiver" else "sender"
 
     def run(name: str, protocol: Mapping[str, Any], folder: str) -> Direction | None:
         file = File(folder) / f"{name}.pcapng"
