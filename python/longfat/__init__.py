@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from longfat.api.bundles import Reproduced, bundle, reproduce
     from longfat.api.diagnoses import Diagnosis, diagnose
     from longfat.api.emulations import emulate
+    from longfat.api.explanations import Explanation, explain
     from longfat.api.links import MeasuredPath, path
     from longfat.api.predictions import PredictedTime, predict
     from longfat.api.relays import Relay, relay
@@ -71,6 +72,7 @@ __all__ = [
     "Claim",
     "CongestionController",
     "Diagnosis",
+    "Explanation",
     "GoBackN",
     "Interval",
     "Join",
@@ -111,6 +113,7 @@ __all__ = [
     "bundle",
     "diagnose",
     "emulate",
+    "explain",
     "load_run",
     "load_study",
     "mptcp",
@@ -133,6 +136,7 @@ __all__ = [
 _MODULES = {
     "_native": "version",
     "api.diagnoses": "Diagnosis diagnose",
+    "api.explanations": "Explanation explain",
     "api.links": "MeasuredPath path",
     "api.predictions": "PredictedTime predict",
     "api.round_trips": "RoundTrips ping",

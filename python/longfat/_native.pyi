@@ -206,6 +206,22 @@ class Environments:
         mean and minimum (s, NaN for none) and slope (s/s), timeouts, and 1 after the end.
         """
 
+def explain_capture(path: str | None, on_progress: Callable[[int], bool | None]) -> str:
+    """Reads a capture (pcap, pcapng, also gzip or zstd), or standard input for None, and names the causes.
+
+    `on_progress` is called with the number of frames every 65,536 frames; when it returns False, the rest is
+    not read. Returns the JSON of `explanation::report::CaptureReport`. OSError if reading fails, ValueError
+    for another format.
+    """
+
+def capture_sequence(path: str, sender: str, receiver: str, frames: tuple[int, int], most: int) -> str:
+    """Reads the packets of one direction of a connection of a capture, for a graph of sequence numbers.
+
+    `frames` are the first and last frame of the connection. Of more than about `most` marks, repetitions
+    and an even part of the others stay. Returns a JSON list of `{"time_s", "kind", "from", "to", "frame"}`
+    with the kinds data, again, ack, sack and window; bytes count from the first one of the stream.
+    """
+
 class HopProber:
     """Sends packets of many sizes to the routers on the way to a host, one or a few at a time.
 

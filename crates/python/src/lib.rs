@@ -10,6 +10,7 @@ mod check;
 mod classes;
 mod credentials;
 mod environment;
+mod explanation;
 mod explorer;
 #[cfg(target_os = "linux")]
 mod hops;
@@ -59,6 +60,8 @@ mod _native {
     };
     #[pymodule_export]
     use super::environment::Environments;
+    #[pymodule_export]
+    use super::explanation::{capture_sequence, explain_capture};
     #[pymodule_export]
     use super::explorer::{Explorer, call_confined};
     #[cfg(target_os = "linux")]

@@ -37,6 +37,7 @@ _GROUPS = {
         "echo": "Answer longfat ping and longfat transact until Ctrl-C (Linux).",
         "path": "Measure latency and bandwidth of each link to a host (Linux).",
         "diagnose": "Find what limits TCP on the path to a host: bandwidth, window, loss or latency (Linux).",
+        "explain": "Explain a capture: what limited each connection, when, and what would help.",
         "mptcp": "Manage the paths of MPTCP connections until Ctrl-C (Linux, root).",
     },
     "Emulation": {

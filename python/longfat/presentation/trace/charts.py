@@ -81,15 +81,15 @@ def draw(
         "vconcat": drawn,
         "spacing": 14,
         "resolve": {"scale": {"color": "independent", "strokeDash": "independent"}},
-        "params": [_zoom(drawn)],
+        "params": [zoom(drawn)],
     }
     spec = theme.chart(plot, theme.heading(title, [subtitle, *notes], offset=12))
     spec["config"]["legend"] = dict(_LEGEND)
     return spec
 
 
-def _zoom(panels: Sequence[Spec]) -> Spec:
-    """Common zooming and panning of the time axis, for HTML pages. Names the views."""
+def zoom(panels: Sequence[Spec]) -> Spec:
+    """Returns the common zooming and panning of the time axis, for HTML pages. Names the views."""
     views = []
     for number, panel in enumerate(panels):
         view = panel

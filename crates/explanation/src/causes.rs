@@ -1,0 +1,326 @@
+//! What limited a transfer, slice by slice.
+//!
+//! The [states](crate::slices::State) that a moment shows by itself (silence, a full window, a repair) are taken as they are, except
+//! where the bottleneck was busy all the same. The rest of the time is that of a congestion window or an application,
+//! which only the figures of the whole path separate: a busy bottleneck, growth, what happened since the last loss.
+//! (Zhang et al., "On the characteristics and origins of Internet flow rates", SIGCOMM 2002, for classes by flights;
+//! Flach et al., TAPO, CoNEXT 2015, for stalls.)
+
+use foundation::{Duration, Instant};
+use serde::Serialize;
+
+use crate::direction::SHRUNK;
+use crate::path::{PathFigures, Position};
+use crate::rates::Distribution;
+use crate::slices::{Slice, State};
+
+/// A cause of the duration of a transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The handshake, or the repetition of its segments.
+    Handshake,
+    /// The congestion window grew from its start: the time of round trips.
+    SlowStart,
+    /// The bottleneck was busy, and its queue emptied or stayed short.
+    Bandwidth,
+    /// The bottleneck was busy, with a queue that never emptied and exceeds the RTT of the idle path.
+    Bufferbloat,
+    /// The receiver's window, which its buffer limits.
+    ReceiveWindow,
+    /// The receiver's application did not read.
+    ReceiverStall,
+    /// The sender's application had nothing to send.
+    Application,
+    /// The sender's application waited for data of its peer.
+    Request,
+    /// Losses without a queue, their repair, and the reduced window after them.
+    RandomLoss,
+    /// Losses by a full queue, their repair, and the reduced window after them.
+    QueueOverflow,
+    /// Timeouts and probes of the tail.
+    Timeout,
+    /// A flight that stays the same without loss, queue or full window: the sender's buffer or a fixed window.
+    SendBuffer,
+}
+
+/// A part of a transfer with one main cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Interval {
+    /// Start, in seconds since the first packet of the connection.
+    pub start_s: f64,
+    /// End.
+    pub end_s: f64,
+    /// The cause of most of its time.
+    pub cause: Cause,
+    /// First and last frame of the sender; 0 without one.
+    pub frames: (u64, u64),
+}
+
+/// Time of a cause.
+#[derive(Clone, Debug, Serialize)]
+pub struct Spent {
+    /// The cause.
+    pub cause: Cause,
+    /// Time in seconds.
+    pub time_s: f64,
+}
+
+/// Share of the bottleneck's rate from which it is busy.
+const BUSY: f64 = 0.8;
+/// A queue is too long if it never falls below this share of the RTT of the idle path, and this time.
+const BLOATED_SHARE: f64 = 1.0;
+const BLOATED_S: f64 = 0.02;
+/// Share of the largest queue above which a loss is one of a full queue.
+const OVERFLOW: f64 = 0.5;
+/// Growth of the flight per slice that counts as growth.
+const GROWTH: f64 = 1.1;
+/// Slices over which a flight must stay the same, and the segments by which it may grow.
+const FLAT: usize = 8;
+const FLAT_SEGMENTS: u64 = 2;
+/// Share of the receiver's window from which a flight fills it, with a sender that paces its packets.
+const FULL: f64 = 0.95;
+/// Share of its peak below which a flight without loss shows an application that sends less than it may.
+const UNUSED: f64 = 0.7;
+
+/// The causes of a direction.
+#[derive(Clone, Debug)]
+pub struct Causes {
+    /// Time of each cause, longest first.
+    pub spent: Vec<Spent>,
+    /// Intervals in order.
+    pub intervals: Vec<Interval>,
+    /// Packets sent again after losses without a queue.
+    pub random_losses: u64,
+    /// Packets sent again after losses by a full queue.
+    pub overflow_losses: u64,
+    /// Median of the flight after a loss in relation to that before it: what a controller does on a loss.
+    pub reduction: Option<f64>,
+}
+
+/// Names the causes of a direction.
+#[must_use]
+pub fn causes(
+    slices: &[Slice],
+    path: &PathFigures,
+    handshake: Option<(Instant, Instant)>,
+    origin: Instant,
+) -> Causes {
+    let (mut random_losses, mut overflow_losses) = (0, 0);
+    let mut found = Timeline::new(origin);
+    if let Some((start, end)) = handshake {
+        found.add(
+            start,
+            end,
+            (0, 0),
+            &[(Cause::Handshake, end.saturating_since(start))],
+        );
+    }
+    let mut window = Window::default();
+    for (place, slice) in slices.iter().enumerate() {
+        let cause = window.cause(&slices[..place], slice, path);
+        let busy = match cause {
+            Cause::Bandwidth | Cause::Bufferbloat => Some(cause),
+            _ => None,
+        };
+        let times = [
+            (Cause::Application, slice.time(State::Idle)),
+            (Cause::Request, slice.time(State::Request)),
+            (Cause::ReceiverStall, slice.time(State::Stalled)),
+            (
+                busy.unwrap_or(Cause::ReceiveWindow),
+                slice.time(State::WindowLimited),
+            ),
+            (busy.unwrap_or(window.loss()), slice.time(State::Recovery)),
+            (Cause::Timeout, slice.time(State::Timeout)),
+            (cause, slice.time(State::Open)),
+        ];
+        found.add(slice.start, slice.end, slice.frames, &times);
+        if window.overflowed {
+            overflow_losses += u64::from(slice.repeated);
+        } else {
+            random_losses += u64::from(slice.repeated);
+        }
+        window.after(slice);
+    }
+    let (spent, intervals) = found.finish();
+    Causes {
+        spent,
+        intervals,
+        random_losses,
+        overflow_losses,
+        reduction: window.reductions.quantile(0.5),
+    }
+}
+
+/// What the open time of a slice depends on: the slices before it.
+#[derive(Default)]
+struct Window {
+    /// Peak of the flight since the last loss or pause.
+    peak: u64,
+    /// Whether a loss happened since the bottleneck was busy: it is why the window is smaller than the path.
+    has_lost: bool,
+    overflowed: bool,
+    last_flight: u64,
+    /// Flight before a loss whose repair has not ended.
+    unrepaired: Option<u64>,
+    reductions: Distribution,
+}
+
+impl Window {
+    fn loss(&self) -> Cause {
+        if self.overflowed {
+            Cause::QueueOverflow
+        } else {
+            Cause::RandomLoss
+        }
+    }
+
+    fn cause(&mut self, before: &[Slice], slice: &Slice, path: &PathFigures) -> Cause {
+        if slice.losses > 0 {
+            self.overflowed = overflowed(slice, path);
+            self.has_lost = true;
+            self.unrepaired = Some(self.peak.max(slice.flight));
+        }
+        let is_full = path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
+        if path.is_queued(slice) || is_full {
+            self.has_lost = false;
+            return busy(path);
+        }
+        if slice.flight as f64 > FULL * slice.window as f64 {
+            let is_small = slice.window * SHRUNK < path.window;
+            return if is_small {
+                Cause::ReceiverStall
+            } else {
+                Cause::ReceiveWindow
+            };
+        }
+        let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
+        let is_late = if path.position == Position::Sender {
+            slice.unprompted > 0 && slice.unprompted >= slice.prompted
+        } else {
+            // Losses and jitter on the way to the capture also delay data.
+            !self.has_lost && slice.unprompted > 1 && slice.unprompted > 2 * slice.prompted
+        };
+        if is_late || is_scarce {
+            return Cause::Application;
+        }
+        if self.has_lost {
+            return self.loss();
+        }
+        if slice.flight as f64 >= GROWTH * self.last_flight as f64 {
+            return Cause::SlowStart;
+        }
+        if (slice.flight as f64) < UNUSED * self.peak as f64 {
+            return Cause::Application;
+        }
+        let flat = before
+            .len()
+            .checked_sub(FLAT)
+            .is_some_and(|place| slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss));
+        if flat { Cause::SendBuffer } else { Cause::SlowStart }
+    }
+
+    fn after(&mut self, slice: &Slice) {
+        if slice.repeated == 0
+            && slice.time(State::Recovery).is_zero()
+            && let Some(before) = self.unrepaired.take()
+        {
+            self.reductions.add(slice.flight as f64 / before as f64, 1);
+        }
+        if slice.losses > 0 || slice.time(State::Idle) > slice.time(State::Open) {
+            self.peak = 0;
+        }
+        self.peak = self.peak.max(slice.flight);
+        if slice.sent > 0 {
+            self.last_flight = slice.flight;
+        }
+    }
+}
+
+fn busy(path: &PathFigures) -> Cause {
+    let base = path.base_rtt_s.unwrap_or(0.0);
+    let standing = path.standing_queue_s.unwrap_or(0.0);
+    if standing >= (BLOATED_SHARE * base).max(BLOATED_S) {
+        Cause::Bufferbloat
+    } else {
+        Cause::Bandwidth
+    }
+}
+
+fn overflowed(slice: &Slice, path: &PathFigures) -> bool {
+    let (Some(rtt), Some(base), Some(most)) = (slice.loss_rtt, path.base_rtt_s, path.most_queue_s) else {
+        return false;
+    };
+    let queue = rtt.as_secs_f64() - base;
+    queue > OVERFLOW * most && queue > 0.1 * base
+}
+
+/// Intervals and times by cause.
+struct Timeline {
+    origin: Instant,
+    spent: Vec<(Cause, Duration)>,
+    intervals: Vec<Interval>,
+}
+
+impl Timeline {
+    const fn new(origin: Instant) -> Self {
+        Self {
+            origin,
+            spent: Vec::new(),
+            intervals: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, start: Instant, end: Instant, frames: (u64, u64), times: &[(Cause, Duration)]) {
+        for &(cause, time) in times.iter().filter(|(_, time)| !time.is_zero()) {
+            match self.spent.iter_mut().find(|(known, _)| *known == cause) {
+                Some((_, sum)) => *sum += time,
+                None => self.spent.push((cause, time)),
+            }
+        }
+        let mut sums: Vec<(Cause, Duration)> = Vec::new();
+        for &(cause, time) in times {
+            match sums.iter_mut().find(|(known, _)| *known == cause) {
+                Some((_, sum)) => *sum += time,
+                None => sums.push((cause, time)),
+            }
+        }
+        let Some(&(cause, time)) = sums.iter().max_by_key(|(_, time)| *time) else {
+            return;
+        };
+        if time.is_zero() {
+            return;
+        }
+        let since = |time: Instant| time.saturating_since(self.origin).as_secs_f64();
+        let (start_s, end_s) = (since(start), since(end));
+        match self.intervals.last_mut() {
+            Some(last) if last.cause == cause => {
+                last.end_s = end_s;
+                last.frames = match (last.frames, frames) {
+                    ((0, _), other) | (other, (0, _)) => other,
+                    ((first, _), (_, last)) => (first, last),
+                };
+            }
+            _ => self.intervals.push(Interval {
+                start_s,
+                end_s,
+                cause,
+                frames,
+            }),
+        }
+    }
+
+    fn finish(mut self) -> (Vec<Spent>, Vec<Interval>) {
+        self.spent.sort_by_key(|&(_, time)| std::cmp::Reverse(time));
+        let spent = self
+            .spent
+            .iter()
+            .map(|&(cause, time)| Spent {
+                cause,
+                time_s: time.as_secs_f64(),
+            })
+            .collect();
+        (spent, self.intervals)
+    }
+}

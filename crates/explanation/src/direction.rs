@@ -1,0 +1,603 @@
+//! The data of one sender, followed from the sender's view.
+//!
+//! A capture near the receiver has data later and ACKs earlier than the sender. ACKs therefore take effect after the time
+//! between the capture and the sender (the *near* round trip), so that a flight is that of the sender.
+
+use std::collections::VecDeque;
+
+use foundation::{Duration, Instant};
+
+use crate::numbering::Numbering;
+use crate::outstanding::{Outstanding, Sent};
+use crate::packet::TcpPacket;
+use crate::rates::{Distribution, Trains};
+use crate::slices::{Slice, Slices, State};
+
+/// ACKs on their way from the capture to the sender, at most.
+const MOST_PENDING: usize = 1 << 16;
+/// Timestamps whose echo is awaited, at most.
+const MOST_STAMPS: usize = 4096;
+/// Silence after which a retransmission is that of a timer: just below the minimum RTO of Linux and of most systems.
+const TIMER: Duration = Duration::from_millis(190);
+/// A probe of the tail comes after two RTTs (RFC 8985, section 7.2); part of the silence is the ACK on its way.
+const PROBE_ROUNDS: f64 = 1.5;
+/// Share of the RTT below which the capture is at the sender.
+const AT_SENDER: f64 = 0.1;
+/// A gap of this share of the RTT starts a burst; an ACK within it causes the burst.
+const GAP: f64 = 1.0 / 16.0;
+/// The same seen from afar, where queues and jitter spread what the sender did at once.
+const DISTANT_GAP: f64 = 1.0 / 4.0;
+const LEAST_GAP: Duration = Duration::from_micros(500);
+/// Window in relation to the maximum below which the receiver's application is too slow.
+pub const SHRUNK: u64 = 2;
+/// A late packet within this share of an RTT was reordered, not sent again.
+const REORDERED: f64 = 0.6;
+
+/// Numbers of lost packets that are kept.
+const MOST_LOST: usize = 10_000;
+/// Share of the time between ACKs within which data follows an ACK directly.
+const DIRECTLY: f64 = 0.125;
+/// Weight of the newest time between ACKs.
+const NEWEST: f64 = 0.125;
+
+/// Payload of a full segment, unless a handshake or a larger segment states another.
+const DEFAULT_MSS: u32 = 1448;
+
+/// Counters of the data of one sender.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Packets, with and without data.
+    pub packets: u64,
+    /// Packets with data.
+    pub data_packets: u64,
+    /// Bytes sent for the first time.
+    pub bytes: u64,
+    /// Bytes sent again.
+    pub repeated_bytes: u64,
+    /// Packets sent again.
+    pub repeated_packets: u64,
+    /// Losses that a timer detected.
+    pub timeouts: u64,
+    /// Packets that arrived late without having been sent again.
+    pub reordered: u64,
+    /// Bytes acknowledged but never captured.
+    pub unseen_bytes: u64,
+    /// Marked packets (Congestion Experienced).
+    pub marked: u64,
+    /// Packets larger than the maximum segment: captured before segmentation or after aggregation.
+    pub large: u64,
+}
+
+/// An ACK on its way to the sender.
+#[derive(Clone, Debug)]
+struct Ack {
+    due: Instant,
+    captured: Instant,
+    number: u64,
+    window: u64,
+    blocks: [(u64, u64); 4],
+    block_count: usize,
+}
+
+/// The data of one sender.
+#[derive(Debug)]
+pub struct Direction {
+    /// Counters.
+    pub totals: Totals,
+    /// RTTs of the whole path, in seconds, weighted by samples.
+    pub rtts: Distribution,
+    /// Smallest RTT of data: a full packet takes longer than those of the handshake.
+    pub least_data_rtt: Option<Duration>,
+    /// Smallest RTT from the capture to the receiver, and to the sender.
+    pub far: Option<Duration>,
+    /// See [`far`](Self::far).
+    pub near: Option<Duration>,
+    /// Trains of packets.
+    pub trains: Trains,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Maximum window of the receiver, in bytes.
+    pub most_window: u64,
+    /// First data and last event.
+    pub first_data: Option<Instant>,
+    /// Numbers of lost packets among those of the sender, from 1.
+    pub lost: Vec<u64>,
+    /// Bytes sent directly after an ACK, and all bytes sent while data was in flight.
+    pub clocked: (u64, u64),
+    /// Packets of the sender, with large ones as several.
+    segments: u64,
+    last_any_ack: Instant,
+    last_captured: Instant,
+    ack_interval: Duration,
+    numbering: Option<Numbering>,
+    next: u64,
+    acked: u64,
+    right_edge: u64,
+    window: u64,
+    outstanding: Outstanding,
+    slices: Option<Slices>,
+    /// The slice ends when this is acknowledged.
+    mark: u64,
+    pending: VecDeque<Ack>,
+    stamps: VecDeque<(u32, Instant)>,
+    near_now: Duration,
+    near_round: Option<Duration>,
+    rtt_now: Option<Duration>,
+    last_data: Instant,
+    last_ack: Instant,
+    recovery: Option<u64>,
+    delivered: u64,
+    is_finished: bool,
+}
+
+impl Default for Direction {
+    fn default() -> Self {
+        Self {
+            totals: Totals::default(),
+            rtts: Distribution::default(),
+            least_data_rtt: None,
+            far: None,
+            near: None,
+            trains: Trains::default(),
+            mss: DEFAULT_MSS,
+            most_window: 0,
+            first_data: None,
+            lost: Vec::new(),
+            clocked: (0, 0),
+            segments: 0,
+            last_any_ack: Instant::ZERO,
+            last_captured: Instant::ZERO,
+            ack_interval: Duration::ZERO,
+            numbering: None,
+            next: 0,
+            acked: 0,
+            right_edge: u64::MAX,
+            window: 0,
+            outstanding: Outstanding::default(),
+            slices: None,
+            mark: 0,
+            pending: VecDeque::new(),
+            stamps: VecDeque::new(),
+            near_now: Duration::ZERO,
+            near_round: None,
+            rtt_now: None,
+            last_data: Instant::ZERO,
+            last_ack: Instant::ZERO,
+            recovery: None,
+            delivered: 0,
+            is_finished: false,
+        }
+    }
+}
+
+impl Direction {
+    /// Returns the slices.
+    #[must_use]
+    pub fn slices(&self) -> Vec<Slice> {
+        self.slices.as_ref().map(Slices::finished).unwrap_or_default()
+    }
+
+    /// Returns the bytes that the receiver acknowledged.
+    #[must_use]
+    pub const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Takes the round trips that the handshake shows: from the capture to the receiver, and to the sender.
+    pub fn handshake(&mut self, far: Duration, near: Duration) {
+        self.far = Some(far);
+        self.near = Some(near);
+        self.near_now = self.shift(near);
+        self.rtt_now = Some(far + near);
+    }
+
+    /// Returns the time between the capture and the sender that matters: none if the capture is at the sender.
+    fn shift(&self, near: Duration) -> Duration {
+        let far = self.far.unwrap_or(Duration::ZERO);
+        let share = near.as_secs_f64() / (near + far).as_secs_f64().max(1e-9);
+        if share < AT_SENDER { Duration::ZERO } else { near }
+    }
+
+    /// Takes a packet of the sender.
+    pub fn sent(&mut self, packet: &TcpPacket) {
+        self.totals.packets += 1;
+        self.segments += u64::from(packet.length.div_ceil(self.mss)).max(1);
+        self.totals.marked += u64::from(packet.is_marked);
+        let numbering = self
+            .numbering
+            .get_or_insert(Numbering::starting_with(packet.sequence));
+        if packet.is_rst {
+            self.apply(packet.time);
+            self.is_finished = true;
+            return;
+        }
+        let sequence = numbering.advance(packet.sequence);
+        if packet.is_syn {
+            self.next = sequence + 1;
+            self.acked = sequence + 1;
+            self.mark = self.next;
+            return;
+        }
+        if self.next == 0 {
+            (self.next, self.acked, self.mark) = (sequence, sequence, sequence);
+        }
+        if packet.length == 0 {
+            self.near_sample(packet);
+            if packet.is_fin {
+                self.finish(sequence, packet);
+            }
+            return;
+        }
+        let end = sequence + u64::from(packet.length);
+        self.apply(packet.time);
+        self.near_sample(packet);
+        self.totals.data_packets += 1;
+        self.totals.large += u64::from(packet.length > self.mss);
+        self.first_data.get_or_insert(packet.time);
+        if self.slices.is_none() {
+            self.slices = Some(Slices::starting_at(packet.time));
+            self.last_captured = packet.time;
+        }
+        if packet.length == 1 && end == self.next {
+            // A probe of a closed window, or a keep-alive: not a loss.
+        } else if sequence < self.next {
+            self.repeated(sequence, end, packet);
+        }
+        if end > self.next {
+            self.fresh(sequence.max(self.next), end, packet);
+        }
+        self.last_data = packet.time;
+        if packet.is_fin {
+            self.finish(end, packet);
+        }
+    }
+
+    fn finish(&mut self, end: u64, packet: &TcpPacket) {
+        if end == self.next {
+            self.apply(packet.time);
+            self.is_finished = true;
+        }
+    }
+
+    /// Takes an ACK of the receiver. `scale` shifts its window field.
+    pub fn acknowledged(&mut self, packet: &TcpPacket, scale: u8) {
+        let (Some(number), Some(numbering)) = (packet.acknowledgement, &self.numbering) else {
+            return;
+        };
+        let number = numbering.unwrapped(number);
+        let scale = if packet.is_syn { 0 } else { scale };
+        let mut blocks = [(0, 0); 4];
+        for (place, &(start, end)) in blocks.iter_mut().zip(packet.sack_blocks()) {
+            *place = (numbering.unwrapped(start), numbering.unwrapped(end));
+        }
+        let ack = Ack {
+            due: packet.time + self.near_now,
+            captured: packet.time,
+            number,
+            window: u64::from(packet.window) << scale,
+            blocks,
+            block_count: packet.sack_blocks().len(),
+        };
+        if let Some((stamp, _)) = packet.timestamps
+            && self
+                .stamps
+                .back()
+                .is_none_or(|&(last, _)| (stamp.wrapping_sub(last) as i32) > 0)
+        {
+            self.stamps.push_back((stamp, packet.time));
+            if self.stamps.len() > MOST_STAMPS {
+                self.stamps.pop_front();
+            }
+        }
+        self.pending.push_back(ack);
+        if self.near_now.is_zero() || self.pending.len() > MOST_PENDING {
+            self.apply(packet.time);
+        }
+    }
+
+    /// Takes data of the peer: an application that waited for a request has it now.
+    pub fn requested(&mut self, time: Instant) {
+        self.apply(time);
+        if self.is_idle() && !self.is_blocked() && !self.is_finished {
+            self.spend(State::Request, time);
+        }
+    }
+
+    /// Ends the capture.
+    pub fn end(&mut self) {
+        self.apply(Instant::MAX);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.slices.is_some() && self.acked >= self.next
+    }
+
+    /// Applies the ACKs that have reached the sender.
+    fn apply(&mut self, until: Instant) {
+        while self.pending.front().is_some_and(|ack| ack.due <= until) {
+            if let Some(ack) = self.pending.pop_front() {
+                self.acknowledge(&ack);
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, ack: &Ack) {
+        // A late or forged number changes nothing.
+        if ack.number > self.next + 1 && self.slices.is_some() {
+            self.skip_to(ack);
+        }
+        let time = ack.due;
+        let interval = time.saturating_since(self.last_any_ack);
+        self.ack_interval = if self.ack_interval.is_zero() || interval > self.rtt_now.unwrap_or(interval) {
+            self.ack_interval.max(Duration::from_micros(1))
+        } else {
+            self.ack_interval.mul_f64(1.0 - NEWEST) + interval.mul_f64(NEWEST)
+        };
+        self.last_any_ack = time;
+        if !self.is_idle() || self.is_blocked() {
+            self.spend(self.state(), time);
+        }
+        let mut newest = None;
+        let mut bytes = 0;
+        for &(start, end) in &ack.blocks[..ack.block_count] {
+            // A block at or below the acknowledgement reports a duplicate (RFC 2883).
+            if start >= ack.number && end > start {
+                let covered = self.outstanding.sack(start, end);
+                bytes += covered.bytes;
+                self.totals.unseen_bytes += covered.unseen;
+                newest = newest.max(covered.newest);
+            }
+        }
+        let covered = self.outstanding.acknowledge(ack.number);
+        bytes += covered.bytes;
+        self.totals.unseen_bytes += covered.unseen;
+        newest = newest.max(covered.newest);
+        self.acked = self.acked.max(ack.number.min(self.next));
+        self.delivered += bytes;
+        if ack.number >= self.acked || self.right_edge == u64::MAX {
+            self.window = ack.window;
+            self.most_window = self.most_window.max(ack.window);
+            self.right_edge = ack.number + ack.window;
+        }
+        if self.recovery.is_some_and(|point| self.acked >= point) {
+            self.recovery = None;
+            self.trains.interrupt();
+        }
+        if bytes > 0 {
+            self.last_ack = time;
+        }
+        if let Some(sent) = newest {
+            self.sample(ack.captured.saturating_since(sent));
+            if bytes > 0 {
+                let rtt = self.rtt_now.unwrap_or(Duration::ZERO);
+                self.trains
+                    .acknowledge((ack.captured, sent), self.delivered, self.mss, rtt);
+            }
+        }
+        if let Some(slices) = &mut self.slices {
+            let slice = slices.open();
+            slice.delivered += bytes;
+            slice.arrival += ack.captured.saturating_since(self.last_captured);
+            slice.window = slice.window.max(ack.window);
+            if self.acked >= self.mark {
+                self.mark = self.next;
+                slices.close();
+                if let (Some(near), Some(least)) = (self.near_round.take(), self.near) {
+                    self.near_now = if self.shift(least).is_zero() {
+                        Duration::ZERO
+                    } else {
+                        near
+                    };
+                }
+            }
+        }
+        self.last_captured = self.last_captured.max(ack.captured);
+    }
+
+    /// Continues after data that the capture missed.
+    fn skip_to(&mut self, ack: &Ack) {
+        self.totals.unseen_bytes += ack.number - self.next;
+        self.next = ack.number;
+    }
+
+    fn sample(&mut self, far: Duration) {
+        self.far = Some(self.far.map_or(far, |least| least.min(far)));
+        let rtt = far + self.near_now;
+        self.rtt_now = Some(rtt);
+        self.least_data_rtt = Some(self.least_data_rtt.map_or(rtt, |least| least.min(rtt)));
+        self.rtts.add(rtt.as_secs_f64(), 1);
+        if let Some(slices) = &mut self.slices {
+            slices.open().sample(rtt);
+        }
+    }
+
+    /// Takes the echo of a timestamp: the time from the capture to the sender and back.
+    fn near_sample(&mut self, packet: &TcpPacket) {
+        let Some((_, echo)) = packet.timestamps else {
+            return;
+        };
+        let mut found = None;
+        while let Some(&(stamp, time)) = self.stamps.front() {
+            if (echo.wrapping_sub(stamp) as i32) < 0 {
+                break;
+            }
+            if stamp == echo {
+                found = Some(time);
+            }
+            self.stamps.pop_front();
+        }
+        let Some(time) = found else { return };
+        let near = packet.time.saturating_since(time);
+        let least = self.near.map_or(near, |least| least.min(near));
+        self.near = Some(least);
+        // A sender that was silent echoes late; only a flight shows how long the way is now.
+        if packet.length > 0 && !self.is_idle() {
+            // A sender whose application is slow answers late as well: the least of a round trip counts.
+            self.near_round = Some(self.near_round.map_or(near, |least| least.min(near)));
+        }
+    }
+
+    fn gap(&self) -> Duration {
+        let share = if self.near_now.is_zero() { GAP } else { DISTANT_GAP };
+        self.rtt_now
+            .map_or(LEAST_GAP, |rtt| rtt.mul_f64(share))
+            .max(LEAST_GAP)
+    }
+
+    fn room(&self) -> u64 {
+        self.right_edge.saturating_sub(self.next)
+    }
+
+    /// Whether the receiver's window has no room for a segment.
+    fn is_blocked(&self) -> bool {
+        self.room() < u64::from(self.mss)
+    }
+
+    fn state(&self) -> State {
+        if self.is_blocked() && self.window * SHRUNK < self.most_window {
+            State::Stalled
+        } else if self.recovery.is_some() {
+            State::Recovery
+        } else if self.is_blocked() {
+            State::WindowLimited
+        } else {
+            State::Open
+        }
+    }
+
+    fn spend(&mut self, state: State, until: Instant) {
+        let Some(slices) = &mut self.slices else { return };
+        let from = slices.open().end;
+        let pause = self.rtt_now.unwrap_or(LEAST_GAP).max(LEAST_GAP);
+        let is_pause = !matches!(state, State::Open | State::WindowLimited | State::Recovery);
+        if is_pause && until.saturating_since(from) > pause {
+            slices.spend_apart(state, until);
+            self.mark = self.next;
+        } else {
+            slices.spend(state, until);
+        }
+    }
+
+    /// Takes data that was sent before, or that fills a hole.
+    fn repeated(&mut self, start: u64, end: u64, packet: &TcpPacket) {
+        let silence = packet.time.saturating_since(self.last_data.max(self.last_ack));
+        let before = self
+            .outstanding
+            .repeat(start, end.min(self.next), packet.time, packet.number);
+        let rtt = self.rtt_now;
+        let was_hole = before.is_some_and(|one| one.is_hole);
+        if was_hole {
+            let late = before.map_or(Duration::ZERO, |one| packet.time.saturating_since(one.time));
+            if late < rtt.map_or(LEAST_GAP, |rtt| rtt.mul_f64(REORDERED)).max(LEAST_GAP) {
+                self.totals.reordered += 1;
+                return;
+            }
+        }
+        self.totals.repeated_packets += 1;
+        if let Some(one) = before
+            && one.ordinal > 0
+            && !one.is_repeated
+            && self.lost.len() < MOST_LOST
+        {
+            self.lost.push(one.ordinal);
+        }
+        self.totals.repeated_bytes += end.min(self.next) - start;
+        let probe = rtt.map_or(TIMER, |rtt| rtt.mul_f64(PROBE_ROUNDS)).max(LEAST_GAP);
+        let is_timeout = silence >= TIMER || (silence >= probe && self.recovery.is_none());
+        let is_loss = is_timeout || self.recovery.is_none();
+        if self.state() == State::Stalled {
+            self.spend(State::Stalled, packet.time);
+        } else if is_timeout {
+            self.totals.timeouts += 1;
+            self.spend(State::Timeout, packet.time);
+        } else {
+            self.spend(self.state(), packet.time);
+        }
+        if is_loss {
+            self.recovery = Some(self.next);
+            self.trains.interrupt();
+        }
+        if let Some(slices) = &mut self.slices {
+            let slice = slices.open();
+            slice.repeated += 1;
+            if is_loss {
+                slice.losses += 1;
+                slice.timeouts += u32::from(is_timeout);
+                slice.loss_rtt = slice.loss_rtt.or(rtt);
+            }
+        }
+    }
+
+    /// Takes new data.
+    fn fresh(&mut self, start: u64, end: u64, packet: &TcpPacket) {
+        let time = packet.time;
+        let was_idle = self.is_idle() && !self.is_blocked();
+        if was_idle {
+            self.spend(State::Idle, time);
+            self.trains.interrupt();
+            self.last_captured = time;
+        } else {
+            self.spend(self.state(), time);
+        }
+        if packet.length > self.mss && self.totals.large == 0 {
+            self.mss = packet.length;
+        }
+        if start > self.next {
+            self.outstanding.push(Sent {
+                start: self.next,
+                end: start,
+                time,
+                frame: 0,
+                ordinal: 0,
+                is_repeated: false,
+                is_sacked: false,
+                is_hole: true,
+            });
+        }
+        self.outstanding.push(Sent {
+            start,
+            end,
+            time,
+            frame: packet.number,
+            ordinal: self.segments,
+            is_repeated: false,
+            is_sacked: false,
+            is_hole: false,
+        });
+        let is_burst = time.saturating_since(self.last_data) > self.gap();
+        let is_prompted = time.saturating_since(self.last_ack) <= self.gap();
+        if !was_idle {
+            self.clocked.1 += end - start;
+            if time.saturating_since(self.last_any_ack) <= self.ack_interval.mul_f64(DIRECTLY) {
+                self.clocked.0 += end - start;
+            }
+        }
+        let is_short = packet.length % self.mss != 0;
+        self.next = end;
+        self.totals.bytes += end - start;
+        let in_flight = self.next.saturating_sub(self.acked);
+        let flight = in_flight.saturating_sub(self.outstanding.sacked());
+        if let Some(slices) = &mut self.slices {
+            let slice = slices.open();
+            slice.sent += end - start;
+            slice.flight = slice.flight.max(flight);
+            slice.window = slice.window.max(self.window);
+            slice.frames = (
+                if slice.frames.0 == 0 {
+                    packet.number
+                } else {
+                    slice.frames.0
+                },
+                packet.number,
+            );
+            slice.short += u32::from(is_short);
+            if is_burst && !was_idle {
+                if is_prompted {
+                    slice.prompted += 1;
+                } else {
+                    slice.unprompted += 1;
+                }
+            }
+        }
+    }
+}

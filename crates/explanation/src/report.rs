@@ -1,0 +1,220 @@
+//! The explanation of a capture as a document.
+
+use std::net::SocketAddr;
+
+use foundation::Instant;
+use serde::Serialize;
+
+use crate::causes::{Interval, Spent, causes};
+use crate::connection::Connection;
+use crate::connections::{Connections, Others};
+use crate::direction::Direction;
+use crate::file::CaptureFile;
+use crate::path::PathFigures;
+use crate::tallies::Tallies;
+
+/// A capture: its frames and connections, those with most data first.
+#[derive(Debug, Serialize)]
+pub struct CaptureReport {
+    /// Frames.
+    pub frames: u64,
+    /// Frames that are no TCP packet.
+    pub others: Others,
+    /// Why the capture ended before its file did.
+    pub ended_early: Option<String>,
+    /// Connections.
+    pub connections: Vec<ConnectionReport>,
+}
+
+/// A connection.
+#[derive(Debug, Serialize)]
+pub struct ConnectionReport {
+    /// Number in the order of first packets, from 0, as in Wireshark's `tcp.stream`.
+    pub stream: usize,
+    /// Address of the client.
+    pub client: SocketAddr,
+    /// Address of the server.
+    pub server: SocketAddr,
+    /// First packet, in seconds since 1970.
+    pub start_s: f64,
+    /// Time from the first to the last packet.
+    pub duration_s: f64,
+    /// First and last frame.
+    pub frames: (u64, u64),
+    /// Whether the capture has the handshake.
+    pub has_handshake: bool,
+    /// Duration of the handshake.
+    pub handshake_s: Option<f64>,
+    /// SYNs sent again.
+    pub repeated_syns: u32,
+    /// Whether the capture has the end.
+    pub is_closed: bool,
+    /// Data of the client, and that of the server.
+    pub directions: [DirectionReport; 2],
+}
+
+/// The data of one end.
+#[derive(Debug, Serialize)]
+pub struct DirectionReport {
+    /// Bytes sent, without repetitions.
+    pub bytes: u64,
+    /// Time from the first data to the last event.
+    pub duration_s: f64,
+    /// Start of the data, since the first packet of the connection.
+    pub start_s: f64,
+    /// Packets.
+    pub packets: u64,
+    /// Packets with data.
+    pub data_packets: u64,
+    /// Packets sent again.
+    pub repeated_packets: u64,
+    /// Bytes sent again.
+    pub repeated_bytes: u64,
+    /// Packets sent again after losses without a queue.
+    pub random_loss_packets: u64,
+    /// Packets sent again after losses by a full queue.
+    pub overflow_packets: u64,
+    /// Median of the flight after a loss in relation to that before it.
+    pub reduction: Option<f64>,
+    /// Share of the bytes that were sent directly after an ACK: small if the sender paces its packets.
+    pub clocked_share: f64,
+    /// Numbers of lost packets among those of the sender, from 1; at most 10,000.
+    pub lost: Vec<u64>,
+    /// Timeouts and probes of the tail.
+    pub timeouts: u64,
+    /// Packets that arrived late without having been sent again.
+    pub reordered: u64,
+    /// Bytes acknowledged but never captured.
+    pub unseen_bytes: u64,
+    /// Packets with Congestion Experienced.
+    pub marked: u64,
+    /// Packets above the maximum segment size (segmentation offload).
+    pub large: u64,
+    /// Counts by Wireshark's definitions.
+    pub wireshark: Tallies,
+    /// The path.
+    pub path: PathFigures,
+    /// Time of each cause, longest first.
+    pub causes: Vec<Spent>,
+    /// Intervals with one main cause each.
+    pub intervals: Vec<Interval>,
+    /// Slices over time, for charts.
+    pub series: Vec<Point>,
+}
+
+/// A slice for charts.
+#[derive(Debug, Serialize)]
+pub struct Point {
+    /// Middle of the slice since the first packet.
+    pub time_s: f64,
+    /// Bytes in flight, at most.
+    pub flight: u64,
+    /// Receiver's window.
+    pub window: u64,
+    /// Smallest RTT.
+    pub rtt_s: Option<f64>,
+    /// Rate of new data at the receiver.
+    pub rate_bps: f64,
+    /// Packets sent again.
+    pub repeated: u32,
+}
+
+impl CaptureReport {
+    /// Returns the report of a capture that was read.
+    #[must_use]
+    pub fn of(file: &CaptureFile, found: &Connections) -> Self {
+        let mut connections: Vec<ConnectionReport> = found
+            .all
+            .iter()
+            .enumerate()
+            .map(|(stream, one)| ConnectionReport::of(stream, one))
+            .collect();
+        connections.sort_by_key(|one| std::cmp::Reverse(one.directions[0].bytes + one.directions[1].bytes));
+        Self {
+            frames: file.frames(),
+            others: found.others,
+            ended_early: file.ended_early().map(str::to_owned),
+            connections,
+        }
+    }
+}
+
+impl ConnectionReport {
+    fn of(stream: usize, connection: &Connection) -> Self {
+        let origin = connection.first.0;
+        let span = connection.handshake.span();
+        let direction = |side: usize| {
+            DirectionReport::of(
+                &connection.sides[side].direction,
+                connection.sides[side].analysis.tallies,
+                span,
+                origin,
+            )
+        };
+        Self {
+            stream,
+            client: connection.addresses[0],
+            server: connection.addresses[1],
+            start_s: origin.as_secs_f64(),
+            duration_s: connection.last.0.saturating_since(origin).as_secs_f64(),
+            frames: (connection.first.1, connection.last.1),
+            has_handshake: span.is_some(),
+            handshake_s: span.map(|(start, end)| end.saturating_since(start).as_secs_f64()),
+            repeated_syns: connection.handshake.repeated,
+            is_closed: connection.is_closed,
+            directions: [direction(0), direction(1)],
+        }
+    }
+}
+
+impl DirectionReport {
+    fn of(
+        direction: &Direction,
+        wireshark: Tallies,
+        handshake: Option<(Instant, Instant)>,
+        origin: Instant,
+    ) -> Self {
+        let slices = direction.slices();
+        let path = PathFigures::of(direction, &slices);
+        let found = causes(&slices, &path, handshake, origin);
+        let since = |time: Instant| time.saturating_since(origin).as_secs_f64();
+        let start = direction.first_data.unwrap_or(origin);
+        let end = slices.last().map_or(start, |slice| slice.end);
+        let totals = &direction.totals;
+        let series = slices
+            .iter()
+            .map(|slice| Point {
+                time_s: (since(slice.start) + since(slice.end)) / 2.0,
+                flight: slice.flight,
+                window: slice.window,
+                rtt_s: slice.rtt.map(|(least, _)| least.as_secs_f64()),
+                rate_bps: 8.0 * slice.rate(),
+                repeated: slice.repeated,
+            })
+            .collect();
+        Self {
+            bytes: totals.bytes,
+            duration_s: end.saturating_since(start).as_secs_f64(),
+            start_s: since(start),
+            packets: totals.packets,
+            data_packets: totals.data_packets,
+            repeated_packets: totals.repeated_packets,
+            repeated_bytes: totals.repeated_bytes,
+            timeouts: totals.timeouts,
+            reordered: totals.reordered,
+            unseen_bytes: totals.unseen_bytes,
+            marked: totals.marked,
+            large: totals.large,
+            wireshark,
+            path,
+            random_loss_packets: found.random_losses,
+            overflow_packets: found.overflow_losses,
+            reduction: found.reduction,
+            clocked_share: direction.clocked.0 as f64 / direction.clocked.1.max(1) as f64,
+            lost: direction.lost.clone(),
+            causes: found.spent,
+            intervals: found.intervals,
+            series,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Integration tests.
+
+mod captures;
+mod files;
+mod fuzz;
+mod packets;

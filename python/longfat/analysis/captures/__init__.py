@@ -1,0 +1,1 @@
+"""Explanations of captures: what limited a connection, what its path is, and who sent."""

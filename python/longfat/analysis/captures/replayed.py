@@ -1,0 +1,53 @@
+"""A simulated transfer next to the captured one, and what changes would give."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from longfat.results.run import Interval
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the path or of the hosts with the duration that it would give, in s, and the median RTT."""
+
+    name: str
+    duration: Interval
+    rtt: float | None
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A simulated transfer next to the captured one; durations in s.
+
+    `controllers` maps the sender's possible controllers to their probabilities. `problem` is why there is no
+    simulation, or why it says nothing about changes.
+    """
+
+    captured: float
+    model: Mapping[str, Any]
+    controllers: Mapping[str, float]
+    simulated: Interval | None = None
+    changes: tuple[Change, ...] = ()
+    problem: str | None = None
+
+    @property
+    def controller(self) -> str | None:
+        """The most probable controller."""
+        return max(self.controllers, key=lambda name: self.controllers[name], default=None)
+
+    def document(self) -> dict[str, Any]:
+        """Returns all figures as JSON values."""
+        return {
+            "captured_s": self.captured,
+            "simulated_s": None if self.simulated is None else self.simulated.to_json(),
+            "controllers": dict(self.controllers),
+            "problem": self.problem,
+            "changes": [
+                {"name": one.name, "duration_s": one.duration.to_json(), "rtt_p50_s": one.rtt}
+                for one in self.changes
+            ],
+        }

@@ -1,0 +1,181 @@
+"""The replay of a captured transfer: simulated over the path that the capture shows, and with changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis.captures import explained
+from longfat.analysis.captures.replayed import Change, Replay
+from longfat.analysis.forecast import prediction_interval
+from longfat.api import explanation_senders as senders
+from longfat.api.diagnosis_study import TRUESIZE
+from longfat.api.trials import TransferError, simulate
+from longfat.worlds.environment import available_cores
+
+if TYPE_CHECKING:
+    from longfat.analysis.captures.explained import Direction
+    from longfat.results.run import Interval
+
+Show = Callable[[str], None]
+
+MODEL_ERROR = 0.03
+"""Relative standard deviation between Linux kernels and the simulation of the same path."""
+REPRODUCED = 0.1
+"""Relative difference of durations up to which a simulation reproduces a capture."""
+CONTROLLERS = ("cubic", "reno", "bbr1", "bbr", "vegas")
+"""Controllers that a sender may have, the most frequent ones first."""
+_ASSUMED_QUEUE = 100
+_MOST_BYTES, _MOST_PACKETS = 500e6, 4e6
+"""Data of a replay, and packets of all simulated changes."""
+_MOST_PAUSES = 0.1
+_SEGMENT = 1500
+
+
+def path_model(one: Direction) -> dict[str, Any]:
+    """Returns the path of a direction as the table of a study. Raises ValueError if it is not known."""
+    figures = one.path
+    base, payload = figures["base_rtt_s"], figures["rate_bps"] or figures["peak_bps"]
+    if not base or not payload:
+        raise ValueError("the capture has too few packets to know the path")
+    rate = one.on_wire(payload)
+    path: dict[str, Any] = {"rate": f"{rate / 1e6:.4g}Mbit/s", "delay": f"{base / 2 * 1e3:.4g}ms"}
+    bdp = rate * base / 8 / _SEGMENT
+    waiting = (figures["most_queue_s"] or 0.0) * rate / 8 / _SEGMENT
+    if one.document["overflow_packets"]:
+        path["queue"] = f"{max(2, round(waiting))}pkt"
+    else:
+        path["queue"] = f"{max(_ASSUMED_QUEUE, math.ceil(2 * waiting), math.ceil(2 * bdp))}pkt"
+    loss = one.document["random_loss_packets"] / max(one.document["data_packets"], 1)
+    if loss > 0:
+        path["loss"] = f"{100 * loss:.3g}%"
+    return path
+
+
+def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a path that loses the packets that the capture shows as lost without a queue."""
+    lost = one.document["lost"]
+    if (
+        "loss" not in path
+        or not lost
+        or one.document["overflow_packets"] > one.document["random_loss_packets"]
+    ):
+        return path
+    return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
+
+
+def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
+    """Returns the protocol of a direction with a controller, with the receiver's window if it matters."""
+    found: dict[str, Any] = {"kind": "tcp", "congestion": controller}
+    if one.limits.get(explained.WINDOW, 0.0) >= _MOST_PAUSES:
+        memory = math.ceil(one.path["window"] * TRUESIZE / one.path["mss"])
+        found |= {"receive_buffer": f"{memory}B"}
+    if one.limits.get(explained.SENDER, 0.0) >= _MOST_PAUSES:
+        memory = math.ceil(one.path["flight"] * TRUESIZE / one.path["mss"])
+        found |= {"send_buffer": f"{memory}B"}
+    return found
+
+
+def replay(one: Direction, trials: int, show: Show) -> Replay:
+    """Simulates the transfer with each possible controller, and changes if the result fits the capture."""
+    captured = float(one.document["duration_s"])
+    try:
+        path = path_model(one)
+    except ValueError as error:
+        return Replay(captured, {}, {}, problem=str(error))
+    pauses = one.limits.get(explained.APPLICATION, 0.0) + one.limits.get(explained.STALL, 0.0)
+    if pauses > _MOST_PAUSES:
+        text = "the applications take more than a tenth of the time, which no change of the network shortens"
+        return Replay(captured, path, {}, problem=text)
+    if one.bytes > _MOST_BYTES:
+        return Replay(captured, path, {}, problem="more data than a replay simulates (500 MB)")
+    # With the losses of the capture, and without random ones, all trials are alike.
+    same = _same_losses(one, path)
+    show("simulation of the sender")
+    found = senders.simulated({name: protocol_model(one, name) for name in CONTROLLERS}, same, one)
+    controllers = senders.probabilities(one, found)
+    best = max(controllers, key=lambda name: controllers[name], default=None)
+    if best is None:
+        return Replay(captured, path, {})
+    duration = prediction_interval([found[best].document["duration_s"]] * 2, MODEL_ERROR)
+    if abs(duration.value / captured - 1) > REPRODUCED:
+        text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
+        return Replay(captured, path, controllers, duration, problem=text)
+    changes = _changes(one, best, path)
+    packets = max(one.bytes / one.path["mss"], 1.0)
+    affordable = max(2, int(_MOST_PACKETS / packets / len(changes)))
+    results = _simulated(changes, one.bytes, min(trials, affordable) if "loss" in path else 1, show)
+    kept = tuple(
+        Change(name, _interval(metrics, "completion_s"), _mean(metrics, "rtt_p50_s"))
+        for name, metrics in results.items()
+        if metrics
+    )
+    return Replay(captured, path, controllers, duration, kept)
+
+
+_Job = tuple[str, Mapping[str, Any], Mapping[str, Any]]
+_Metrics = Mapping[str, float]
+
+
+def _simulated(jobs: Sequence[_Job], size: int, trials: int, show: Show) -> dict[str, list[_Metrics]]:
+    """Returns the metrics of the trials of each job (name, protocol, path); failed transfers have none."""
+    work = [(name, protocol, path, number) for number in range(trials) for name, protocol, path in jobs]
+
+    def run(protocol: Mapping[str, Any], path: Mapping[str, Any], number: int) -> _Metrics | None:
+        try:
+            return simulate(protocol, path, f"{size}B", trial=number).metrics
+        except TransferError:
+            return None
+
+    found: dict[str, list[_Metrics]] = {name: [] for name, _, _ in jobs}
+    with ThreadPoolExecutor(available_cores(), thread_name_prefix="trial") as pool:
+        futures = [pool.submit(partial(run, *one[1:])) for one in work]
+        for done, (one, future) in enumerate(zip(work, futures, strict=True), 1):
+            metrics = future.result()
+            if metrics is not None:
+                found[one[0]].append(metrics)
+            show(f"simulation: {done} of {len(work)} trials")
+    return found
+
+
+def _changes(one: Direction, controller: str, path: Mapping[str, Any]) -> list[_Job]:
+    """Returns the changes that a capture suggests."""
+    same = protocol_model(one, controller)
+    free = {key: value for key, value in same.items() if key not in ("receive_buffer", "send_buffer")}
+    found: list[_Job] = []
+    if free != same and one.path["rate_bps"]:
+        found.append(("no limit by windows", free, path))
+    found += [
+        (name, same | {"congestion": key}, path)
+        for key, name in (("bbr1", "BBRv1"), ("cubic", "CUBIC"))
+        if key != controller
+    ]
+    if "loss" in path:
+        found.append(("no random loss", same, {key: value for key, value in path.items() if key != "loss"}))
+    found += [
+        ("half the RTT", same, {**path, "delay": f"{one.path['base_rtt_s'] / 4 * 1e3:.4g}ms"}),
+        (
+            "initial window of 30 packets",
+            same | {"congestion": {"kind": controller, "initial_window": 30}},
+            path,
+        ),
+    ]
+    if one.path["rate_bps"]:
+        twice = float(str(path["rate"]).removesuffix("Mbit/s")) * 2
+        found.append(("twice the rate", same, {**path, "rate": f"{twice:.4g}Mbit/s"}))
+        found.append(("FQ-CoDel at the bottleneck", same, {**path, "queue": {"kind": "fq-codel"}}))
+    return found
+
+
+def _interval(trials: list[_Metrics], metric: str) -> Interval:
+    values = [one[metric] for one in trials if metric in one]
+    # Trials without random losses are alike: one stands for all.
+    return prediction_interval(values * 2 if len(values) == 1 else values, MODEL_ERROR)
+
+
+def _mean(trials: list[_Metrics], metric: str) -> float | None:
+    values = [one[metric] for one in trials if metric in one]
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,219 @@
+"""The explanation of a connection as text: the verdict, the causes with their evidence, and the path."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from longfat.analysis.captures import explained
+from longfat.analysis.captures.explained import Direction
+from longfat.presentation import names
+from longfat.presentation.formatting import DASH, digits, quantity, rounded
+from longfat.presentation.measured.estimates import with_bounds
+from longfat.presentation.text_table import TextTable
+
+if TYPE_CHECKING:
+    from longfat.analysis.captures.replayed import Replay
+
+MOST_CAUSES = 3
+"""Causes that a terminal shows."""
+MOST_CONNECTIONS = 10
+MOST_CHANGES = 6
+_CLEAR = 0.5
+"""Probability above which a controller is named as the sender's."""
+
+_SENTENCES = {
+    explained.LATENCY: "latency: the handshake and slow start took most of the time",
+    explained.BANDWIDTH: "bandwidth: the bottleneck was busy",
+    explained.BUFFERBLOAT: "bandwidth, with bufferbloat: the bottleneck was busy, its queue never emptied",
+    explained.WINDOW: "the receive window: the receiver's buffer is too small for this path",
+    explained.STALL: "a receiver stall: the receiving application did not read",
+    explained.LOSS: "loss: repairs, and the reduced congestion window after them",
+    explained.APPLICATION: "the application: the sender had nothing to send",
+    explained.SENDER: "the sender's buffer or a fixed window: the flight stays the same",
+}
+CAUSES = {
+    "handshake": "handshake",
+    "slow-start": "slow start",
+    "bandwidth": "bandwidth",
+    "bufferbloat": "bufferbloat",
+    "receive-window": "receive window",
+    "receiver-stall": "receiver stall",
+    "application": "application silent",
+    "request": "waiting for a request",
+    "random-loss": "loss without a queue",
+    "queue-overflow": "loss by a full queue",
+    "timeout": "timeouts",
+    "send-buffer": "sender's buffer",
+}
+"""The causes as text."""
+_POSITIONS = {
+    "sender": "at the sender",
+    "between": "between both hosts",
+    "receiver": "at the receiver",
+    "unknown": "at an unknown place (no handshake and no timestamps)",
+}
+_RATE_SOURCES = {
+    "queue": "while its queue was not empty",
+    "trains": "from trains of packets",
+    "arrivals": "from arrivals at the receiver",
+}
+
+
+def verdict(one: Direction) -> str:
+    """Returns what limited a direction, in one sentence."""
+    if one.limit is None:
+        return "No data: nothing limited it."
+    share = one.limits[one.limit]
+    text = f"Limited by {_SENTENCES[one.limit]} ({_percent(share)} of {quantity(one.time, 's')})"
+    others = [f"{limit} {_percent(part)}" for limit, part in list(one.limits.items())[1:3] if part >= 0.1]
+    return text + (f"; then {', '.join(others)}" if others else "") + "."
+
+
+def heading(one: Direction) -> str:
+    """Returns the addresses, the amount of data, and the mean goodput."""
+    rate = 8 * one.bytes / one.document["duration_s"] if one.document["duration_s"] > 0 else None
+    text = f"{one.name}: {quantity(one.bytes, 'B')} in {quantity(one.document['duration_s'], 's')}"
+    return text + (f" ({quantity(rate, 'bit/s')})" if rate else "")
+
+
+def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
+    """Returns the causes with the most time: share, time, the longest interval with its frames, evidence."""
+    rows = []
+    for cause, time in list(one.times.items())[:most]:
+        longest = one.longest(cause)
+        rows.append(
+            (
+                CAUSES[cause],
+                _percent(time / one.time),
+                quantity(time, "s"),
+                _frames(longest),
+                _evidence(one, cause),
+            )
+        )
+    return TextTable(("Cause", "Share", "Time", "Longest: frames", "Evidence"), rows, right=(1, 2))
+
+
+def _frames(interval: Mapping[str, Any] | None) -> str:
+    if interval is None or not interval["frames"][0]:
+        return DASH
+    first, last = interval["frames"]
+    return f"{first} to {last}"
+
+
+def _evidence(one: Direction, cause: str) -> str:
+    path, document = one.path, one.document
+    if cause in ("random-loss", "queue-overflow", "timeout"):
+        shown = f"{document['repeated_packets']} of {rounded(document['data_packets'])} packets retransmitted"
+        return shown + (f", {document['timeouts']} timeouts" if document["timeouts"] else "")
+    if cause in ("bandwidth", "bufferbloat"):
+        rate = quantity(path["rate_bps"], "bit/s") if path["rate_bps"] else DASH
+        queue = path["standing_queue_s"]
+        return f"payload at {rate}" + (f", queue of at least {quantity(queue, 's')}" if queue else "")
+    if cause == "receive-window":
+        rtt = path["rtt_p50_s"]
+        return f"window of {quantity(path['window'], 'B')}" + (f" per {quantity(rtt, 's')}" if rtt else "")
+    if cause == "receiver-stall":
+        return f"{one.zero_windows} zero windows"
+    if cause == "slow-start":
+        return f"flight grew to {quantity(path['flight'], 'B')}"
+    if cause == "send-buffer":
+        return f"flight of {quantity(path['flight'], 'B')}"
+    if cause == "handshake":
+        again = one.connection["repeated_syns"]
+        return f"{again} SYNs retransmitted" if again else "one RTT"
+    silences = sum(1 for interval in document["intervals"] if interval["cause"] == cause)
+    return f"{silences} pause{'s' if silences > 1 else ''}" if silences else "small or late writes"
+
+
+def path(one: Direction) -> str:
+    """Returns the figures of the path in one line."""
+    figures = one.path
+    parts = []
+    if figures["base_rtt_s"]:
+        text = f"RTT {quantity(figures['base_rtt_s'], 's')} idle"
+        if figures["rtt_p50_s"]:
+            text += f", median {quantity(figures['rtt_p50_s'], 's')}"
+        parts.append(text)
+    if figures["rate_bps"]:
+        rate = quantity(one.on_wire(figures["rate_bps"]), "bit/s")
+        parts.append(f"bottleneck {rate} ({_RATE_SOURCES[figures['rate_from']]})")
+    else:
+        parts.append(f"bottleneck not reached (at least {quantity(figures['peak_bps'], 'bit/s')})")
+    parts.append(f"{_percent(figures['repeated_share'])} retransmitted")
+    parts.append(f"captured {_POSITIONS[figures['position']]}")
+    return "Path: " + "; ".join(parts)
+
+
+def connections(found: Mapping[str, Any]) -> TextTable:
+    """Returns the connections with most data."""
+    rows = []
+    for connection in found["connections"][:MOST_CONNECTIONS]:
+        one = explained.directions(connection)[0]
+        rows.append(
+            (
+                str(connection["stream"]),
+                one.name,
+                quantity(one.bytes, "B"),
+                quantity(one.document["duration_s"], "s"),
+                one.limit or DASH,
+                _percent(one.limits[one.limit]) if one.limit else DASH,
+            )
+        )
+    return TextTable(
+        ("Flow", "Sender to receiver", "Data", "Time", "Limit", "Share"), rows, right=(0, 2, 3, 5)
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{digits(100 * share, 2)} %" if share else "0 %"
+
+
+def replayed(replay: Replay) -> list[str]:
+    """Returns the sender's controller, whether a simulation reproduces the capture, and what would help."""
+    found = []
+    if replay.controllers:
+        ranked = sorted(replay.controllers.items(), key=lambda one: -one[1])
+        shown = ", ".join(
+            f"{names.protocol(name)} {_percent(part)}" for name, part in ranked[:3] if part >= 0.01
+        )
+        best = ranked[0][1]
+        found.append(f"Sender: {'probably' if best > _CLEAR else 'not certain:'} {shown}")
+    if replay.problem is not None:
+        return [*found, f"No predictions: {replay.problem}"]
+    if replay.simulated is None:
+        return [*found, "No predictions: the simulated transfer failed"]
+    simulated = with_bounds(replay.simulated, 1.0)
+    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s). With changes:")
+    found += changes(replay).lines()
+    return found
+
+
+def changes(replay: Replay) -> TextTable:
+    """Returns the duration with each change, with the interval of 95 % of transfers, shortest first."""
+    ranked = sorted(replay.changes, key=lambda one: one.duration.value)
+    rows = [
+        (one.name, with_bounds(one.duration, 1.0), DASH if one.rtt is None else digits(one.rtt * 1e3))
+        for one in ranked[:MOST_CHANGES]
+    ]
+    return TextTable(("Change", "Duration (s)", "RTT, median (ms)"), rows, right=(1, 2))
+
+
+def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
+    """Returns what the capture does not show, and the other connections."""
+    lines = []
+    if found["ended_early"]:
+        lines.append(f"The capture ends early: {found['ended_early']}")
+    others = found["others"]
+    if others["unreadable"]:
+        lines.append(f"{others['unreadable']} of {found['frames']} frames could not be read")
+    if one is not None:
+        if one.document["unseen_bytes"]:
+            lines.append(f"{quantity(one.document['unseen_bytes'], 'B')} were acknowledged but not captured")
+        if not one.connection["has_handshake"]:
+            lines.append("The start of the connection is missing: windows may be scaled by an unknown factor")
+        more = len(found["connections"]) - 1
+        if more:
+            noun = "connection" if more == 1 else "connections"
+            lines.append(f"{more} more {noun} (--connections lists them, --flow N explains one)")
+    return lines

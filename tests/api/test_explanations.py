@@ -1,0 +1,228 @@
+"""`explain`: captures with known causes, paths and controllers; boundaries; other files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import Cli
+
+import longfat as lf
+from longfat.analysis.captures import explained
+
+CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    explained.BANDWIDTH: (
+        {"congestion": "cubic"},
+        {"rate": "10Mbit/s", "delay": "20ms", "queue": "25pkt"},
+        {"kind": "bulk", "duration": "10s"},
+    ),
+    explained.BUFFERBLOAT: (
+        {"congestion": "reno"},
+        {"rate": "5Mbit/s", "delay": "15ms", "queue": "100pkt"},
+        {"kind": "bulk", "duration": "20s"},
+    ),
+    explained.WINDOW: (
+        {"congestion": "cubic", "receive_buffer": "100kB"},
+        {"rate": "50Mbit/s", "delay": "30ms", "queue": "500pkt"},
+        {"kind": "bulk", "duration": "5s"},
+    ),
+    explained.LOSS: (
+        {"congestion": "cubic"},
+        {"rate": "50Mbit/s", "delay": "20ms", "queue": "200pkt", "loss": "1%"},
+        {"kind": "bulk", "duration": "10s"},
+    ),
+    explained.LATENCY: (
+        {"congestion": "cubic"},
+        {"rate": "50Mbit/s", "delay": "60ms", "queue": "1000pkt"},
+        {"kind": "file", "size": "150kB"},
+    ),
+    explained.APPLICATION: (
+        {"congestion": "cubic"},
+        {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"},
+        {"kind": "bulk", "rate": "3Mbit/s", "duration": "5s"},
+    ),
+}
+"""A transfer for each limit: protocol, path, workload."""
+
+Capture = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Capture:
+    """Returns the capture of a case, made once."""
+    folder = tmp_path_factory.mktemp("captures")
+
+    def made(limit: str) -> Path:
+        file = folder / f"{limit.replace(' ', '-')}.pcapng"
+        if not file.exists():
+            protocol, path, workload = CASES[limit]
+            settings = {"kind": "tcp", **protocol}
+            lf.trace(settings, path, workload=workload, pcapng=file, snap=96, samples=False)
+        return file
+
+    return made
+
+
+@pytest.mark.parametrize("limit", CASES)
+def test_names_the_cause(limit: str, capture: Capture) -> None:
+    found = lf.explain(capture(limit), replay=False)
+    assert found.limit == limit
+    assert found.limits[limit] > 0.6
+    assert sum(found.limits.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("limit", [explained.BANDWIDTH, explained.BUFFERBLOAT])
+def test_measures_the_path(limit: str, capture: Capture) -> None:
+    found = lf.explain(capture(limit), replay=False)
+    assert found.one is not None
+    _, path, _ = CASES[limit]
+    rtt = 2 * float(path["delay"].removesuffix("ms")) / 1e3
+    assert found.one.path["base_rtt_s"] == pytest.approx(rtt, rel=0.01)
+    payload = float(path["rate"].removesuffix("Mbit/s")) * 1e6 * 1448 / 1500
+    assert found.one.path["rate_bps"] == pytest.approx(payload, rel=0.02)
+    assert found.one.path["position"] == "sender"
+
+
+def test_intervals_cover_the_transfer_without_gaps(capture: Capture) -> None:
+    found = lf.explain(capture(explained.LOSS), replay=False)
+    rows = found.to_polars()
+    assert rows["start_s"][0] == 0
+    assert rows["cause"][0] == "handshake"
+    assert rows["start_s"].to_list()[1:] == pytest.approx(rows["end_s"].to_list()[:-1], abs=0.001)
+    assert found.one is not None
+    assert found.one.time == pytest.approx(rows["end_s"][-1] - rows["start_s"][0], rel=0.01)
+
+
+def test_pauses_start_and_end_where_the_application_is_silent(tmp_path: Path) -> None:
+    file = tmp_path / "pauses.pcapng"
+    path = {"rate": "10Mbit/s", "delay": "20ms", "queue": "100pkt"}
+    workload = {"kind": "on-off", "rate": "8Mbit/s", "on": "500ms", "off": "1s", "duration": "10s"}
+    traces = lf.trace("reno", path, workload=workload, pcapng=file, snap=96, samples=False)
+    data = traces.events.filter(what="send", frame="data")["time"].sort()
+    rtt = 0.04
+    # Silence starts when the last data is acknowledged, one RTT after it was sent.
+    silences = [(a + rtt, b) for a, b in pairwise(data) if b - a > 4 * rtt]
+    assert len(silences) > 2
+    found = lf.explain(file, replay=False).to_polars().filter(cause="application")
+    for start, end in silences:
+        covering = found.filter((found["start_s"] <= start + 2 * rtt) & (found["end_s"] >= end - 2 * rtt))
+        assert covering.height == 1, (start, end, found)
+
+
+def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None:
+    found = lf.explain(capture(explained.LOSS), trials=3)
+    assert found.replay is not None
+    assert found.replay.problem is None
+    assert found.replay.controller == "cubic"
+    assert found.replay.simulated is not None
+    assert found.replay.simulated.value == pytest.approx(found.replay.captured, rel=0.05)
+    changes = {one.name: one.duration.value for one in found.replay.changes}
+    # 1 % of loss leaves a small part of the link; without it the file takes little more than its size needs.
+    assert changes["no random loss"] < 0.5 * found.replay.captured
+    assert changes["BBRv1"] < 0.7 * found.replay.captured
+    assert changes["twice the rate"] == pytest.approx(found.replay.captured, rel=0.25)
+
+
+def test_predicts_nothing_for_an_application_that_is_silent(capture: Capture) -> None:
+    found = lf.explain(capture(explained.APPLICATION))
+    assert found.replay is not None
+    assert found.replay.problem is not None
+    assert not found.replay.changes
+
+
+def test_capture_of_the_receiver(tmp_path: Path) -> None:
+    file = tmp_path / "receiver.pcapng"
+    protocol, path, workload = CASES[explained.BANDWIDTH]
+    settings = {"kind": "tcp", **protocol}
+    lf.trace(settings, path, workload=workload, pcapng=file, side="receiver", snap=96, samples=False)
+    found = lf.explain(file, replay=False)
+    assert found.one is not None
+    assert found.limit == explained.BANDWIDTH
+    assert found.one.path["position"] == "receiver"
+    # The ACK of the SYN-ACK carries data, whose transmission takes 1.2 ms.
+    assert found.one.path["base_rtt_s"] == pytest.approx(0.04 + 0.0012, rel=0.01)
+
+
+def test_the_model_is_a_path(capture: Capture, tmp_path: Path) -> None:
+    model = tmp_path / "model.toml"
+    lf.explain(capture(explained.BANDWIDTH), replay=False).write_model(model)
+    trial = lf.simulate("cubic", lf.load_study(_study(model)).path, "1MB")
+    assert trial.goodput == pytest.approx(9.6e6, rel=0.2)
+
+
+def _study(model: Path) -> Path:
+    study = model.with_name("study.toml")
+    rest = (
+        'title = "Model"\n[workload]\nkind = "file"\nsize = "1MB"\n[[protocols]]\nname = "a"\nkind = "tcp"\n'
+    )
+    study.write_text(f"{rest}{model.read_text()}")
+    return study
+
+
+def test_compressed_captures(capture: Capture, tmp_path: Path) -> None:
+    plain = capture(explained.LATENCY)
+    packed = tmp_path / "capture.pcapng.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert lf.explain(packed, replay=False).limits == lf.explain(plain, replay=False).limits
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"", "empty file"),
+        (b"hello, world", "neither pcap nor pcapng"),
+        (b"\x0a\x0d\x0d\x0a", "neither pcap"),
+    ],
+)
+def test_other_files_are_one_line(content: bytes, text: str, tmp_path: Path) -> None:
+    file = tmp_path / "other"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=text) as raised:
+        lf.explain(file)
+    assert "\n" not in str(raised.value)
+    assert str(file) in str(raised.value)
+
+
+def test_a_cut_capture_is_explained_up_to_the_cut(capture: Capture, tmp_path: Path) -> None:
+    whole = capture(explained.BANDWIDTH).read_bytes()
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(whole[: len(whole) // 2])
+    found = lf.explain(cut, replay=False)
+    assert found.limit == explained.BANDWIDTH
+    assert any("ends early" in line for line in found.remarks())
+
+
+def test_unknown_connections_name_the_allowed_ones(capture: Capture) -> None:
+    with pytest.raises(ValueError, match="7 is not a connection; allowed: 0 to 0"):
+        lf.explain(capture(explained.LATENCY), flow=7)
+
+
+class TestCommand:
+    """`longfat explain`."""
+
+    def test_prints_an_answer_of_at_most_25_lines(self, cli: Cli, capture: Capture) -> None:
+        printed = cli("explain", str(capture(explained.LOSS)), "--trials", "2").stdout
+        assert "Limited by loss" in printed
+        assert "Sender: probably CUBIC" in printed
+        assert "no random loss" in printed
+        assert len(printed.splitlines()) <= 25
+
+    def test_writes_json_a_report_and_a_model(self, cli: Cli, capture: Capture, tmp_path: Path) -> None:
+        report, model = tmp_path / "report.html", tmp_path / "model.toml"
+        file = str(capture(explained.WINDOW))
+        words = ["explain", file, "--no-replay", "--json", "--out", str(report), "--model", str(model)]
+        document = json.loads(cli(*words).stdout)
+        assert document["explained"]["limit"] == explained.WINDOW
+        assert "Limited by the receive window" in report.read_text()
+        assert 'delay = "30' in model.read_text()
+
+    def test_a_missing_file_is_one_line(self, cli: Cli, tmp_path: Path) -> None:
+        done = cli("explain", tmp_path / "missing.pcap", ok=False)
+        assert done.returncode == 1
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "missing.pcap" in done.stderr
