@@ -142,6 +142,7 @@ def test_the_first_difference_is_named(bundled: Path, tmp_path: Path) -> None:
     found = lf.reproduce(changed(bundled, tmp_path, change), out=tmp_path / "again", allow_code=True)
     assert not found.identical
     assert "trial 3: goodput_bps is " in str(found.comparison)
+    assert "(2 of 16 records differ)" in str(found.comparison), "trial 3 of both protocols"
     assert found.document()["difference"] == found.comparison.difference
 
 
