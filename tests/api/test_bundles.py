@@ -225,6 +225,16 @@ def test_a_failed_repetition_leaves_no_folder(
     assert not (tmp_path / "again").exists()
 
 
+def test_an_offset_before_the_file_is_damage(bundled: Path, tmp_path: Path) -> None:
+    content = bytearray(bundled.read_bytes())
+    # The offset of the central directory, in the last record of the archive.
+    offset = int.from_bytes(content[-6:-2], "little") + 7
+    content[-6:-2] = offset.to_bytes(4, "little")
+    (tmp_path / "damaged.zip").write_bytes(content)
+    with pytest.raises(BundleError, match="is damaged: .*Invalid argument"):
+        archive.extract(tmp_path / "damaged.zip", tmp_path / "inside")
+
+
 def test_damaged_archives_are_refused_in_one_line(bundled: Path, tmp_path: Path) -> None:
     draw = random.Random(3)
     whole = bundled.read_bytes()
