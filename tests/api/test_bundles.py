@@ -231,7 +231,7 @@ def test_an_offset_before_the_file_is_damage(bundled: Path, tmp_path: Path) -> N
     offset = int.from_bytes(content[-6:-2], "little") + 7
     content[-6:-2] = offset.to_bytes(4, "little")
     (tmp_path / "damaged.zip").write_bytes(content)
-    with pytest.raises(BundleError, match="is damaged: .*Invalid argument"):
+    with pytest.raises(BundleError, match=r"is damaged: .*Invalid argument"):
         archive.extract(tmp_path / "damaged.zip", tmp_path / "inside")
 
 
