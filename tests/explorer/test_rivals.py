@@ -249,3 +249,19 @@ def test_a_study_that_the_page_cannot_show_has_a_message(page: Browser, folder: 
     with opened(page, folder, "datacenter/figure-17") as _:
         assert page.evaluate(MESSAGE).startswith("datacenter/figure-17: topology.kind: the explorer shows ")
         page.wait(STARTED)
+
+
+def test_each_scene_has_its_question_and_runs(explorer: Explorer) -> None:
+    page = explorer.start()
+    values = page.evaluate("[...document.querySelector('#lesson').options].map(o => o.value)")
+    names = [value for value in values if value.startswith("scene=")]
+    assert len(names) == 4
+    for name in names:
+        page = explorer.open(f"#{name}")
+        page.wait(f"{CLOCK} > 0.1 && document.querySelector('.world h2').textContent.includes(' beside ')")
+        assert page.evaluate("document.querySelector('#lesson').value") == name
+        assert page.evaluate("document.querySelector('#question').checkVisibility()")
+        assert not page.evaluate("document.querySelector('#setup').open")
+        assert page.evaluate(MESSAGE) == ""
+    page = explorer.open("#scene=none")
+    page.wait(f"{MESSAGE}.includes('scene=none: no such scene (prague-cubic, vegas-reno')")
