@@ -270,7 +270,11 @@ fn groups_have_their_own_protocols_and_flows() {
     assert_eq!(session.start_flow(1, 0, Some(30_000)).unwrap(), 2);
     let fixed = serde_json::json!({"kind": "fixed", "window": 4});
     session.set_protocol(1, "congestion", &fixed).unwrap();
-    let groups: Vec<_> = session.take_started().iter().map(|one| (one.flow, one.group)).collect();
+    let groups: Vec<_> = session
+        .take_started()
+        .iter()
+        .map(|one| (one.flow, one.group))
+        .collect();
     assert_eq!(groups, [(0, 0), (1, 1), (2, 1)]);
     let (_, series) = session.advance(Duration::from_millis(100));
     let windows = |flow: usize| series.flows[flow].cwnd_bytes.last().copied().flatten();
