@@ -14,24 +14,25 @@ export interface Configuration {
   session: Session;
 }
 
-/** Applies an intervention of a scene to a configuration. */
-export async function apply(intervention: Intervention, scene: Scene, configuration: Configuration): Promise<void> {
+/** Applies an intervention of a scene to a configuration. Returns the number of the flow that it starts, if any. */
+export async function apply(intervention: Intervention, scene: Scene, configuration: Configuration): Promise<number | undefined> {
   const { place, session } = configuration;
   switch (intervention.do) {
     case "lose":
       if (intervention.world === place) await session.lose(intervention.id);
-      return;
+      return undefined;
     case "lose-next":
-      return session.loseNext(intervention.flow);
+      return void (await session.loseNext(intervention.flow));
     case "start-flow":
-      return void (await session.startFlow(intervention.pair, intervention.size));
+      return session.startFlow(intervention.group ?? 0, intervention.pair, intervention.size);
     case "stop-flow":
-      return session.stopFlow(intervention.flow);
+      return void (await session.stopFlow(intervention.flow));
     case "change":
     case "change-protocol": {
       const after = settingsAfter(scene, intervention);
       for (const { link, key, value } of linkChanges(intervention, after, cablesOf(session.network))) await session.changeLink(link, key, value);
-      for (const { key, value } of protocolChanges(intervention, after, place)) await session.changeProtocol(key, value);
+      for (const { group, key, value } of protocolChanges(intervention, after, place)) await session.changeProtocol(group, key, value);
+      return undefined;
     }
   }
 }
@@ -43,14 +44,15 @@ export interface LinkChange {
   value: unknown;
 }
 
-/** A change of one key of a protocol. */
+/** A change of one key of the protocol of a group of flows: 0 for the measured ones, then the rivals. */
 export interface ProtocolChange {
+  group: number;
   key: string;
   value: unknown;
 }
 
 /** Settings of links whose study key has another name. */
-const LINK_KEYS: Readonly<Record<string, string>> = { burst: "loss", discipline: "queue", rate2: "rate", delay2: "delay", loss2: "loss", queue2: "queue" };
+const LINK_KEYS: Readonly<Record<string, string>> = { burst: "loss", discipline: "queue", target: "queue", rate2: "rate", delay2: "delay", loss2: "loss", queue2: "queue" };
 
 /**
  * Returns the changes of links by an intervention, with the settings after it: of the path, or of each bottleneck. `cables` have
@@ -60,7 +62,7 @@ export function linkChanges(intervention: Intervention, scene: Scene, cables: re
   if (intervention.do !== "change" || isProtocolSetting(intervention.key)) return [];
   const { key } = intervention;
   const written = LINK_KEYS[key] ?? key;
-  const both = key === "burst" || key === "discipline";
+  const both = key === "burst" || key === "discipline" || key === "target";
   return (both ? [false, true] : [key.endsWith("2")]).flatMap((second) => {
     const own = scene.topology === "two-paths" ? cables.slice(second ? 1 : 0, second ? 2 : 1) : second ? [] : cables;
     const value = valueOf(written, second, scene);
@@ -68,21 +70,23 @@ export function linkChanges(intervention: Intervention, scene: Scene, cables: re
   });
 }
 
-/** Returns the changes of a configuration's protocol by an intervention, with the settings after it. */
+/** Returns the changes of a configuration's protocols by an intervention, with the settings after it. */
 export function protocolChanges(intervention: Intervention, scene: Scene, place: number): ProtocolChange[] {
-  const name = scene.worlds[place]!;
-  const key =
-    intervention.do === "change"
-      ? keyOf(intervention.key, name)
-      : intervention.do === "change-protocol" && intervention.world === place
-        ? liveDifferenceOf(name)
-        : undefined;
-  return key === undefined ? [] : [{ key, value: protocolKey(name, scene)[key] ?? null }];
+  const names = [scene.worlds[place]!, ...scene.rivals.map(({ protocol }) => protocol)];
+  return names.flatMap((name, group) => {
+    const key =
+      intervention.do === "change"
+        ? keyOf(intervention.key, name)
+        : intervention.do === "change-protocol" && intervention.world === place && group === 0
+          ? liveDifferenceOf(name)
+          : undefined;
+    return key === undefined ? [] : [{ group, key, value: protocolKey(name, scene)[key] ?? null }];
+  });
 }
 
-/** Returns whether an intervention concerns a configuration. */
-export const concerns = (intervention: Intervention, name: string): boolean =>
-  intervention.do !== "change" || !isProtocolSetting(intervention.key) || keyOf(intervention.key, name) !== undefined;
+/** Returns whether an intervention concerns a configuration with these protocols. */
+export const concerns = (intervention: Intervention, names: readonly string[]): boolean =>
+  intervention.do !== "change" || !isProtocolSetting(intervention.key) || names.some((name) => keyOf(intervention.key, name) !== undefined);
 
 function valueOf(key: string, second: boolean, scene: Scene): unknown {
   const own = second

@@ -35,6 +35,13 @@ const PANELS: readonly Panel[] = [
 const columnsOf = ({ columns }: Panel, { name }: World): Panel["columns"] =>
   columns.filter(({ key }) => key !== "ssthresh" || familyOf(name) !== "arq");
 
+/** Returns the label of a line. Several configurations have their protocols in it, and flows with different protocols theirs. */
+function labelOf(world: World, { key, label }: Panel["columns"][number], several: boolean): string {
+  if (!world.groups.several) return several ? `${PROTOCOLS[world.name]!.label} ${label}` : label;
+  const whose = key === "queue" || key === "goodput" ? (several ? `${world.label}:` : "") : PROTOCOLS[world.name]!.label;
+  return `${whose} ${label}${key === "goodput" ? " of all flows" : ""}`.trim();
+}
+
 export class Charts {
   private plots: uPlot[] = [];
   private worlds: World[] = [];
@@ -57,7 +64,7 @@ export class Charts {
       for (const [place, world] of worlds.entries()) {
         for (const column of columnsOf(panel, world)) {
           series.push({
-            label: worlds.length > 1 ? `${PROTOCOLS[world.name]!.label} ${column.label}` : column.label,
+            label: labelOf(world, column, worlds.length > 1),
             stroke: worldColour(place),
             width: panel.columns.length > 1 ? WIDTHS[place]! : WIDTHS[0]!,
             dash: panel.columns.length > 1 ? (column.dash ?? []) : DASHES[place]!,

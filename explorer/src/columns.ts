@@ -1,9 +1,9 @@
 // Columns of the charts: one value for each sampling interval, for each flow and for the whole world.
-import type { FlowDetails, FlowSeries, Step } from "./engine";
+import type { FlowDetails, FlowSeries, Step, TraceEvent } from "./engine";
 
 /** Seconds from sample to sample. */
 export const INTERVAL_S = 0.01;
-/** Samples of goodput in each mean, since packets are delivered in bursts after a loss. */
+/** Samples in each mean of goodput, since packets are delivered in bursts after a loss, and in each sum of marks. */
 const SMOOTHED = 10;
 
 export type Column = (number | null)[];
@@ -17,7 +17,15 @@ export interface Columns {
   goodput: Column;
 }
 
-const empty = (): Columns => ({ cwnd: [], ssthresh: [], inFlight: [], rtt: [], queue: [], goodput: [] });
+/** Columns of a flow. */
+export interface FlowColumns extends Columns {
+  /** Marked packets of the last 100 ms. */
+  marks: Column;
+  /** Mean queueing delay in ms. */
+  queueing: Column;
+}
+
+const empty = (): FlowColumns => ({ cwnd: [], ssthresh: [], inFlight: [], rtt: [], queue: [], goodput: [], marks: [], queueing: [] });
 
 export interface SubflowColumns {
   path: number;
@@ -26,43 +34,72 @@ export interface SubflowColumns {
   inFlight: Column;
 }
 
+/** What samples need of the flows: the first measured one, and the payload of the packets of each. */
+export interface SampledFlows {
+  readonly main: number;
+  payloadOf(flow: number): number;
+}
+
 export class Samples {
-  /** Windows and RTT of the first flow, the first queue, and the goodput of all flows. */
-  readonly columns = empty();
-  readonly flows: Columns[] = [];
+  readonly flows: FlowColumns[] = [];
   readonly queues: Column[];
-  /** Subflows of the first flow, and the packets that wait at its receiver. */
+  /** Subflows of the first measured flow, and the packets that wait at its receiver. */
   readonly subflows: SubflowColumns[] = [];
   readonly early: Column = [];
+  /** Number of marked packets so far. */
+  marked = 0;
+  private readonly goodput: Column = [];
   private readonly raw: Column = [];
   private readonly rawOfFlows: Column[] = [];
+  private readonly marksOfFlows: Column[] = [];
 
   constructor(
-    private readonly payload: number,
+    private readonly known: SampledFlows,
     bottlenecks: number,
   ) {
     this.queues = Array.from({ length: bottlenecks }, () => []);
   }
 
-  /** Adds the samples of a step. */
-  add(series: Step["series"]): void {
+  /** Windows and RTT of the first measured flow, the first queue, and the goodput of all flows. */
+  get columns(): Columns {
+    return { ...(this.flows[this.known.main] ?? empty()), queue: this.queues[0] ?? [], goodput: this.goodput };
+  }
+
+  /** Adds the events and samples of a step. */
+  add(events: readonly TraceEvent[], series: Step["series"]): void {
+    for (const { what, flow, time } of events) if (what === "mark") this.addMark(flow, time);
     series.queues.forEach((queue, place) => {
       queue.time.forEach((time, sample) => put(this.queues[place]!, time, queue.packets[sample] ?? null));
     });
-    this.columns.queue = this.queues[0] ?? [];
     for (const flow of series.flows) this.addFlow(flow);
-    for (const details of series.details ?? []) if (details.flow === 0) this.addDetails(details);
-    smooth(this.raw, this.columns.goodput);
+    for (const details of series.details ?? []) this.addDetails(details);
+    smooth(this.raw, this.goodput);
+  }
+
+  private addMark(flow: number, time: number): void {
+    this.marked += 1;
+    this.prepare(flow);
+    // A sample is about the interval before it.
+    const index = Math.ceil(time / INTERVAL_S - 1e-9);
+    const marks = this.marksOfFlows[flow]!;
+    marks[index] = (marks[index] ?? 0) + 1;
+  }
+
+  private prepare(flow: number): void {
+    while (this.flows.length <= flow) {
+      this.flows.push(empty());
+      this.rawOfFlows.push([]);
+      this.marksOfFlows.push([]);
+    }
   }
 
   private addFlow(flow: FlowSeries): void {
-    while (this.flows.length <= flow.flow) {
-      this.flows.push(this.flows.length === 0 ? { ...this.columns, goodput: [] } : empty());
-      this.rawOfFlows.push([]);
-    }
+    this.prepare(flow.flow);
     const columns = this.flows[flow.flow]!;
     const raw = this.rawOfFlows[flow.flow]!;
-    const packets = (bytes: number | null | undefined): number | null => (typeof bytes === "number" ? bytes / this.payload : null);
+    const marks = this.marksOfFlows[flow.flow]!;
+    const payload = this.known.payloadOf(flow.flow);
+    const packets = (bytes: number | null | undefined): number | null => (typeof bytes === "number" ? bytes / payload : null);
     flow.time.forEach((time, place) => {
       const index = indexOf(time);
       const goodput = flow.goodput_bps[place]! / 1e6;
@@ -73,18 +110,27 @@ export class Samples {
       put(columns.inFlight, time, packets(flow.in_flight_bytes[place]));
       const rtt = flow.rtt_s?.[place] ?? flow.srtt_s[place] ?? null;
       put(columns.rtt, time, rtt === null ? null : rtt * 1e3);
+      const recent = marks.slice(Math.max(0, index + 1 - SMOOTHED), index + 1);
+      put(columns.marks, time, recent.reduce<number>((sum, count) => sum + (count ?? 0), 0));
     });
     smooth(raw, columns.goodput);
   }
 
-  private addDetails({ time: times, early_bytes, subflows }: FlowDetails): void {
-    times.forEach((time, place) => put(this.early, time, early_bytes[place]! / this.payload));
+  private addDetails({ flow, time: times, early_bytes, queueing_s, subflows }: FlowDetails): void {
+    const payload = this.known.payloadOf(flow);
+    times.forEach((time, place) => {
+      const wait = queueing_s[place] ?? null;
+      this.prepare(flow);
+      put(this.flows[flow]!.queueing, time, wait === null ? null : wait * 1e3);
+      if (flow === this.known.main) put(this.early, time, early_bytes[place]! / payload);
+    });
+    if (flow !== this.known.main) return;
     subflows.forEach((subflow, number) => {
       const columns = (this.subflows[number] ??= { path: subflow.path, cwnd: [], rtt: [], inFlight: [] });
       subflow.time.forEach((time, place) => {
-        put(columns.cwnd, time, subflow.cwnd_bytes[place]! / this.payload);
+        put(columns.cwnd, time, subflow.cwnd_bytes[place]! / payload);
         put(columns.rtt, time, subflow.srtt_s[place]! > 0 ? subflow.srtt_s[place]! * 1e3 : null);
-        put(columns.inFlight, time, subflow.in_flight_bytes[place]! / this.payload);
+        put(columns.inFlight, time, subflow.in_flight_bytes[place]! / payload);
       });
     });
   }
@@ -92,8 +138,7 @@ export class Samples {
 
 function smooth(raw: Column, target: Column): void {
   for (let index = target.length; index < raw.length; index += 1) {
-    const known = raw.slice(Math.max(0, index + 1 - SMOOTHED), index + 1).filter((value) => value !== null);
-    target[index] = mean(known);
+    target[index] = mean(raw.slice(Math.max(0, index + 1 - SMOOTHED), index + 1).filter((value) => value !== null));
   }
 }
 

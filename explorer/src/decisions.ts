@@ -24,11 +24,14 @@ const PHASES: Readonly<Record<string, string>> = {
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** Returns the name of a flow or subflow at the start of a sentence; flow 1 has none. */
-export function prefix(flow: number, subflow?: number): string {
-  const path = subflow === undefined ? "" : `${flow > 0 ? "s" : "S"}ubflow ${subflow + 1}: `;
-  return flow > 0 ? `Flow ${flow + 1}${path ? ", " : ": "}${path}` : path;
-}
+/** Responses of scalable controllers to marks, each with its source; all others respond as in RFC 3168. */
+const RESPONSES: Readonly<Record<string, string>> = {
+  dctcp: "the window falls by half of the average share of marked bytes (DCTCP, RFC 8257, section 3.3)",
+  prague: "the window falls by half of the average share of marked packets (TCP Prague, draft-briscoe-iccrg-prague-congestion-control)",
+};
+
+/** Returns the source of the marks of a protocol's packets. */
+export const sourceOfMarks = (protocol: string): string => (protocol === "prague" ? "L4S, RFC 9331" : "ECN, RFC 3168");
 
 /** Returns the windows in packets. */
 function windows({ cwnd_bytes, ssthresh_bytes, detection }: Decision, payload: number): string {
@@ -38,7 +41,7 @@ function windows({ cwnd_bytes, ssthresh_bytes, detection }: Decision, payload: n
 }
 
 /** Returns the sentences about the change from one state of a sender to the next; `before` is missing at the start. */
-export function decisionSentences(before: Decision | undefined, after: Decision, payload: number): string[] {
+export function decisionSentences(before: Decision | undefined, after: Decision, payload: number, protocol: string): string[] {
   const found: string[] = [];
   const size = windows(after, payload);
   const was = before ?? { ...after, state: "open", timeouts: 0, probes: 0, undone: 0, late: 0, phase: "" };
@@ -56,7 +59,11 @@ export function decisionSentences(before: Decision | undefined, after: Decision,
   if (after.state !== was.state) {
     const cause = after.late > was.late ? "The reordering timer expires (RFC 8985, section 6.3)" : DETECTION[after.detection ?? ""]?.(after.sacked);
     if (after.state === "recovery") found.push(`${cause ?? "Loss"}: fast retransmit, ${size}.`);
-    else if (after.state === "cwr") found.push(`The receiver reports a congestion mark: ${size} (ECN, RFC 3168, section 6.1.2).`);
+    else if (after.state === "cwr") {
+      const response = RESPONSES[protocol];
+      const text = response ? `congestion marks: ${response}, ${size}` : `a congestion mark: ${size} (ECN, RFC 3168, section 6.1.2)`;
+      found.push(`The receiver reports ${text}.`);
+    }
     else if (after.state === "disorder") found.push("ACKs show reordering or loss: the sender waits for further ACKs.");
     else if (after.state === "open" && was.state !== "disorder") found.push(`Recovery is complete: ${size}.`);
   }

@@ -50,6 +50,14 @@ export interface Step {
   series: { flows: FlowSeries[]; queues: QueueSeries[]; details?: FlowDetails[] };
   crossings?: Crossings;
   decisions: Decision[];
+  started: StartedFlow[];
+}
+
+/** A flow that started, its group (0 for the measured flows, then the traffic), and the number of its pair in the group. */
+export interface StartedFlow {
+  flow: number;
+  group: number;
+  pair: number;
 }
 
 /** The state of a sender after a change; counts are totals so far. */
@@ -80,6 +88,8 @@ export interface FlowDetails {
   time: number[];
   /** Bytes at the receiver that wait for earlier ones. */
   early_bytes: number[];
+  /** Mean queueing delay of its data since the sample before; null without any. */
+  queueing_s: Samples;
   subflows: SubflowSeries[];
 }
 
@@ -110,6 +120,8 @@ export interface NetworkShape {
   nodes: string[];
   /** The sender and the receiver of each pair of hosts. */
   pairs: [Host, Host][];
+  /** The sending and the receiving host of each pair, of the measured flows and of each traffic. */
+  groups: { name: string | null; pairs: [string, string][] }[];
   bottlenecks: number[];
 }
 
@@ -138,11 +150,11 @@ export type Request =
   | { do: "open"; spec: Spec; interval: number }
   | { do: "advance"; session: number; step: number; detail: Detail; links: boolean; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
-  | { do: "protocol"; session: number; key: string; value: unknown }
+  | { do: "protocol"; session: number; group: number; key: string; value: unknown }
   | { do: "capture"; session: number }
   | { do: "lose"; session: number; id: number }
   | { do: "lose-next"; session: number; flow: number }
-  | { do: "start-flow"; session: number; pair: number; size?: string }
+  | { do: "start-flow"; session: number; group: number; pair: number; size?: string }
   | { do: "stop-flow"; session: number; flow: number }
   | { do: "finish"; session: number };
 
@@ -193,9 +205,9 @@ export class Session {
     await ask(this.transport, { do: "link", session: this.number, link, key, value });
   }
 
-  /** Changes a key of the protocol, for all flows. */
-  async changeProtocol(key: string, value: unknown): Promise<void> {
-    await ask(this.transport, { do: "protocol", session: this.number, key, value });
+  /** Changes a key of the protocol of a group, for all of its flows. */
+  async changeProtocol(group: number, key: string, value: unknown): Promise<void> {
+    await ask(this.transport, { do: "protocol", session: this.number, group, key, value });
   }
 
   async capture(): Promise<Uint8Array<ArrayBuffer>> {
@@ -211,9 +223,9 @@ export class Session {
     await ask(this.transport, { do: "lose-next", session: this.number, flow });
   }
 
-  /** Starts a flow, and returns its number. */
-  async startFlow(pair: number, size: string): Promise<number> {
-    const request = { do: "start-flow", session: this.number, pair } as const;
+  /** Starts a flow of a group, and returns its number. */
+  async startFlow(group: number, pair: number, size: string): Promise<number> {
+    const request = { do: "start-flow", session: this.number, group, pair } as const;
     return (await ask(this.transport, size ? { ...request, size } : request)) as number;
   }
 

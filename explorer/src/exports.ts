@@ -1,6 +1,7 @@
 // The export of a scene as a study file.
 import { networkKeys } from "./network-keys";
-import { PROTOCOLS, protocolKey } from "./protocols";
+import { protocolKey } from "./protocols";
+import { labelWith, rivalKeys } from "./rivals";
 import { workloadKeys, type Scene } from "./scene";
 import { omissions, studyInterventions } from "./study-interventions";
 
@@ -27,8 +28,9 @@ export function bounded(keys: Record<string, unknown>, { interventions }: Scene)
 /** Returns the scene as a study file. */
 export function studyFile(scene: Scene): string {
   const protocols = [...new Set(scene.worlds)].map((name) => `    ${inline({ name, ...protocolKey(name, scene) })},`);
-  const title = [...new Set(scene.worlds)].map((name) => PROTOCOLS[name]!.label).join(" or ");
-  const { workload, traffic } = studyInterventions(scene);
+  const title = [...new Set(scene.worlds)].map((name) => labelWith(name, scene.rivals)).join(" or ");
+  const { workload, traffic: started } = studyInterventions(scene);
+  const traffic = [...rivalKeys(scene), ...started];
   const comment = omissions(scene);
   return [
     ...(comment ? [`# ${comment}`] : []),

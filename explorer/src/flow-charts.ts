@@ -3,7 +3,6 @@ import uPlot from "uplot";
 import { marksPlugin, type Marks } from "./chart-marks";
 import { INTERVAL_S, type Column } from "./columns";
 import { flowColour, theme } from "./palette";
-import { PROTOCOLS } from "./protocols";
 import type { World } from "./world";
 
 const HEIGHT = 150;
@@ -28,16 +27,20 @@ interface Plot {
 
 /** Returns the charts of a world at present. */
 function panelsOf(world: World): Panel[] {
-  const name = PROTOCOLS[world.name]!.label;
+  const name = world.label;
   const found: Panel[] = [];
+  const flows = world.flows.slice(0, MOST_FLOWS);
+  const lines = (key: "goodput" | "cwnd" | "rtt" | "queueing" | "marks"): Line[] =>
+    flows.map((flow, number) => ({ label: world.groups.labelOf(number), column: flow[key] }));
   if (world.flows.length > 1) {
-    const { pairs } = world.network;
-    const flows = world.flows.slice(0, MOST_FLOWS);
-    const label = (flow: number): string => `flow ${flow + 1}${pairs.length > 1 ? ` (${pairs[flow % pairs.length]![0].name})` : ""}`;
-    const lines = (key: "goodput" | "cwnd"): Line[] => flows.map((flow, number) => ({ label: label(number), column: flow[key] }));
     found.push({ title: `${name}: goodput of each flow (Mbit/s)`, lines: lines("goodput") });
     found.push({ title: `${name}: cwnd of each flow (packets)`, lines: lines("cwnd") });
   }
+  if (world.groups.several) {
+    found.push({ title: `${name}: queueing delay of each flow (ms)`, lines: lines("queueing") });
+    found.push({ title: `${name}: RTT of each flow (ms)`, lines: lines("rtt") });
+  }
+  if (world.marked > 0) found.push({ title: `${name}: marks of each flow (packets per 100 ms)`, lines: lines("marks") });
   const { bottlenecks, links } = world.network;
   if (bottlenecks.length > 1) {
     const lines = bottlenecks.map((link, place) => ({ label: links[link]!, column: world.queues[place]! }));

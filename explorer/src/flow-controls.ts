@@ -1,7 +1,5 @@
 // The controls of single flows: start, stop, and drop the next packet.
 import type { Intervention } from "./interventions";
-import { pairsOf } from "./network-keys";
-import type { Scene } from "./scene";
 import type { World } from "./world";
 
 const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
@@ -9,17 +7,16 @@ const by = <T extends HTMLElement>(id: string): T => document.getElementById(id)
 export class FlowControls {
   private readonly flow = by<HTMLSelectElement>("flow");
   private shown = "";
+  private world: World | undefined;
 
-  constructor(
-    private readonly scene: () => Scene,
-    act: (intervention: Intervention) => void,
-  ) {
+  constructor(act: (intervention: Intervention) => void) {
     const flow = (): number => Number(this.flow.value);
     by("drop-next").onclick = () => act({ at: 0, do: "lose-next", flow: flow() });
     by("stop-flow").onclick = () => act({ at: 0, do: "stop-flow", flow: flow() });
     by("start-flow").onclick = () => {
-      const pair = flow() % pairsOf(this.scene());
-      act({ at: 0, do: "start-flow", pair, size: by<HTMLInputElement>("flow-size").value.trim() });
+      const [group, pair] = [this.world?.groups.groupOf(flow()) ?? 0, this.world?.groups.pairOf(flow()) ?? 0];
+      const start = { at: 0, do: "start-flow", pair, size: by<HTMLInputElement>("flow-size").value.trim() } as const;
+      act(group > 0 ? { ...start, group } : start);
     };
   }
 
@@ -29,10 +26,9 @@ export class FlowControls {
   }
 
   describe(world: World | undefined): void {
-    const { pairs } = world?.network ?? { pairs: [] };
+    this.world = world;
     const names = Array.from({ length: world?.started ?? 1 }, (_, flow) => {
-      const host = pairs.length > 1 ? ` from ${pairs[flow % pairs.length]![0].name}` : "";
-      return `flow ${flow + 1}${host}${world?.stopped.has(flow) ? ", stopped" : ""}`;
+      return `${world?.groups.labelOf(flow) ?? `flow ${flow + 1}`}${world?.stopped.has(flow) ? ", stopped" : ""}`;
     });
     const key = names.join();
     if (key === this.shown) return;

@@ -1,4 +1,5 @@
 // The history of a packet's data: each transmission, its way over the links, and the rule behind each decision.
+import { sourceOfMarks } from "./decisions";
 import type { TraceEvent } from "./engine";
 import { milliseconds } from "./narrative";
 import type { World } from "./world";
@@ -44,7 +45,7 @@ function step(world: World, event: TraceEvent): string {
     case "drop":
       return `lost: ${DROPS[event.reason ?? ""] ?? event.reason}`;
     case "mark":
-      return "marked by the queue (ECN, RFC 3168)";
+      return `marked by the queue (${sourceOfMarks(world.groups.protocolOf(event.flow))})`;
     case "receive":
       return "received";
     default:

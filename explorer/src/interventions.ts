@@ -9,7 +9,8 @@ export type Intervention =
   | { at: number; do: "lose"; world: number; id: number }
   /** The loss of the next data packet of a flow, in each configuration. */
   | { at: number; do: "lose-next"; flow: number }
-  | { at: number; do: "start-flow"; pair: number; size: string }
+  /** A flow between a pair of hosts of a group: 0 or nothing for the measured flows, then the rivals. */
+  | { at: number; do: "start-flow"; pair: number; size: string; group?: number }
   | { at: number; do: "stop-flow"; flow: number }
   /** Another value of a setting, in each configuration. */
   | { at: number; do: "change"; key: LiveKey; value: string | number }
@@ -36,10 +37,11 @@ export function checkedInterventions(content: readonly unknown[]): Intervention[
   for (const one of content as Record<string, unknown>[]) {
     const numbers = NUMBERS[String(one?.["do"])];
     if (!numbers) throw new Error(`interventions: unknown kind "${one?.["do"]}" (${Object.keys(NUMBERS).join(", ")})`);
+    const wanted = one["group"] === undefined ? numbers : [...numbers, "group"];
     const at = one["at"];
     if (typeof at !== "number" || !(at >= before)) throw new Error("interventions: times do not increase");
     before = at;
-    for (const key of numbers) {
+    for (const key of wanted) {
       if (!Number.isInteger(one[key]) || (one[key] as number) < 0) throw new Error(`interventions: ${key}: expected a number`);
     }
     if (one["do"] === "start-flow" && one["size"]) quantity("size", String(one["size"]));

@@ -15,6 +15,7 @@ export const LIVE = {
   loss2: "loss of path 2",
   queue2: "queue of path 2",
   discipline: "queue discipline",
+  target: "target delay of the queue",
   window: "ARQ window",
   rto: "ARQ timeout",
   ackEvery: "packets per ARQ ACK",

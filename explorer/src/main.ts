@@ -12,10 +12,12 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { canChange, PROTOCOLS } from "./protocols";
+import { canChange } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
+import { fitted } from "./rivals";
+import { NAMED } from "./scenes";
 import { SettingsForm } from "./settings-form";
-import { share } from "./share";
+import { openServed, share, type Shared } from "./share";
 import { transport } from "./transports";
 import type { World } from "./world";
 import { WorldPanel } from "./world-panel";
@@ -37,6 +39,9 @@ function show(text: string): void {
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Whether the address requests the study of `longfat explore`, instead of a scene. */
+const served = location.hash === "" && new URLSearchParams(location.search).has("study");
 
 function initial(): Scene {
   try {
@@ -66,6 +71,7 @@ class Page {
         (error: unknown) => (show(textOf(error)), false),
       ),
     setWorlds: (worlds, place) => this.act(() => this.changeWorlds(worlds, place)),
+    setTogether: (changes) => this.act(() => this.changeTogether(changes)),
   });
   private lastFrame = performance.now();
   private lastCharts = 0;
@@ -82,17 +88,17 @@ class Page {
     this.predictions = new Predictions(engine.theory, () => (this.stale = true));
     this.player = new Player(engine, scene, (text) => this.fail(text));
     this.packet = new PacketPanel(by("hint"), by("history"), by("drop"), ({ world, event }) => this.drop(world, event));
-    this.flows = new FlowControls(
-      () => this.scene,
-      (intervention) => this.act(() => this.intervene(intervention)),
-    );
+    this.flows = new FlowControls((intervention) => this.act(() => this.intervene(intervention)));
     this.listen();
     this.fill();
-    if (window.innerWidth < NARROW) by<HTMLDetailsElement>("setup").open = false;
+    if (window.innerWidth < NARROW || scene.named) this.closeSettings();
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.act(async () => {
       await checkVersion(engine);
-      await this.restart();
+      if (served) {
+        this.closeSettings();
+        await openServed(this.shared);
+      } else await this.restart();
       this.play(!still);
     });
     requestAnimationFrame((time) => this.frame(time));
@@ -105,6 +111,29 @@ class Page {
   /** Returns the seconds that charts show; 0 for all. */
   private get span(): number {
     return Number(by<HTMLSelectElement>("span").value);
+  }
+
+  /** What exports and study files need of the page. */
+  private get shared(): Shared {
+    const { player, charts } = this;
+    return {
+      get scene() {
+        return player.scene;
+      },
+      get present() {
+        return player.present;
+      },
+      get worlds() {
+        return player.worlds;
+      },
+      get charts() {
+        return charts.shown;
+      },
+      load: (scene) => this.load(scene),
+      capture: (place) => player.capture(place),
+      show,
+      act: (work) => this.act(work),
+    };
   }
 
   private fail(text: string): void {
@@ -131,6 +160,9 @@ class Page {
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
     this.charts.reset(this.player.worlds);
     this.flowCharts.reset(this.player.worlds);
+    // With several protocols, the flows are what the scene is about.
+    if (this.scene.rivals.length > 0) by("charts").before(by("flow-charts"));
+    else by("charts").after(by("flow-charts"));
     this.names = this.player.worlds.map(({ name }) => name).join();
     this.stale = true;
   }
@@ -159,7 +191,7 @@ class Page {
 
   /** Takes another scene over, with a restart if it simulates something else. */
   private async change(changes: Partial<Scene>): Promise<void> {
-    const next = checked({ ...this.scene, ...changes });
+    const next = checked(fitted({ ...this.scene, ...changes }));
     show("");
     this.take(next);
     if (Object.keys(changes).some((key) => key !== "speed")) await this.restart();
@@ -183,6 +215,15 @@ class Page {
     }
     const worlds = this.scene.worlds.map((old, other) => (other === place ? name : old));
     await this.change({ worlds, interventions: this.scene.interventions.filter((one) => !("world" in one && one.world === place)) });
+  }
+
+  /** Takes other rivals over, with a restart. Flows that start in a group which no longer exists have no place. */
+  private async changeTogether(changes: Partial<Scene>): Promise<void> {
+    const { rivals = this.scene.rivals } = changes;
+    const interventions = this.scene.interventions.filter((one) => one.do !== "start-flow" || (one.group ?? 0) <= rivals.length);
+    await this.change({ ...changes, interventions });
+    this.settings.fill(this.player.present);
+    this.explainRestart();
   }
 
   /** Removes an intervention: with a restart if it has applied. */
@@ -217,29 +258,12 @@ class Page {
     by("from-start").onclick = () => this.act(() => this.change(fromStart(this.scene)));
     by("clear").onclick = () => this.act(() => this.change({ interventions: [] }));
     const lesson = by<HTMLSelectElement>("lesson");
-    for (const [place, { title }] of LESSONS.entries()) lesson.add(new Option(`${place + 1}. ${title}`, String(place + 1)));
-    lesson.onchange = () => this.act(() => this.load(lesson.value === "0" ? { ...DEFAULT } : fromHash(`#lesson=${lesson.value}`)));
+    for (const [place, { title }] of LESSONS.entries()) lesson.add(new Option(`${place + 1}. ${title}`, `lesson=${place + 1}`));
+    for (const [name, { title }] of Object.entries(NAMED)) lesson.add(new Option(title, `scene=${name}`));
+    lesson.onchange = () => this.act(() => this.load(fromHash(`#${lesson.value}`)));
     window.onhashchange = () => this.act(() => this.load(fromHash(location.hash)));
     by<HTMLSelectElement>("span").onchange = () => (this.stale = true);
-    const { player, charts } = this;
-    share({
-      get scene() {
-        return player.scene;
-      },
-      get present() {
-        return player.present;
-      },
-      get worlds() {
-        return player.worlds;
-      },
-      get charts() {
-        return charts.shown;
-      },
-      load: (scene) => this.load(scene),
-      capture: (place) => this.player.capture(place),
-      show,
-      act: (work) => this.act(work),
-    });
+    share(this.shared);
     document.onkeydown = (event) => this.key(event);
     matchMedia("(prefers-color-scheme: dark)").onchange = () => {
       this.charts.reset(this.player.worlds);
@@ -247,10 +271,16 @@ class Page {
     };
   }
 
+  /** Closes the settings, so that the path and the first charts of a prepared scene are visible. */
+  private closeSettings(): void {
+    by<HTMLDetailsElement>("setup").open = false;
+  }
+
   private async load(scene: Scene): Promise<void> {
     show("");
     this.take(scene);
     this.fill();
+    if (scene.named) this.closeSettings();
     await this.restart();
   }
 
@@ -306,10 +336,11 @@ class Page {
     const { scene } = this;
     this.settings.fill(this.player.present);
     by<HTMLInputElement>("speed").value = String(Math.log10(scene.speed));
-    by<HTMLSelectElement>("lesson").value = String(scene.lesson);
+    const lesson = scene.named ? `scene=${scene.named}` : scene.lesson > 0 ? `lesson=${scene.lesson}` : "";
+    by<HTMLSelectElement>("lesson").value = lesson;
     const question = by("question");
-    question.hidden = scene.lesson === 0;
-    question.textContent = LESSONS[scene.lesson - 1]?.question ?? "";
+    question.textContent = (NAMED[scene.named] ?? LESSONS[scene.lesson - 1])?.question ?? "";
+    question.hidden = question.textContent === "";
     this.describeSpeed();
   }
 
@@ -348,7 +379,7 @@ class Page {
     );
     all.sort((a, b) => b.sentence.time - a.sentence.time);
     const shown = all.slice(0, MOST_LISTED);
-    const latest = shown.map(({ sentence, world }) => ({ sentence, label: PROTOCOLS[world.name]!.label }));
+    const latest = shown.map(({ sentence, world }) => ({ sentence, label: world.label }));
     this.announcer.update(latest, this.player.playing);
     const key = `${this.player.worlds.map(({ said }) => said).join()} ${this.player.now === 0}`;
     if (key === this.eventsShown) return;

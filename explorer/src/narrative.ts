@@ -1,5 +1,5 @@
 // A sentence for each important event, with the rule and its source.
-import { prefix } from "./decisions";
+import { sourceOfMarks } from "./decisions";
 import type { TraceEvent } from "./engine";
 import type { World } from "./world";
 
@@ -28,13 +28,14 @@ export function nameOf(event: TraceEvent): string {
 /** Returns the sentences about an event. */
 export function sentences(world: World, event: TraceEvent): Sentence[] {
   const { time } = event;
-  const flow = prefix(event.flow, event.subflow);
+  const flow = world.groups.prefix(event.flow, event.subflow);
   if (event.what === "drop") {
     const cause = DROPS[event.reason ?? ""] ?? `Dropped (${event.reason ?? "unknown reason"})`;
     return [{ time, kind: "loss", event, text: `${flow}${cause}: ${nameOf(event)} is lost.` }];
   }
   if (event.what === "mark") {
-    return [{ time, kind: "mark", event, text: `${flow}The queue marks ${nameOf(event)} (ECN, RFC 3168).` }];
+    const source = sourceOfMarks(world.groups.protocolOf(event.flow));
+    return [{ time, kind: "mark", event, text: `${flow}The queue marks ${nameOf(event)} (${source}).` }];
   }
   if (event.what === "timeout" && event.host === "receiver") {
     return [{ time, kind: "timeout", event, text: `${flow}The retransmission timer of the receiver expires (RFC 6298).` }];

@@ -4,14 +4,23 @@ import type { Scene } from "./scene";
 
 type Keys = Record<string, unknown>;
 
-/** Returns whether a queue discipline can mark packets. */
-export const marks = (discipline: string): boolean => !discipline.startsWith("drop-");
+/** Disciplines that mark packets instead of dropping them if a key requests it. Others never mark, or always. */
+const MARKING = ["red", "codel", "fq-codel", "pie"];
+/** Disciplines with a target delay. */
+const TARGETED = ["codel", "fq-codel", "pie", "pi2", "dualpi2"];
+
+/** Returns whether a key of a queue discipline decides that it marks packets. */
+export const hasMarkingKey = (discipline: string): boolean => MARKING.includes(discipline);
+
+/** Returns whether a queue discipline has a target delay. */
+export const hasTarget = (discipline: string): boolean => TARGETED.includes(discipline);
 
 /** Returns the key of the queue. */
 export function queueKey(scene: Scene, limit = scene.queue): unknown {
-  const { discipline, ecn } = scene;
+  const { discipline, ecn, target } = scene;
   if (discipline === "drop-tail") return limit;
-  return ecn === "on" && marks(discipline) ? { kind: discipline, limit, ecn: true } : { kind: discipline, limit };
+  const marking = ecn === "on" && hasMarkingKey(discipline) ? { ecn: true } : {};
+  return { kind: discipline, limit, ...marking, ...(target && hasTarget(discipline) ? { target } : {}) };
 }
 
 const percent = (share: number): string => `${Number((share * 100).toPrecision(9))}%`;
@@ -48,7 +57,8 @@ export function networkKeys(scene: Scene): { path: Keys } | { topology: Keys } {
     case "two-paths":
       return { topology: { kind: "multipath", path: [path, secondKeys(scene)] } };
     case "dumbbell": {
-      const access = scene.senders.split(",").map((delay) => ({ delay: delay.trim() }));
+      const rate = scene.accessRate ? { rate: scene.accessRate } : {};
+      const access = scene.senders.split(",").map((delay) => ({ ...rate, delay: delay.trim() }));
       return { topology: { kind: "dumbbell", bottleneck: path, access } };
     }
     case "parking-lot":
@@ -64,5 +74,18 @@ export function pairsOf(scene: Scene): number {
   return scene.topology === "parking-lot" ? scene.hops + 1 : 1;
 }
 
-/** Returns the number of flows at the start. */
-export const flowsOf = (scene: Scene): number => scene.flows * pairsOf(scene);
+/** Returns the number of the first sender. */
+export const firstHost = ({ topology }: Scene): number => (topology === "parking-lot" ? 0 : 1);
+
+/** Returns the number of the pair between two hosts of a study file, -1 for all pairs; undefined if the page has no such pair. */
+export function pairOf(scene: Scene, from: unknown, to: unknown): number | undefined {
+  if (from === undefined && to === undefined) return -1;
+  const pairs = Array.from({ length: pairsOf(scene) }, (_, pair) => pair);
+  return pairs.find((pair) => from === `s${pair + firstHost(scene)}` && to === `r${pair + firstHost(scene)}`);
+}
+
+/** Returns the number of all flows: the measured ones, and those of the rivals. */
+export function flowsOf(scene: Scene): number {
+  const pairs = (pair: number | undefined): number => (pair === undefined || pair < 0 ? pairsOf(scene) : 1);
+  return scene.rivals.reduce((sum, { flows = 1, pair }) => sum + flows * pairs(pair), scene.flows * pairs(scene.pair));
+}

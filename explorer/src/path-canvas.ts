@@ -125,7 +125,7 @@ function note(context: CanvasRenderingContext2D, x: number, y: number, text: str
 function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, small }: Spot, world: World, view: PathView): void {
   const { event } = packet;
   const isData = (event.length ?? 0) > 0;
-  const own = world.flows.length > 1 ? flowColour(event.flow) : view.colour;
+  const own = world.flows.length > 1 || world.groups.several ? flowColour(event.flow) : view.colour;
   context.fillStyle = event.retransmission ? RETRANSMISSION : isData ? own : ACK;
   context.beginPath();
   if (small) context.rect(x - 2, y - 2, 4, 4);

@@ -3,7 +3,6 @@ import type uPlot from "uplot";
 import { drawLadder } from "./ladder-canvas";
 import { MARK_DASHES } from "./chart-marks";
 import { theme, worldColour } from "./palette";
-import { PROTOCOLS } from "./protocols";
 import { SvgContext, svgCanvas, svgFile } from "./svg";
 import type { World } from "./world";
 
@@ -38,9 +37,9 @@ export function pictureOf(charts: readonly Chart[], worlds: readonly World[], sp
     add(context, height);
   }
   for (const [place, world] of worlds.entries()) {
-    add(heading(`${PROTOCOLS[world.name]!.label}: ladder diagram`), HEADING);
+    add(heading(`${world.label}: ladder diagram`), HEADING);
     const { canvas, context } = svgCanvas(WIDTH, LADDER);
-    drawLadder(canvas, world, { span, colour: worldColour(place), flow: 0, packets: true });
+    drawLadder(canvas, world, { span, colour: worldColour(place), flow: world.groups.main, packets: true });
     add(context, LADDER + 10);
   }
   return svgFile(WIDTH, y, getComputedStyle(document.body).backgroundColor, groups);

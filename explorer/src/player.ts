@@ -4,10 +4,8 @@ import { INTERVAL_S } from "./columns";
 import { isStop, Session, type Detail, type Stop, type Transport } from "./engine";
 import { MOST_INTERVENTIONS, type Intervention } from "./interventions";
 import { changesSettings, SAME_TIME_S, settingsAt } from "./live-settings";
-import { flowsOf } from "./network-keys";
 import { quantity } from "./quantities";
 import { checked, LONGEST_S, specOf, type Scene } from "./scene";
-import { payloadOf } from "./theory";
 import { World } from "./world";
 
 /** Events per second of real time that the page draws one by one. */
@@ -61,7 +59,7 @@ export class Player {
     if (generation !== this.generation) return void (await Promise.all(opened.map((session) => session.close())));
     this.sessions = opened;
     this.done = opened.map(() => new Set());
-    this.worlds = scene.worlds.map((name, place) => new World(name, payloadOf(name), opened[place]!.network, flowsOf(scene)));
+    this.worlds = scene.worlds.map((name, place) => new World(name, scene, opened[place]!.network));
   }
 
   get now(): number {
@@ -150,8 +148,8 @@ const limit = this.stepLimit * (spent > FRAME_MS ? 0.8 : 1.25);
     const world = this.worlds[place]!;
     this.done[place]!.add(intervention);
     try {
-      await apply(intervention, this.scene, { place, session: this.sessions[place]! });
-      if (concerns(intervention, world.name)) world.intervene(intervention, place);
+      const started = await apply(intervention, this.scene, { place, session: this.sessions[place]! });
+      if (concerns(intervention, world.groups.protocols)) world.intervene(intervention, place, started);
       return true;
     } catch (error) {
       world.note(`The intervention has no effect: ${error instanceof Error ? error.message : error}.`);

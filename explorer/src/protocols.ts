@@ -7,6 +7,8 @@ interface Protocol {
   label: string;
   family: Family;
   key: Record<string, unknown>;
+  /** Whether it selects its feedback of ECN itself, whatever the setting. */
+  ownEcn?: boolean;
 }
 
 const tcp = (label: string, congestion: string): Protocol => ({ label, family: "tcp", key: { kind: "tcp", congestion } });
@@ -24,6 +26,8 @@ export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   westwood: tcp("TCP Westwood+", "westwood"),
   bbr: tcp("TCP BBRv3", "bbr"),
   bbr1: tcp("TCP BBRv1", "bbr1"),
+  dctcp: { ...tcp("DCTCP", "dctcp"), ownEcn: true },
+  prague: { ...tcp("TCP Prague", "prague"), ownEcn: true },
   "stop-and-wait": arq("Stop-and-wait", "stop-and-wait"),
   "go-back-n": arq("Go-Back-N", "go-back-n"),
   "selective-repeat": arq("Selective repeat", "selective-repeat"),
@@ -66,13 +70,22 @@ const DEFAULTS: Readonly<Partial<Record<keyof Settings, unknown>>> = { policy: "
 /** Returns whether a setting is one of protocols. */
 export const isProtocolSetting = (setting: string): boolean => Object.values(KEYS).some((keys) => Object.values(keys).some((one) => one === setting));
 
+/** Returns the settings of a protocol by their keys in a study file. */
+function keysOf(name: string): Readonly<Record<string, keyof Settings>> {
+  const { family, ownEcn } = PROTOCOLS[name]!;
+  const entries = Object.entries(KEYS[family]);
+  // Stop-and-wait has a window of one packet.
+  const unused = ([key]: [string, keyof Settings]): boolean => (key === "window" && name === "stop-and-wait") || (key === "ecn" && ownEcn === true);
+  return Object.fromEntries(entries.filter((entry) => !unused(entry)));
+}
+
 /** Returns the study key of a protocol with the settings of a scene. */
 export function protocolKey(name: string, scene: Settings): Record<string, unknown> {
-  const { key, family } = PROTOCOLS[name]!;
-  const settings = Object.entries(KEYS[family]).flatMap(([written, setting]) => {
+  const { key } = PROTOCOLS[name]!;
+  const settings = Object.entries(keysOf(name)).flatMap(([written, setting]) => {
     const value = scene[setting];
     const isDefault = !value || value === DEFAULTS[setting];
-    return isDefault || (written === "window" && name === "stop-and-wait") ? [] : [[written, setting === "ecn" ? true : value]];
+    return isDefault ? [] : [[written, setting === "ecn" ? true : value]];
   });
   return { ...key, ...(Object.fromEntries(settings) as Record<string, unknown>) };
 }
@@ -82,18 +95,18 @@ const LIVE_DIFFERENCE: Readonly<Partial<Record<Family, string>>> = { tcp: "conge
 
 export const liveDifferenceOf = (name: string): string | undefined => LIVE_DIFFERENCE[familyOf(name)];
 
-/** Returns whether running flows can change from one protocol to another. */
-export const canChange = (before: string, after: string): boolean =>
-  familyOf(before) === familyOf(after) && liveDifferenceOf(after) !== undefined;
+/** Returns whether running flows can change from one protocol to another. The feedback of ECN is fixed when a flow opens. */
+export const canChange = (before: string, after: string): boolean => {
+  const own = PROTOCOLS[before]!.ownEcn || PROTOCOLS[after]!.ownEcn;
+  return familyOf(before) === familyOf(after) && liveDifferenceOf(after) !== undefined && (!own || before === after);
+};
 
 /** Returns the key of a setting in the study key of a protocol; nothing if the protocol does not use it. */
 export function keyOf(setting: string, name: string): string | undefined {
-  if (setting === "window" && name === "stop-and-wait") return undefined;
-  return Object.entries(KEYS[familyOf(name)]).find(([, other]) => other === setting)?.[0];
+  return Object.entries(keysOf(name)).find(([, other]) => other === setting)?.[0];
 }
 
 /** Returns the settings that a protocol of a study file has. */
 export function settingsOf(name: string, entry: Readonly<Record<string, unknown>>): Partial<Settings> {
-  const keys = Object.entries(KEYS[PROTOCOLS[name]!.family]);
-  return Object.fromEntries(keys.flatMap(([key, setting]) => (key in entry ? [[setting, key === "ecn" ? (entry[key] ? "on" : "off") : entry[key]]] : [])));
+  return Object.fromEntries(Object.entries(keysOf(name)).flatMap(([key, setting]) => (key in entry ? [[setting, key === "ecn" ? (entry[key] ? "on" : "off") : entry[key]]] : [])));
 }

@@ -5,6 +5,7 @@ import type { Intervention } from "./interventions";
 import { settingsAfter } from "./live-settings";
 import { networkKeys } from "./network-keys";
 import { protocolKey } from "./protocols";
+import { namesOf, rivalKeys } from "./rivals";
 import { workloadKeys, type Scene } from "./scene";
 import { seconds } from "./study-interventions";
 
@@ -28,9 +29,10 @@ export function pythonProgram(scene: Scene, cables: readonly (readonly string[])
     "",
     `network = ${literal(networkKeys(scene))}`,
     `workload = ${literal(bounded(workloadKeys(scene), scene))}`,
+    ...(scene.rivals.length > 0 ? [`traffic = ${literal(rivalKeys(scene))}`] : []),
     `protocols = [\n${protocols.join("\n")}\n]`,
     numbered ? "for number, protocol in enumerate(protocols):" : "for protocol in protocols:",
-    `    session = lf.Session(protocol, **network, workload=workload, seed=${scene.seed})`,
+    `    session = lf.Session(protocol, **network, workload=workload, ${scene.rivals.length > 0 ? "traffic=traffic, " : ""}seed=${scene.seed})`,
     ...body.map((line) => `    ${line}`),
     '    step = session.advance("10s")',
     '    print(protocol, step.samples["goodput_bps"].mean())',
@@ -55,6 +57,9 @@ function together(calls: readonly string[][]): string[] {
   return calls.flatMap((own, place) => (own.length === 0 ? [] : [`if number == ${place}:`, ...own.map((call) => `    ${call}`)]));
 }
 
+/** Returns the argument that names the traffic of a group; none for the measured flows. */
+const trafficArgument = ({ rivals }: Scene, group: number): string => (group === 0 ? "" : `, traffic=${literal(namesOf(rivals)[group - 1])}`);
+
 function callsOf(one: Intervention, world: number, scene: Scene, cables: readonly (readonly string[])[]): string[] {
   switch (one.do) {
     case "lose":
@@ -62,7 +67,7 @@ function callsOf(one: Intervention, world: number, scene: Scene, cables: readonl
     case "lose-next":
       return [`session.drop_next(${one.flow})`];
     case "start-flow":
-      return [`session.start_flow(${one.size ? `${literal(one.size)}, ` : ""}pair=${one.pair})`];
+      return [`session.start_flow(${one.size ? `${literal(one.size)}, ` : ""}pair=${one.pair}${trafficArgument(scene, one.group ?? 0)})`];
     case "stop-flow":
       return [`session.stop_flow(${one.flow})`];
     case "change":
@@ -71,7 +76,9 @@ function callsOf(one: Intervention, world: number, scene: Scene, cables: readonl
       const links = linkChanges(one, after, cables);
       return [
         ...links.map(({ link, key, value }) => `session.set_link(${literal(link)}, ${key}=${literal(value)})`),
-        ...protocolChanges(one, after, world).map(({ key, value }) => `session.set_protocol(${key}=${literal(value)})`),
+        ...protocolChanges(one, after, world).map(
+          ({ group, key, value }) => `session.set_protocol(${key}=${literal(value)}${trafficArgument(scene, group)})`,
+        ),
       ];
     }
   }

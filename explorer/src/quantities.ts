@@ -12,6 +12,8 @@ const DIMENSIONS: Readonly<Record<string, readonly Dimension[]>> = {
   delayedAck: ["duration"],
   rto: ["duration"],
   ackDelay: ["duration"],
+  target: ["duration"],
+  startJitter: ["duration"],
 };
 
 const QUANTITY = /^\s*([\d.]+)\s*([^\s\d.]+)\s*$/;

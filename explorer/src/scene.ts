@@ -3,9 +3,11 @@ import type { Spec } from "./engine";
 import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
 import { after, changesSettings } from "./live-settings";
-import { networkKeys } from "./network-keys";
+import { networkKeys, pairsOf } from "./network-keys";
 import { canChange, isProtocol, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
 import { quantity } from "./quantities";
+import { checkRivals, hostKeys, rivalKeys, type Rival } from "./rivals";
+import { NAMED } from "./scenes";
 
 export interface Scene {
   rate: string;
@@ -15,12 +17,16 @@ export interface Scene {
   burst: number;
   queue: string;
   discipline: string;
-  /** Whether hosts and queues use ECN: "on" or "off". */
+  /** Target delay of the discipline; empty for its default. */
+  target: string;
+  /** Whether hosts and queues use ECN: "on", "hosts" (queues drop) or "off". */
   ecn: string;
   jitter: string;
   topology: string;
   /** Access delays of the senders of a dumbbell, separated by commas. */
   senders: string;
+  /** Rate of these links; empty for unlimited. */
+  accessRate: string;
   /** Number of bottlenecks of a parking lot. */
   hops: number;
   /** The second path. */
@@ -29,6 +35,10 @@ export interface Scene {
   loss2: string;
   queue2: string;
   flows: number;
+  /** The pair of hosts of the measured flows, or -1 for all. */
+  pair: number;
+  /** Largest random delay of the starts of the measured flows; empty for none. */
+  startJitter: string;
   window: number;
   /** Retransmission timeout of ARQ, and limits of TCP; empty for the protocol's default. */
   rto: string;
@@ -47,9 +57,13 @@ export interface Scene {
   /** Size of a file; empty for unlimited data. */
   size: string;
   worlds: string[];
+  /** Flows with other protocols beside those of each configuration. */
+  rivals: Rival[];
   interventions: Intervention[];
   /** Number of the lesson, or 0. */
   lesson: number;
+  /** Name of another scene of the page; empty for none. */
+  named: string;
 }
 
 export const DEFAULT: Scene = {
@@ -59,16 +73,20 @@ export const DEFAULT: Scene = {
   burst: 1,
   queue: "50pkt",
   discipline: "drop-tail",
+  target: "",
   ecn: "off",
   jitter: "0ms",
   topology: "path",
   senders: "5ms, 40ms",
+  accessRate: "",
   hops: 2,
   rate2: "5Mbit/s",
   delay2: "40ms",
   loss2: "0%",
   queue2: "50pkt",
   flows: 1,
+  pair: -1,
+  startJitter: "",
   window: 32,
   rto: "",
   minRto: "",
@@ -82,12 +100,14 @@ export const DEFAULT: Scene = {
   speed: 0.1,
   size: "",
   worlds: ["reno", "cubic"],
+  rivals: [],
   interventions: [],
   lesson: 0,
+  named: "",
 };
 
 /** Queue disciplines of the page. */
-export const DISCIPLINES = ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"];
+export const DISCIPLINES = ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2", "step"];
 
 /** Topologies of the page. */
 export const TOPOLOGIES = ["path", "two-paths", "dumbbell", "parking-lot"];
@@ -147,18 +167,21 @@ function checkSettings(scene: Scene): void {
   if (!DISCIPLINES.includes(scene.discipline)) {
     throw new Error(`discipline: unknown queue discipline "${scene.discipline}" (${DISCIPLINES.join(", ")})`);
   }
-  checkName("ecn", scene.ecn, ["off", "on"]);
+  checkName("ecn", scene.ecn, ["off", "on", "hosts"]);
   checkName("topology", scene.topology, TOPOLOGIES);
   const senders = scene.senders.split(",");
   checkRange("senders", senders.length, 1, 8);
   for (const one of senders) checkRange("senders", quantity("delay", one), 0, 10, " s");
+  if (scene.accessRate) checkRange("accessRate", quantity("rate", scene.accessRate), 1e3, RATE_LIMIT, " bit/s");
   checkCount("hops", scene.hops, 1, 5);
   if (scene.size) checkRange("size", quantity("size", scene.size), 1, 1e9, " B");
-  for (const key of ["rto", "minRto", "delayedAck", "ackDelay"] as const) {
+  for (const key of ["rto", "minRto", "delayedAck", "ackDelay", "target", "startJitter"] as const) {
     if (scene[key]) checkRange(key, quantity(key, scene[key]), 0, 60, " s");
   }
   checkCount("initialWindow", scene.initialWindow, 0, 10_000);
   checkCount("flows", scene.flows, 1, 64);
+  checkCount("pair", scene.pair, -1, pairsOf(scene) - 1);
+  checkRivals(scene);
   checkCount("window", scene.window, 1, 4096);
   checkCount("ackEvery", scene.ackEvery, 1, 1000);
   checkCount("seed", scene.seed, 0, 2 ** 32);
@@ -171,7 +194,7 @@ function checkSettings(scene: Scene): void {
   }
 }
 
-/** Returns the scene of a URL's fragment: empty, `#lesson=N`, or JSON with the keys that differ from the default. */
+/** Returns the scene of a URL's fragment: empty, `#lesson=N`, `#scene=NAME`, or JSON with the keys that differ from the default. */
 export function fromHash(hash: string): Scene {
   const text = decodeURIComponent(hash.replace(/^#/, ""));
   if (!text) return { ...DEFAULT };
@@ -180,6 +203,12 @@ export function fromHash(hash: string): Scene {
     const found = LESSONS[Number(lesson[1]) - 1];
     if (!found) throw new Error(`lesson ${lesson[1]}: no such lesson (1 to ${LESSONS.length})`);
     return { ...DEFAULT, ...found.scene, lesson: Number(lesson[1]) };
+  }
+  const named = /^scene=(.+)$/.exec(text)?.[1];
+  if (named !== undefined) {
+    const found = NAMED[named];
+    if (!found) throw new Error(`scene=${named}: no such scene (${Object.keys(NAMED).join(", ")})`);
+    return checked({ ...DEFAULT, ...found.scene, named });
   }
   let content: unknown;
   try {
@@ -211,7 +240,9 @@ export function toHash(scene: Scene): string {
 /** Returns the keys of the workload, as in a study file. */
 export function workloadKeys(scene: Scene): Record<string, unknown> {
   const kind = scene.size ? { kind: "file", size: scene.size } : { kind: "bulk", duration: `${LONGEST_S}s` };
-  return scene.flows > 1 ? { ...kind, flows: scene.flows } : kind;
+  const counted = scene.flows > 1 ? { flows: scene.flows } : {};
+  const jitter = scene.startJitter ? { start_jitter: scene.startJitter } : {};
+  return { ...kind, ...counted, ...jitter, ...hostKeys(scene, scene.pair) };
 }
 
 /** Returns the specification of one world. */
@@ -220,6 +251,7 @@ export function specOf(scene: Scene, name: string): Spec {
     ...networkKeys(scene),
     protocol: protocolKey(name, scene),
     workload: workloadKeys(scene),
+    ...(scene.rivals.length > 0 ? { traffic: rivalKeys(scene) } : {}),
     seed: scene.seed,
     trial: 0,
   };

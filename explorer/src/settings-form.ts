@@ -1,6 +1,8 @@
 // The controls of a scene's settings and protocols.
 import { isLive } from "./live-settings";
+import { hasTarget } from "./network-keys";
 import { familyOf, PROTOCOLS } from "./protocols";
+import { RivalsForm } from "./rivals-form";
 import { DEFAULT, MOST_WORLDS, type Scene } from "./scene";
 
 const COUNTS = ["flows", "window", "ackEvery", "seed", "burst", "hops", "initialWindow"] as const;
@@ -13,6 +15,8 @@ export interface SettingActions {
   set(key: keyof Scene, value: string | number): Promise<boolean>;
   /** Takes the protocols over; `place` is that of the only change, or -1 if their number changes. */
   setWorlds(worlds: string[], place: number): void;
+  /** Takes other senders of the measured flows, and other rivals, over. */
+  setTogether(changes: Partial<Scene>): void;
 }
 
 export class SettingsForm {
@@ -20,8 +24,10 @@ export class SettingsForm {
   private live = "";
   private worlds: readonly string[] = [];
   private readonly protocols = this.addProtocols();
+  private readonly rivals: RivalsForm;
 
   constructor(private readonly actions: SettingActions) {
+    this.rivals = new RivalsForm(actions.setTogether);
     this.form.onsubmit = (event) => event.preventDefault();
     this.form.onchange = ({ target }) => {
       const input = target as HTMLInputElement;
@@ -41,6 +47,7 @@ export class SettingsForm {
     more.open ||= [...this.inputs].some((input) => more.contains(input) && !isDefault(input, scene));
     this.live = liveOf(scene);
     this.fillProtocols(scene);
+    this.rivals.fill(scene);
     this.showUsed(scene);
   }
 
@@ -52,6 +59,7 @@ export class SettingsForm {
       for (const input of this.inputs) if (isLive(input.name) && input !== document.activeElement) write(input, scene);
     }
     if (scene.worlds.join() !== this.worlds.join()) this.fillProtocols(scene);
+    this.rivals.fill(scene);
     this.showUsed(scene);
   }
 
@@ -60,8 +68,9 @@ export class SettingsForm {
   }
 
   /** Hides the settings that the topology and the protocols do not use. */
-  private showUsed({ topology, worlds }: Scene): void {
-    const families = new Set(worlds.map(familyOf));
+  private showUsed({ topology, discipline, worlds, rivals }: Scene): void {
+    const names = [...worlds, ...rivals.map(({ protocol }) => protocol)];
+    const families = new Set(names.map(familyOf));
     const tcp = families.has("tcp") || families.has("mptcp");
     const uses: Record<string, boolean> = {
       "two-paths": topology === "two-paths",
@@ -70,8 +79,9 @@ export class SettingsForm {
       tcp,
       arq: families.has("arq"),
       // Stop-and-wait has a window of one packet.
-      window: worlds.some((name) => familyOf(name) === "arq" && name !== "stop-and-wait"),
+      window: names.some((name) => familyOf(name) === "arq" && name !== "stop-and-wait"),
       mptcp: families.has("mptcp"),
+      target: hasTarget(discipline),
     };
     for (const part of document.querySelectorAll<HTMLElement>("[data-for]")) part.hidden = !uses[part.dataset["for"]!];
   }

@@ -9,6 +9,8 @@ import { omissions } from "./study-interventions";
 import { theoryOf } from "./theory";
 import type { World } from "./world";
 
+/** Virtual seconds per second of a study that `longfat explore` opens. */
+const SERVED_SPEED = 0.5;
 /** Limit of a study file in bytes. */
 const LARGEST = 1e6;
 
@@ -79,6 +81,19 @@ async function open(page: Shared, file: File): Promise<void> {
     page.show([`${file.name} is open.`, ...notes].join(" "));
   } catch (error) {
     throw new Error(`${file.name}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** Opens the study that `longfat explore` serves; shows its first mistake and the page's own scene if it cannot. */
+export async function openServed(page: Shared): Promise<void> {
+  const { name, text, note } = (await (await fetch("study.json")).json()) as { name: string; text: string; note: string };
+  try {
+    const { scene, notes } = sceneOf(text, { ...page.scene, speed: SERVED_SPEED });
+    await page.load(scene);
+    page.show([`${name} is open.`, note, ...notes].filter((one) => one !== "").join(" "));
+  } catch (error) {
+    await page.load(page.scene);
+    throw new Error(`${name}: ${error instanceof Error ? error.message : error}`);
   }
 }
 

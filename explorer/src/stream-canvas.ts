@@ -1,4 +1,4 @@
-// The byte stream around the window of flow 1: the sender's view above, the receiver's below.
+// The byte stream around the window of the first measured flow: the sender's view above, the receiver's below.
 import { LOSS, RECEIVED, RETRANSMISSION, theme } from "./palette";
 import { last, type World } from "./world";
 
@@ -67,5 +67,5 @@ export function drawStream(context: CanvasRenderingContext2D, world: World, colo
     }
   }
   context.fillStyle = faint;
-  context.fillText(`unacknowledged data of flow 1, cwnd = ${cwnd}`, LEFT, height - 6, room);
+  context.fillText(`unacknowledged data of flow ${world.groups.main + 1}, cwnd = ${cwnd}`, LEFT, height - 6, room);
 }

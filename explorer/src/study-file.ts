@@ -1,11 +1,11 @@
 // A study file as a scene: the reverse of the export. A key that the page cannot show is an error that names it.
 import { parse } from "smol-toml";
 import { MOST_INTERVENTIONS } from "./interventions";
-import { marks, pairsOf } from "./network-keys";
+import { hasMarkingKey, pairOf, pairsOf } from "./network-keys";
 import { networkOf } from "./study-network";
-import { PROTOCOLS, protocolKey, settingsOf, type Settings } from "./protocols";
 import { quantity } from "./quantities";
-import { startsOf } from "./study-traffic";
+import { protocolTable, StudyProtocols } from "./study-protocols";
+import { trafficOf, trafficTables } from "./study-traffic";
 import { integer, refuse, string, table, type Table } from "./study-tables";
 import { checked, DEFAULT, MOST_WORLDS, type Scene } from "./scene";
 
@@ -28,25 +28,28 @@ export function sceneOf(text: string, present: Scene): Opened {
   if (base !== undefined) refuse("extends", "the page reads one file: copy the keys of the extended study into it");
   for (const key of Object.keys(others)) if (!SILENT.has(key)) refuse(key);
   const swept = table("sweep", sweep ?? {});
-  const study_ = { path: table("path", path ?? {}), topology: table("topology", topology ?? {}), workload: table("workload", workload), protocols: entries(protocols) };
+  const study_ = {
+    ...{ path: table("path", path ?? {}), topology: table("topology", topology ?? {}), workload: table("workload", workload) },
+    ...{ protocols: protocolTables(protocols), traffic: trafficTables(traffic) },
+  };
   const first = Object.entries(swept).map(([key, values]) => choose(study_, key, values));
   if (first.length > 0) notes.push(`The page shows one cell of the sweep: ${first.join(", ")}.`);
   const network = networkOf(study_.path, topology === undefined ? undefined : study_.topology);
-  const scene: Scene = {
+  const found = new StudyProtocols();
+  const before: Scene = {
     ...DEFAULT,
     speed: present.speed,
     seed: integer("seed", seed ?? 1),
     ...network,
-    ...workloadOf(study_.workload, pairsOf({ ...DEFAULT, ...network }) === 1, notes),
-    ...protocolsOf(study_.protocols, notes),
+    ...workloadOf(study_.workload, { ...DEFAULT, ...network }, notes),
+    worlds: worldsOf(study_.protocols, found, notes),
   };
-  if (traffic !== undefined) {
-    const starts = [...scene.interventions, ...startsOf(traffic, scene)];
-    scene.interventions = starts.sort((one, other) => one.at - other.at);
-    notes.push("The page measures the flows of traffic too.");
-  }
-  const marked = network.ecn ?? "off";
-  if (marks(scene.discipline) && marked !== scene.ecn) refuse("path.queue.ecn", "the explorer shows ECN of hosts and queues together");
+  const { starts, rivals } = trafficOf(study_.traffic, before, found);
+  const interventions = [...before.interventions, ...starts].sort((one, other) => one.at - other.at);
+  if (starts.length > 0) notes.push("The page measures the flows of traffic too.");
+  const scene: Scene = { ...before, rivals, interventions, ...found.settings };
+  if (found.settings.ecn === "on" && hasMarkingKey(scene.discipline) && network.ecn !== "on") scene.ecn = "hosts";
+  found.check(scene);
   return { scene: checked(scene), notes };
 }
 
@@ -60,8 +63,8 @@ function tables(text: string): Table {
   }
 }
 
-function workloadOf(workload: Table, single: boolean, notes: string[]): Partial<Scene> {
-  const { kind, size, flows = 1, duration, warm_up, stagger = "0s", ...others } = workload;
+function workloadOf(workload: Table, network: Scene, notes: string[]): Partial<Scene> {
+  const { kind, size, flows = 1, duration, warm_up, stagger = "0s", start_jitter, from, to, ...others } = workload;
   for (const key of Object.keys(others)) refuse(`workload.${key}`);
   if (kind !== "bulk" && kind !== "file") refuse("workload.kind", `the explorer shows "bulk" and "file"`);
   if (warm_up !== undefined) notes.push("The page measures without workload.warm_up.");
@@ -69,63 +72,29 @@ function workloadOf(workload: Table, single: boolean, notes: string[]): Partial<
   const count = integer("workload.flows", flows);
   const interval = quantity("delay", string("workload.stagger", stagger));
   const size_ = kind === "file" ? string("workload.size", size) : "";
-  if (interval === 0) return { size: size_, flows: count };
-  if (!single) refuse("workload.stagger", "the explorer shows it on one path");
+  const pair = pairOf(network, from, to) ?? refuse("workload.from", "the explorer shows flows of one sender to its receiver, or of all");
+  const startJitter = start_jitter === undefined ? "" : string("workload.start_jitter", start_jitter);
+  if (interval === 0) return { size: size_, flows: count, pair, startJitter };
+  if (startJitter) refuse("workload.start_jitter", "the explorer shows it without stagger");
+  if (pairsOf(network) > 1) refuse("workload.stagger", "the explorer shows it on one path");
   const starts = Array.from({ length: Math.min(count - 1, MOST_INTERVENTIONS + 1) }, (_, flow) => (flow + 1) * interval);
   return { size: size_, flows: 1, interventions: starts.map((at) => ({ at, do: "start-flow", pair: 0, size: "" })) };
 }
 
-function entries(protocols: unknown): Table[] {
+function protocolTables(protocols: unknown): Table[] {
   if (!Array.isArray(protocols) || protocols.length === 0) refuse("protocols", "expected a list");
-  return protocols.map((entry: unknown, place) =>
-    typeof entry === "string" ? named(entry) : { ...table(`protocols[${place + 1}]`, entry) },
-  );
+  return protocols.map((entry: unknown, place) => protocolTable(`protocols[${place + 1}]`, entry));
 }
 
-/** A protocol by its kind or by its controller, as a study's list of names. */
-const named = (name: string): Table => ({ ...(PROTOCOLS[name]?.key ?? { kind: name }), name });
-
-function protocolsOf(protocols: Table[], notes: string[]): Partial<Scene> {
+function worldsOf(protocols: Table[], found: StudyProtocols, notes: string[]): string[] {
   const shown = protocols.slice(0, MOST_WORLDS);
   if (shown.length < protocols.length) notes.push(`The page shows the first ${MOST_WORLDS} of ${protocols.length} protocols.`);
   if (shown.some(({ label }) => label !== undefined)) notes.push("The page shows its own names instead of labels.");
-  const settings: Partial<Settings> = {};
-  const worlds = shown.map((entry, place) => worldOf(entry, `protocols[${place + 1}]`, settings));
-  return { worlds, ...settings };
+  return shown.map((entry, place) => found.add(`protocols[${place + 1}]`, entry));
 }
-
-function worldOf({ name: _, label: __, ...entry }: Table, where: string, settings: Partial<Settings>): string {
-  const keyOf = (name: string): Table => protocolKey(name, { ...DEFAULT, ...settingsOf(name, entry) });
-  const names = Object.keys(PROTOCOLS);
-  const found = names.find((name) => differing(entry, keyOf(name)) === undefined);
-  if (found !== undefined) {
-    for (const [setting, value] of Object.entries(settingsOf(found, entry))) {
-      const before = settings[setting as keyof Settings];
-      if (before !== undefined && before !== value) {
-        const name = setting === "window" ? "ARQ window" : setting;
-        refuse(`protocols.${setting}`, `the page has one ${name}, the study has ${before}, ${value}`);
-      }
-      Object.assign(settings, { [setting]: value });
-    }
-    return found;
-  }
-  // The key that separates the entry from the most similar protocol of the page.
-  const same = (name: string): number => Object.keys(entry).filter((key) => equal(entry[key], keyOf(name)[key])).length;
-  const nearest = names.reduce((best, name) => (same(name) > same(best) ? name : best));
-  const key = differing(entry, keyOf(nearest))!;
-  const missing = !(key in entry);
-  return refuse(`${where}.${key}`, missing ? "the key is missing: the explorer cannot show its default" : undefined);
-}
-
-/** Returns the first key in which two tables differ. */
-function differing(one: Table, other: Table): string | undefined {
-  return [...Object.keys(one), ...Object.keys(other)].find((key) => !equal(one[key], other[key]));
-}
-
-const equal = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
 
 /** Sets a swept key to its first value, and returns both as text. */
-function choose(study: { path: Table; topology: Table; workload: Table; protocols: Table[] }, key: string, values: unknown): string {
+function choose(study: { path: Table; topology: Table; workload: Table; protocols: Table[]; traffic: Table[] }, key: string, values: unknown): string {
   const value = firstOf(`sweep."${key}"`, values);
   const [root, ...rest] = key.split(".");
   if (root === "path" || root === "topology" || root === "workload") place(study[root], rest, value, key);
@@ -134,6 +103,10 @@ function choose(study: { path: Table; topology: Table; workload: Table; protocol
     const [name, ...inner] = rest;
     const entry = study.protocols.find((one) => (one["name"] ?? one["congestion"] ?? one["kind"]) === name);
     if (entry) place(entry, inner, value, key);
+  } else if (root === "traffic") {
+    const entry = study.traffic.find((one) => one["name"] === rest[0]);
+    if (!entry) refuse(`sweep."${key}"`);
+    place(entry, rest.slice(1), value, key);
   } else refuse(`sweep."${key}"`);
   return `${key} = ${typeof value === "object" ? JSON.stringify(value) : String(value)}`;
 }

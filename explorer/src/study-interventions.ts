@@ -1,7 +1,8 @@
 // The interventions of a scene in its study file: flows that start have keys, all others do not.
 import { textOf, timeOf, type Intervention } from "./interventions";
-import { pairsOf } from "./network-keys";
+import { flowsOf, pairsOf } from "./network-keys";
 import { protocolKey } from "./protocols";
+import { hostKeys } from "./rivals";
 import type { Scene } from "./scene";
 
 type Keys = Record<string, unknown>;
@@ -38,20 +39,18 @@ export function studyInterventions(scene: Scene): StudyInterventions {
 function isEven(scene: Scene, starts: readonly Start[]): boolean {
   const [first] = starts;
   if (pairsOf(scene) > 1 || scene.flows > 1 || first!.at === 0) return false;
-  return starts.every(({ at, size }, place) => !size && seconds(at) === seconds((place + 1) * first!.at));
+  return starts.every(({ at, size, group = 0 }, place) => !size && group === 0 && seconds(at) === seconds((place + 1) * first!.at));
 }
 
-/** Returns the number of the first sender. */
-export const firstHost = ({ topology }: Scene): number => (topology === "parking-lot" ? 0 : 1);
-
-function trafficOf(scene: Scene, { at, pair, size }: Start, place: number): Keys {
-  const data = size || scene.size ? { kind: "file", size: size || scene.size } : { kind: "bulk" };
-  const first = firstHost(scene);
-  const hosts = pairsOf(scene) > 1 ? { from: `s${pair + first}`, to: `r${pair + first}` } : {};
+function trafficOf(scene: Scene, { at, pair, size, group = 0 }: Start, place: number): Keys {
+  const rival = scene.rivals[group - 1];
+  const [own, whole] = rival ? [rival.pair, rival.size] : [scene.pair < 0 ? undefined : scene.pair, scene.size];
+  const data = size || whole ? { kind: "file", size: size || whole } : { kind: "bulk" };
   return {
-    name: `flow-${scene.flows * pairsOf(scene) + place + 1}`,
-    protocol: protocolKey(scene.worlds[0]!, scene),
-    workload: { ...data, start: seconds(at), ...hosts },
+    name: `flow-${flowsOf(scene) + place + 1}`,
+    protocol: protocolKey(rival?.protocol ?? scene.worlds[0]!, scene),
+    // The pairs of a group are those of the topology, or a single one.
+    workload: { ...data, start: seconds(at), ...hostKeys(scene, own ?? pair) },
   };
 }
 

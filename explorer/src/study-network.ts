@@ -1,9 +1,11 @@
 // The path or topology of a study file as settings of a scene.
+import { hasTarget } from "./network-keys";
 import { DEFAULT, type Scene } from "./scene";
 import { integer, refuse, string, table, type Table } from "./study-tables";
 
-/** The default queue of a study's path. */
+/** The default queue of a study's path, and the default limits of disciplines with another one. */
 const QUEUE = "1000pkt";
+const LIMITS: Readonly<Record<string, string>> = { "fq-codel": "10240pkt", dualpi2: "10000pkt" };
 
 /** Returns the settings of a path, or of a topology that the page shows. */
 export function networkOf(path: Table, topology: Table | undefined): Partial<Scene> {
@@ -13,16 +15,8 @@ export function networkOf(path: Table, topology: Table | undefined): Partial<Sce
     for (const key of Object.keys(keys)) if (!names.includes(key)) refuse(`topology.${key}`);
   };
   if (kind === "dumbbell") {
-    known("bottleneck", "access");
-    const { access } = keys;
-    if (!Array.isArray(access)) return refuse("topology.access", "expected a list with one table for each sender");
-    const delays = access.map((entry: unknown, place) => {
-      const where = `topology.access[${place + 1}]`;
-      const { delay = "0ms", ...others } = table(where, entry);
-      for (const key of Object.keys(others)) refuse(`${where}.${key}`);
-      return string(`${where}.delay`, delay);
-    });
-    return { topology: kind, senders: delays.join(", "), ...pathOf("topology.bottleneck", table("topology.bottleneck", keys["bottleneck"])) };
+    known("bottleneck", "access", "pairs");
+    return { topology: kind, ...accessOf(keys["access"], keys["pairs"]), ...pathOf("topology.bottleneck", table("topology.bottleneck", keys["bottleneck"])) };
   }
   if (kind === "parking-lot") {
     known("bottleneck", "hops");
@@ -37,7 +31,7 @@ export function networkOf(path: Table, topology: Table | undefined): Partial<Sce
       const where = `topology.path[${place + 1}]`;
       return pathOf(where, table(where, entry));
     }) as [Partial<Scene>, Partial<Scene>];
-    for (const key of ["discipline", "burst", "jitter"] as const) {
+    for (const key of ["discipline", "target", "burst", "jitter"] as const) {
       const value = second[key] ?? DEFAULT[key];
       const lossless = key === "burst" && (second.loss ?? DEFAULT.loss) === DEFAULT.loss;
       const expected = key === "jitter" ? DEFAULT.jitter : (first[key] ?? DEFAULT[key]);
@@ -47,6 +41,21 @@ export function networkOf(path: Table, topology: Table | undefined): Partial<Sce
     return { topology: "two-paths", ...first, rate2: rate!, delay2: delay!, loss2: loss, queue2: queue };
   }
   return refuse("topology.kind", `the explorer shows "dumbbell", "parking-lot" and "multipath"`);
+}
+
+/** The access links of a dumbbell: a list with one table for each sender, or one table for all pairs. */
+function accessOf(access: unknown, pairs: unknown): Partial<Scene> {
+  const isList = Array.isArray(access);
+  const entries: unknown[] = isList ? access : Array.from({ length: integer("topology.pairs", pairs) }, () => access ?? {});
+  const found = entries.map((entry, place) => {
+    const where = `topology.access${isList ? `[${place + 1}]` : ""}`;
+    const { delay = "0ms", rate = "", ...others } = table(where, entry);
+    for (const key of Object.keys(others)) refuse(`${where}.${key}`);
+    return { where, rate: string(`${where}.rate`, rate), delay: string(`${where}.delay`, delay) };
+  });
+  const accessRate = found[0]?.rate ?? "";
+  for (const { where, rate } of found) if (rate !== accessRate) refuse(`${where}.rate`, "the explorer shows one rate of all access links");
+  return { senders: found.map(({ delay }) => delay).join(", "), accessRate };
 }
 
 function pathOf(where: string, path: Table): Partial<Scene> {
@@ -75,8 +84,15 @@ function lossOf(where: string, loss: unknown): Partial<Scene> {
 }
 
 function queueOf(where: string, queue: unknown): Partial<Scene> {
-  if (typeof queue === "string") return /^\s*\d/.test(queue) ? { queue } : { discipline: queue, queue: QUEUE };
-  const { kind = "drop-tail", limit = QUEUE, ecn = false, ...others } = table(where, queue);
+  if (typeof queue === "string") return /^\s*\d/.test(queue) ? { queue } : { discipline: queue, queue: LIMITS[queue] ?? QUEUE };
+  const { kind = "drop-tail", limit, ecn = false, target, ...others } = table(where, queue);
+  const discipline = string(`${where}.kind`, kind);
   for (const key of Object.keys(others)) refuse(`${where}.${key}`);
-  return { discipline: string(`${where}.kind`, kind), queue: string(`${where}.limit`, limit), ...(ecn ? { ecn: "on" } : {}) };
+  if (target !== undefined && !hasTarget(discipline)) refuse(`${where}.target`);
+  return {
+    discipline,
+    queue: limit === undefined ? (LIMITS[discipline] ?? QUEUE) : string(`${where}.limit`, limit),
+    ...(target === undefined ? {} : { target: string(`${where}.target`, target) }),
+    ...(ecn ? { ecn: "on" } : {}),
+  };
 }

@@ -35,6 +35,8 @@ export function theoryOf(scene: Scene, world: string): Theory {
   const baseRtt = 2 * delayOf(scene, delay) + (hopsOf(scene) * (packet * 8)) / rate;
   const most = (rate * payload) / packet;
   const theory: Theory = { bdpPackets: (rate * baseRtt) / 8 / packet, baseRtt, ...sharesOf(scene, world, most) };
+  // The forms are those of flows with one protocol.
+  if (scene.rivals.length > 0) return theory;
   if (isArq) {
     const window = world === "stop-and-wait" ? 1 : scene.window;
     const goodput = Math.min(most, (window * payload * 8) / baseRtt);
@@ -48,9 +50,9 @@ export function theoryOf(scene: Scene, world: string): Theory {
 
 const hopsOf = (scene: Scene): number => (scene.topology === "parking-lot" ? scene.hops : 1);
 
-/** Returns the one-way delay of flow 1. */
+/** Returns the one-way delay of the first measured flow. */
 function delayOf(scene: Scene, delay: number): number {
-  if (scene.topology === "dumbbell") return delay + quantity("delay", scene.senders.split(",")[0]!);
+  if (scene.topology === "dumbbell") return delay + quantity("delay", scene.senders.split(",")[Math.max(0, scene.pair)]!);
   return delay * hopsOf(scene);
 }
 

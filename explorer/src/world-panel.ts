@@ -4,7 +4,7 @@ import { drawLadder, nearestLine } from "./ladder-canvas";
 import { heightOf, leastWidthOf } from "./layout";
 import { milliseconds } from "./narrative";
 import { choosePacketsByKeys } from "./packet-keys";
-import { worldColour } from "./palette";
+import { flowColour, worldColour } from "./palette";
 import { drawPath } from "./path-canvas";
 import { comparison, type Prediction, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
@@ -16,8 +16,12 @@ import { specOf, type Scene } from "./scene";
 import { theoryOf, type Theory } from "./theory";
 import { last, type World } from "./world";
 
+/** Disciplines with several queues, drawn with one row for each flow. */
+const BY_FLOW = ["fq-codel", "dualpi2"];
 const NEAR = 14;
 const MEASURED_S = 2;
+/** Limit of the flows in the legend. */
+const MOST_LISTED = 12;
 
 export class WorldPanel {
   readonly element: HTMLElement;
@@ -27,7 +31,10 @@ export class WorldPanel {
   private readonly summary: HTMLElement;
   private readonly body: HTMLTableSectionElement;
   private readonly title: HTMLElement;
+  private readonly legend: HTMLElement;
   private readonly sentence: HTMLElement;
+  /** Text of the legend. */
+  private listed = "";
   private spots: ReturnType<typeof drawPath> = [];
   private lines: ReturnType<typeof drawLadder> = [];
 
@@ -40,11 +47,12 @@ export class WorldPanel {
     this.element = document.createElement("article");
     this.element.className = "world";
     this.element.style.setProperty("--colour", `var(--world-${place + 1})`);
-    this.element.innerHTML = `<h2></h2><div class="scroll"><canvas class="path" role="application"></canvas></div>
+    this.element.innerHTML = `<h2></h2><ul class="legend" aria-label="Flows" hidden></ul><div class="scroll"><canvas class="path" role="application"></canvas></div>
       <details><summary>Ladder diagram</summary><canvas class="ladder" role="application"></canvas></details>
       <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
       <p class="theory"></p>`;
     this.title = this.element.querySelector("h2")!;
+    this.legend = this.element.querySelector("ul.legend")!;
     this.path = this.element.querySelector("canvas.path")!;
     this.ladder = this.element.querySelector("canvas.ladder")!;
     this.details = this.element.querySelector("details")!;
@@ -82,16 +90,47 @@ export class WorldPanel {
   draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
     this.details.ontoggle = () => this.draw(scene, packets, chosen);
     const limit = isPackets(scene.queue) ? quantity("queue", scene.queue) : 0;
-    const byFlow = scene.discipline === "fq-codel";
+    const byFlow = BY_FLOW.includes(scene.discipline);
     const colour = worldColour(this.place);
     const view = { colour, limit, byFlow, packets, speed: scene.speed, chosen };
     this.spots = drawPath(this.path, this.world, view);
     if (this.details.open) {
       const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);
-      const flow = chosen?.flow ?? 0;
+      const flow = chosen?.flow ?? this.world.groups.main;
       this.summary.textContent = this.world.started > 1 ? `Ladder diagram of flow ${flow + 1}` : "Ladder diagram";
       this.lines = drawLadder(this.ladder, this.world, { span, colour, flow, packets });
     }
+  }
+
+  /** Returns the goodput of each protocol in Mbit/s, and its share; nothing if all flows have one. */
+  private shares(): { name: string; goodput: number; percent: string }[] {
+    const { groups, flows } = this.world;
+    if (!groups.several) return [];
+    const sums = groups.protocols.map((_, group) =>
+      flows.reduce((sum, flow, number) => (groups.groupOf(number) === group ? sum + (this.world.recentGoodput(MEASURED_S, flow) ?? 0) : sum), 0),
+    );
+    const total = sums.reduce((sum, one) => sum + one, 0);
+    return sums.map((goodput, group) => {
+      const percent = total > 0 ? `${((100 * goodput) / total).toFixed(0)} % of all` : "";
+      return { name: PROTOCOLS[groups.protocols[group]!]!.label, goodput, percent };
+    });
+  }
+
+  /** Writes the legend of the flows, whose packets have their colours. */
+  private describeFlows(): void {
+    const { groups, started } = this.world;
+    const labels = groups.several ? Array.from({ length: Math.min(started, MOST_LISTED) }, (_, flow) => groups.labelOf(flow)) : [];
+    const text = labels.join("\n");
+    if (text === this.listed) return;
+    this.listed = text;
+    this.legend.hidden = labels.length === 0;
+    this.legend.replaceChildren(
+      ...labels.map((label, flow) => {
+        const item = Object.assign(document.createElement("li"), { textContent: label });
+        item.style.setProperty("--colour", flowColour(flow));
+        return item;
+      }),
+    );
   }
 
   /** Returns the closed form of the goodput as text; empty without one. */
@@ -103,7 +142,8 @@ export class WorldPanel {
   /** Writes the numbers. */
   describe(scene: Scene): void {
     const { world } = this;
-    const label = PROTOCOLS[world.name]!.label;
+    const { label } = world;
+    this.describeFlows();
     const time = world.lastDelivery === undefined ? "" : ` at ${milliseconds(world.lastDelivery)}`;
     this.title.textContent = world.over ? `${label}: complete${time}` : label;
     const inside = world.packets.inside.size;
@@ -111,17 +151,27 @@ export class WorldPanel {
     this.ladder.setAttribute("aria-label", `${label}: ladder diagram. The left and right arrow keys choose a packet.`);
     const theory = theoryOf(scene, world.name);
     const goodput = world.recentGoodput(MEASURED_S);
+    const shares = this.shares();
     const found = this.predictions.of(specOf(scene, world.name));
     // The closed forms are those of the flows at the start.
     const changed = world.started !== flowsOf(scene) || world.stopped.size > 0;
     // Before, the goodput is that of the start, or of other settings.
     const since = Math.max(0, ...scene.interventions.filter((one) => changesSettings(one) && one.at <= world.now).map(({ at }) => at));
-    const measured = goodput === null || world.now < since + MEASURED_S ? null : goodput * 1e6;
-    this.sentence.textContent = found && !changed ? comparison(measured, found.goodput) : "";
+    const own = shares[0]?.goodput ?? goodput;
+    const measured = own === null || world.now < since + MEASURED_S ? null : own * 1e6;
+    const sentence = found && !changed ? comparison(measured, found.goodput) : "";
+    this.sentence.textContent = shares[0] ? sentence.replace(/^Goodput/, `Goodput of ${shares[0].name}`) : sentence;
     const form = this.formOf(theory, changed ? null : (found?.goodput ?? null));
+    // With rivals, the max-min shares of a parking lot depend on their places.
+    const parkingRivals = scene.rivals.length > 0 && scene.topology === "parking-lot";
     const limit = scene.topology === "parking-lot" ? "with max-min shares" : "at most";
     const rows: [string, string, string][] = [
-      ["Goodput (Mbit/s)", number(goodput, 2), `${mega(theory.total)} ${limit}${form}`],
+      ["Goodput (Mbit/s)", number(goodput, 2), parkingRivals ? "" : `${mega(theory.total)} ${limit}${shares.length > 0 ? "" : form}`],
+      ...shares.map(({ name, goodput: part, percent }, group): [string, string, string] => [
+        `of ${name} (Mbit/s)`,
+        number(part, 2),
+        group === 0 ? `${percent}${form}` : percent,
+      ]),
       ["cwnd (packets)", number(last(world.columns.cwnd), 0), `BDP ${theory.bdpPackets.toFixed(1)}`],
       ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} with full packets and no queue`],
       ["Drops, timeouts", `${world.drops}, ${world.timeouts}`, ""],
@@ -134,7 +184,7 @@ export class WorldPanel {
       const parking = scene.topology === "parking-lot";
       const share = parking ? theory.share : theory.total / Math.max(1, goodputs.length);
       const text = `1 with the ${parking ? "max-min" : "equal"} share, ${mega(share)} Mbit/s each`;
-      rows.push(["Fairness (Jain)", number(jain(goodputs), 3), parking && changed ? "1 with equal shares" : text]);
+      rows.push(["Fairness (Jain)", number(jain(goodputs), 3), parking && (changed || parkingRivals) ? "1 with equal shares" : text]);
     }
     this.body.replaceChildren(
       ...rows.map((cells) => {

@@ -1,12 +1,15 @@
 // The state of one world: what the page draws, built from the events and samples of its session.
-import { decisionSentences, prefix, retransmissionRule } from "./decisions";
+import { decisionSentences, retransmissionRule } from "./decisions";
 import type { Decision, Detail, NetworkShape, Step, TraceEvent } from "./engine";
-import { INTERVAL_S, mean, Samples, type Column, type Columns, type SubflowColumns } from "./columns";
+import { INTERVAL_S, mean, Samples, type Column, type Columns, type FlowColumns, type SubflowColumns } from "./columns";
+import { FlowGroups, plannedFlows } from "./flow-groups";
 import type { Intervention } from "./interventions";
 import { LIVE, valueText } from "./live-settings";
 import { nameOf, sentences, type Sentence } from "./narrative";
 import { Packets } from "./packets";
 import { PROTOCOLS } from "./protocols";
+import { labelWith, type Rival } from "./rivals";
+import type { Scene } from "./scene";
 
 const MOST_EVENTS = 20_000;
 const MOST_SENTENCES = 300;
@@ -29,13 +32,13 @@ export class World {
   readonly sentences: Sentence[] = [];
   /** Number of sentences so far, with those that are no longer kept. */
   said = 0;
-  /** Segments of flow 0 by sequence number. */
+  /** Segments of the first measured flow by sequence number. */
   readonly segments = new Map<number, Segment>();
   now = 0;
   over = false;
   /** Time at which a receiver last read data, if packets are simulated in detail. */
   lastDelivery: number | undefined;
-  /** Cumulative acknowledgement of flow 0, at the sender and at the receiver. */
+  /** Cumulative acknowledgement of the first measured flow, at the sender and at the receiver. */
   acknowledged = 0;
   delivered = 0;
   retransmissions = 0;
@@ -47,32 +50,52 @@ export class World {
   private readonly senders = new Map<string, Decision>();
   private detail: Detail = "all";
 
-  constructor(
-    public name: string,
-    readonly payload: number,
-    readonly network: NetworkShape,
-    /** Number of started flows. */
-    public started: number,
-  ) {
-    this.samples = new Samples(payload, network.bottlenecks.length);
+  /** The flows and their protocols. */
+  readonly groups: FlowGroups;
+  private readonly rivals: readonly Rival[];
+
+  constructor(name: string, scene: Scene, readonly network: NetworkShape) {
+    this.rivals = scene.rivals;
+    this.groups = new FlowGroups(name, scene.rivals, network, plannedFlows(scene));
+    this.samples = new Samples(this.groups, network.bottlenecks.length);
   }
 
-  /** Columns of the first flow, the first bottleneck and the sum of all goodputs. */
+  /** The protocol of the measured flows. */
+  get name(): string {
+    return this.groups.measured;
+  }
+
+  /** The protocols of all flows in titles. */
+  get label(): string {
+    return labelWith(this.name, this.rivals);
+  }
+
+  /** Number of started flows. */
+  get started(): number {
+    return this.groups.count;
+  }
+
+  /** Columns of the first measured flow, the first bottleneck and the sum of all goodputs. */
   get columns(): Columns {
     return this.samples.columns;
   }
 
   /** Columns of each flow. */
-  get flows(): readonly Columns[] {
+  get flows(): readonly FlowColumns[] {
     return this.samples.flows;
   }
 
-  /** Columns of each subflow of flow 1. */
+  /** Number of marked packets. */
+  get marked(): number {
+    return this.samples.marked;
+  }
+
+  /** Columns of each subflow of the first measured flow. */
   get subflows(): readonly SubflowColumns[] {
     return this.samples.subflows;
   }
 
-  /** Packets at the receiver of flow 1 that wait for earlier ones. */
+  /** Packets at the receiver of the first measured flow that wait for earlier ones. */
   get early(): Column {
     return this.samples.early;
   }
@@ -96,7 +119,8 @@ export class World {
     }
     this.now = step.now_s;
     this.over = step.over;
-    this.samples.add(step.series);
+    this.groups.add(step.started);
+    this.samples.add(step.events, step.series);
     if (detail === "all") this.packets.add(step.events, step.crossings);
     let decided = 0;
     const decideUntil = (time: number): void => {
@@ -115,7 +139,9 @@ export class World {
     this.said += 1;
     const before = last(this.sentences);
     const together = sentence.kind === "retransmission" && before?.kind === sentence.kind && before.time === sentence.time;
-    if (before && (together || (sentence.kind === "state" && before.text === sentence.text))) {
+    // Marks of one flow without another event between them.
+    const marks = sentence.kind === "mark" && before?.kind === "mark" && before.event?.flow === sentence.event?.flow;
+    if (before && (together || marks || (sentence.kind === "state" && before.text === sentence.text))) {
       before.more = (before.more ?? 0) + 1;
       return;
     }
@@ -123,8 +149,8 @@ export class World {
     if (this.sentences.length > MOST_SENTENCES) this.sentences.shift();
   }
 
-  /** Notes an intervention. */
-  intervene(intervention: Intervention, place: number): void {
+  /** Notes an intervention; `started` is the number of the flow that it started. */
+  intervene(intervention: Intervention, place: number, started?: number): void {
     if (intervention.do === "lose" && intervention.world === place) {
       const packet = this.packets.inside.get(intervention.id);
       if (packet) packet.condemned = true;
@@ -132,8 +158,11 @@ export class World {
     } else if (intervention.do === "lose-next") {
       this.note(`You drop the next data packet of flow ${intervention.flow + 1}.`);
     } else if (intervention.do === "start-flow") {
-      this.note(`You start flow ${this.started + 1}${intervention.size ? ` of ${intervention.size}` : ""}.`);
-      this.started += 1;
+      const { group = 0, pair, size } = intervention;
+      const flow = started ?? this.started;
+      this.groups.add([{ flow, group, pair }]);
+      const protocol = this.groups.several ? ` of ${PROTOCOLS[this.groups.protocolOf(flow)]!.label}` : "";
+      this.note(`You start flow ${flow + 1}${protocol}${size ? ` of ${size}` : ""}.`);
     } else if (intervention.do === "stop-flow") {
       this.stopped.add(intervention.flow);
       this.note(`You stop flow ${intervention.flow + 1}: it sends the data in its send buffer, then it closes.`);
@@ -141,7 +170,7 @@ export class World {
       this.note(`You change the ${LIVE[intervention.key]} to ${valueText(intervention.value)}.`);
     } else if (intervention.do === "change-protocol" && intervention.world === place) {
       this.note(`You replace ${PROTOCOLS[this.name]!.label} by ${PROTOCOLS[intervention.name]!.label}.`);
-      this.name = intervention.name;
+      this.groups.measured = intervention.name;
     }
   }
 
@@ -156,7 +185,7 @@ export class World {
     if (event.what === "timeout") this.timeouts += 1;
     if (event.what === "deliver") {
       this.lastDelivery = event.time;
-      if (event.flow === 0) this.delivered = event.delivered ?? this.delivered;
+      if (event.flow === this.groups.main) this.delivered = event.delivered ?? this.delivered;
     }
     const { id, direction } = event;
     if (event.what === "send" && event.retransmission) {
@@ -168,9 +197,9 @@ export class World {
     this.follow(event);
   }
 
-  /** Follows the byte stream of flow 0. */
+  /** Follows the byte stream of the first measured flow. */
   private follow(event: TraceEvent): void {
-    if (event.flow !== 0 || event.sequence === undefined || event.subflow !== undefined) return;
+    if (event.flow !== this.groups.main || event.sequence === undefined || event.subflow !== undefined) return;
     if (event.direction === "forward" && (event.length ?? 0) > 0) {
       const known = this.segments.get(event.sequence);
       if (event.what === "send") {
@@ -197,8 +226,9 @@ export class World {
   /** Handles a change of a sender's state. */
   private decide(decision: Decision): void {
     const key = decision.subflow === undefined ? `${decision.flow}` : `${decision.flow} ${decision.subflow}`;
-    const name = prefix(decision.flow, decision.subflow);
-    for (const text of decisionSentences(this.senders.get(key), decision, this.payload)) {
+    const { groups } = this;
+    const name = groups.prefix(decision.flow, decision.subflow);
+    for (const text of decisionSentences(this.senders.get(key), decision, groups.payloadOf(decision.flow), groups.protocolOf(decision.flow))) {
       this.say({ time: decision.time, text: `${name}${text}`, kind: "state" });
     }
     this.senders.set(key, decision);

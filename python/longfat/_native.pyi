@@ -154,14 +154,14 @@ class Session:
     def set_link(self, link: str, key: str, value_json: str) -> None:
         """Changes a key of a link now; null removes it."""
 
-    def set_protocol(self, key: str, value_json: str) -> None:
-        """Changes a key of the protocol of the measured flows now; null restores the default."""
+    def set_protocol(self, group: int, key: str, value_json: str) -> None:
+        """Changes a key of a group's protocol now, 0 for the measured flows; null restores the default."""
 
     def set_controller(self, flow: int | None, congestion_json: str) -> None:
         """Replaces the controller of a flow's established TCP sender now; None: of later flows."""
 
-    def start_flow(self, pair: int, size: int | None) -> int:
-        """Starts a flow between a pair of hosts, and returns its number."""
+    def start_flow(self, group: int, pair: int, size: int | None) -> int:
+        """Starts a flow of a group between a pair of its hosts, and returns its number."""
 
     def stop_flow(self, flow: int) -> None:
         """Ends the stream of a flow's sender after the data in its send buffer."""

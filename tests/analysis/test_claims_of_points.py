@@ -110,7 +110,14 @@ def test_a_quick_run_keeps_both_points() -> None:
             {"relation": "lower", "against_where": {"path.queu": "1BDP"}},
             '"path.queu" is not swept; did you mean',
         ),
-        ({"relation": "lower", "against_where": queue("9BDP")}, "matches no cell"),
+        (
+            {"relation": "lower", "against_where": queue("9BDP")},
+            r"claims\[c0\]\.against_where: matches no cell",
+        ),
+        (
+            {"relation": "lower", "where": queue("9BDP"), "against_where": queue("4BDP")},
+            r"claims\[c0\]\.where: matches no cell",
+        ),
         ({"relation": "rises-with", "along": "path.queue", "cells": 2}, 'remove the key "cells"'),
         ({"relation": "at-most", "value": "1Mbit/s", "cells": "0%"}, "must be above 0%"),
         ({"relation": "at-most", "value": "1Mbit/s", "cells": 0}, "0 is too small: at least 1"),

@@ -142,6 +142,7 @@ def test_the_first_difference_is_named(bundled: Path, tmp_path: Path) -> None:
     found = lf.reproduce(changed(bundled, tmp_path, change), out=tmp_path / "again", allow_code=True)
     assert not found.identical
     assert "trial 3: goodput_bps is " in str(found.comparison)
+    assert "(2 of 16 records differ)" in str(found.comparison), "trial 3 of both protocols"
     assert found.document()["difference"] == found.comparison.difference
 
 
@@ -222,6 +223,16 @@ def test_a_failed_repetition_leaves_no_folder(
     with pytest.raises(OSError, match="No space"):
         lf.reproduce(bundled, out=tmp_path / "again", allow_code=True)
     assert not (tmp_path / "again").exists()
+
+
+def test_an_offset_before_the_file_is_damage(bundled: Path, tmp_path: Path) -> None:
+    content = bytearray(bundled.read_bytes())
+    # The offset of the central directory, in the last record of the archive.
+    offset = int.from_bytes(content[-6:-2], "little") + 7
+    content[-6:-2] = offset.to_bytes(4, "little")
+    (tmp_path / "damaged.zip").write_bytes(content)
+    with pytest.raises(BundleError, match=r"is damaged: .*Invalid argument"):
+        archive.extract(tmp_path / "damaged.zip", tmp_path / "inside")
 
 
 def test_damaged_archives_are_refused_in_one_line(bundled: Path, tmp_path: Path) -> None:

@@ -96,6 +96,27 @@ def test_tcp_and_mptcp_change_while_flows_run() -> None:
         two.set_protocol(policy="single")
 
 
+def test_traffic_changes_and_starts_by_its_name() -> None:
+    traffic = [{"name": "rival", "protocol": "reno", "workload": {"kind": "bulk"}}]
+    path = {**PATH, "loss": "0%"}
+    one = lf.Session("cubic", path, duration="9s", traffic=traffic, seed=2)
+    one.advance("500ms")
+    assert one.start_flow("30kB", traffic="rival") == 2
+    one.set_protocol(traffic="rival", congestion={"kind": "fixed", "window": 5})
+    saved = one.snapshot()
+    step = one.advance("1s")
+    last = {row["flow"]: row["cwnd_bytes"] for row in step.samples.sort("time").iter_rows(named=True)}
+    assert list(last.values()).count(5 * 1448) == 2
+    assert step.events.filter(pl.col("flow") == 2)["delivered"].max() == 30_000
+    assert saved.restore().advance("1s").events.equals(step.events)
+    with pytest.raises(
+        ValueError, match='traffic: "riwal" is not traffic of this session; did you mean "rival"'
+    ):
+        one.set_protocol(traffic="riwal", min_rto="1s")
+    with pytest.raises(ValueError, match="it has none"):
+        session().start_flow(traffic="rival")
+
+
 def test_a_queue_changes_its_discipline_while_packets_wait() -> None:
     one = lf.Session("cubic", {"rate": "10Mbit/s", "delay": "10ms", "queue": "60pkt"}, duration="9s", seed=2)
     assert not one.advance("2s").queues.filter(pl.col("packets") > 40).is_empty()

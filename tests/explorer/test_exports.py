@@ -188,10 +188,14 @@ def test_traffic_is_flows_that_start(explorer: Explorer, tmp_path: Path) -> None
     drop(page, "study.toml", study)
     assert "The page measures the flows of traffic too." in page.evaluate(MESSAGE)
     assert scene(page) == given
-    wrong = study.replace('congestion = "reno" }, workload', 'congestion = "bbr" }, workload', 1)
-    assert wrong != study
-    drop(page, "wrong.toml", wrong)
-    assert "traffic[1].protocol.congestion: the explorer shows traffic of" in page.evaluate(MESSAGE)
+    # Traffic of another protocol is beside the configuration.
+    other = study.replace('congestion = "reno" }, workload', 'congestion = "bbr" }, workload', 1)
+    assert other != study
+    drop(page, "other.toml", other)
+    rival = {"protocol": "bbr", "pair": 1, "size": "50kB", "start": "0.3s", "name": "flow-3"}
+    assert scene(page) == {**given, "interventions": starts[1:], "rivals": [rival]}
+    drop(page, "wrong.toml", study.replace('to = "r2"', 'to = "r1"'))
+    assert "traffic[1].workload.from: the explorer shows traffic of" in page.evaluate(MESSAGE)
 
 
 def test_several_configurations_leave_other_flows_out(explorer: Explorer) -> None:

@@ -193,7 +193,7 @@ def test_each_built_in_study_opens_or_has_a_message(explorer: Explorer) -> None:
         keys = tomllib.loads(study.to_toml())
         opened = "is open" in message
         key = message.split(": ")[1].split(".")[0].split("[")[0]
-        assert opened or key in {*keys, "rate", "delay", "jitter", "size", "loss"}, message
+        assert opened or key in {*keys, "rate", "delay", "jitter", "size", "loss", "queue"}, message
         page.evaluate(f"{MESSAGE.removesuffix('.textContent')}.textContent = ''")
     assert page.complaints() == []
 

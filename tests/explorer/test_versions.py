@@ -22,7 +22,7 @@ SHOWN = f"document.querySelector('#message').hidden ? '' : {MESSAGE}"
 
 KEYS = {
     "open": """
-        bottlenecks ends links nodes pairs pairs.name pairs.node session
+        bottlenecks ends groups groups.name groups.pairs links nodes pairs pairs.name pairs.node session
     """,
     "advance": """
         crossings crossings.entered crossings.requeued crossings.sent decisions decisions.cwnd_bytes
@@ -32,7 +32,8 @@ KEYS = {
         events.direction events.flow events.frame events.host events.id events.length events.reason
         events.retransmission events.sack events.sequence events.size events.time events.what
         events.window now_s over series
-        series.details series.details.early_bytes series.details.flow series.details.subflows
+        series.details series.details.early_bytes series.details.flow series.details.queueing_s
+        series.details.subflows
         series.details.time series.flows series.flows.controller
         series.flows.controller.reductions series.flows.controller.ssthresh_bytes
         series.flows.controller.timeouts series.flows.controller.window_bytes
@@ -42,6 +43,7 @@ KEYS = {
         series.flows.rwnd_limited_s series.flows.sndbuf_limited_s series.flows.srtt_s
         series.flows.ssthresh_bytes series.flows.state series.flows.time series.interval_s
         series.queues series.queues.bytes series.queues.link series.queues.packets series.queues.time
+        started started.flow started.group started.pair
     """,
 }
 """The keys of the replies in the present interface, with those of the tables in them."""

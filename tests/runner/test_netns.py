@@ -84,6 +84,7 @@ def test_a_study_runs_on_real_kernels_and_leaves_nothing(
         ({"initial_window": 2}, "other: protocol.initial_window: not supported by a kernel's TCP"),
         ({"congestion": "fixed"}, "other: protocol.congestion: Linux has no controller with a fixed window"),
         ({"congestion": "westwood"}, "other: protocol.congestion: the kernel has no congestion controller"),
+        ({"ecn": "accecn"}, 'other: protocol.ecn: "accecn" is not supported by kernels'),
     ],
 )
 def test_settings_without_kernel_support_are_refused_before_the_first_trial(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from longfat.runner import Interrupted
 from longfat.runner.progress import Reporter
 from longfat.store import parts
 from longfat.study import Study, load_study
+from longfat.system.progress import Silent
 
 from .conftest import Scripted, goodput
 
@@ -51,6 +53,28 @@ def test_a_second_run_reuses_all_trials(scripted: Use, study: Study, folder: Pat
     assert again.cells == first.cells
     assert load_run(folder).cells == first.cells
     assert load_run(folder).claims == first.claims
+
+
+def test_trials_of_another_build_are_noted(scripted: Use, study: Study, folder: Path) -> None:
+    class Notes(Silent):
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def note(self, text: str) -> None:
+            self.lines.append(text)
+
+    scripted()
+    run_study(study, folder=folder)
+    note = "the folder has trials of another build of longfat; --fresh repeats them"
+    same, other = Notes(), Notes()
+    run_study(study, folder=folder, reporter=Reporter(same))
+    assert note not in same.lines
+    about = folder / "run.json"
+    content = json.loads(about.read_text())
+    content["environment"]["build"] = "another"
+    about.write_text(json.dumps(content))
+    run_study(study, folder=folder, reporter=Reporter(other))
+    assert other.lines[0] == note
 
 
 def test_each_part_is_read_once(

@@ -76,7 +76,8 @@ const PROBES: &[(&str, &str, Check)] = &[
     ("emulation", "emulation", emulation),
     ("timers", "timers", timers),
     ("congestion", "congestion control", congestion_control),
-    ("vegas", "Vegas", vegas),
+    ("vegas", "Vegas", || loadable("vegas")),
+    ("dctcp", "DCTCP", || loadable("dctcp")),
     ("bpf", "BPF", bpf),
     ("mptcp", "MPTCP", mptcp),
     ("fast-open", "TCP Fast Open", fast_open),
@@ -339,16 +340,17 @@ fn congestion_control() -> Outcome {
     failure(detail, modules.join("; "))
 }
 
-fn vegas() -> Outcome {
+/// Returns whether the kernel has a controller, or can load it as BPF.
+fn loadable(name: &str) -> Outcome {
     let (available, _) = controllers()?;
-    if available.iter().any(|name| name == "vegas") {
+    if available.iter().any(|known| known == name) {
         return Ok("the kernel's module".into());
     }
     match bpf() {
         Ok(_) => Ok("not in the kernel; can be built as BPF".into()),
         Err(_) => failure(
             "not in the kernel, and cannot be built as BPF",
-            "modprobe tcp_vegas, or see BPF",
+            format!("modprobe tcp_{name}, or see BPF"),
         ),
     }
 }

@@ -182,8 +182,8 @@ impl ProtocolConfig {
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
         match self {
-            Self::Tcp(config) => config.validate(),
-            Self::Mptcp(config) => config.validate(),
+            Self::Tcp(config) => [config.validate(), config.keys_without_effect()].concat(),
+            Self::Mptcp(config) => [config.validate(), config.tcp.keys_without_effect()].concat(),
             Self::Arq(config) => config.validate(),
             Self::Udp(config) => config.validate(),
             Self::Icmp(config) => check_timeout(config.response_timeout).into_iter().collect(),

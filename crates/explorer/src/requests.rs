@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use simulation::session::Session;
 use simulation::trace::Crossings;
+use simulation::trace::recorder::StartedFlow;
 
 use crate::shape::NetworkShape;
 
@@ -79,9 +80,11 @@ enum Request {
         key: String,
         value: Value,
     },
-    /// Changes one key of the protocol, for all flows.
+    /// Changes one key of the protocol of a group, for all of its flows. Group 0 has the measured flows, then follows the traffic.
     Protocol {
         session: usize,
+        #[serde(default)]
+        group: u32,
         key: String,
         value: Value,
     },
@@ -96,9 +99,12 @@ enum Request {
         #[serde(default)]
         reverse: bool,
     },
-    /// Starts a flow between a pair of hosts and replies with its number. Without `size`, that of the workload applies.
+    /// Starts a flow of a group between a pair of its hosts and replies with its number. Without `size`, that of the workload
+    /// applies.
     StartFlow {
         session: usize,
+        #[serde(default)]
+        group: u32,
         #[serde(default)]
         pair: u32,
         #[serde(default)]
@@ -130,6 +136,8 @@ struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     crossings: Option<Crossings>,
     decisions: Vec<Decision>,
+    /// The flows that started.
+    started: Vec<StartedFlow>,
 }
 
 /// Open sessions by number.
@@ -182,6 +190,7 @@ impl Sessions {
                     series,
                     crossings: session.take_crossings(),
                     decisions: session.take_decisions(),
+                    started: session.take_started(),
                 })
             }
             Request::Link {
@@ -194,8 +203,14 @@ impl Sessions {
                 session.change_link(&link, &key, &value).map_err(text)?;
                 Ok(Value::Null)
             }
-            Request::Protocol { session, key, value } => {
-                self.session(session)?.set_protocol(&key, &value).map_err(text)?;
+            Request::Protocol {
+                session,
+                group,
+                key,
+                value,
+            } => {
+                let session = self.session(session)?;
+                session.set_protocol(group, &key, &value).map_err(text)?;
                 Ok(Value::Null)
             }
             Request::Capture { session } => {
@@ -215,9 +230,14 @@ impl Sessions {
                 self.session(session)?.lose_next(flow, to).map_err(text)?;
                 Ok(Value::Null)
             }
-            Request::StartFlow { session, pair, size } => {
-                let size = size.map(Size::bytes);
-                let flow = self.session(session)?.start_flow(pair, size).map_err(text)?;
+            Request::StartFlow {
+                session,
+                group,
+                pair,
+                size,
+            } => {
+                let (session, size) = (self.session(session)?, size.map(Size::bytes));
+                let flow = session.start_flow(group, pair, size).map_err(text)?;
                 Ok(flow.into())
             }
             Request::StopFlow { session, flow } => {

@@ -15,6 +15,8 @@ pub(crate) struct NetworkShape {
     nodes: Vec<String>,
     /// Node and name of the sender and the receiver of each pair of hosts.
     pairs: Vec<[Host; 2]>,
+    /// The groups of flows: the measured ones, then the traffic.
+    groups: Vec<GroupShape>,
     /// The bottlenecks on the paths of the data.
     bottlenecks: Vec<u32>,
 }
@@ -25,6 +27,14 @@ struct Host {
     name: String,
 }
 
+#[derive(Serialize)]
+struct GroupShape {
+    /// Name of the traffic; none for the measured flows.
+    name: Option<String>,
+    /// Sending and receiving host of each pair.
+    pairs: Vec<[String; 2]>,
+}
+
 impl NetworkShape {
     pub(crate) fn of(session: &Session) -> Self {
         let topology = session.topology();
@@ -33,6 +43,15 @@ impl NetworkShape {
             name: topology.hosts()[host.0 as usize].clone(),
         };
         let pairs = topology.pairs().iter();
+        let name = |host: HostId| topology.hosts()[host.0 as usize].clone();
+        let groups = session.groups().iter().map(|group| GroupShape {
+            name: group.name.clone(),
+            pairs: group
+                .pairs
+                .iter()
+                .map(|pair| [name(pair.from), name(pair.to)])
+                .collect(),
+        });
         Self {
             links: session.links(),
             ends: topology
@@ -42,6 +61,7 @@ impl NetworkShape {
                 .collect(),
             nodes: topology.nodes().map(str::to_owned).collect(),
             pairs: pairs.map(|&(from, to)| [host(from), host(to)]).collect(),
+            groups: groups.collect(),
             bottlenecks: topology.bottlenecks().iter().map(|link| link.0).collect(),
         }
     }

@@ -36,6 +36,8 @@ impl DropReason {
 /// When a link sends a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmission {
+    /// When the packet joined the queue.
+    pub joined: Instant,
     /// Start of transmission: the packet leaves the queue.
     pub start: Instant,
     /// End of transmission.

@@ -191,11 +191,16 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         }
     }
 
-    /// Passes the start and end of transmission and the arrival of a packet to the observer.
+    /// Passes the times of a packet to the observer: when it joined the queue, start and end of its transmission, and arrival.
     #[inline]
-    pub(crate) fn observe_schedule(&mut self, at: u64, link: LinkId, times: [u64; 3], ticket: Ticket) {
-        let [start, end, arrival] = times.map(Instant::from_nanos);
-        let times = Transmission { start, end, arrival };
+    pub(crate) fn observe_schedule(&mut self, at: u64, link: LinkId, times: [u64; 4], ticket: Ticket) {
+        let [joined, start, end, arrival] = times.map(Instant::from_nanos);
+        let times = Transmission {
+            joined,
+            start,
+            end,
+            arrival,
+        };
         self.observe(ticket, |observer, packet| {
             observer.scheduled(Instant::from_nanos(at), link, times, packet);
         });

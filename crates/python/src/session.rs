@@ -97,9 +97,11 @@ impl Session {
         })
     }
 
-    fn set_protocol(&self, py: Python<'_>, key: &str, value_json: &str) -> PyResult<()> {
+    fn set_protocol(&self, py: Python<'_>, group: u32, key: &str, value_json: &str) -> PyResult<()> {
         let value = serde_json::from_str(value_json).map_err(wrong)?;
-        self.with(py, |session| session.set_protocol(key, &value).map_err(wrong))
+        self.with(py, |session| {
+            session.set_protocol(group, key, &value).map_err(wrong)
+        })
     }
 
     fn set_controller(&self, py: Python<'_>, flow: Option<u32>, congestion_json: &str) -> PyResult<()> {
@@ -113,8 +115,8 @@ impl Session {
         })
     }
 
-    fn start_flow(&self, py: Python<'_>, pair: u32, size: Option<u64>) -> PyResult<u32> {
-        self.with(py, |session| session.start_flow(pair, size).map_err(wrong))
+    fn start_flow(&self, py: Python<'_>, group: u32, pair: u32, size: Option<u64>) -> PyResult<u32> {
+        self.with(py, |session| session.start_flow(group, pair, size).map_err(wrong))
     }
 
     fn stop_flow(&self, py: Python<'_>, flow: u32) -> PyResult<()> {

@@ -12,6 +12,7 @@ use network::{Network, Observer};
 
 use crate::body::Parcel;
 use crate::flow::Flow;
+use crate::watch::WorldObserver;
 
 /// Takes periodic samples of a world.
 pub(crate) struct Sampler {
@@ -66,13 +67,13 @@ impl Sampler {
     }
 
     /// Takes a sample.
-    pub(crate) fn take<O: Observer<Parcel>>(
+    pub(crate) fn take<O: WorldObserver>(
         &mut self,
         sample: Sample,
         now: Instant,
         flows: &[Option<Flow>],
         groups: &[Group],
-        network: &Network<Parcel, O>,
+        network: &mut Network<Parcel, O>,
         topology: &Topology,
     ) {
         match sample {
@@ -87,12 +88,12 @@ impl Sampler {
     }
 
     /// Takes a sample of machines and queues.
-    fn take_series<O: Observer<Parcel>>(
+    fn take_series<O: WorldObserver>(
         &mut self,
         now: Instant,
         flows: &[Option<Flow>],
         groups: &[Group],
-        network: &Network<Parcel, O>,
+        network: &mut Network<Parcel, O>,
         topology: &Topology,
     ) {
         let Some(sampling) = &mut self.series else {
@@ -108,7 +109,8 @@ impl Sampler {
             if self.details {
                 let early = flow.ends[to as usize].early_bytes();
                 let subflows = flow.ends[to.other() as usize].subflows();
-                sampling.take_details(now, flow.number, early, &subflows);
+                let queueing = network.observer_mut().take_wait(flow.number);
+                sampling.take_details(now, flow.number, early, queueing, &subflows);
             }
         }
         let queues = topology.observed().map(|link| network.queue(link, now));

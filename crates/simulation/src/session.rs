@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use experiment::TrialRecord;
+use experiment::plan::Group;
 use experiment::spec::{SpecError, TrialSpec};
 use experiment::trace::capture::CaptureOptions;
 use experiment::trace::{Decision, Series, TraceDetail, TraceEvent};
@@ -12,8 +13,8 @@ use serde_json::Value;
 use transport::congestion::{CongestionConfig, ConnectionContext};
 
 use crate::body::Side;
-use crate::trace::recorder::CapturedPacket;
-use crate::trace::{Crossings, Recorder, pcapng};
+use crate::trace::recorder::{CapturedPacket, StartedFlow};
+use crate::trace::{Crossings, Recorder, Waits, pcapng};
 use crate::trial;
 use crate::world::World;
 
@@ -115,11 +116,18 @@ impl Session {
         *crossings = on.then(|| crossings.take().unwrap_or_default());
     }
 
-    /// Records the decisions of senders, and details of each flow in the samples.
+    /// Records the starts of flows and the decisions of senders, and details of each flow in the samples.
     pub fn record_decisions(&mut self) {
         self.world.sample_details();
-        let decisions = &mut self.world.network_mut().observer_mut().decisions;
-        decisions.get_or_insert_default();
+        let waits = Waits::on(self.world.topology().observed());
+        let recorder = self.world.network_mut().observer_mut();
+        recorder.decisions.get_or_insert_default();
+        recorder.waits.get_or_insert(waits);
+    }
+
+    /// Takes the flows that started since the last call; none if they are not recorded.
+    pub fn take_started(&mut self) -> Vec<StartedFlow> {
+        std::mem::take(&mut self.world.network_mut().observer_mut().started)
     }
 
     /// Takes the decisions of senders since the last call; none if they are not recorded.
@@ -152,12 +160,12 @@ impl Session {
         self.world.change_link(link, key, value)
     }
 
-    /// Changes one key of the protocol of the measured flows ([`World::set_protocol`]).
+    /// Changes one key of the protocol of a group of flows ([`World::set_protocol`]).
     ///
     /// # Errors
-    /// An unknown key, an invalid value, and a key that cannot change while flows run.
-    pub fn set_protocol(&mut self, key: &str, value: &Value) -> Result<(), Problem> {
-        self.world.set_protocol(key, value)
+    /// An unknown group or key, an invalid value, and a key that cannot change while flows run.
+    pub fn set_protocol(&mut self, group: u32, key: &str, value: &Value) -> Result<(), Problem> {
+        self.world.set_protocol(group, key, value)
     }
 
     /// Replaces the congestion controller of a flow's TCP sender by one that starts now.
@@ -214,9 +222,9 @@ impl Session {
     /// Starts a further flow now ([`World::start_flow`]). Returns its number.
     ///
     /// # Errors
-    /// A pair out of range, too many flows, and a trial that has ended.
-    pub fn start_flow(&mut self, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
-        self.world.start_flow(pair, size)
+    /// A group or a pair out of range, too many flows, and a trial that has ended.
+    pub fn start_flow(&mut self, group: u32, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
+        self.world.start_flow(group, pair, size)
     }
 
     /// Stops a flow now ([`World::stop_flow`]).
@@ -225,6 +233,12 @@ impl Session {
     /// If the flow has ended or has not started.
     pub fn stop_flow(&mut self, flow: u32) -> Result<(), Problem> {
         self.world.stop_flow(flow)
+    }
+
+    /// Returns the groups of flows: the measured ones, then the traffic in the order of the specification.
+    #[must_use]
+    pub fn groups(&self) -> &[Group] {
+        self.world.groups()
     }
 
     /// Returns hosts and links.

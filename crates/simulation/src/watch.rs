@@ -1,5 +1,6 @@
 //! Observation of a simulation.
 
+use experiment::schedule::FlowStart;
 use experiment::trace::Decision;
 use foundation::Instant;
 use network::Observer;
@@ -12,6 +13,19 @@ pub trait WorldObserver: Observer<Parcel> {
     #[inline]
     fn started(&mut self, hops: &[u8]) {
         let _ = hops;
+    }
+
+    /// A flow starts.
+    #[inline]
+    fn opened(&mut self, flow: u32, start: FlowStart) {
+        let _ = (flow, start);
+    }
+
+    /// Takes the mean queueing delay of a flow's data since the last call, in seconds, if recorded.
+    #[inline]
+    fn take_wait(&mut self, flow: u32) -> Option<f64> {
+        let _ = flow;
+        None
     }
 
     /// A retransmission timer expired.

@@ -416,7 +416,7 @@ impl<W: WorldObserver> World<W> {
             match action {
                 Action::Mark => self.mark(),
                 Action::Sample(sample) => {
-                    let (groups, network) = (&self.groups, &self.network);
+                    let (groups, network) = (&self.groups, &mut self.network);
                     self.sampler
                         .take(sample, self.now, &self.flows, groups, network, &self.topology);
                     self.plan_sample(sample);
@@ -462,6 +462,7 @@ impl<W: WorldObserver> World<W> {
         });
         self.flows[place as usize] = Some(flow);
         self.places.push(place);
+        self.network.observer_mut().opened(number, start);
         self.with_end(place, Side::Sender, Endpoint::open);
         // A route without links delivers immediately.
         self.deliver();

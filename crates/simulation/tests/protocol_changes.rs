@@ -25,7 +25,7 @@ fn run(session: &mut Session, millis: u64) -> (Vec<TraceEvent>, Series) {
 }
 
 fn set(session: &mut Session, key: &str, value: Value) {
-    session.set_protocol(key, &value).unwrap();
+    session.set_protocol(0, key, &value).unwrap();
 }
 
 fn is_data(event: &TraceEvent) -> bool {
@@ -195,7 +195,7 @@ fn later_flows_and_those_in_a_handshake_have_the_new_settings() {
     let (_, series) = run(&mut session, 500);
     assert_eq!(window(&series, 0), Some(7 * 1448));
     set(&mut session, "congestion", fixed(3));
-    assert_eq!(session.start_flow(0, None).unwrap(), 1);
+    assert_eq!(session.start_flow(0, 0, None).unwrap(), 1);
     let (_, series) = run(&mut session, 500);
     assert_eq!(
         (window(&series, 0), window(&series, 1)),
@@ -208,7 +208,7 @@ fn later_flows_and_those_in_a_handshake_have_the_new_settings() {
     set(&mut session, "acknowledge_every", json!(5));
     set(&mut session, "acknowledge_delay", json!("100ms"));
     run(&mut session, 2000);
-    session.start_flow(0, None).unwrap();
+    session.start_flow(0, 0, None).unwrap();
     let (events, series) = run(&mut session, 3000);
     assert_eq!(
         (window(&series, 0), window(&series, 1)),
@@ -276,7 +276,7 @@ fn refuses_keys_that_cannot_change() {
     let mut session = on_path(r#"{"kind": "go-back-n", "window": 8}"#);
     run(&mut session, 100);
     let error = session
-        .set_protocol("mss", &json!("200B"))
+        .set_protocol(0, "mss", &json!("200B"))
         .unwrap_err()
         .to_string();
     assert!(
@@ -328,7 +328,7 @@ proptest! {
         };
         for (wait, (key, value)) in steps {
             take(session.advance(Duration::from_millis(1 + wait)).0);
-            session.set_protocol(key, &value).unwrap();
+            session.set_protocol(0, key, &value).unwrap();
         }
         set(&mut session, "rto", json!("100ms"));
         set(&mut session, "window", json!(16));

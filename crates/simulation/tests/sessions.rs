@@ -34,7 +34,7 @@ fn run(steps: &[u64]) -> (Vec<TraceEvent>, Vec<f64>, String) {
             session
                 .set_controller(0, &serde_json::from_str("\"reno\"").unwrap())
                 .unwrap();
-            session.set_protocol("min_rto", &"300ms".into()).unwrap();
+            session.set_protocol(0, "min_rto", &"300ms".into()).unwrap();
         }
     }
     (events, samples, serde_json::to_string(&session.finish()).unwrap())
@@ -156,11 +156,11 @@ fn the_next_packet_of_a_flow_is_lost() {
 fn flows_start_and_stop_while_it_runs() {
     let mut session = session();
     session.advance(Duration::from_millis(500));
-    let second = session.start_flow(0, None).unwrap();
-    let third = session.start_flow(0, Some(100_000)).unwrap();
+    let second = session.start_flow(0, 0, None).unwrap();
+    let third = session.start_flow(0, 0, Some(100_000)).unwrap();
     assert_eq!((second, third), (1, 2));
     assert!(
-        session.start_flow(1, None).is_err(),
+        session.start_flow(0, 1, None).is_err(),
         "a path has one pair of hosts"
     );
     let (events, _) = session.advance(Duration::from_millis(1000));
@@ -191,7 +191,7 @@ fn losses_on_request_do_not_depend_on_the_steps() {
             events.extend(session.advance(Duration::from_millis(step)).0);
             if session.now().as_secs_f64() == 0.5 {
                 session.lose_next(0, Side::Receiver).unwrap();
-                session.start_flow(0, None).unwrap();
+                session.start_flow(0, 0, None).unwrap();
             }
         }
         events
@@ -205,7 +205,7 @@ fn flows_started_at_once_follow_those_that_are_due() {
     let fixed = serde_json::from_str(r#"{"kind": "fixed", "window": 4}"#).unwrap();
     session.set_later_controllers(&fixed).unwrap();
     session.lose_next(0, Side::Receiver).unwrap();
-    assert_eq!(session.start_flow(0, None).unwrap(), 1, "flow 0 starts first");
+    assert_eq!(session.start_flow(0, 0, None).unwrap(), 1, "flow 0 starts first");
     let (events, series) = session.advance(Duration::from_millis(500));
     let windows: Vec<_> = series
         .flows
@@ -256,4 +256,30 @@ fn packets_that_move_to_another_queue_have_new_transmission_times() {
             .find(|event| event.id == Some(id) && event.what == TraceEventKind::Receive);
         assert_eq!(received.unwrap().time, *arrival);
     }
+}
+
+#[test]
+fn groups_have_their_own_protocols_and_flows() {
+    let json = r#"{"path": {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"}, "seed": 1,
+        "protocol": {"kind": "tcp", "congestion": "cubic"}, "workload": {"kind": "bulk", "duration": "60s"},
+        "traffic": [{"name": "b", "protocol": {"kind": "tcp", "congestion": "reno"}, "workload": {"kind": "bulk"}}]}"#;
+    let spec = TrialSpec::from_json(json).unwrap();
+    let mut session = Session::new(&spec, Duration::from_millis(10)).unwrap();
+    session.record_decisions();
+    session.advance(Duration::from_millis(500));
+    assert_eq!(session.start_flow(1, 0, Some(30_000)).unwrap(), 2);
+    let fixed = serde_json::json!({"kind": "fixed", "window": 4});
+    session.set_protocol(1, "congestion", &fixed).unwrap();
+    let groups: Vec<_> = session
+        .take_started()
+        .iter()
+        .map(|one| (one.flow, one.group))
+        .collect();
+    assert_eq!(groups, [(0, 0), (1, 1), (2, 1)]);
+    let (_, series) = session.advance(Duration::from_millis(100));
+    let windows = |flow: usize| series.flows[flow].cwnd_bytes.last().copied().flatten();
+    assert_eq!(windows(1), Some(4 * 1448));
+    assert!(windows(0).unwrap() > 4 * 1448);
+    assert!(session.set_protocol(2, "congestion", &fixed).is_err());
+    assert!(session.start_flow(2, 0, None).is_err());
 }

@@ -15,7 +15,8 @@ from longfat.api.trials import Trial, trial_of
 from longfat.presentation.trace import frames as trace_frames
 from longfat.presentation.trace.drawing import traced
 from longfat.study.plain import plain
-from longfat.study.vocabulary import canonical
+from longfat.study.problems import show
+from longfat.study.vocabulary import allowed, canonical
 
 if TYPE_CHECKING:
     import polars
@@ -178,25 +179,37 @@ class Session:
     def _set_link(self, link: str, key: str, value: Any) -> None:
         self.set_link(link, **{key: value})
 
-    def set_protocol(self, **keys: Any) -> None:
-        """Changes keys of the protocol of the measured flows, of those that run and of later ones.
+    def set_protocol(self, *, traffic: str | None = None, **keys: Any) -> None:
+        """Changes keys of a protocol, for its flows that run and for later ones.
 
         Running flows take over, for ARQ, `window` (in packets), `rto`, `min_rto`, `acknowledge_every` and
         `acknowledge_delay`; for TCP and MPTCP `congestion`, `min_rto`, `delayed_ack` and `ack_every`; for
         MPTCP also `scheduler`. A smaller window sends no new data until the data in flight fits.
 
         Args:
+            traffic: Name of the traffic whose protocol changes; None for the measured flows.
             **keys: Keys of `Arq`, `Tcp` or `Mptcp` with their values (`window=4`); None restores a default.
 
         Raises:
-            ValueError: for an unknown key, an invalid value, and a key that cannot change while flows run.
+            ValueError: for an unknown name or key, an invalid value, and a key that cannot change while flows
+                run.
         """
         for key, value in keys.items():
-            self._native.set_protocol(key, json.dumps(plain(value, key)))
-            self._log.append(("_set_protocol", (key, value)))
+            self._native.set_protocol(self._group(traffic), key, json.dumps(plain(value, key)))
+            self._log.append(("_set_protocol", (traffic, key, value)))
 
-    def _set_protocol(self, key: str, value: Any) -> None:
-        self.set_protocol(**{key: value})
+    def _set_protocol(self, traffic: str | None, key: str, value: Any) -> None:
+        self.set_protocol(traffic=traffic, **{key: value})
+
+    def _group(self, traffic: str | None) -> int:
+        """Returns the number of a group of flows: 0 for the measured ones, then the traffic in its order."""
+        if traffic is None:
+            return 0
+        names = [one["name"] for one in self._spec.get("traffic", ())]
+        if traffic not in names:
+            known = allowed(traffic, names) if names else "it has none"
+            raise ValueError(f"traffic: {show(traffic)} is not traffic of this session; {known}")
+        return 1 + names.index(traffic)
 
     def set_controller(self, congestion: Any, flow: int | None = 0) -> None:
         """Replaces the congestion controller of an established TCP flow by one that starts now.
@@ -211,18 +224,20 @@ class Session:
         self._native.set_controller(flow, json.dumps(plain(congestion, "congestion")))
         self._log.append(("set_controller", (congestion, flow)))
 
-    def start_flow(self, size: str | None = None, pair: int = 0) -> int:
-        """Starts a further flow of the workload now, and returns its number.
+    def start_flow(self, size: str | None = None, pair: int = 0, traffic: str | None = None) -> int:
+        """Starts a further flow of the workload, or of traffic, now, and returns its number.
 
         Args:
             size: Size of its data ("50kB"); None for that of the workload.
             pair: Number of the pair of hosts.
+            traffic: Name of the traffic that it belongs to; None for the measured flows.
 
         Raises:
-            ValueError: for a pair out of range, too many flows, and a trial that is over.
+            ValueError: for an unknown name, a pair out of range, too many flows, and a trial that is over.
         """
-        number = self._native.start_flow(pair, None if size is None else whole_bytes("size", size))
-        self._log.append(("start_flow", (size, pair)))
+        given = None if size is None else whole_bytes("size", size)
+        number = self._native.start_flow(self._group(traffic), pair, given)
+        self._log.append(("start_flow", (size, pair, traffic)))
         return number
 
     def stop_flow(self, flow: int = 0) -> None:

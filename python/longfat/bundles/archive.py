@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import lzma
@@ -76,6 +77,11 @@ def extract(bundle: Path, folder: Path) -> dict[str, Any]:
                 if hash_of(folder / name) != expected:
                     raise BundleError(f"{bundle}: {name} was changed after the bundle was written")
     except DAMAGES as error:
+        raise BundleError(f"{bundle}: is not a bundle, or is damaged: {error}") from None
+    except OSError as error:
+        # A damaged offset leads to a position before the start of the file.
+        if error.errno != errno.EINVAL:
+            raise
         raise BundleError(f"{bundle}: is not a bundle, or is damaged: {error}") from None
     return manifest
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import secrets
+from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,6 +20,8 @@ FILES = {
     "simulator.js": "text/javascript; charset=utf-8",
 }
 """The files of the page, and their types."""
+STUDY = "study.json"
+"""The study that the page opens, if there is one."""
 _LARGEST_REQUEST = 1 << 20
 _SIMULATOR = b"LONGFAT_SIMULATOR"
 
@@ -52,11 +56,13 @@ class ExplorerServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, page: Path, port: int = 0) -> None:
+    def __init__(self, page: Path, port: int = 0, study: Mapping[str, str] | None = None) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.page = page
         self.token = secrets.token_urlsafe(16)
         self.engine = _native.Explorer()
+        self.study = study
+        """The study that the page opens: its name, its text, and a note."""
 
     @property
     def host(self) -> str:
@@ -65,7 +71,8 @@ class ExplorerServer(ThreadingHTTPServer):
 
     def address(self, scene: str = "", *, native: bool = True) -> str:
         """The address of the page with a scene."""
-        query = "?engine=native" if native else ""
+        keys = [*(["engine=native"] if native else []), *(["study"] if self.study is not None else [])]
+        query = f"?{'&'.join(keys)}" if keys else ""
         fragment = f"#{scene}" if scene else ""
         return f"http://{self.host}/{self.token}/index.html{query}{fragment}"
 
@@ -80,6 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         name = self._name()
         kind = FILES.get(name or "")
+        if name == STUDY and self.server.study is not None:
+            self._answer(HTTPStatus.OK, "application/json", json.dumps(self.server.study).encode())
+            return
         if name is None or kind is None:
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
         else:

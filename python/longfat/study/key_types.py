@@ -430,8 +430,8 @@ class ProtocolTcpKeys(TypedDict, total=False):
     """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
     no queue does (RFC 9768, section 3.2.2.3). Default: true."""
     ecn_option: Literal["off", "minimum", "full"]
-    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
-    and three per round trip) or off. Default: "full" (Linux)."""
+    """With "accecn": segments with the AccECN option, which counts marked bytes: full (all segments),
+    minimum (changes, and three per round trip) or off. Default: "full" (Linux)."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""
@@ -648,8 +648,8 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
     no queue does (RFC 9768, section 3.2.2.3). Default: true."""
     ecn_option: Literal["off", "minimum", "full"]
-    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
-    and three per round trip) or off. Default: "full" (Linux)."""
+    """With "accecn": segments with the AccECN option, which counts marked bytes: full (all segments),
+    minimum (changes, and three per round trip) or off. Default: "full" (Linux)."""
     fin_timeout: str
     """Time limit of a closed connection in FIN-WAIT-2. Default: linux "60s", else unlimited."""
     frto: bool
@@ -915,8 +915,8 @@ class ProtocolKeys(TypedDict, total=False):
     """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
     no queue does (RFC 9768, section 3.2.2.3). Default: true."""
     ecn_option: Literal["off", "minimum", "full"]
-    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
-    and three per round trip) or off. Default: "full" (Linux)."""
+    """With "accecn": segments with the AccECN option, which counts marked bytes: full (all segments),
+    minimum (changes, and three per round trip) or off. Default: "full" (Linux)."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""
@@ -1087,8 +1087,8 @@ class TrafficProtocolKeys(TypedDict, total=False):
     """With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that
     no queue does (RFC 9768, section 3.2.2.3). Default: true."""
     ecn_option: Literal["off", "minimum", "full"]
-    """Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes,
-    and three per round trip) or off. Default: "full" (Linux)."""
+    """With "accecn": segments with the AccECN option, which counts marked bytes: full (all segments),
+    minimum (changes, and three per round trip) or off. Default: "full" (Linux)."""
     fast_open: bool
     """TCP Fast Open (RFC 7413): a client with a cookie sends data with its SYN, and a server issues
     cookies. Default: false."""

@@ -275,6 +275,10 @@ mod tests {
                 r#"{"kind": "tcp", "ttcp": true}"#,
                 "ttcp: not supported by kernels: write stack = \"longfat\"",
             ),
+            (
+                r#"{"kind": "tcp", "ecn": "accecn"}"#,
+                "ecn: \"accecn\" is not supported by kernels: Linux 6.18 refuses it",
+            ),
             (r#"{"kind": "tcp", "congestion": "bbr"}"#, "write \"bbr1\""),
             (
                 r#"{"kind": "tcp", "congestion": {"kind": "vegas", "alpha": 3}}"#,

@@ -1,4 +1,4 @@
-//! Samples of the parts of a flow: its subflows, and the data that waits at the receiver.
+//! Samples of the parts of a flow: its subflows, its queueing delay, and the data that waits at the receiver.
 
 use serde::Serialize;
 use transport::mptcp::SubflowInfo;
@@ -12,6 +12,8 @@ pub struct FlowDetails {
     pub time: Vec<f64>,
     /// Payload bytes at the receiver that wait for earlier ones.
     pub early_bytes: Vec<u64>,
+    /// Mean queueing delay on the observed links in seconds, of the data packets since the sample before; `None` without any.
+    pub queueing_s: Vec<Option<f64>>,
     /// The subflows of a multipath connection, in the order of their opening.
     pub subflows: Vec<SubflowSeries>,
 }
@@ -35,9 +37,10 @@ pub struct SubflowSeries {
 
 impl FlowDetails {
     /// Adds a sample.
-    pub(super) fn add(&mut self, time: f64, early: u64, subflows: &[SubflowInfo]) {
+    pub(super) fn add(&mut self, time: f64, early: u64, queueing: Option<f64>, subflows: &[SubflowInfo]) {
         self.time.push(time);
         self.early_bytes.push(early);
+        self.queueing_s.push(queueing);
         for (number, subflow) in subflows.iter().enumerate() {
             if number == self.subflows.len() {
                 self.subflows.push(SubflowSeries::default());

@@ -231,8 +231,16 @@ impl Sampling {
         line.last = Some(now.as_secs_f64());
     }
 
-    /// Adds a sample of the parts of flow `number`, whose receiver holds `early` bytes that wait for earlier ones.
-    pub fn take_details(&mut self, now: Instant, number: u32, early: u64, subflows: &[SubflowInfo]) {
+    /// Adds a sample of the parts of flow `number`, whose receiver holds `early` bytes that wait for earlier ones, and whose data
+    /// waited `queueing` seconds on average.
+    pub fn take_details(
+        &mut self,
+        now: Instant,
+        number: u32,
+        early: u64,
+        queueing: Option<f64>,
+        subflows: &[SubflowInfo],
+    ) {
         let details = &mut self.series.details;
         let found = details.iter().position(|known| known.flow == number);
         let place = match found {
@@ -246,7 +254,7 @@ impl Sampling {
                 details.len() - 1
             }
         };
-        details[place].add(now.as_secs_f64(), early, subflows);
+        details[place].add(now.as_secs_f64(), early, queueing, subflows);
     }
 
     /// Adds a sample of all observed links' queues, each as packets and bytes, in the topology's order.

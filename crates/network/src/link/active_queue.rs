@@ -146,7 +146,7 @@ impl ActiveQueue {
             meter.waited(now - joined);
             meter.add_transmission(now, departure);
             let arrival = wire.take_off_with(now, departure, next.ticket, next.lag);
-            let times = [now, departure, arrival];
+            let times = [joined, now, departure, arrival];
             actions
                 .store
                 .observe_schedule(now, actions.link, times, next.ticket);

@@ -195,7 +195,8 @@ impl Link {
             ) {
                 Some(departure) => {
                     let arrival = self.wire.take_off(now, departure, ticket);
-                    store.observe_schedule(now, self.id, [start, departure, arrival], ticket);
+                    let times = [now, start, departure, arrival];
+                    store.observe_schedule(now, self.id, times, ticket);
                 }
                 None => self.drop(now, DropReason::Queue, ticket, store),
             }
@@ -326,7 +327,8 @@ impl Link {
                 ) {
                     Some(departure) => {
                         let arrival = self.wire.take_off_with(since, departure, ticket, lag);
-                        store.observe_schedule(now, self.id, [start, departure, arrival], ticket);
+                        let times = [since, start, departure, arrival];
+                        store.observe_schedule(now, self.id, times, ticket);
                     }
                     None => self.drop(now, DropReason::Queue, ticket, store),
                 }

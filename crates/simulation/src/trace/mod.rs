@@ -6,7 +6,9 @@ pub mod decisions;
 pub mod packets;
 pub mod pcapng;
 pub mod recorder;
+pub mod waits;
 
 pub use crossings::Crossings;
 pub use decisions::Decisions;
 pub use recorder::Recorder;
+pub use waits::Waits;

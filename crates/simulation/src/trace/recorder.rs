@@ -1,11 +1,13 @@
 //! An observer that records the events of a trial.
 
+use experiment::schedule::FlowStart;
 use experiment::trace::{Decision, EventTable, TraceDetail, TraceEventKind, TracedPacket};
 use foundation::Instant;
 use network::{DropReason, LinkId, Observer, PacketRef, RouteId, Transmission};
+use serde::Serialize;
 
 use crate::body::{Parcel, Side};
-use crate::trace::{Crossings, Decisions};
+use crate::trace::{Crossings, Decisions, Waits};
 use crate::watch::WorldObserver;
 
 /// A packet as it left or reached one end, for a capture.
@@ -27,6 +29,17 @@ impl CapturedPacket {
     }
 }
 
+/// A flow that started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StartedFlow {
+    /// Its number.
+    pub flow: u32,
+    /// Its group: 0 for the measured flows, then the traffic in the order of the specification.
+    pub group: u32,
+    /// Number of its pair of hosts in the group.
+    pub pair: u32,
+}
+
 /// Records every event, in order of time.
 #[derive(Debug, Default)]
 pub struct Recorder {
@@ -38,6 +51,10 @@ pub struct Recorder {
     pub crossings: Option<Crossings>,
     /// The decisions of senders, if recorded.
     pub decisions: Option<Decisions>,
+    /// Queueing delays of each flow, if recorded.
+    pub waits: Option<Waits>,
+    /// The flows that started, if decisions are recorded.
+    pub started: Vec<StartedFlow>,
     /// Links of each route.
     hops: Vec<u8>,
 }
@@ -81,6 +98,11 @@ impl Observer<Parcel> for Recorder {
     fn scheduled(&mut self, _: Instant, link: LinkId, times: Transmission, packet: PacketRef<'_, Parcel>) {
         if let Some(crossings) = &mut self.crossings {
             crossings.add_transmission(link, times, packet.id);
+        }
+        if let Some(waits) = &mut self.waits
+            && packet.body.content.payload() > 0
+        {
+            waits.add(packet.body.flow, link, times);
         }
     }
 
@@ -128,6 +150,17 @@ impl Observer<Parcel> for Recorder {
 impl WorldObserver for Recorder {
     fn started(&mut self, hops: &[u8]) {
         self.hops = hops.to_vec();
+    }
+
+    fn opened(&mut self, flow: u32, start: FlowStart) {
+        if self.decisions.is_some() {
+            let FlowStart { group, pair, .. } = start;
+            self.started.push(StartedFlow { flow, group, pair });
+        }
+    }
+
+    fn take_wait(&mut self, flow: u32) -> Option<f64> {
+        self.waits.as_mut()?.take(flow)
     }
 
     fn timed_out(&mut self, at: Instant, flow: u32, side: Side) {

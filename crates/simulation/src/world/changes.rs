@@ -49,19 +49,21 @@ impl<W: WorldObserver> World<W> {
         result
     }
 
-    /// Changes one key of the protocol of the measured flows now: of those that run, and of those that start later. `value` is
-    /// JSON as in a study; null removes the key.
+    /// Changes one key of the protocol of a group of flows now: of those that run, and of those that start later. Group 0 has the
+    /// measured flows. `value` is JSON as in a study; null removes the key.
     ///
     /// # Errors
-    /// An unknown key, an invalid value, and a key that cannot change while flows run ([`Protocol::changed`]).
-    pub fn set_protocol(&mut self, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
+    /// A group out of range, an unknown key, an invalid value, and a key that cannot change while flows run ([`Protocol::changed`]).
+    pub fn set_protocol(&mut self, group: u32, key: &str, value: &serde_json::Value) -> Result<(), Problem> {
+        self.check_group(group)?;
         self.run_until(self.now, None);
-        let protocol = self.groups[0].protocol.changed(key, value)?;
-        self.groups[0].protocol = protocol.clone();
+        let own = &mut self.groups[group as usize];
+        let protocol = own.protocol.changed(key, value)?;
+        own.protocol = protocol.clone();
         for place in 0..self.flows.len() as u32 {
             for side in [Side::Sender, Side::Receiver] {
                 let flow = self.flows[place as usize].as_ref();
-                if flow.is_some_and(|flow| flow.start.group == 0) {
+                if flow.is_some_and(|flow| flow.start.group == group) {
                     self.with_end(place, side, |end, now, network, host| {
                         end.reconfigure(now, network, host, (key, &protocol));
                     });
@@ -117,13 +119,14 @@ impl<W: WorldObserver> World<W> {
         Ok(())
     }
 
-    /// Starts a further flow of the measured group now, between the hosts of `pair`. `size` replaces the size of the workload;
-    /// flows of unlimited data stop after it. Returns the flow's number.
+    /// Starts a further flow of a group now, between the hosts of the group's `pair`. Group 0 has the measured flows. `size`
+    /// replaces the size of the workload; flows of unlimited data stop after it. Returns the flow's number.
     ///
     /// # Errors
-    /// A pair out of range, too many flows, and a trial that has ended.
-    pub fn start_flow(&mut self, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
-        let pairs = self.groups[0].pairs.len();
+    /// A group or a pair out of range, too many flows, and a trial that has ended.
+    pub fn start_flow(&mut self, group: u32, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
+        self.check_group(group)?;
+        let pairs = self.groups[group as usize].pairs.len();
         if pair as usize >= pairs {
             let message = format!("{pair} is out of range: 0 to {}", pairs - 1);
             return Err(Problem::new("pair", message));
@@ -137,10 +140,13 @@ impl<W: WorldObserver> World<W> {
         }
         self.run_until(self.now, None);
         let number = self.places.len() as u32;
-        let size = size.or_else(|| self.groups[0].next_size());
-        self.schedule.add_flow();
+        let own = &mut self.groups[group as usize];
+        let size = size.or_else(|| own.next_size());
+        if own.is_measured() {
+            self.schedule.add_flow();
+        }
         self.begin(FlowStart {
-            group: 0,
+            group,
             pair,
             size,
             successors: 0,
@@ -159,6 +165,15 @@ impl<W: WorldObserver> World<W> {
         // A route without links delivers immediately.
         self.deliver();
         Ok(())
+    }
+
+    fn check_group(&self, group: u32) -> Result<(), Problem> {
+        let last = self.groups.len() - 1;
+        if group as usize <= last {
+            return Ok(());
+        }
+        let message = format!("{group} is out of range: 0 to {last}");
+        Err(Problem::new("group", message))
     }
 
     /// Returns the slot of an active flow.

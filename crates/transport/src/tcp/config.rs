@@ -101,7 +101,7 @@ omit_unset! {
         pub ecn: Option<EcnMode>,
         /// The most accurate feedback that a server agrees to, if it differs from what a client requests (`ecn`). Default: as ecn.
         pub ecn_accept: Option<EcnMode>,
-        /// Segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes, and three per round trip) or off. Default: "full" (Linux).
+        /// With "accecn": segments with the AccECN option, which counts marked bytes: full (all segments), minimum (changes, and three per round trip) or off. Default: "full" (Linux).
         pub ecn_option: Option<EcnOption>,
         /// With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that no queue does (RFC 9768, section 3.2.2.3). Default: true.
         pub ecn_fallback: Option<bool>,

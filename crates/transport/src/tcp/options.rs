@@ -17,6 +17,11 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
+/// Returns the bytes of the timestamps option with its padding (RFC 7323, appendix A); 0 without it.
+pub(super) const fn timestamps_room(has_timestamps: bool) -> u32 {
+    if has_timestamps { 12 } else { 0 }
+}
+
 /// A SACK block: bytes from the first number up to but not including the second (RFC 2018, section 3).
 pub type SackBlock = (SequenceNumber, SequenceNumber);
 

@@ -7,6 +7,7 @@ use foundation::{Duration, Ecn, Size};
 
 use super::config::{Profile, Recovery, TcpConfig};
 use super::ecn_mode::{EcnMode, EcnOption};
+use super::options::timestamps_room;
 use crate::congestion::MarkUse;
 
 /// Settings of a connection with every default filled in.
@@ -116,7 +117,7 @@ impl Parameters {
     /// of the send buffer is free, so that two thirds are in use.
     #[must_use]
     pub fn largest_window(&self) -> u64 {
-        let options = if self.timestamps { 12 } else { 0 };
+        let options = timestamps_room(self.timestamps);
         let segment = u128::from(self.mss.saturating_sub(options).max(1));
         let payload =
             |memory: u64, overhead: u64| u128::from(memory) * segment / (segment + u128::from(overhead));

@@ -3,6 +3,7 @@
 use foundation::{Duration, Problem, Size};
 
 use super::config::{Recovery, TcpConfig};
+use super::ecn_mode::EcnMode;
 
 /// Maximum ACK delay (RFC 9293, section 3.8.6.3).
 const MAX_DELAYED_ACK: Duration = Duration::from_millis(500);
@@ -100,6 +101,23 @@ impl TcpConfig {
         problems.extend(congestion.validate().into_iter().map(|p| p.within("congestion")));
         problems
     }
+
+    /// Returns one problem per key that has no effect with the other settings: those of accurate ECN without it. Study files must
+    /// not contain such keys, but conformance scripts set all sysctls of ECN.
+    #[must_use]
+    pub fn keys_without_effect(&self) -> Vec<Problem> {
+        let parameters = self.parameters();
+        if [parameters.ecn_request, parameters.ecn_accept].contains(&EcnMode::Accurate) {
+            return Vec::new();
+        }
+        let keys = [
+            ("ecn_option", self.ecn_option.is_some()),
+            ("ecn_fallback", self.ecn_fallback.is_some()),
+        ];
+        let set = keys.into_iter().filter(|(_, is_set)| *is_set);
+        set.map(|(key, _)| Problem::new(key, "it needs ecn = \"accecn\""))
+            .collect()
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +138,33 @@ mod tests {
             assert_eq!(read(&text), config);
         }
         assert_eq!(read(r#"{"kind": "tcp"}"#), TcpConfig::new(Profile::Linux));
+    }
+
+    #[test]
+    fn keys_of_accurate_ecn_need_it() {
+        let keys = |text: &str| -> Vec<String> {
+            let found = read(text).keys_without_effect();
+            found.iter().map(Problem::to_string).collect()
+        };
+        let ecn = r#""ecn_option": "minimum", "ecn_fallback": true"#;
+        let both = ["ecn_option", "ecn_fallback"].map(|key| format!("{key}: it needs ecn = \"accecn\""));
+        assert_eq!(keys(&format!(r#"{{"kind": "tcp", {ecn}}}"#)), both);
+        assert_eq!(keys(&format!(r#"{{"kind": "tcp", "ecn": true, {ecn}}}"#)), both);
+        assert_eq!(
+            keys(r#"{"kind": "tcp", "ecn": "dctcp", "ecn_fallback": false}"#),
+            [both[1].clone()]
+        );
+        for accurate in [
+            r#""ecn": "accecn""#,
+            r#""ecn_accept": "accecn""#,
+            r#""congestion": "prague""#,
+        ] {
+            assert!(
+                keys(&format!(r#"{{"kind": "tcp", {accurate}, {ecn}}}"#)).is_empty(),
+                "{accurate}"
+            );
+        }
+        assert!(keys(r#"{"kind": "tcp", "ecn": true}"#).is_empty());
     }
 
     #[test]

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from typing import Annotated
 
 import typer
 
 from longfat.cli.arguments.from_function import command
+from longfat.cli.arguments.options import Point, StudySettings
+
+_SCENE = re.compile(r"#|lesson=|scene=|%7B|\{", re.IGNORECASE)
+"""The start of a scene; everything else is a study."""
 
 
 @command(port=typer.Option(min=0, max=65_535), native=typer.Option("--native/--wasm"))
 def explore(
     scene: str = "",
     *,
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a protocol in the study; repeatable.  [default: the first three]"),
+    ] = None,
+    cell: Point = None,
+    settings: StudySettings = None,
     port: int = 0,
     browser: bool = True,
     native: bool = True,
@@ -21,11 +33,11 @@ def explore(
 
     \b
     Examples:
-      longfat explore
-      longfat explore lesson=5 --no-browser
+      longfat explore l4s/sharing
+      longfat explore scene=prague-cubic --no-browser
 
     Args:
-        scene: Scene: a lesson such as "lesson=5", or the part of a link after #.
+        scene: Study, a lesson such as "lesson=5", a scene, or the part of a link after #.
         port: Port on 127.0.0.1; 0 for any free one.
         browser: Whether a browser shows the page.
         native: Engine: the native simulator, or WebAssembly in the page.
@@ -34,9 +46,18 @@ def explore(
     from longfat.cli.signals import interrupt_on_sigterm
 
     interrupt_on_sigterm()
+    study = None
+    if scene and not _SCENE.match(scene):
+        from longfat.cli.arguments.cells import load
+        from longfat.cli.explorer_study import served
 
-    with ExplorerServer(folder(wasm=not native), port) as server:
-        address = server.address(scene, native=native)
+        study = served(load(scene, settings), protocol or (), cell or ())
+        scene = ""
+    elif protocol or cell or settings:
+        raise ValueError("--protocol, --cell and --set choose a cell of a study: longfat explore STUDY")
+
+    with ExplorerServer(folder(wasm=not native), port, study) as server:
+        address = server.address(scene.removeprefix("#"), native=native)
         typer.echo(address)
         if browser:
             import webbrowser

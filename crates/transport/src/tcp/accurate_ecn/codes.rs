@@ -17,7 +17,7 @@ pub enum Feedback {
 pub const REQUEST: u8 = 0b111;
 
 /// Returns what a SYN asks for. Combinations that have no meaning yet count as a request for accurate feedback (section
-/// 3.1.2).
+/// 3.1.3).
 pub const fn requested(ace: u8) -> Feedback {
     match ace {
         0b000 => Feedback::None,
@@ -26,7 +26,8 @@ pub const fn requested(ace: u8) -> Feedback {
     }
 }
 
-/// Returns what a SYN-ACK accepts, if the SYN asked for accurate feedback (section 3.1.2, table 2).
+/// Returns what a SYN-ACK accepts, if the SYN asked for accurate feedback (section 3.1.2, table 2). The reserved value 5 counts
+/// as acceptance (section 3.1.3).
 pub const fn accepted(ace: u8) -> Feedback {
     match ace {
         0b000 | 0b111 => Feedback::None,
@@ -35,7 +36,7 @@ pub const fn accepted(ace: u8) -> Feedback {
     }
 }
 
-/// Returns the ACE field that reports the code point of a SYN or SYN-ACK (table 2; section 3.2.2.1, table 3).
+/// Returns the ACE field that reports the code point of a SYN (section 3.1.2, table 2) or SYN-ACK (section 3.2.2.1, table 3).
 pub const fn reflection(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -46,7 +47,7 @@ pub const fn reflection(ecn: Ecn) -> u8 {
 }
 
 /// Returns the code point that an ACE field of the handshake reports; `None` for values without a meaning, which must
-/// not be taken as a sign of a broken path (section 3.2.2.1, table 3), and for 0, which is one (section 3.2.2.4).
+/// not be taken as a sign of a broken path, and for 0, which is one (section 3.2.2.1, table 4 with its notes).
 pub const fn reflected(ace: u8) -> Option<Ecn> {
     match ace {
         0b010 => Some(Ecn::NotEct),

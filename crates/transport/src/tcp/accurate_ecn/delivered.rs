@@ -68,7 +68,7 @@ pub struct Delivered {
 }
 
 impl Delivered {
-    /// Looks at the first option, which shows whether the path rewrites options (section 3.2.3.2.2).
+    /// Looks at the first option, which shows whether the path rewrites options (section 3.2.3.2.4).
     pub fn check_first_option(&mut self, option: &ByteCounters) {
         if self.options >= Options::Counters {
             return;
@@ -181,6 +181,8 @@ impl Delivered {
         if is_ambiguous {
             self.assumed = None;
         }
+        // `is_known`: the bytes counted for the code point of the ACKs before, which no field contradicts. Otherwise the option
+        // must attribute the bytes itself: exactly one counter advanced, and none went back.
         is_known || !is_ambiguous && changed
     }
 

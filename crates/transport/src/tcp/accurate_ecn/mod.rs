@@ -72,7 +72,7 @@ impl AccurateEcn {
         self.is_final_ack = true;
         let ace = segment.flags.ace();
         if ace == 0 {
-            // Section 3.2.2.4: the field was cleared.
+            // Section 3.2.2.1, note 1 of table 4, and section 3.2.2.4 for a segment with data: the field was cleared.
             self.distrust();
             return;
         }

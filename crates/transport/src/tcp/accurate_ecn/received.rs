@@ -10,13 +10,13 @@ use crate::tcp::segment::Ecn;
 pub(super) const INITIAL_ACE: u32 = 5;
 /// The ACE field is modulo 8.
 pub(super) const ACE_MASK: u32 = 7;
-/// CE marks after which an ACK leaves at once (section 3.2.2.5.1: 2 to 6; the value of Linux).
+/// CE marks after which an ACK leaves at once (section 3.2.2.5.1: at most 7; the value of Linux).
 const URGENT_MARKS: u32 = 6;
 /// ACKs with an option after a change of the code point (Linux).
 const REPORTS_OF_CHANGE: u8 = 2;
 /// Bytes of a counter after which the option is sent, whatever the rules save (section 3.2.3.3).
 const REPORTED_BYTES: u32 = 1 << 22;
-/// Options per round trip that the rules send at least (section 3.2.3.3; the value of Linux).
+/// Options per round trip that the rules send at least (the value of Linux; section 3.2.3.3 leaves it to the implementation).
 const REPORTS_PER_ROUND_TRIP: u64 = 3;
 
 /// Marks of the segments that arrived, and which of them were reported.
@@ -137,7 +137,7 @@ impl Received {
     }
 
     /// Handles duplicate data from position `start` on. If it arrives again although an option left with its report, the
-    /// peer has not received that ACK, and options stop (section 3.2.3.2.3).
+    /// peer has not received that ACK, and options stop (section 3.2.3.2.2).
     pub fn on_duplicate(&mut self, start: u64) {
         self.is_blocked |= self.duplicate == Some(start) && self.sent_with_duplicate;
         self.duplicate = Some(start);

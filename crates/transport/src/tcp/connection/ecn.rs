@@ -8,7 +8,7 @@ use crate::tcp::accurate_ecn::{
     AccurateEcn, Feedback, REQUEST, accepted, option_room, reflection, requested,
 };
 use crate::tcp::ecn_mode::{EcnMode, EcnOption};
-use crate::tcp::options::SACK_BLOCK_LENGTH;
+use crate::tcp::options::{SACK_BLOCK_LENGTH, timestamps_room};
 use crate::tcp::parameters::ReservedOptions;
 use crate::tcp::segment::{Ecn, Flags, Segment};
 use crate::tcp::sender::MarkReport;
@@ -16,7 +16,7 @@ use crate::tcp::state::State;
 use crate::tcp::wire::MAX_OPTIONS;
 
 /// SYNs and SYN-ACKs that ask for, or accept, accurate feedback: the later ones assume that the path drops them (RFC 9768,
-/// section 3.1.4).
+/// sections 3.1.4.1 and 3.2.3.2.2).
 const ACCURATE_ATTEMPTS: u32 = 2;
 /// Code point of SYNs and SYN-ACKs (RFC 3168, section 6.1.1).
 const HANDSHAKE_CODE: Ecn = Ecn::NotEct;
@@ -97,7 +97,8 @@ impl Connection {
         }
     }
 
-    /// Adds the counters of received bytes to the first SYN-ACK, unless the caller adds options of its own, as multipath TCP does.
+    /// Adds the counters of received bytes to the first SYN-ACK (RFC 9768, sections 3.2.3.2.1 and 3.2.3.2.2), unless the caller adds
+    /// options of its own, as multipath TCP does.
     pub(super) fn add_syn_ack_counters(&mut self, now: Instant, segment: &mut Segment, number: u32) {
         if let Some(accurate) = &mut self.accurate
             && number == 1
@@ -110,19 +111,19 @@ impl Connection {
         }
     }
 
-    /// Keeps room for the AccECN option in each segment, if it will have one. Returns the bytes.
-    pub(super) fn reserve_counters(&mut self) -> u32 {
+    /// Keeps room for the AccECN option in each segment, if it will have one.
+    pub(super) fn reserve_counters(&mut self) {
         let sends = self.sends_counters();
-        let Some(accurate) = &mut self.accurate else {
-            return 0;
-        };
-        accurate.reserve = if sends { option_room(3, false) } else { 0 };
-        accurate.reserve
+        if let Some(accurate) = &mut self.accurate {
+            accurate.reserve = if sends { option_room(3, false) } else { 0 };
+        }
     }
 
-    /// Returns the bytes that the AccECN option takes in each segment.
-    pub(super) fn counters_reserve(&self) -> u32 {
-        self.accurate.as_deref().map_or(0, |accurate| accurate.reserve)
+    /// Returns the bytes of the options of each segment, without those that the caller adds: timestamps with padding, and the room
+    /// for the AccECN option.
+    pub(super) fn segment_options(&self) -> u32 {
+        let counters = self.accurate.as_deref().map_or(0, |accurate| accurate.reserve);
+        counters + timestamps_room(self.timestamps)
     }
 
     fn sends_counters(&self) -> bool {

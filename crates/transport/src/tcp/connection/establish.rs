@@ -134,7 +134,8 @@ impl Connection {
 
     /// Starts the sender with the negotiated options and the peer's window from the segment at `window_from`.
     pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
-        let options = self.reserve_counters() + if self.timestamps { 12 } else { 0 };
+        self.reserve_counters();
+        let options = self.segment_options();
         let Some(handshake) = &self.handshake else { return };
         let start = HandshakeResult {
             segment: Self::payload_size(&self.parameters, handshake.peer_mss.min(self.path_mss), options),

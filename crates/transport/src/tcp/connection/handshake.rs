@@ -10,7 +10,7 @@ use crate::congestion::{CongestionConfig, ConnectionContext, Controller};
 use crate::statistics::Statistics;
 use crate::tcp::config::{Profile, TcpConfig};
 use crate::tcp::opening::Opening;
-use crate::tcp::options::{DEFAULT_MSS, Options, Timestamps};
+use crate::tcp::options::{DEFAULT_MSS, Options, Timestamps, timestamps_room};
 use crate::tcp::parameters::{Parameters, ReservedOptions};
 use crate::tcp::receiver::Receiver;
 use crate::tcp::segment::{Flags, Outgoing, Segment};
@@ -169,7 +169,7 @@ impl Connection {
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS.max(parameters.mss));
         let scale = scale_for(parameters.receive_buffer);
         let start = HandshakeResult {
-            segment: Self::payload_size(&parameters, peer_mss, if parameters.timestamps { 12 } else { 0 }),
+            segment: Self::payload_size(&parameters, peer_mss, timestamps_room(parameters.timestamps)),
             sack: parameters.sack,
             timestamps: parameters.timestamps,
             ecn: false,

@@ -367,7 +367,7 @@ impl Connection {
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
         if self.handshake.is_none() || self.is_half_synchronized() {
-            let options = self.counters_reserve() + if self.timestamps { 12 } else { 0 };
+            let options = self.segment_options();
             self.sender
                 .shrink_segment(Self::payload_size(&self.parameters, self.path_mss, options));
         }

@@ -3,7 +3,7 @@
 use foundation::Instant;
 
 use super::Connection;
-use crate::tcp::options::{SackBlocks, Timestamps};
+use crate::tcp::options::{SackBlocks, Timestamps, timestamps_room};
 use crate::tcp::segment::{Ecn, Flags, Outgoing, Segment};
 use crate::tcp::sender::DataSegment;
 use crate::tcp::state::State;
@@ -71,8 +71,7 @@ impl Connection {
             return 0;
         }
         let reserved = self.parameters.reserved;
-        let others =
-            if carries { reserved.data } else { reserved.bare } + if self.timestamps { 12 } else { 0 };
+        let others = if carries { reserved.data } else { reserved.bare } + timestamps_room(self.timestamps);
         (MAX_OPTIONS.saturating_sub(others + 4) / 8).min(4) as usize
     }
 
