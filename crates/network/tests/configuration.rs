@@ -391,6 +391,29 @@ fn own_keys_override_the_preset() {
     assert_eq!(rate(&path.reverse.capacity), "1Mbit/s");
 }
 
+/// 10 packets of 1500 bytes at 1 Gbit/s take 120 us: no packet waits longer.
+#[test]
+fn ce_thresholds_are_within_the_queue() {
+    for kind in ["codel", "fq-codel"] {
+        let of = |link: &str, threshold: &str| {
+            let keys = format!(r#""kind": "{kind}", "limit": "10pkt", "ce_threshold": "{threshold}""#);
+            problems(&format!(r#"{{{link}"queue": {{{keys}}}}}"#))
+        };
+        let link = r#""rate": "1Gbit/s", "#;
+        assert_eq!(of(link, "120us"), [""; 0]);
+        assert_eq!(
+            of(link, "121us"),
+            [
+                "queue.ce_threshold: \"121us\" is out of range: at most \"120us\", the delay of a full queue (10pkt of 1500B at 1Gbit/s)"
+            ]
+        );
+        assert_eq!(
+            of("", "120us"),
+            ["queue.ce_threshold: requires a link with a rate: set rate or trace"]
+        );
+    }
+}
+
 /// The delay of a full queue is at most its limit at the link's rate.
 #[test]
 fn coupled_queues_require_a_rate_and_thresholds_within_the_queue() {

@@ -14,7 +14,8 @@ use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::packet::RouteId;
 use crate::queue::{
-    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket,
+    Transmitter,
 };
 
 /// FQ-CoDel: one CoDel queue per flow, served round-robin; sparse flows do not wait behind bulk flows (RFC 8290).
@@ -34,7 +35,7 @@ pub struct FqCoDel {
     pub interval: Duration,
     /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
-    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; default: none.
+    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; at most the delay of a full queue; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
     /// Packets to drop when the limit is reached: "fattest" (half of the longest queue, RFC 8290) or "arriving" (the arriving packet, as Linux's fq); default "fattest".
@@ -111,6 +112,10 @@ impl DisciplineConfig for FqCoDel {
         }
         problems.extend(self.law().validate());
         problems
+    }
+
+    fn validate_on(&self, link: &QueuedLink) -> Vec<Problem> {
+        self.law().validate_on(link, self.limit())
     }
 
     fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {

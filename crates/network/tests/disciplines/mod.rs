@@ -33,6 +33,11 @@ fn steady(from: u64, until: u64, load: f64) -> impl Iterator<Item = (u64, Packet
         .map(|at| (at, Packet::new(FORWARD, 1250, mark(at))))
 }
 
+/// Returns packets 0, 1, 2, … of 1250 bytes, all at time 0.
+fn burst(packets: u64) -> impl Iterator<Item = (u64, Packet<Mark>)> {
+    (0..packets).map(|number| (0, Packet::new(FORWARD, 1250, mark(number))))
+}
+
 /// Makes packets ECN-capable.
 fn capable(packets: impl Iterator<Item = (u64, Packet<Mark>)>) -> impl Iterator<Item = (u64, Packet<Mark>)> {
     with_ecn(packets, Ecn::Ect0)
