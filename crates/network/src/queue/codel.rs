@@ -128,7 +128,7 @@ impl ControlLaw {
 
     /// Returns the time of the next drop after `last`, `count` drops into a dropping phase. The drop rate that reduces TCP
     /// throughput linearly grows with the square root of the number of drops (RFC 8289, section 4.1).
-    fn next_drop(&self, last: u64, count: u32) -> u64 {
+    pub(super) fn next_drop(&self, last: u64, count: u32) -> u64 {
         last.saturating_add((self.interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt()) as u64)
     }
 }
