@@ -4,7 +4,7 @@ use crate::common::{EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Ecn, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
 use network::queue::{
-    CoDel, DropHead, DualPi2, FqCoDel, Overflow, Pi2, Pie, Red, SharedBuffer, Step,
+    Cake, CoDel, DropHead, DualPi2, FqCoDel, Framing, Overflow, Pi2, Pie, Red, SharedBuffer, Step,
 };
 use network::{
     Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, Network, NetworkBuilder,
@@ -194,6 +194,19 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
             threshold: Some(threshold),
         })
     });
+    // Rates from far below to far above those of links.
+    let cake = (limit(), 10_000_u64..1_000_000_000, 20_u64..5000, 0_u64..256).prop_map(
+        |(limit, rate, rtt, overhead)| {
+            QueueConfig::Cake(Cake {
+                limit: Some(limit),
+                rate: Rate::from_bits_per_second(rate),
+                rtt: Duration::from_micros(rtt),
+                overhead: Some(Size::from_bytes(overhead)),
+                framing: Framing::Atm,
+                ..Cake::default()
+            })
+        },
+    );
     prop_oneof![
         limit().prop_map(QueueConfig::drop_tail),
         limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit: Some(limit) })),
@@ -204,6 +217,7 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
         squared,
         dual,
         step,
+        cake,
     ]
 }
 
@@ -212,12 +226,12 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
 }
 
 /// Disciplines that preserve the order within each flow only.
-const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
+const FLOWS_IN_TURN: &[&str] = &["fq-codel", "cake", "prio"];
 
 /// Disciplines that preserve the order of scalable packets and of others only.
 const BY_CODE_POINT: &[&str] = &["dualpi2"];
 /// Disciplines that always mark ECN-capable packets.
-const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2", "step"];
+const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2", "step", "cake"];
 
 /// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {

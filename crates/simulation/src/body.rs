@@ -16,6 +16,8 @@ pub struct Parcel {
     pub to: Side,
     /// Path, as an index of those the flow may use.
     pub way: u8,
+    /// Priority, from 0 to 7.
+    pub priority: u8,
     /// Whether a bit flipped; the checksum of a real packet would fail.
     pub corrupt: bool,
     /// Content.
@@ -44,6 +46,10 @@ impl Body for Parcel {
             }
             _ => false,
         }
+    }
+
+    fn priority(&self) -> u8 {
+        self.priority
     }
 
     fn flow(&self) -> u64 {
@@ -78,6 +84,7 @@ pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) ->
             flow,
             to,
             way,
+            priority: 0,
             corrupt: false,
             content,
         },

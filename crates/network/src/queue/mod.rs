@@ -23,6 +23,7 @@ use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+pub use cake::{Framing, Isolation};
 pub use discipline::{
     Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedLink, QueuedPacket, RouteHosts,
     Transmitter,
@@ -68,6 +69,8 @@ kinds! {
         "pi2" => Pi2 in pi2,
         "dualpi2" => DualPi2 in dualpi2,
         "step" => Step in step,
+        "prio" => Prio in prio,
+        "cake" => Cake in cake,
     }
 }
 

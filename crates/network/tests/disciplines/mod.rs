@@ -1,10 +1,12 @@
 //! Queue disciplines, compared with their RFCs and papers.
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fq_codel;
 mod pi2;
 mod pie;
+mod prio;
 mod red;
 mod step;
 
