@@ -75,7 +75,14 @@ fn wire_size(content: &Content) -> u32 {
 /// Returns a packet with `content` on `route`.
 #[must_use]
 #[inline]
-pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) -> Packet<Parcel> {
+pub fn packet(
+    route: RouteId,
+    flow: u32,
+    to: Side,
+    way: u8,
+    priority: u8,
+    content: Content,
+) -> Packet<Parcel> {
     let size = wire_size(&content);
     Packet::new(
         route,
@@ -84,7 +91,7 @@ pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) ->
             flow,
             to,
             way,
-            priority: 0,
+            priority,
             corrupt: false,
             content,
         },

@@ -5,7 +5,7 @@ use crate::common::numbers;
 
 /// Returns packets of 1250 bytes at these times in ms, numbered from 0, with their priorities.
 fn packets(sends: &[(u64, u8)]) -> impl Iterator<Item = (u64, Packet<Mark>)> {
-    let sends = sends.to_vec().into_iter().zip(0..);
+    let sends = sends.iter().copied().zip(0..);
     sends.map(|((at, priority), number)| {
         let body = Mark {
             priority,

@@ -154,8 +154,7 @@ impl Port {
         network: &mut Network<Parcel, W>,
     ) {
         self.packets += 1;
-        let mut packet = packet(self.route(way), self.flow, to, way, content);
-        packet.body.priority = self.priority;
+        let packet = packet(self.route(way), self.flow, to, way, self.priority, content);
         network.send(now, packet);
     }
 }
