@@ -289,6 +289,15 @@ impl Body for IpPacket {
         })
     }
 
+    /// The class selector of the DSCP, which are its first three bits (RFC 2474, section 4.2.2).
+    fn priority(&self) -> u8 {
+        if self.is_ipv6 {
+            (self.bytes[0] & 0x0f) >> 1
+        } else {
+            self.bytes[1] >> 5
+        }
+    }
+
     fn mark_congestion_experienced(&mut self) -> bool {
         let (service, both) = (self.bytes[1], self.ecn_bits());
         if service & both == 0 {
@@ -423,6 +432,19 @@ mod tests {
         let mut passed = plain;
         passed.pass_routers(3);
         assert_eq!(passed.time_to_live(), 61);
+    }
+
+    /// RFC 2474, section 4.2.2: the class selector CS5 is 0b101000, and expedited forwarding (46, 0b101110) has its precedence.
+    #[test]
+    fn the_class_selector_is_the_priority() {
+        for (dscp, priority) in [(0, 0), (8, 1), (40, 5), (46, 5), (56, 7)] {
+            assert_eq!(packet(dscp << 2 | 1, [0; 4]).priority(), priority);
+            let mut long = packet6(&[], 17);
+            let class = dscp << 2 | 1;
+            long.bytes[0] = 0x60 | class >> 4;
+            long.bytes[1] = class << 4;
+            assert_eq!(long.priority(), priority);
+        }
     }
 
     #[test]

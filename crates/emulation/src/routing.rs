@@ -80,7 +80,7 @@ impl Routing {
                 ways.truncate(MOST_WAYS);
                 let built = ways.iter().map(|way| {
                     lengths.push(way.len() as u8);
-                    builder.route(way, to)
+                    builder.route_from(from, way, to)
                 });
                 routes.push(built.collect());
             }

@@ -20,7 +20,7 @@ pub struct LinkLayout {
     pub from: String,
     /// Node at the far end.
     pub to: String,
-    /// Rate in bit/s; null if unlimited or recorded.
+    /// Rate in bit/s, or that of the queue's shaper; null if unlimited or recorded.
     pub rate_bps: Option<f64>,
     /// Rate, or mean rate of a recorded one, in bit/s; null if unlimited.
     pub mean_rate_bps: Option<f64>,
@@ -28,7 +28,7 @@ pub struct LinkLayout {
     pub delay_s: f64,
     /// Loss model; null for none.
     pub loss: Option<LossConfig>,
-    /// Queue.
+    /// Queue; in a shared buffer, its limit is at most its largest share.
     pub queue: QueueConfig,
     /// Whether rate and delay are constant, without reordering, duplication, corruption or outages.
     pub is_steady: bool,
@@ -103,21 +103,20 @@ impl Layout {
         let plan = Plan::of(spec)?;
         let topology = &plan.topology;
         let names: Vec<String> = topology.nodes().map(str::to_owned).collect();
-        let links = topology.links().iter().map(|link| LinkLayout {
-            name: link.name.clone(),
-            from: names[link.from.0 as usize].clone(),
-            to: names[link.to.0 as usize].clone(),
-            rate_bps: rate(&link.spec.capacity),
-            mean_rate_bps: link
-                .spec
-                .capacity
-                .mean_rate()
-                .map(|rate| rate.bits_per_second() as f64),
-            delay_s: link.spec.delay.as_secs_f64(),
-            loss: link.spec.loss.clone(),
-            queue: link.spec.queue.clone(),
-            is_steady: is_steady(&link.spec),
-        });
+        let links = (0..)
+            .map(LinkId)
+            .zip(topology.links())
+            .map(|(id, link)| LinkLayout {
+                name: link.name.clone(),
+                from: names[link.from.0 as usize].clone(),
+                to: names[link.to.0 as usize].clone(),
+                rate_bps: rate(&link.spec),
+                mean_rate_bps: link.spec.mean_rate().map(|rate| rate.bits_per_second() as f64),
+                delay_s: link.spec.delay.as_secs_f64(),
+                loss: link.spec.loss.clone(),
+                queue: topology.longest_queue(id),
+                is_steady: is_steady(&link.spec),
+            });
         Ok(Self {
             hosts: topology.hosts().to_vec(),
             links: links.collect(),
@@ -166,9 +165,9 @@ fn exchange(group: &Group, way: &Way) -> Option<ExchangeLayout> {
     })
 }
 
-fn rate(capacity: &Capacity) -> Option<f64> {
-    match capacity {
-        Capacity::Rate(rate) => Some(rate.bits_per_second() as f64),
+fn rate(link: &LinkSpec) -> Option<f64> {
+    match link.capacity {
+        Capacity::Rate(_) => link.mean_rate().map(|rate| rate.bits_per_second() as f64),
         Capacity::Unlimited | Capacity::Trace(_) => None,
     }
 }
@@ -234,7 +233,7 @@ pub fn fair_shares(topology: &Topology, groups: &[Group], members: &[Member]) ->
     }
     let all = topology.links().iter();
     let mut capacities: Vec<f64> = all
-        .map(|link| rate(&link.spec.capacity).unwrap_or(f64::INFINITY))
+        .map(|link| rate(&link.spec).unwrap_or(f64::INFINITY))
         .collect();
     let links = |member: &Member| -> Vec<usize> {
         let group = &groups[member.group as usize];

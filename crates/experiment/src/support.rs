@@ -134,11 +134,22 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
             _ => None,
         }
     };
-    protocols(spec)
-        .filter_map(|(key, protocol, workload)| {
-            Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
-        })
-        .collect()
+    let stacks = protocols(spec).filter_map(|(key, protocol, workload)| {
+        Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
+    });
+    stacks.chain(priorities(spec)).collect()
+}
+
+/// Returns a problem for each workload with a priority.
+fn priorities(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
+    let workloads = std::iter::once(&spec.workload).chain(spec.traffic.iter().map(|one| &one.workload));
+    let urgent = (0..)
+        .zip(workloads)
+        .filter(|(_, workload)| workload.priority.is_some());
+    urgent.map(|(number, _)| {
+        let message = "requires the world sim: sockets of the world netns have no priority";
+        Problem::new("priority", message).within(&place(number, "workload"))
+    })
 }
 
 /// The relay carries one file over one link by an ARQ protocol.

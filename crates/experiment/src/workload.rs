@@ -141,6 +141,9 @@ keys! {
     to: Hosts, ALL, Anywhere;
     /// Receivers of each sender: all-to-all (every receiver), random (one, drawn in each trial) or permutation (one, drawn in each trial, each receiver at most once); default: all-to-all for from and to, else the pairs of the topology.
     pattern: Pattern, ALL, Anywhere;
+    /// Priority of the packets of both directions, from 0 (best effort) to 7 (most urgent), which queues of kind prio read; default 0.
+    #[schemars(range(max = 7))]
+    priority: u8, ALL, Anywhere;
     /// bulk, on-off: interval of goodput samples for convergence_s, at least "1ms"; not in [[traffic]]; default "500ms".
     sample: Duration, &[Bulk, OnOff], Measured;
 }
@@ -150,6 +153,12 @@ impl WorkloadConfig {
     #[must_use]
     pub fn flows(&self) -> u32 {
         self.flows.unwrap_or(1)
+    }
+
+    /// Returns the priority of packets.
+    #[must_use]
+    pub fn priority(&self) -> u8 {
+        self.priority.unwrap_or_default()
     }
 
     /// Returns the bytes of a request and of its response.

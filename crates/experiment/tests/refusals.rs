@@ -26,6 +26,7 @@ fn processes_read_only_kind_and_size() {
         json!({"each_path": true}),
         json!({"start": "1s"}),
         json!({"stagger": "1s"}),
+        json!({"priority": 1}),
         json!({"start_jitter": "1s"}),
         json!({"from": "sender", "to": "receiver"}),
     ] {

@@ -7,11 +7,14 @@ use foundation::{Duration, Streams};
 use crate::calendar::MAX_LINKS;
 use crate::config::{LinkSpec, PathSpec};
 use crate::cut_through::links_ahead;
-use crate::link::Link;
+use crate::link::{Link, Surroundings};
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::outages::{Change, OutageSchedule};
 use crate::packet::{Body, HostId, LinkId, RouteId};
+use crate::queue::discipline::UNKNOWN_HOST;
+use crate::queue::shared_buffer::BufferPool;
+use crate::queue::{RouteHosts, SharedBuffer};
 use crate::routes::{Routes, Span};
 use crate::topology::Topology;
 
@@ -42,6 +45,12 @@ pub struct NetworkBuilder {
     /// Links with a histogram of queueing delays.
     recorded: BTreeSet<LinkId>,
     routes: Routes,
+    /// The hosts that send over routes.
+    sources: BTreeMap<RouteId, HostId>,
+    /// Shared buffers.
+    buffers: Vec<SharedBuffer>,
+    /// The links whose queues are in a shared buffer, with its index.
+    buffered: BTreeMap<LinkId, usize>,
     /// Links with exact counters in a network with cut-through.
     exact: Option<Vec<LinkId>>,
     /// Changes of routes, by the time since the start.
@@ -63,6 +72,9 @@ impl NetworkBuilder {
             names: BTreeSet::new(),
             recorded: BTreeSet::new(),
             routes: Routes::default(),
+            sources: BTreeMap::new(),
+            buffers: Vec::new(),
+            buffered: BTreeMap::new(),
             exact: None,
             reroutes: Vec::new(),
             original: BTreeMap::new(),
@@ -82,7 +94,7 @@ impl NetworkBuilder {
             for (from, to) in [(near, far), (far, near)] {
                 // A route always exists: each path has links in both directions.
                 let way = topology.links_between(from, to).unwrap_or_default();
-                builder.route(&way, to);
+                builder.route_from(from, &way, to);
             }
         }
         builder
@@ -116,6 +128,18 @@ impl NetworkBuilder {
     /// If a host or link does not exist, or for more than 255 links.
     pub fn route(&mut self, links: &[LinkId], to: HostId) -> RouteId {
         self.routes.add_checked(links, to, self.links.len(), self.hosts)
+    }
+
+    /// Adds a route like [`route`](Self::route) whose packets the host `from` sends. Disciplines with fairness between hosts
+    /// read it.
+    ///
+    /// # Panics
+    /// If a host or link does not exist, or for more than 255 links.
+    pub fn route_from(&mut self, from: HostId, links: &[LinkId], to: HostId) -> RouteId {
+        assert!(from.0 < self.hosts, "host {} does not exist", from.0);
+        let route = self.route(links, to);
+        self.sources.insert(route, from);
+        route
     }
 
     /// Returns the links of each route, in the order of their ids.
@@ -170,6 +194,20 @@ impl NetworkBuilder {
         self.recorded.insert(link);
     }
 
+    /// Puts the queues of `links` into one buffer, whose dynamic threshold applies in addition to the limit of each queue.
+    ///
+    /// # Panics
+    /// If a link does not exist, or if its queue is in a buffer.
+    pub fn share_buffer(&mut self, buffer: SharedBuffer, links: &[LinkId]) {
+        for &link in links {
+            let is_known = (link.0 as usize) < self.links.len();
+            assert!(is_known, "there is no link {}", link.0);
+            let other = self.buffered.insert(link, self.buffers.len());
+            assert!(other.is_none(), "the queue of link {} is in a buffer", link.0);
+        }
+        self.buffers.push(buffer);
+    }
+
     /// Lets packets join a link as soon as they join the link before it, with their future arrival time, where that makes no
     /// difference: the links have drop-tail queues and no impairments, and only the link before feeds the next one. All
     /// packets arrive in the same order and at the same times, with fewer events.
@@ -200,16 +238,28 @@ impl NetworkBuilder {
             "cut-through does not call observers in order"
         );
         let outages = self.outages();
+        let hosts = RouteHosts::new(self.routes.all().map(|route| {
+            let source = self.sources.get(&route).copied();
+            [source.unwrap_or(UNKNOWN_HOST), self.routes.end(route)]
+        }));
+        let pools: Vec<BufferPool> = self.buffers.iter().map(BufferPool::new).collect();
         let exact = self.exact.as_ref().filter(|_| outages.is_none());
         let is_ahead = exact.map(|exact| {
             let exact: Vec<LinkId> = exact.iter().chain(&self.recorded).copied().collect();
-            links_ahead(&self.routes, self.links.iter().map(|(_, spec)| spec), &exact)
+            let specs = self.links.iter().map(|(_, spec)| spec);
+            links_ahead(&self.routes, specs, &exact, |link| {
+                self.buffered.contains_key(&link)
+            })
         });
         let mut links = Vec::with_capacity(self.links.len());
         let mut names = Vec::with_capacity(self.links.len());
         for (number, (name, spec)) in self.links.into_iter().enumerate() {
             let id = LinkId(number as u32);
-            let mut link = Link::new(id, &spec, self.streams.component(&name));
+            let surroundings = Surroundings {
+                pool: self.buffered.get(&id).map(|&buffer| pools[buffer].clone()),
+                hosts: hosts.clone(),
+            };
+            let mut link = Link::new(id, &spec, self.streams.component(&name), surroundings);
             if self.recorded.contains(&id) {
                 link.meter_mut().record_waits();
             }

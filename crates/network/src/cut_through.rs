@@ -20,11 +20,12 @@ enum Feeder {
 }
 
 /// Returns for each link whether packets may join it ahead of time. The counters of the links in `exact` are read while
-/// packets are inside, so packets join those on time.
+/// packets are inside, so packets join those on time. In a shared buffer, a queue depends on others.
 pub(crate) fn links_ahead<'a>(
     routes: &Routes,
     specs: impl Iterator<Item = &'a LinkSpec>,
     exact: &[LinkId],
+    is_shared: impl Fn(LinkId) -> bool,
 ) -> Vec<bool> {
     let specs: Vec<&LinkSpec> = specs.collect();
     let mut feeders = vec![Feeder::Nothing; specs.len()];
@@ -40,14 +41,16 @@ pub(crate) fn links_ahead<'a>(
             before = Feeder::Link(link);
         }
     }
-    let mut ahead: Vec<bool> = feeders
-        .iter()
-        .zip(&specs)
-        .map(|(feeder, spec)| {
+    let mut ahead: Vec<bool> = (0..)
+        .map(LinkId)
+        .zip(feeders.iter().zip(&specs))
+        .map(|(link, (feeder, spec))| {
             let Feeder::Link(feeder) = *feeder else {
                 return false;
             };
-            is_predictable(specs[feeder.0 as usize])
+            !is_shared(feeder)
+                && !is_shared(link)
+                && is_predictable(specs[feeder.0 as usize])
                 && is_predictable(spec)
                 && spec.mtu.is_none()
                 && takes_time(spec)

@@ -384,6 +384,17 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.links[link.0 as usize].length(now.as_nanos())
     }
 
+    /// Returns the bytes at `now` in the shared buffer of a link's queue, the packets in transmission included; `None` if the
+    /// queue has its own buffer. The caller has called [`Network::handle_timeout`] for `now`.
+    ///
+    /// # Panics
+    /// If the link does not exist.
+    #[must_use]
+    pub fn shared_buffer(&self, link: LinkId, now: Instant) -> Option<u64> {
+        let pool = self.links[link.0 as usize].pool();
+        pool.map(|pool| pool.used(now.as_nanos()))
+    }
+
     /// Returns the time integrals of a link's queue length and busy time from the start to `now`, for which the caller has
     /// called [`Network::handle_timeout`]. The difference of two results yields the means of the interval between them.
     ///

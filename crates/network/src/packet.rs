@@ -81,6 +81,11 @@ pub trait Body: Clone {
         Ecn::NotEct
     }
 
+    /// Returns the priority, from 0 (best effort) to 7 (most urgent), like the class selectors of RFC 2474.
+    fn priority(&self) -> u8 {
+        0
+    }
+
     /// Returns the flow number of the body among the flows of its route. Flow queues distinguish flows by route and this
     /// number, which need not be uniformly distributed.
     fn flow(&self) -> u64 {

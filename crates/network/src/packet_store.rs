@@ -159,6 +159,12 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
             .map_or(Ecn::NotEct, |stored| stored.packet.body.ecn())
     }
 
+    /// Returns the priority of a packet.
+    pub(crate) fn priority(&self, ticket: Ticket) -> u8 {
+        let stored = &self.slots[ticket.slot as usize];
+        stored.as_ref().map_or(0, |stored| stored.packet.body.priority())
+    }
+
     /// Marks a packet with ECN CE. Returns whether it is ECN-capable.
     pub(crate) fn mark(&mut self, ticket: Ticket) -> bool {
         let stored = &mut self.slots[ticket.slot as usize];

@@ -36,11 +36,16 @@ impl Routes {
 
     /// Adds other links for a route, which [`change`](Self::change) selects. Panics like [`add_checked`](Self::add_checked).
     pub(crate) fn add_alternative(&mut self, route: RouteId, links: &[LinkId], known: usize) -> Span {
+        self.add_steps(links, self.end(route), known)
+    }
+
+    /// Returns the host at the end of a route. Panics if the route does not exist.
+    pub(crate) fn end(&self, route: RouteId) -> HostId {
         let last = self.span(route).end as usize - 1;
         let Next::Host(to) = self.steps[last] else {
             unreachable!("a route ends with a host");
         };
-        self.add_steps(links, to, known)
+        to
     }
 
     fn add_steps(&mut self, links: &[LinkId], to: HostId, known: usize) -> Span {

@@ -33,6 +33,8 @@ fn all_forms_round_trip() {
         r#"{"queue":{"kind":"pie","limit":"90pkt","target":"20ms","update":"30ms","max_burst":"1ms","alpha":0.25,"beta":2.5,"ecn":true,"mark_threshold":"5%"}}"#,
         r#"{"rate":"9Mbit/s","queue":{"kind":"pi2","limit":"90pkt","target":"20ms","update":"30ms","alpha":0.25,"beta":2.5,"coupling":1.5}}"#,
         r#"{"trace":"cell.down","queue":{"kind":"dualpi2","limit":"90pkt","target":"20ms","update":"30ms","alpha":0.25,"beta":2.5,"coupling":1.5,"step":"800us","protection":"5%","drop_on_overload":false}}"#,
+        r#"{"rate":"9Mbit/s","queue":{"kind":"prio","limit":"90pkt"}}"#,
+        r#"{"rate":"9Mbit/s","queue":{"kind":"cake","limit":"90pkt","rate":"8Mbit/s","rtt":"50ms","isolation":"dual-srchost","overhead":"44B","mpu":"64B","framing":"atm"}}"#,
     ] {
         let config = read(json);
         assert_eq!(config.validate(), []);
@@ -91,6 +93,10 @@ fn short_and_long_forms_are_equivalent() {
             r#"{"rate": "9Mbit/s", "queue": {"kind": "dualpi2", "limit": "10000pkt", "target": "15ms", "update": "16ms", "alpha": 0.16015625, "beta": 3.19921875, "coupling": 2, "step": "1ms", "protection": "10%", "drop_on_overload": true}}"#,
         ),
         (
+            r#"{"rate": "9Mbit/s", "queue": "cake"}"#,
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "cake", "limit": "4MiB", "rtt": "100ms", "isolation": "triple-isolate", "framing": "none"}}"#,
+        ),
+        (
             r#"{"queue": {"kind": "red"}}"#,
             r#"{"queue": {"kind": "red", "max_probability": "10%", "weight": 0.002, "gentle": true, "adaptive": false}}"#,
         ),
@@ -139,7 +145,7 @@ fn errors_list_the_allowed_forms() {
             &[
                 "`100`",
                 "\"100pkt\"",
-                "drop-tail, drop-head, red, codel, fq-codel, pie, pi2, dualpi2",
+                "drop-tail, drop-head, red, codel, fq-codel, pie, pi2, dualpi2, step, prio, cake",
             ],
         ),
         (
@@ -268,6 +274,36 @@ fn out_of_range_values_are_problems_of_their_key() {
             "requires ce_threshold",
         ),
         (
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "cake", "rtt": "19us"}}"#,
+            "queue.rtt",
+            "at least \"20us\"",
+        ),
+        (
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "cake", "rate": "9Mbit/s", "overhead": "257B"}}"#,
+            "queue.overhead",
+            "at most \"256B\"",
+        ),
+        (
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "cake", "framing": "ptm"}}"#,
+            "queue.framing",
+            "requires rate",
+        ),
+        (
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "cake", "mpu": "64B"}}"#,
+            "queue.mpu",
+            "requires rate",
+        ),
+        (
+            r#"{"rate": "9Mbit/s", "queue": {"kind": "cake", "rate": "10Mbit/s"}}"#,
+            "queue.rate",
+            "at most \"9Mbit/s\", the rate of the link",
+        ),
+        (
+            r#"{"queue": {"kind": "prio", "limit": "0pkt"}}"#,
+            "queue.limit",
+            "1pkt",
+        ),
+        (
             r#"{"queue": {"kind": "fq-codel", "quantum": "0B"}}"#,
             "queue.quantum",
             "\"1B\"",
@@ -391,10 +427,33 @@ fn own_keys_override_the_preset() {
     assert_eq!(rate(&path.reverse.capacity), "1Mbit/s");
 }
 
+/// 10 packets of 1500 bytes at 1 Gbit/s take 120 us: no packet waits longer.
+#[test]
+fn ce_thresholds_are_within_the_queue() {
+    for kind in ["codel", "fq-codel"] {
+        let of = |link: &str, threshold: &str| {
+            let keys = format!(r#""kind": "{kind}", "limit": "10pkt", "ce_threshold": "{threshold}""#);
+            problems(&format!(r#"{{{link}"queue": {{{keys}}}}}"#))
+        };
+        let link = r#""rate": "1Gbit/s", "#;
+        assert_eq!(of(link, "120us"), [""; 0]);
+        assert_eq!(
+            of(link, "121us"),
+            [
+                "queue.ce_threshold: \"121us\" is out of range: at most \"120us\", the delay of a full queue (10pkt of 1500B at 1Gbit/s)"
+            ]
+        );
+        assert_eq!(
+            of("", "120us"),
+            ["queue.ce_threshold: requires a link with a rate: set rate or trace"]
+        );
+    }
+}
+
 /// The delay of a full queue is at most its limit at the link's rate.
 #[test]
 fn coupled_queues_require_a_rate_and_thresholds_within_the_queue() {
-    for kind in ["pi2", "dualpi2"] {
+    for kind in ["pi2", "dualpi2", "cake"] {
         assert_eq!(
             problems(&format!(r#"{{"queue": {kind:?}}}"#)),
             [format!(

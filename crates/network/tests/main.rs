@@ -11,6 +11,7 @@ mod observation;
 mod outages;
 mod properties;
 mod requested_losses;
+mod shared_buffer;
 mod timing;
 mod topology;
 mod traces;

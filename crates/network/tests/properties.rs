@@ -3,10 +3,12 @@
 use crate::common::{EventKind, Log, Mark, drive, mark};
 use foundation::{Duration, Ecn, Instant, Probability, Rate, Size, Streams};
 use network::loss::{Every, GilbertElliott, Packets};
-use network::queue::{CoDel, DropHead, DualPi2, FqCoDel, Overflow, Pi2, Pie, Red, Step};
+use network::queue::{
+    Cake, CoDel, DropHead, DualPi2, FqCoDel, Framing, Overflow, Pi2, Pie, Red, SharedBuffer, Step,
+};
 use network::{
-    Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, NetworkBuilder, Outage,
-    Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig,
+    Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, Network, NetworkBuilder,
+    Outage, Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig, RouteId,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -192,6 +194,19 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
             threshold: Some(threshold),
         })
     });
+    // Rates from far below to far above those of links.
+    let cake = (limit(), 10_000_u64..1_000_000_000, 20_u64..5000, 0_u64..256).prop_map(
+        |(limit, rate, rtt, overhead)| {
+            QueueConfig::Cake(Cake {
+                limit: Some(limit),
+                rate: Rate::from_bits_per_second(rate),
+                rtt: Duration::from_micros(rtt),
+                overhead: Some(Size::from_bytes(overhead)),
+                framing: Framing::Atm,
+                ..Cake::default()
+            })
+        },
+    );
     prop_oneof![
         limit().prop_map(QueueConfig::drop_tail),
         limit().prop_map(|limit| QueueConfig::DropHead(DropHead { limit: Some(limit) })),
@@ -202,6 +217,7 @@ fn tuned() -> impl Strategy<Value = QueueConfig> {
         squared,
         dual,
         step,
+        cake,
     ]
 }
 
@@ -210,12 +226,12 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
 }
 
 /// Disciplines that preserve the order within each flow only.
-const FLOWS_IN_TURN: &[&str] = &["fq-codel"];
+const FLOWS_IN_TURN: &[&str] = &["fq-codel", "cake", "prio"];
 
 /// Disciplines that preserve the order of scalable packets and of others only.
 const BY_CODE_POINT: &[&str] = &["dualpi2"];
 /// Disciplines that always mark ECN-capable packets.
-const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2", "step"];
+const ALWAYS_MARK: &[&str] = &["pi2", "dualpi2", "step", "cake"];
 
 /// Whether a queue marks packets.
 fn has_ecn(queue: &QueueConfig) -> bool {
@@ -304,6 +320,7 @@ fn schedule(packets: &[(u64, u32)]) -> Vec<(u64, Packet<Mark>)> {
         let body = Mark {
             flow: number % FLOWS,
             ecn: CODE_POINTS[(number % 4) as usize],
+            priority: (number % FLOWS) as u8,
             ..mark(number)
         };
         (at, Packet::new(FORWARD, size, body))
@@ -394,6 +411,53 @@ proptest! {
             QueueLimit::Packets(packets) => prop_assert!(counters.max_queue_packets <= packets),
             QueueLimit::Bytes(size) => prop_assert!(counters.max_queue_bytes <= size.bytes()),
         }
+    }
+
+    /// A shared buffer contains the queues of its links at all times, also after changes and outages, and never exceeds its
+    /// size.
+    #[test]
+    fn shared_buffers_contain_their_queues(
+        links in proptest::collection::vec(any_link(), 1..4), others in proptest::collection::vec(any_link(), 1..4),
+        packets in packets(), size in 1_u64..20_000, alpha in 0.05..10.0, seed: u64
+    ) {
+        let mut builder = NetworkBuilder::new(Streams::new(seed, 0));
+        let host = builder.host();
+        let mut ports = Vec::new();
+        for (number, spec) in links.iter().enumerate() {
+            let port = builder.link(format!("port/{number}"), spec);
+            builder.route(&[port], host);
+            ports.push(port);
+        }
+        let size = Size::from_bytes(size);
+        builder.share_buffer(SharedBuffer { size, alpha }, &ports);
+        let run = || {
+            let mut network = builder.clone().build_observed(Log::default());
+            let check = |network: &Network<Mark, Log>, now: Instant| {
+                let queued: u64 = ports.iter().map(|&port| network.queue(port, now).bytes).sum();
+                prop_assert_eq!(network.shared_buffer(ports[0], now), Some(queued));
+                prop_assert!(queued <= size.bytes());
+                Ok(())
+            };
+            let mut changed = others.iter().zip(ports.iter().cycle());
+            for (number, (at, mut packet)) in schedule(&packets).into_iter().enumerate() {
+                let at = Instant::from_nanos(at);
+                while let Some(due) = network.poll_timeout().filter(|&due| due <= at) {
+                    network.handle_timeout(due);
+                    check(&network, due)?;
+                }
+                packet.route = RouteId((number % ports.len()) as u32);
+                network.send(at, packet);
+                check(&network, at)?;
+                if number % 16 == 15 && let Some((spec, &port)) = changed.next() {
+                    network.change_link(at, port, spec);
+                    check(&network, at)?;
+                }
+            }
+            network.handle_timeout(Instant::MAX);
+            prop_assert_eq!(network.shared_buffer(ports[0], Instant::MAX), Some(0));
+            Ok(network.observer().events.clone())
+        };
+        prop_assert_eq!(run()?, run()?);
     }
 
     /// Links without reordering are FIFO, even with jitter.

@@ -16,6 +16,8 @@ pub struct Parcel {
     pub to: Side,
     /// Path, as an index of those the flow may use.
     pub way: u8,
+    /// Priority, from 0 to 7.
+    pub priority: u8,
     /// Whether a bit flipped; the checksum of a real packet would fail.
     pub corrupt: bool,
     /// Content.
@@ -46,6 +48,10 @@ impl Body for Parcel {
         }
     }
 
+    fn priority(&self) -> u8 {
+        self.priority
+    }
+
     fn flow(&self) -> u64 {
         // A router sees the two directions as two flows (RFC 8290, section 4.1.1 hashes the 5-tuple).
         u64::from(self.flow) << 1 | u64::from(self.to == Side::Sender)
@@ -69,7 +75,14 @@ fn wire_size(content: &Content) -> u32 {
 /// Returns a packet with `content` on `route`.
 #[must_use]
 #[inline]
-pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) -> Packet<Parcel> {
+pub fn packet(
+    route: RouteId,
+    flow: u32,
+    to: Side,
+    way: u8,
+    priority: u8,
+    content: Content,
+) -> Packet<Parcel> {
     let size = wire_size(&content);
     Packet::new(
         route,
@@ -78,6 +91,7 @@ pub fn packet(route: RouteId, flow: u32, to: Side, way: u8, content: Content) ->
             flow,
             to,
             way,
+            priority,
             corrupt: false,
             content,
         },

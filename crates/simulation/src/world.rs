@@ -301,6 +301,7 @@ impl<W: WorldObserver> World<W> {
                 body.flow,
                 body.to.other(),
                 body.way,
+                body.priority,
                 Content::TooBig { mtu },
             );
             self.network.send(self.now, error);

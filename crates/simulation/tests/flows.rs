@@ -338,6 +338,64 @@ fn short_queues_keep_delay_short() {
     }
 }
 
+/// A file of a higher priority passes the standing queue of other flows; both directions have its priority.
+#[test]
+fn a_priority_passes_the_queue_of_others() {
+    let completion = |queue: &str, priority: &str| {
+        let network = format!(r#""path": {{"rate": "10Mbit/s", "delay": "10ms", "queue": "{queue}"}}"#);
+        let workload = format!(r#""kind": "file", "size": "200kB", "start": "5s"{priority}"#);
+        let bulk = |from: &str, to: &str| {
+            format!(
+                r#"{{"name": "{from}", "protocol": {{"kind": "tcp", "congestion": "cubic"}},
+                    "workload": {{"kind": "bulk", "flows": 2, "from": "{from}", "to": "{to}"}}}}"#
+            )
+        };
+        let both = format!("{}, {}", bulk("sender", "receiver"), bulk("receiver", "sender"));
+        let record = record(&network, TCP, &workload, &format!(r#", "traffic": [{both}]"#));
+        figure(&record, "completion_s")
+    };
+    let alone = 0.16 + 6.0 * 0.02;
+    let urgent = completion("prio", r#", "priority": 5"#);
+    assert!(urgent < 1.3 * alone, "{urgent}");
+    for (queue, priority) in [("prio", ""), ("1000pkt", r#", "priority": 5"#)] {
+        let equal = completion(queue, priority);
+        assert!(equal > 3.0 * urgent, "{queue}: {equal} {urgent}");
+    }
+}
+
+/// CAKE gives a host with one flow half of the link next to a host with eight; FQ-CoDel gives it a ninth. Its shaper keeps
+/// the rate of the link free of a queue.
+#[test]
+fn cake_is_fair_to_hosts() {
+    let shared = |queue: &str| {
+        let network = format!(
+            r#""topology": {{"kind": "dumbbell", "pairs": 2, "access": {{"rate": "1Gbit/s", "delay": "1ms"}},
+                "bottleneck": {{"rate": "20Mbit/s", "delay": "10ms", "queue": {queue}}}}}"#
+        );
+        let workload = r#""kind": "bulk", "duration": "20s", "warm_up": "5s", "from": "s1", "to": "r1""#;
+        let traffic = r#", "traffic": [{"name": "others", "protocol": {"kind": "tcp", "congestion": "cubic"},
+            "workload": {"kind": "bulk", "flows": 8, "from": "s2", "to": "r2", "start_jitter": "1s"}}]"#;
+        let record = record(
+            &network,
+            r#""kind": "tcp", "congestion": "cubic""#,
+            workload,
+            traffic,
+        );
+        (figure(&record, "share"), figure(&record, "goodput_bps"))
+    };
+    let fair = |(share, _): (f64, f64)| share;
+    assert!(
+        (0.44..0.52).contains(&fair(shared(r#""cake""#))),
+        "{:?}",
+        shared(r#""cake""#)
+    );
+    let flows = fair(shared(r#""fq-codel""#));
+    assert!((0.09..0.13).contains(&flows), "{flows}");
+    let (share, goodput) = shared(r#"{"kind": "cake", "rate": "10Mbit/s"}"#);
+    assert!((0.44..0.52).contains(&share), "{share}");
+    assert!((4.2e6..5e6).contains(&goodput), "{goodput}");
+}
+
 #[test]
 fn size_classes_have_separate_metrics() {
     let workload = r#""kind": "arrivals", "duration": "10s", "arrivals": "50/s", "sizes": "bounded-pareto",

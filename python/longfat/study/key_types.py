@@ -145,6 +145,8 @@ class PathQueueKeys(TypedDict, total=False):
         | Literal["pi2"]
         | Literal["dualpi2"]
         | Literal["step"]
+        | Literal["prio"]
+        | Literal["cake"]
         | str
     )
     limit: str
@@ -172,8 +174,8 @@ class PathQueueKeys(TypedDict, total=False):
     """Weight of the current queue length in the average, per packet; above 0, at most 1; default 0.002
     (Floyd and Jacobson 1993, section 4)."""
     ce_threshold: str
-    """Delay above which every ECN-capable packet is marked, whatever the control law decides; default:
-    none."""
+    """Delay above which every ECN-capable packet is marked, whatever the control law decides; at most the
+    delay of a full queue; default: none."""
     interval: str
     """Time above the target before the first drop, about the largest round-trip time; above "0s"; default
     "100ms" (RFC 8289, section 4.4)."""
@@ -217,6 +219,22 @@ class PathQueueKeys(TypedDict, total=False):
     """Queue length above which arriving ECN-capable packets are marked (K), the arriving packet and the one
     in transmission included; at least "1pkt" or "1B", below limit; default "65pkt" (SIGCOMM 2010, for 10
     Gbit/s), or half of a limit below 130 packets."""
+    framing: Literal["none", "atm", "ptm"]
+    """Framing of the link layer: "none", "atm" (cells of 53 bytes, 48 of them payload) or "ptm" (one byte
+    per 64); default "none". Requires rate."""
+    isolation: Literal["triple-isolate", "dual-srchost", "dual-dsthost", "flows"]
+    """Fairness between hosts before that between flows: "triple-isolate" (sources and destinations),
+    "dual-srchost" (sources), "dual-dsthost" (destinations) or "flows" (none); default "triple-isolate"."""
+    mpu: str
+    """Smallest size of a packet on the link layer, at most "256B"; default "0B". Requires rate."""
+    overhead: str
+    """Bytes that the link layer adds to each packet, at most "256B"; default "0B". Requires rate."""
+    rate: str
+    """Rate of the shaper, at most that of the link; default: none, packets leave at the rate of the
+    link."""
+    rtt: str
+    """Round-trip time of most flows: the interval of the AQM, whose target is a twentieth; at least "20us";
+    default "100ms". With rate, the target is at least the time of 1.5 packets of 1514 bytes."""
 
 
 class PathReorderKeys(TypedDict, total=False):
@@ -289,6 +307,10 @@ class TopologyKeys(TypedDict, total=False):
     each."""
     leaves: SupportsIndex
     """Number of hosts that send to the hub, from 1 to 10000; default: the length of the list leaf."""
+    shared_buffer: str | TopologySharedBufferKeys | HasSettings
+    """Buffer of each switch for the queues of all its outgoing links: a size such as "4MB", or a table such
+    as { size = "4MB", alpha = 0.5 }; default: none. A queue accepts a packet while it is shorter than alpha
+    (default 1) times the free part of the buffer, and within its limit."""
     depth: SupportsIndex
     """Number of levels of links, from 1 to 100; default: the length of the list level, or else 2."""
     fan_out: SupportsIndex
@@ -333,6 +355,15 @@ class TopologyKeys(TypedDict, total=False):
     """Links, tables such as { from = "a", to = "b" } with path keys; each has both directions."""
     routers: Sequence[str]
     """Names of the routers, which forward packets; default: none."""
+
+
+class TopologySharedBufferKeys(TypedDict, total=False):
+    """Keys of the table `TopologySharedBuffer`."""
+
+    alpha: float
+    """Limit of each queue as a multiple of the free part of the buffer; above 0, at most 100; default 1"""
+    size: str
+    """Size of the buffer of each switch, e.g. "4MB"; at least "64KiB" """
 
 
 TopologyFreeLinkKeys = TypedDict(
@@ -382,6 +413,7 @@ WorkloadKeys = TypedDict(
         "off": "str",
         "on": "str",
         "pattern": 'Literal["all-to-all", "random", "permutation"]',
+        "priority": "SupportsIndex",
         "rate": "str",
         "reconnect": "bool",
         "request_size": "str",
@@ -1263,6 +1295,7 @@ TrafficWorkloadConfigKeys = TypedDict(
         "off": "str",
         "on": "str",
         "pattern": 'Literal["all-to-all", "random", "permutation"]',
+        "priority": "SupportsIndex",
         "rate": "str",
         "reconnect": "bool",
         "request_size": "str",

@@ -20,7 +20,7 @@ pub(super) fn arrivals(group: &Group, load: f64, topology: &Topology) -> Result<
         }
     }
     let bits = parts.into_iter().filter_map(|(link, part)| {
-        let rate = topology.links()[link.0 as usize].spec.capacity.mean_rate()?;
+        let rate = topology.links()[link.0 as usize].spec.mean_rate()?;
         Some(rate.bits_per_second() as f64 / part)
     });
     let bits = bits.min_by(f64::total_cmp).ok_or_else(|| {

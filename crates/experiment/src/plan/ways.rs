@@ -108,8 +108,8 @@ impl<'a> Routes<'a> {
                 Way {
                     number,
                     base_rtt: Duration::from_nanos(delays.map(Duration::as_nanos).sum()),
-                    forward: self.builder.route(&there, to),
-                    reverse: self.builder.route(&back, from),
+                    forward: self.builder.route_from(from, &there, to),
+                    reverse: self.builder.route_from(to, &back, from),
                     mtu: {
                         let given = there
                             .iter()

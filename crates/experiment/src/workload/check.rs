@@ -11,6 +11,8 @@ use super::{PARETO_MAX, PARETO_MIN, READ, Sizes, WorkloadConfig, WorkloadKind};
 const MAX_SIZE: u64 = 1_000_000_000_000_000;
 /// Limit of flows per pair of hosts.
 const MAX_FLOWS: u32 = 100_000;
+/// Highest priority.
+const MAX_PRIORITY: u8 = 7;
 /// Limit of bounds of size classes.
 const MAX_BOUNDS: usize = 15;
 /// A day: longer times are mistakes.
@@ -231,6 +233,8 @@ impl WorkloadConfig {
                 Problem::range(key, count, (1..=most).contains(&count), &format!("1 to {most}"))
             }));
         }
+        let is_priority = self.priority() <= MAX_PRIORITY;
+        problems.extend(Problem::range("priority", self.priority(), is_priority, "0 to 7"));
         if self.from.is_some() != self.to.is_some() && self.pattern.is_none() {
             let (key, other) = if self.from.is_some() {
                 ("from", "to")

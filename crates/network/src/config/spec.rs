@@ -59,6 +59,15 @@ pub struct LinkSpec {
     pub down: Vec<Outage>,
 }
 
+impl LinkSpec {
+    /// Returns the rate, or the mean rate of a trace, as far as the queue uses it; `None` if unlimited.
+    #[must_use]
+    pub fn mean_rate(&self) -> Option<Rate> {
+        let rates = [self.capacity.mean_rate(), self.queue.shaper()];
+        rates.into_iter().flatten().min()
+    }
+}
+
 /// A path between two hosts: a link in each direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathSpec {

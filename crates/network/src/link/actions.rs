@@ -3,6 +3,7 @@
 use foundation::{Ecn, Instant};
 
 use crate::link::LinkCounters;
+use crate::link::link_rate::LinkRate;
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId};
 use crate::packet_store::PacketStore;
@@ -12,8 +13,22 @@ use crate::queue::{QueueActions, QueuedPacket};
 pub(super) struct Executor<'a, B, O> {
     pub(super) now: u64,
     pub(super) link: LinkId,
+    pub(super) rate: &'a mut LinkRate,
     pub(super) counters: &'a mut LinkCounters,
     pub(super) store: &'a mut PacketStore<B, O>,
+}
+
+/// Returns the end of transmission of a packet that leaves its queue at `now`.
+fn departure(rate: &mut LinkRate, now: u64, packet: &QueuedPacket) -> u64 {
+    // As of the time of joining: the link has been busy since then, so transmission continues without a gap.
+    rate.departure(packet.since.as_nanos(), packet.size()).max(now)
+}
+
+impl<B, O> Executor<'_, B, O> {
+    /// Starts the transmission of a packet. Returns its end.
+    pub(super) fn transmit(&mut self, packet: &QueuedPacket) -> u64 {
+        departure(self.rate, self.now, packet)
+    }
 }
 
 impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
@@ -27,6 +42,10 @@ impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
         self.store.ecn(packet.ticket)
     }
 
+    fn priority(&self, packet: &QueuedPacket) -> u8 {
+        self.store.priority(packet.ticket)
+    }
+
     fn mark(&mut self, packet: &QueuedPacket) -> bool {
         let marked = self.store.mark(packet.ticket);
         if marked {
@@ -37,5 +56,10 @@ impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
             });
         }
         marked
+    }
+
+    fn transmission_end(&self, packet: &QueuedPacket) -> Option<Instant> {
+        let end = departure(&mut self.rate.clone(), self.now, packet);
+        Some(Instant::from_nanos(end))
     }
 }

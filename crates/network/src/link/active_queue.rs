@@ -7,7 +7,6 @@ use foundation::{Duration, Ecn, Instant};
 
 use super::actions::Executor;
 use crate::calendar::DueTime;
-use crate::link::link_rate::LinkRate;
 use crate::link::meter::{Meter, Occupancy};
 use crate::link::{Count, Wire};
 use crate::observer::Observer;
@@ -21,6 +20,8 @@ pub(crate) struct ActiveQueue {
     waiting: Count,
     /// End of the current or last transmission, and its start.
     free: DueTime,
+    /// When the next packet may leave: at that time, or when the discipline is ready.
+    ready: DueTime,
     /// Size of that packet.
     sending: u32,
     /// Time up to which the meter includes the waiting packets.
@@ -39,8 +40,16 @@ impl QueueActions for Withdrawal {
         Ecn::Ect0
     }
 
+    fn priority(&self, _: &QueuedPacket) -> u8 {
+        0
+    }
+
     fn mark(&mut self, _: &QueuedPacket) -> bool {
         true
+    }
+
+    fn transmission_end(&self, _: &QueuedPacket) -> Option<Instant> {
+        None
     }
 }
 
@@ -50,6 +59,7 @@ impl ActiveQueue {
             discipline,
             waiting: Count::default(),
             free: DueTime::new(0, 0),
+            ready: DueTime::new(0, 0),
             sending: 0,
             metered: 0,
         }
@@ -58,6 +68,7 @@ impl ActiveQueue {
     /// Continues after another queue, which finishes sending a packet of `size` bytes at `free`.
     pub(crate) const fn after(mut self, now: u64, free: u64, size: u32) -> Self {
         self.free = DueTime::new(free, now);
+        self.ready = self.free;
         self.sending = size;
         self.metered = now;
         self
@@ -67,8 +78,13 @@ impl ActiveQueue {
     pub(super) fn withdraw(&mut self, now: u64, meter: &mut Meter) -> Vec<QueuedPacket> {
         self.meter(now, meter);
         let mut all = Withdrawal(Vec::new());
-        while let Some(next) = self.discipline.dequeue(Instant::from_nanos(now), &mut all) {
-            all.0.push(next);
+        let mut at = Instant::from_nanos(now);
+        while self.discipline.waiting().packets > 0 {
+            match (self.discipline.dequeue(at, &mut all), self.discipline.ready()) {
+                (Some(next), _) => all.0.push(next),
+                (None, Some(later)) => at = later,
+                (None, None) => break,
+            }
         }
         self.waiting = Count::default();
         all.0.sort_by_key(|packet| packet.since);
@@ -91,7 +107,7 @@ impl ActiveQueue {
         if self.waiting.packets == 0 {
             return DueTime::NEVER;
         }
-        self.free
+        self.ready
     }
 
     /// Passes an arriving packet to the discipline.
@@ -127,29 +143,39 @@ impl ActiveQueue {
     /// Starts transmission of the next waiting packet if the link is idle.
     pub(super) fn send<B: Body, O: Observer<B>>(
         &mut self,
-        rate: &mut LinkRate,
         wire: &mut Wire,
         meter: &mut Meter,
         actions: &mut Executor<'_, B, O>,
     ) {
         let now = actions.now;
-        while self.waiting.packets > 0 && self.free.nanos() <= now {
+        while self.waiting.packets > 0 && self.ready.nanos() <= now {
             self.meter(now, meter);
             let next = self.discipline.dequeue(Instant::from_nanos(now), actions);
             self.waiting = self.discipline.waiting();
-            let Some(next) = next else { return };
-            // As of the time of joining: the link has been busy since then, so transmission continues without a gap.
-            let joined = next.since.as_nanos();
-            let departure = rate.departure(joined, next.size()).max(now);
+            let Some(next) = next else {
+                return self.pause(actions);
+            };
+            let departure = actions.transmit(&next);
             self.free = DueTime::new(departure, now);
+            self.ready = self.free;
             self.sending = next.size();
-            meter.waited(now - joined);
+            meter.waited(now - next.since.as_nanos());
             meter.add_transmission(now, departure);
             let arrival = wire.take_off_with(now, departure, next.ticket, next.lag);
             let times = [joined, now, departure, arrival];
             actions
                 .store
                 .observe_schedule(now, actions.link, times, next.ticket);
+        }
+    }
+
+    /// Waits until the discipline is ready, if packets wait.
+    fn pause<B: Body, O: Observer<B>>(&mut self, actions: &mut Executor<'_, B, O>) {
+        if self.waiting.packets > 0
+            && let Some(ready) = self.discipline.ready()
+        {
+            self.ready = DueTime::new(ready.as_nanos(), actions.now);
+            actions.rate.pause(ready.as_nanos());
         }
     }
 

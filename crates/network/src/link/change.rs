@@ -14,7 +14,8 @@ use crate::observer::Observer;
 use crate::packet::Body;
 use crate::packet_store::{PacketStore, Ticket};
 use crate::queue::drop_tail::DropTail;
-use crate::queue::{QueueConfig, QueueContext};
+use crate::queue::shared_buffer::BufferPool;
+use crate::queue::{QueueConfig, QueueContext, RouteHosts};
 
 /// The specification of a link and the source of random streams for its changes.
 #[derive(Clone, Debug)]
@@ -23,14 +24,45 @@ pub(super) struct Origin {
     streams: Streams,
     /// Number of changes so far.
     changes: u64,
+    surroundings: Surroundings,
+}
+
+/// The parts of the network that a queue shares with others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Surroundings {
+    /// The shared buffer that contains it.
+    pub(crate) pool: Option<BufferPool>,
+    pub(crate) hosts: RouteHosts,
 }
 
 impl Origin {
-    pub(super) const fn new(spec: LinkSpec, streams: Streams) -> Self {
+    pub(super) const fn new(spec: LinkSpec, streams: Streams, surroundings: Surroundings) -> Self {
         Self {
             spec,
             streams,
             changes: 0,
+            surroundings,
+        }
+    }
+
+    pub(super) const fn pool(&self) -> Option<&BufferPool> {
+        self.surroundings.pool.as_ref()
+    }
+
+    /// Returns an empty queue.
+    pub(super) fn queue(&self, spec: &LinkSpec, streams: Streams) -> Queue {
+        let context = QueueContext {
+            rate: spec.capacity.mean_rate(),
+            streams,
+            hosts: self.surroundings.hosts.clone(),
+        };
+        let discipline = match &self.surroundings.pool {
+            Some(pool) => Some(pool.member(spec.queue.discipline_or_tail(&context))),
+            None => spec.queue.discipline(&context),
+        };
+        match discipline {
+            Some(discipline) => Queue::Active(Box::new(ActiveQueue::new(discipline))),
+            None => Queue::DropTail(DropTail::new(spec.queue.limit())),
         }
     }
 
@@ -105,11 +137,7 @@ impl Link {
         }
         let moved = self.withdraw(now);
         let (free, size) = self.queue.last_departure();
-        let context = QueueContext {
-            rate: spec.capacity.mean_rate(),
-            streams,
-        };
-        self.queue = Queue::new(&spec.queue, &context).after(now, free, size);
+        self.queue = self.origin.queue(spec, streams).after(now, free, size);
         Some(moved)
     }
 
@@ -161,13 +189,6 @@ fn lag(packet: &Withdrawn, expected: u64) -> Lag {
 }
 
 impl Queue {
-    pub(super) fn new(config: &QueueConfig, context: &QueueContext) -> Self {
-        match config.discipline(context) {
-            Some(discipline) => Self::Active(Box::new(ActiveQueue::new(discipline))),
-            None => Self::DropTail(DropTail::new(config.limit())),
-        }
-    }
-
     /// Continues after another queue, which finishes sending a packet of `size` bytes at `free`.
     pub(super) fn after(self, now: u64, free: u64, size: u32) -> Self {
         match self {

@@ -30,18 +30,24 @@ impl LinkRate {
     /// Returns the rate of a new capacity, behind packets that the link finishes sending at `busy`.
     pub(crate) fn after(capacity: &Capacity, busy: u64) -> Self {
         let mut rate = Self::new(capacity);
-        match &mut rate {
+        rate.pause(busy);
+        rate
+    }
+
+    /// Starts no transmission before a time.
+    pub(crate) fn pause(&mut self, until: u64) {
+        match self {
             Self::Unlimited => {}
             Self::Constant(serializer) => {
-                serializer.busy = busy;
-                serializer.end = busy;
+                serializer.busy = until;
+                serializer.end = until;
+                serializer.fraction = 0;
             }
             // A packet of 0 bytes moves the cursor to that time.
             Self::Traced(cursor) => {
-                cursor.departure(busy, 0);
+                cursor.departure(until, 0);
             }
         }
-        rate
     }
 
     /// Returns the end of transmission of a packet of `size` bytes that joins at `now`, behind all earlier ones.
@@ -72,7 +78,7 @@ pub(crate) struct Serializer {
 }
 
 impl Serializer {
-    fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         Self {
             bits_per_second: rate.bits_per_second(),
             busy: 0,
@@ -84,8 +90,9 @@ impl Serializer {
         }
     }
 
+    /// Returns the end of transmission of a packet of `size` bytes that joins at `now`, behind all earlier ones.
     #[inline]
-    fn departure(&mut self, now: u64, size: u32) -> u64 {
+    pub(crate) fn departure(&mut self, now: u64, size: u32) -> u64 {
         if size != self.size {
             // 2^32 bytes times 8e9 is above u64 by a factor of two.
             self.change_size(size);

@@ -18,8 +18,9 @@ use crate::impairment::{Impairments, Lag};
 use crate::observer::{DropReason, Observer};
 use crate::packet::{Body, LinkId};
 use crate::packet_store::{PacketStore, Ticket};
+use crate::queue::QueuedPacket;
 use crate::queue::drop_tail::DropTail;
-use crate::queue::{QueueContext, QueuedPacket};
+use crate::queue::shared_buffer::BufferPool;
 
 use actions::Executor;
 use active_queue::ActiveQueue;
@@ -29,6 +30,7 @@ use flight::Flight;
 use link_rate::LinkRate;
 use meter::Meter;
 
+pub(crate) use change::Surroundings;
 pub use counters::{Count, LinkCounters};
 pub use meter::Occupancy;
 
@@ -90,17 +92,14 @@ impl Wire {
 }
 
 impl Link {
-    pub(crate) fn new(id: LinkId, spec: &LinkSpec, streams: Streams) -> Self {
-        let context = QueueContext {
-            rate: spec.capacity.mean_rate(),
-            streams,
-        };
+    pub(crate) fn new(id: LinkId, spec: &LinkSpec, streams: Streams, surroundings: Surroundings) -> Self {
+        let origin = Origin::new(spec.clone(), streams, surroundings);
         Self {
             wire: Wire {
                 delay: spec.delay.as_nanos(),
                 flight: Flight::new(),
             },
-            queue: Queue::new(&spec.queue, &context),
+            queue: origin.queue(spec, streams),
             rate: LinkRate::new(&spec.capacity),
             size_limit: size_limit(spec),
             id,
@@ -108,8 +107,13 @@ impl Link {
             counters: LinkCounters::default(),
             meter: Meter::default(),
             crossing: None,
-            origin: Box::new(Origin::new(spec.clone(), streams)),
+            origin: Box::new(origin),
         }
+    }
+
+    /// Returns the shared buffer of the queue.
+    pub(crate) const fn pool(&self) -> Option<&BufferPool> {
+        self.origin.pool()
     }
 
     /// Returns the current specification.
@@ -345,6 +349,7 @@ impl Link {
                 let mut actions = Executor {
                     now,
                     link: self.id,
+                    rate: &mut self.rate,
                     counters: &mut self.counters,
                     store,
                 };
@@ -359,10 +364,11 @@ impl Link {
             let mut actions = Executor {
                 now,
                 link: self.id,
+                rate: &mut self.rate,
                 counters: &mut self.counters,
                 store,
             };
-            queue.send(&mut self.rate, &mut self.wire, &mut self.meter, &mut actions);
+            queue.send(&mut self.wire, &mut self.meter, &mut actions);
         }
     }
 

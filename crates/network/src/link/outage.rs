@@ -2,11 +2,10 @@
 
 use super::change::Moved;
 use super::link_rate::LinkRate;
-use super::{Link, Queue, size_limit};
+use super::{Link, size_limit};
 use crate::observer::{DropReason, Observer};
 use crate::packet::Body;
 use crate::packet_store::PacketStore;
-use crate::queue::QueueContext;
 
 impl Link {
     /// Returns whether the link is down. An MTU is at least one byte, so no link in operation refuses all packets.
@@ -22,12 +21,9 @@ impl Link {
         if !moved.is_empty() {
             let spec = self.spec().clone();
             let (free, size) = self.queue.last_departure();
-            let context = QueueContext {
-                rate: spec.capacity.mean_rate(),
-                streams: self.origin.next_streams(),
-            };
+            let streams = self.origin.next_streams();
             self.rate = LinkRate::after(&spec.capacity, free);
-            self.queue = Queue::new(&spec.queue, &context).after(now, free, size);
+            self.queue = self.origin.queue(&spec, streams).after(now, free, size);
         }
         for Moved { ticket, .. } in moved {
             self.drop(now, DropReason::Outage, ticket, store);

@@ -10,7 +10,8 @@ use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
 use crate::link::Count;
 use crate::queue::{
-    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket,
+    Transmitter,
 };
 
 /// CoDel: drops packets at dequeue, at an increasing rate while the queueing delay exceeds the target (RFC 8289).
@@ -26,7 +27,7 @@ pub struct CoDel {
     pub interval: Duration,
     /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
-    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; default: none.
+    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; at most the delay of a full queue; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
 }
@@ -51,6 +52,10 @@ impl DisciplineConfig for CoDel {
         let mut problems = QueueLimit::problems(self.limit);
         problems.extend(self.law().validate());
         problems
+    }
+
+    fn validate_on(&self, link: &QueuedLink) -> Vec<Problem> {
+        self.law().validate_on(link, self.limit())
     }
 
     fn build(&self, _: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
@@ -108,9 +113,22 @@ impl ControlLaw {
         problems
     }
 
+    /// Returns a problem if no packet can wait longer than the threshold of marks.
+    pub(super) fn validate_on(&self, link: &QueuedLink, limit: QueueLimit) -> Vec<Problem> {
+        const KEY: &str = "ce_threshold";
+        let problem = self.ce_threshold.and_then(|threshold| match link.rate {
+            Some(_) => link.threshold_problem(KEY, threshold, limit),
+            None => Some(Problem::new(
+                KEY,
+                "requires a link with a rate: set rate or trace",
+            )),
+        });
+        problem.into_iter().collect()
+    }
+
     /// Returns the time of the next drop after `last`, `count` drops into a dropping phase. The drop rate that reduces TCP
     /// throughput linearly grows with the square root of the number of drops (RFC 8289, section 4.1).
-    fn next_drop(&self, last: u64, count: u32) -> u64 {
+    pub(super) fn next_drop(&self, last: u64, count: u32) -> u64 {
         last.saturating_add((self.interval.as_nanos() as f64 / f64::from(count.max(1)).sqrt()) as u64)
     }
 }

@@ -1,10 +1,12 @@
 //! The interface of queue disciplines other than drop-tail.
 
+use std::sync::Arc;
+
 use foundation::{Duration, Ecn, Instant, Problem, Rate, Streams};
 
 use crate::impairment::Lag;
 use crate::link::Count;
-use crate::packet::RouteId;
+use crate::packet::{HostId, RouteId};
 use crate::packet_store::Ticket;
 use crate::queue::limit::{DEFAULT_LIMIT, QueueLimit};
 
@@ -46,9 +48,16 @@ pub trait QueueActions {
     /// Returns the ECN code point of a packet.
     fn ecn(&self, packet: &QueuedPacket) -> Ecn;
 
+    /// Returns the priority of a packet, from 0 to 7; the highest is the most urgent.
+    fn priority(&self, packet: &QueuedPacket) -> u8;
+
     /// Marks a packet with ECN CE (RFC 3168). Returns whether it is ECN-capable; if not, the discipline must drop it
     /// instead.
     fn mark(&mut self, packet: &QueuedPacket) -> bool;
+
+    /// Returns when the transmission of a packet ends if it starts now; `None` if the packet leaves the queue without
+    /// transmission.
+    fn transmission_end(&self, packet: &QueuedPacket) -> Option<Instant>;
 }
 
 /// A queue discipline: stores the packets that wait for a link and selects the next one.
@@ -65,20 +74,48 @@ pub trait Discipline {
         actions: &mut dyn QueueActions,
     );
 
-    /// Returns the next packet to send; `None` if the queue is empty.
+    /// Returns the next packet to send; `None` if the queue is empty, or if no packet may leave before [`ready`](Self::ready).
     fn dequeue(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Option<QueuedPacket>;
+
+    /// Returns when the next packet may leave, after `dequeue` returned `None` although packets wait; a time in the future.
+    fn ready(&self) -> Option<Instant> {
+        None
+    }
 
     /// Returns the length of the queue.
     fn waiting(&self) -> Count;
 }
 
+/// The hosts at both ends of each route.
+#[derive(Clone, Debug, Default)]
+pub struct RouteHosts(Arc<[[HostId; 2]]>);
+
+impl RouteHosts {
+    pub(crate) fn new(hosts: impl IntoIterator<Item = [HostId; 2]>) -> Self {
+        Self(hosts.into_iter().collect())
+    }
+
+    /// Returns the source and the destination of a route. Routes without a known source, and those added to a running network,
+    /// have the same source, `HostId(u32::MAX)`; the latter also the same destination.
+    #[must_use]
+    pub fn of(&self, route: RouteId) -> [HostId; 2] {
+        let known = self.0.get(route.0 as usize);
+        known.copied().unwrap_or([UNKNOWN_HOST; 2])
+    }
+}
+
+/// The source of packets that none of the known hosts sends.
+pub(crate) const UNKNOWN_HOST: HostId = HostId(u32::MAX);
+
 /// The properties of a link that disciplines may use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct QueueContext {
     /// Rate of the link, or mean rate of a trace; `None` if unlimited.
     pub rate: Option<Rate>,
     /// Source of the discipline's random streams.
     pub streams: Streams,
+    /// The hosts of each route.
+    pub hosts: RouteHosts,
 }
 
 /// The keys of a link on which the validity of a discipline's settings depends.
@@ -91,7 +128,7 @@ pub struct QueuedLink {
 }
 
 /// Packet size on links without MTU, in bytes.
-const COMMON_MTU: u32 = 1500;
+pub(super) const COMMON_MTU: u32 = 1500;
 
 impl QueuedLink {
     /// Returns a problem if the link has no rate, so that no queue builds up.
@@ -146,6 +183,11 @@ pub trait DisciplineConfig {
     /// Returns all problems of the settings on a link.
     fn validate_on(&self, _: &QueuedLink) -> Vec<Problem> {
         Vec::new()
+    }
+
+    /// Returns the rate at which the discipline itself holds packets back, if it does.
+    fn shaper(&self) -> Option<Rate> {
+        None
     }
 
     /// Builds the discipline for a link; `None` for drop-tail, which the link implements itself.

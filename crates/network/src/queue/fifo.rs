@@ -24,6 +24,13 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Removes the packet that joined last.
+    pub(super) fn pop_last(&mut self) -> Option<QueuedPacket> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= u64::from(packet.size());
+        Some(packet)
+    }
+
     /// Returns when the first packet joined, in nanoseconds.
     pub(super) fn head_since(&self) -> Option<u64> {
         self.packets.front().map(|packet| packet.since.as_nanos())

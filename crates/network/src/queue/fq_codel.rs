@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use foundation::random::finalize;
 use foundation::{Duration, Instant, Problem, Size};
 use rand::Rng;
 use schemars::JsonSchema;
@@ -11,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::codel::{CoDel, CoDelState, ControlLaw};
 use super::discipline::limit_key;
 use super::fifo::{Bounds, Fifo};
+use super::flow_hash::flow_hash;
 use crate::link::Count;
-use crate::packet::RouteId;
 use crate::queue::{
-    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedPacket, Transmitter,
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueueLimit, QueuedLink, QueuedPacket,
+    Transmitter,
 };
 
 /// FQ-CoDel: one CoDel queue per flow, served round-robin; sparse flows do not wait behind bulk flows (RFC 8290).
@@ -34,7 +34,7 @@ pub struct FqCoDel {
     pub interval: Duration,
     /// Marking of ECN-capable packets instead of dropping; default false.
     pub ecn: bool,
-    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; default: none.
+    /// Delay above which every ECN-capable packet is marked, whatever the control law decides; at most the delay of a full queue; default: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Duration>,
     /// Packets to drop when the limit is reached: "fattest" (half of the longest queue, RFC 8290) or "arriving" (the arriving packet, as Linux's fq); default "fattest".
@@ -113,13 +113,16 @@ impl DisciplineConfig for FqCoDel {
         problems
     }
 
+    fn validate_on(&self, link: &QueuedLink) -> Vec<Problem> {
+        self.law().validate_on(link, self.limit())
+    }
+
     fn build(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
         Some(Box::new(Queue {
             bounds: Bounds::new(self.limit()),
             overflow: self.overflow,
             law: self.law(),
             quantum: self.quantum.bytes() as i64,
-            // Workloads cannot target the queue of another flow (RFC 8290, section 4.1.1).
             perturbation: context.streams.stream("fq-codel").next_u64(),
             slots: vec![UNUSED; self.flows as usize].into(),
             flows: Vec::new(),
@@ -177,7 +180,8 @@ impl Queue {
     /// Returns the queue of a packet's flow. Flows may share a queue (RFC 8290, section 5.3: of 100 flows in 1024 queues, one
     /// in eleven).
     fn flow_of(&mut self, packet: &QueuedPacket) -> u32 {
-        let slot = slot(self.perturbation, packet.route, packet.flow, self.slots.len());
+        let hash = flow_hash(self.perturbation, packet.route, packet.flow);
+        let slot = (hash % self.slots.len() as u64) as usize;
         if self.slots[slot] == UNUSED {
             self.slots[slot] = self.flows.len() as u32;
             self.flows.push(Flow::default());
@@ -217,12 +221,6 @@ impl Queue {
         self.waiting = self.waiting - dropped;
         dropped.packets > 0
     }
-}
-
-/// Returns the slot of a flow.
-const fn slot(perturbation: u64, route: RouteId, flow: u64, slots: usize) -> usize {
-    let hash = finalize(finalize(perturbation ^ route.0 as u64) ^ flow);
-    (hash % slots as u64) as usize
 }
 
 impl Discipline for Queue {
@@ -301,6 +299,7 @@ impl Discipline for Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::RouteId;
     use foundation::Streams;
     use std::collections::BTreeSet;
 
@@ -312,8 +311,9 @@ mod tests {
             let total: usize = (0..runs)
                 .map(|trial| {
                     let perturbation = Streams::new(1, trial).stream("fq-codel").next_u64();
-                    let slots = (0..flows)
-                        .map(|flow| slot(perturbation, RouteId(flow % 7), u64::from(flow / 7) << 1, 1024));
+                    let hash =
+                        |flow: u32| flow_hash(perturbation, RouteId(flow % 7), u64::from(flow / 7) << 1);
+                    let slots = (0..flows).map(|flow| hash(flow) % 1024);
                     slots.collect::<BTreeSet<_>>().len()
                 })
                 .sum();

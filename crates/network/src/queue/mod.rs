@@ -5,27 +5,33 @@
 //! has a line in `kinds!` below.
 
 mod coupled;
-mod discipline;
+pub(crate) mod discipline;
 pub(crate) mod drop_tail;
 mod external;
 mod fifo;
+mod flow_hash;
 mod limit;
+pub(crate) mod shared_buffer;
+mod tail;
 
 use std::borrow::Cow;
 
 use foundation::kinds::{Kinds, Written};
 use foundation::quantity::nearest;
-use foundation::{Problem, extension, kinds};
+use foundation::{Problem, Rate, extension, kinds};
 use schemars::{JsonSchema, Schema, json_schema};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+pub use cake::{Framing, Isolation};
 pub use discipline::{
-    Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedLink, QueuedPacket, Transmitter,
+    Discipline, DisciplineConfig, QueueActions, QueueContext, QueuedLink, QueuedPacket, RouteHosts,
+    Transmitter,
 };
 pub use external::{DisciplineSettings, ExternalQueue};
 pub use fq_codel::Overflow;
 pub use limit::QueueLimit;
+pub use shared_buffer::SharedBuffer;
 
 /// Drop-tail: a full queue drops arriving packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -63,6 +69,8 @@ kinds! {
         "pi2" => Pi2 in pi2,
         "dualpi2" => DualPi2 in dualpi2,
         "step" => Step in step,
+        "prio" => Prio in prio,
+        "cake" => Cake in cake,
     }
 }
 
@@ -91,6 +99,12 @@ impl QueueConfig {
         self.settings().limit()
     }
 
+    /// Returns the rate at which the queue itself holds packets back, if it does.
+    #[must_use]
+    pub fn shaper(&self) -> Option<Rate> {
+        self.settings().shaper()
+    }
+
     /// Returns this queue, with the limit of `other` if it has none.
     #[must_use]
     pub fn or_limit_of(mut self, other: &Self) -> Self {
@@ -107,9 +121,20 @@ impl QueueConfig {
         self
     }
 
+    /// Sets the limit.
+    pub(crate) fn set_limit(&mut self, limit: QueueLimit) {
+        *self.settings_mut().limit_key_mut() = Some(limit);
+    }
+
     /// Builds the discipline for a link; `None` for drop-tail, which the link implements itself.
     pub(crate) fn discipline(&self, context: &QueueContext) -> Option<Box<dyn Discipline + Send>> {
         self.settings().build(context)
+    }
+
+    /// Builds the discipline for a link that does not implement drop-tail.
+    pub(crate) fn discipline_or_tail(&self, context: &QueueContext) -> Box<dyn Discipline + Send> {
+        let discipline = self.discipline(context);
+        discipline.unwrap_or_else(|| Box::new(tail::Tail::new(self.limit())))
     }
 }
 

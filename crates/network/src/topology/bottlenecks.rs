@@ -93,10 +93,8 @@ impl Topology {
     /// Returns the link of a route with the lowest mean rate, the first of several. `None` for a route without links.
     fn slowest(&self, way: &[LinkId]) -> Option<LinkId> {
         let rate = |link: &LinkId| {
-            let capacity = &self.links[link.0 as usize].spec.capacity;
-            capacity
-                .mean_rate()
-                .map_or(u64::MAX, |rate| rate.bits_per_second())
+            let rate = self.links[link.0 as usize].spec.mean_rate();
+            rate.map_or(u64::MAX, |rate| rate.bits_per_second())
         };
         way.iter().copied().min_by_key(rate)
     }

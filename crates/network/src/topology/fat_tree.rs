@@ -13,6 +13,7 @@ use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
 use super::reroute::Failures;
+use crate::queue::SharedBuffer;
 
 const MAX_PORTS: u64 = 32;
 
@@ -34,6 +35,8 @@ omit_unset! {
         pub down: Option<Failures>,
         /// Time after which the switches avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
         pub detection: Option<Duration>,
+        /// Buffer of each switch for the queues of all its outgoing links: a size such as "4MB", or a table such as { size = "4MB", alpha = 0.5 }; default: none. A queue accepts a packet while it is shorter than alpha (default 1) times the free part of the buffer, and within its limit.
+        pub shared_buffer: Option<SharedBuffer>,
     }
 }
 
@@ -111,5 +114,6 @@ impl TopologyKind for FatTree {
         draft.fail(self.down.as_ref());
         draft.detect_failures(self.detection);
         draft.pair_by_stride(&hosts);
+        draft.share_buffers(self.shared_buffer);
     }
 }

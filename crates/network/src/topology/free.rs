@@ -13,7 +13,7 @@ use super::{NodeId, unknown};
 use crate::config::{LinkConfig, Outage, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::packet::{HostId, LinkId};
-use crate::queue::QueueConfig;
+use crate::queue::{QueueConfig, SharedBuffer};
 
 /// Limit of nodes and of links.
 const MAX_NODES: usize = 20_000;
@@ -71,6 +71,8 @@ omit_unset! {
         pub bottlenecks: Option<Vec<String>>,
         /// Time after which the routers avoid a failed link, or use a recovered one, e.g. "50ms"; default "0s".
         pub detection: Option<Duration>,
+        /// Buffer of each router for the queues of all its outgoing links: a size such as "4MB", or a table such as { size = "4MB", alpha = 0.5 }; default: none. A queue accepts a packet while it is shorter than alpha (default 1) times the free part of the buffer, and within its limit.
+        pub shared_buffer: Option<SharedBuffer>,
     }
 }
 
@@ -107,6 +109,7 @@ impl TopologyKind for Free {
         }
         add_pairs(draft, self.pairs.as_deref());
         add_bottlenecks(draft, self.bottlenecks.as_deref(), &links);
+        draft.share_buffers(self.shared_buffer);
     }
 }
 

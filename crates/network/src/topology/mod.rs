@@ -16,6 +16,7 @@ mod reroute;
 mod routers;
 mod search;
 mod shortest;
+mod switches;
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,7 @@ use foundation::{Duration, Problem, Streams, kinds};
 use crate::builder::NetworkBuilder;
 use crate::config::{LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
+use crate::queue::SharedBuffer;
 use config::TopologyKind;
 
 pub use change::changed_link;
@@ -113,6 +115,8 @@ pub struct Topology {
     loopback: Option<u32>,
     /// Time after which routers avoid a failed link; `None` if routes never change.
     detection: Option<Duration>,
+    /// Buffer of each switch; `None` if each queue has its own.
+    shared_buffer: Option<SharedBuffer>,
 }
 
 impl Topology {
@@ -262,6 +266,7 @@ impl Topology {
         for link in &self.links {
             builder.link(link.name.as_str(), &link.spec);
         }
+        self.share_buffers(&mut builder);
         builder
     }
 }

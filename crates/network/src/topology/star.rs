@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
+use crate::queue::SharedBuffer;
 
 omit_unset! {
     /// Hosts h1, h2, … around a switch, each behind one access link; all send to the host hub (incast).
@@ -26,6 +27,8 @@ omit_unset! {
         pub leaf: Option<Links>,
         /// Access link from the switch to the host hub, shared by all senders; default: like leaf, if that is one table.
         pub hub: Option<Links>,
+        /// Buffer of each switch for the queues of all its outgoing links: a size such as "4MB", or a table such as { size = "4MB", alpha = 0.5 }; default: none. A queue accepts a packet while it is shorter than alpha (default 1) times the free part of the buffer, and within its limit.
+        pub shared_buffer: Option<SharedBuffer>,
     }
 }
 
@@ -52,5 +55,6 @@ impl TopologyKind for Star {
             let host = draft.topology.add_host(format!("h{i}"), leaf);
             draft.pair(host, hub);
         }
+        draft.share_buffers(self.shared_buffer);
     }
 }

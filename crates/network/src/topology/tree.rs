@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::config::TopologyKind;
 use super::draft::Draft;
 use super::links::Links;
+use crate::queue::SharedBuffer;
 
 const MAX_DEPTH: usize = 100;
 const MAX_LEAVES: usize = 10_000;
@@ -25,6 +26,8 @@ omit_unset! {
         pub fan_out: Option<u64>,
         /// Links towards the root, a table of path keys for all or a list with one table per level, from the root down.
         pub level: Option<Links>,
+        /// Buffer of each switch for the queues of all its outgoing links: a size such as "4MB", or a table such as { size = "4MB", alpha = 0.5 }; default: none. A queue accepts a packet while it is shorter than alpha (default 1) times the free part of the buffer, and within its limit.
+        pub shared_buffer: Option<SharedBuffer>,
     }
 }
 
@@ -74,5 +77,6 @@ impl TopologyKind for Tree {
             let client = draft.topology.add_host(format!("h{i}"), leaf);
             draft.pair(client, server);
         }
+        draft.share_buffers(self.shared_buffer);
     }
 }

@@ -18,6 +18,7 @@ pub struct Mark {
     pub ecn: Ecn,
     pub flips: u32,
     pub marks: u32,
+    pub priority: u8,
 }
 
 impl Body for Mark {
@@ -33,6 +34,9 @@ impl Body for Mark {
     }
     fn flow(&self) -> u64 {
         self.flow
+    }
+    fn priority(&self) -> u8 {
+        self.priority
     }
 }
 

@@ -98,3 +98,39 @@ fn a_recent_drop_rate_is_resumed() {
         );
     }
 }
+
+/// With a CE threshold, each ECN-capable packet that waits longer is marked, regardless of the control law: of a burst of 30
+/// packets, packet n waits n ms, so a threshold of 20 ms marks the last 9. The burst is shorter than the interval.
+#[test]
+fn packets_above_the_ce_threshold_are_marked() {
+    let queue = r#"{"kind": "codel", "ce_threshold": "20ms"}"#;
+    for ecn in [Ecn::Ect0, Ecn::Ect1] {
+        let arrivals = drive(&mut network(queue), with_ecn(burst(30), ecn));
+        let marks: Vec<u32> = arrivals.iter().map(|arrival| arrival.packet.body.marks).collect();
+        assert_eq!(marks, [[0; 21].as_slice(), &[1; 9]].concat(), "{ecn:?}");
+    }
+    let mut plain = network(queue);
+    assert_eq!(drive(&mut plain, burst(30)).len(), 30);
+    assert_eq!(plain.counters(LINK).marked.packets, 0);
+}
+
+/// The CE threshold does not replace the control law, which still drops at its times.
+#[test]
+fn the_control_law_drops_next_to_a_ce_threshold() {
+    let queue = r#"{"kind": "codel", "limit": "10000pkt", "ce_threshold": "1ms"}"#;
+    let mut network = network(queue);
+    let arrivals = drive(&mut network, capable(steady(0, 1000 * MILLI, 1.5)));
+    let drops = times(network.observer(), DROPPED);
+    assert_eq!(drops[0], 115 * MILLI);
+    follow_the_law(&drops);
+    let waits = |arrival: &Arrival<Mark>| arrival.at - PACKET_TIME - arrival.packet.body.number;
+    for arrival in &arrivals {
+        let is_late = waits(arrival) > MILLI;
+        assert_eq!(
+            arrival.packet.body.marks,
+            u32::from(is_late),
+            "{}",
+            waits(arrival)
+        );
+    }
+}

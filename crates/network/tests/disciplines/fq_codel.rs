@@ -157,3 +157,70 @@ fn a_standing_queue_is_dropped_or_marked() {
     assert_eq!(marking.counters(LINK).queue_dropped.packets, 0);
     assert!(marking.counters(LINK).marked.packets > 8);
 }
+
+/// Returns packets 0, 1, 2, … of a flow, all at time 0.
+fn burst_of(flow: u64, packets: u64, ecn: Ecn) -> Vec<(u64, Packet<Mark>)> {
+    let packets = with_ecn(burst(packets), ecn);
+    let packets = packets.map(|(at, mut packet)| {
+        packet.body.flow = flow;
+        (at, packet)
+    });
+    packets.collect()
+}
+
+/// Returns which packets of a flow were delivered with a mark, in order of arrival.
+fn marked(arrivals: &[Arrival<Mark>], flow: u64) -> Vec<u64> {
+    let of = of_flow(arrivals, flow);
+    let marked = of.iter().filter(|arrival| arrival.packet.body.marks > 0);
+    marked.map(|arrival| arrival.packet.body.number).collect()
+}
+
+/// Two flows take turns, and packet n of each waits 2n or 2n + 1 ms: a CE threshold of 20 ms marks packets 10 (the second
+/// flow) or 11 and later. The restriction to ECT(1) exempts flows with ECT(0).
+#[test]
+fn the_ce_threshold_marks_the_delay_of_each_flow() {
+    for (only, first) in [(false, (11..15).collect()), (true, Vec::new())] {
+        let queue = format!(
+            r#"{{"kind": "fq-codel", "quantum": "1250B", "ce_threshold": "20ms", "ce_ect1_only": {only}}}"#
+        );
+        let packets = together([burst_of(1, 15, Ecn::Ect0), burst_of(2, 15, Ecn::Ect1)]);
+        let mut network = network(&queue);
+        let arrivals = drive(&mut network, packets);
+        assert_eq!(arrivals.len(), 30);
+        assert_eq!(marked(&arrivals, 1), first, "{only}");
+        assert_eq!(marked(&arrivals, 2), (10..15).collect::<Vec<_>>(), "{only}");
+    }
+}
+
+/// The CE threshold neither marks nor drops packets without ECN.
+#[test]
+fn the_ce_threshold_ignores_packets_without_ecn() {
+    let mut network = network(r#"{"kind": "fq-codel", "ce_threshold": "5ms"}"#);
+    assert_eq!(drive(&mut network, burst_of(1, 30, Ecn::NotEct)).len(), 30);
+    assert_eq!(network.counters(LINK).marked.packets, 0);
+}
+
+/// At overflow, "arriving" drops each arriving packet, of whatever flow, and nothing that waits. By default, half of the
+/// longest queue (12 of 24 packets) is dropped from its head, and the later packets fit.
+#[test]
+fn overflow_can_drop_arriving_packets() {
+    let packets = || together([burst_of(1, 30, Ecn::NotEct), burst_of(2, 1, Ecn::NotEct)]);
+    let delivered = |keys: &str, flow: u64| -> Vec<u64> {
+        let mut network = network(&format!(r#"{{"kind": "fq-codel", {keys}}}"#));
+        let arrivals = drive(&mut network, packets());
+        assert!(network.counters(LINK).max_queue_packets <= 25);
+        crate::common::numbers(&of_flow(&arrivals, flow))
+    };
+    for limit in [r#""limit": "25pkt""#, r#""limit": "31250B""#] {
+        let arriving = format!(r#"{limit}, "overflow": "arriving""#);
+        assert_eq!(delivered(&arriving, 1), (0..25).collect::<Vec<_>>(), "{limit}");
+        assert!(delivered(&arriving, 2).is_empty(), "{limit}");
+        let fattest = delivered(limit, 1);
+        assert_eq!(
+            fattest,
+            std::iter::once(0).chain(14..30).collect::<Vec<_>>(),
+            "{limit}"
+        );
+        assert_eq!(delivered(limit, 2), [0], "{limit}");
+    }
+}

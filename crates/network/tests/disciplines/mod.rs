@@ -1,10 +1,12 @@
 //! Queue disciplines, compared with their RFCs and papers.
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fq_codel;
 mod pi2;
 mod pie;
+mod prio;
 mod red;
 mod step;
 
@@ -31,6 +33,11 @@ fn steady(from: u64, until: u64, load: f64) -> impl Iterator<Item = (u64, Packet
     times
         .take_while(move |&at| at < until)
         .map(|at| (at, Packet::new(FORWARD, 1250, mark(at))))
+}
+
+/// Returns packets 0, 1, 2, … of 1250 bytes, all at time 0.
+fn burst(packets: u64) -> impl Iterator<Item = (u64, Packet<Mark>)> {
+    (0..packets).map(|number| (0, Packet::new(FORWARD, 1250, mark(number))))
 }
 
 /// Makes packets ECN-capable.

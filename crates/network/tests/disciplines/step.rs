@@ -2,10 +2,6 @@
 
 use super::*;
 
-fn burst(packets: u64) -> impl Iterator<Item = (u64, Packet<Mark>)> {
-    (0..packets).map(|number| (0, Packet::new(FORWARD, 1250, mark(number))))
-}
-
 /// Of a burst of 30 packets into an empty queue with K = 20 and 25 packets of room, 20 join without a mark, 5 with one, and
 /// 5 are dropped.
 #[test]

@@ -28,11 +28,13 @@ pub(crate) fn ends(
     let [sender, receiver] = Application::of(group, number, size);
     let first = pair.ways[0].number;
     let way = group.choose_way(pair, host);
+    let priority = group.workload.priority();
     let (opener, listener) = machines(group, size);
     let end = |side, routes: &Arc<[RouteId]>, machine, application| Endpoint {
         port: Port {
             flow: number,
             side,
+            priority,
             routes: Arc::clone(routes),
             first,
             way,

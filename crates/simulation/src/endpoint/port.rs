@@ -16,6 +16,8 @@ use crate::watch::WorldObserver;
 pub(crate) struct Port {
     pub flow: u32,
     pub side: Side,
+    /// Priority of its packets.
+    pub priority: u8,
     /// The routes it may use, and the number of the first one's path among all between the hosts.
     pub routes: Arc<[RouteId]>,
     pub first: u8,
@@ -152,6 +154,7 @@ impl Port {
         network: &mut Network<Parcel, W>,
     ) {
         self.packets += 1;
-        network.send(now, packet(self.route(way), self.flow, to, way, content));
+        let packet = packet(self.route(way), self.flow, to, way, self.priority, content);
+        network.send(now, packet);
     }
 }

@@ -139,8 +139,10 @@ impl Bench {
                 let Routes(there, back) = flow.paths[path.index()];
                 let route = if side == Side::Sender { there } else { back };
                 let content = Content::Mptcp(outgoing.segment);
-                self.network
-                    .send(now, packet(route, number as u32, side.other(), path.0, content));
+                self.network.send(
+                    now,
+                    packet(route, number as u32, side.other(), path.0, 0, content),
+                );
             }
             let settled = side == Side::Sender && connection.update_host(now, &mut flow.host);
             if !moved && !settled {

@@ -252,6 +252,7 @@ impl Discipline for Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::RouteHosts;
     use foundation::{Rate, Streams};
 
     /// Floyd, Gummadi and Shenker, section 5: at 10 Mbit/s and packets of 1000 bytes the minimum thresholds apply; at
@@ -266,6 +267,7 @@ mod tests {
             let context = QueueContext {
                 rate: Rate::from_bits_per_second(bits),
                 streams: Streams::new(1, 0),
+                hosts: RouteHosts::default(),
             };
             red.thresholds(&context)
         };
@@ -275,6 +277,7 @@ mod tests {
         let context = QueueContext {
             rate: None,
             streams: Streams::new(1, 0),
+            hosts: RouteHosts::default(),
         };
         let written = Red {
             max_threshold: limit("30kB"),
