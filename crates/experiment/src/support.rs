@@ -134,11 +134,18 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
             _ => None,
         }
     };
-    protocols(spec)
+    let mut problems: Vec<Problem> = protocols(spec)
         .filter_map(|(key, protocol, workload)| {
             Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
         })
-        .collect()
+        .collect();
+    for (number, (_, _, workload)) in protocols(spec).enumerate() {
+        if workload.kind == WorkloadKind::AllReduce {
+            let message = "\"all-reduce\" requires the world sim";
+            problems.push(Problem::new("kind", message).within(&place(number, "workload")));
+        }
+    }
+    problems
 }
 
 /// The relay carries one file over one link by an ARQ protocol.
@@ -292,6 +299,13 @@ mod tests {
             Some("protocol.stack")
         );
         assert_eq!(key(WorldKind::Netns, kernel), None);
+        let all_reduce = json!({"kind": "all-reduce", "size": "10kB"});
+        let all_reduce = json!({"protocol": {"kind": "tcp"}, "workload": all_reduce, "seed": 1});
+        assert_eq!(
+            key(WorldKind::Netns, all_reduce.clone()).as_deref(),
+            Some("workload.kind")
+        );
+        assert_eq!(key(WorldKind::Sim, all_reduce), None);
         let loopback = json!({"topology": {"kind": "loopback"}, "protocol": {"kind": "tcp", "stack": "longfat"}, "workload": file, "seed": 1});
         assert_eq!(
             key(WorldKind::Sim, loopback.clone()).as_deref(),

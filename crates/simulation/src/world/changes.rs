@@ -121,7 +121,7 @@ impl<W: WorldObserver> World<W> {
     /// flows of unlimited data stop after it. Returns the flow's number.
     ///
     /// # Errors
-    /// A pair out of range, too many flows, and a trial that has ended.
+    /// A pair out of range, too many flows, a trial that has ended, and an all-reduce, which has one flow per pair.
     pub fn start_flow(&mut self, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
         let pairs = self.groups[0].pairs.len();
         if pair as usize >= pairs {
@@ -131,13 +131,19 @@ impl<W: WorldObserver> World<W> {
         if self.is_over() {
             return Err(Problem::new("flow", "the trial has ended"));
         }
+        if self.groups[0].steps.is_some() {
+            return Err(Problem::new(
+                "flow",
+                "an all-reduce has one flow per pair of hosts",
+            ));
+        }
         if self.places.len() >= MAX_STARTED {
             let message = format!("the trial has started {MAX_STARTED} flows, the limit");
             return Err(Problem::new("flow", message));
         }
         self.run_until(self.now, None);
         let number = self.places.len() as u32;
-        let size = size.or_else(|| self.groups[0].next_size());
+        let size = size.or_else(|| self.groups[0].next_size(pair));
         self.schedule.add_flow();
         self.begin(FlowStart {
             group: 0,
