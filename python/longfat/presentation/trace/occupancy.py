@@ -87,7 +87,7 @@ def _lines(shown: Series) -> Iterator[str]:
 def _known(shown: Series) -> list[Samples]:
     known = [queue for queue in shown.queues if queue.known("packets")]
     if not known:
-        raise ValueError("this trial has no samples of queues; choose a shorter {interval}")
+        raise ValueError("this trial has no samples of queues")
     return known
 
 
