@@ -370,6 +370,7 @@ TopologyKind = Literal[
 WorkloadKeys = TypedDict(
     "WorkloadKeys",
     {
+        "algorithm": 'Literal["ring", "halving-doubling"]',
         "arrivals": "str",
         "barrier": "bool",
         "classes": "Sequence[str]",
@@ -387,6 +388,7 @@ WorkloadKeys = TypedDict(
         "request_size": "str",
         "requests": "SupportsIndex",
         "response_size": "str",
+        "rounds": "SupportsIndex",
         "sample": "str",
         "shape": "float",
         "size": "str",
@@ -403,7 +405,7 @@ WorkloadKeys = TypedDict(
 )
 
 
-WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals"]
+WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce"]
 """Kinds of the table `Workload`."""
 
 
@@ -454,8 +456,9 @@ class ProtocolTcpKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -663,8 +666,9 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -930,8 +934,9 @@ class ProtocolKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -1110,8 +1115,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -1241,6 +1247,7 @@ TrafficSchedulerKeys = TypedDict(
 TrafficWorkloadConfigKeys = TypedDict(
     "TrafficWorkloadConfigKeys",
     {
+        "algorithm": 'Literal["ring", "halving-doubling"]',
         "arrivals": "str",
         "barrier": "bool",
         "classes": "Sequence[str]",
@@ -1248,7 +1255,7 @@ TrafficWorkloadConfigKeys = TypedDict(
         "each_path": "bool",
         "flows": "SupportsIndex",
         "from": "str | Sequence[str]",
-        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals"]',
+        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce"]',
         "largest": "str",
         "load": "str",
         "off": "str",
@@ -1259,6 +1266,7 @@ TrafficWorkloadConfigKeys = TypedDict(
         "request_size": "str",
         "requests": "SupportsIndex",
         "response_size": "str",
+        "rounds": "SupportsIndex",
         "sample": "str",
         "shape": "float",
         "size": "str",
