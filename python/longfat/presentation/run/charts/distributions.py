@@ -120,7 +120,7 @@ def of_rounds(run: RunResult, metric: str | None) -> Distributions:
     flows = run.flows.read(("round_ns",), list(numbers))
     if "round_ns" not in flows.columns:
         raise ValueError("the records of this run have no rounds; run the study again")
-    rounds = flows.select("cell", pl.col("round_ns").explode()).drop_nulls()
+    rounds = flows.select("cell", "round_ns").explode("round_ns").drop_nulls()
     if rounds.is_empty():
         raise ParameterError(
             "cdf", 'this run has no rounds; they require barrier = true, or a workload of kind "all-reduce"'
@@ -128,8 +128,8 @@ def of_rounds(run: RunResult, metric: str | None) -> Distributions:
     of_cell = rounds.partition_by("cell", as_dict=True)
     samples = []
     for number, cell in numbers.items():
-        times = of_cell.get((number,), rounds.clear())["round_ns"].sort() / _NANOS
-        samples.append(Sample(cell, times.to_list(), times.len()))
+        times = [nanos / _NANOS for nanos in of_cell.get((number,), rounds.clear())["round_ns"].sort()]
+        samples.append(Sample(cell, times, len(times)))
     return Distributions(ROUND, short_name(ROUND), "Time of a round", "s", "rounds", samples)
 
 
