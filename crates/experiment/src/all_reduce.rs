@@ -311,9 +311,9 @@ mod tests {
                     sent[part.pair as usize] += part.bytes;
                 }
             }
-            for pair in 0..pairs {
-                assert_eq!(read[pair], round * steps.bytes(pair as u32), "pair {pair}");
-                assert!(all.is_complete(pair as u32));
+            for (pair, &read) in (0..).zip(&read) {
+                assert_eq!(read, round * steps.bytes(pair), "pair {pair}");
+                assert!(all.is_complete(pair));
             }
         }
         // Both algorithms send 2 (n - 1) / n of the vector from each host, which is optimal (Patarasuk and Yuan 2009).
