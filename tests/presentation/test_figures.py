@@ -124,7 +124,7 @@ def test_titles_and_labels_are_replaced_or_removed(run: lf.Run) -> None:
         ({"log": "x"}, "log: the x axis has the value 0 (path.loss in %); a logarithmic axis needs"),
         ({"log": "z"}, 'log: "z" is not known; allowed: x, y, xy, none'),
         ({"log": "y", "cdf": "trials", "by_host": True}, "by_host: excludes log"),
-        ({"cdf": "packets"}, 'cdf: "packets" is not known; allowed: trials, flows'),
+        ({"cdf": "packets"}, 'cdf: "packets" is not known; allowed: trials, flows, rounds'),
         ({"facet": "rate"}, 'facet: "rate" is not swept; allowed: path.loss, path.delay'),
         ({"facet": "world"}, "facet: this run has one world, sim"),
         ({"cell": {"rate": "1"}}, 'cell: "rate" is not swept; allowed: path.loss, path.delay'),

@@ -81,6 +81,8 @@ pub enum Application {
     Client(Box<Client>),
     /// Responds to requests.
     Server(Server),
+    /// Sends this number of bytes in parts, each when the steps of an all-reduce allow it.
+    Member(u64),
 }
 
 impl Application {
@@ -107,6 +109,7 @@ impl Application {
                 let paced = Paced::new(group.payload(), rate, pauses, group.stop_at());
                 [Self::Paced(Box::new(paced)), Self::Sink]
             }
+            (WorkloadKind::AllReduce, _) => [Self::Member(size.unwrap_or(0)), Self::Sink],
             (WorkloadKind::RequestResponse, _) => {
                 let (request, response) = workload.exchange();
                 let each = if workload.reconnect == Some(true) {
@@ -128,7 +131,7 @@ impl Application {
     /// Starts the application of the end that opens the flow.
     pub fn start(&mut self, now: Instant, machine: &mut impl Stream) {
         match self {
-            Self::Sink | Self::Server(_) => {}
+            Self::Sink | Self::Server(_) | Self::Member(_) => {}
             Self::File(bytes) => {
                 machine.write(now, *bytes);
                 machine.finish(now);
@@ -151,6 +154,7 @@ impl Application {
             (_, Notice::Finished) => progress.finished = true,
             (_, Notice::Closed) => progress.closed = true,
             (_, Notice::Failed(reason)) => progress.failure = Some(reason),
+            (Self::Member(_), Notice::Connected) => progress.waits = true,
             (Self::Client(client), Notice::Read(bytes)) => client.read(now, bytes, machine, progress),
             (Self::Client(client), Notice::Unanswered) => client.give_up(now, machine, progress),
             (Self::Server(server), Notice::Read(bytes)) => server.read(now, bytes, machine),
@@ -172,10 +176,21 @@ impl Application {
 
     /// Sends the request that waits for other flows, after the pause of the workload.
     pub fn release(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
-        if let Self::Client(client) = self
-            && std::mem::take(&mut progress.waits)
+        if std::mem::take(&mut progress.waits)
+            && let Self::Client(client) = self
         {
             client.request_after_pause(now, machine);
+        }
+    }
+
+    /// Sends a part of an all-reduce.
+    pub fn send_part(&mut self, now: Instant, bytes: u64, machine: &mut impl Stream) {
+        if let Self::Member(left) = self {
+            machine.write(now, bytes);
+            *left -= bytes;
+            if *left == 0 {
+                machine.finish(now);
+            }
         }
     }
 

@@ -51,6 +51,8 @@ columns! {
     opened_s: f64 => Real(|flow| Some(flow.opened_s));
     /// Flow completion time: from opening to the arrival of the last byte, in seconds; null if incomplete.
     fct_s: Option<f64> => Real(|flow| flow.fct_s);
+    /// Flow completion time over that of the flow alone on its empty path; null if incomplete or without a size.
+    slowdown: Option<f64> => Real(|flow| flow.slowdown);
     /// Goodput over the measured time or the duration of the flow, in bit/s; null over no time.
     goodput_bps: Option<f64> => Real(|flow| flow.goodput_bps);
     /// Data packets sent in the measured time, including retransmissions.
@@ -64,6 +66,9 @@ columns! {
     /// Payload bytes sent on each path between its hosts in the measured time, including retransmissions, by path
     /// number.
     path_bytes: Vec<u64> => Several(|flow| &flow.path_bytes);
+    /// Times of the rounds of all measured flows (barrier, all-reduce) in nanoseconds, in the row of the first measured flow; else
+    /// empty.
+    round_ns: Vec<u64> => Several(|flow| &flow.round_ns);
     /// Reason of a failure; null otherwise.
     error: Option<String> => Text(|flow| flow.error.as_deref());
 }
@@ -211,12 +216,14 @@ mod tests {
             class: None,
             opened_s: 0.5,
             fct_s: None,
+            slowdown: None,
             goodput_bps: None,
             packets_sent: 3,
             retransmissions: 0,
             timeouts: 0,
             paths: 1,
             path_bytes: path_bytes.to_vec(),
+            round_ns: Vec::new(),
             error: None,
         }
     }

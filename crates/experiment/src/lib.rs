@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod all_reduce;
 pub mod application;
 pub mod barrier;
 pub mod censored;
@@ -12,6 +13,7 @@ pub mod fairness;
 mod fit;
 pub mod flow_table;
 pub mod goodput;
+pub mod ideal;
 pub mod layout;
 pub mod metrics;
 pub mod observation;

@@ -198,6 +198,8 @@ pub struct FlowOutcome {
     pub transactions: Vec<Transaction>,
     /// Number of requests without a response in time.
     pub unanswered: u64,
+    /// Retransmission timeouts of both ends by the end of each round but the last (`barrier`), if counted.
+    pub round_timeouts: Option<Vec<u64>>,
     /// Packets sent by both ends, including those without payload, if counted.
     pub packets: Option<u64>,
     /// The paths that carried its data, one bit each.

@@ -5,6 +5,7 @@ mod load;
 mod mtu;
 mod ways;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foundation::{Duration, Generator, Instant, Problem, Streams};
@@ -18,6 +19,7 @@ use transport::mptcp::policy::PathChoice;
 use transport::mptcp::segment::DSS_MAPPED;
 use transport::tcp::TcpConfig;
 
+use crate::all_reduce::Steps;
 use crate::protocol::{ProtocolConfig, RESPONSE_TIMEOUT};
 use crate::random::{exponential, uniform};
 use crate::side::Side;
@@ -96,6 +98,8 @@ pub struct Group {
     pub sizes: Option<SizeDistribution>,
     /// Pairs of hosts.
     pub pairs: Arc<[Pair]>,
+    /// The steps of an all-reduce.
+    pub steps: Option<Arc<Steps>>,
     /// Time after which a request in a datagram counts as unanswered.
     pub response_timeout: Duration,
     /// Smallest MTU of the first paths of all pairs, in bytes.
@@ -200,6 +204,7 @@ impl Group {
             response_timeout: protocol.response_timeout().unwrap_or(RESPONSE_TIMEOUT),
             workload: workload.clone(),
             sizes: SizeDistribution::of(workload, &mut load)?,
+            steps: steps(workload, &pairs)?.map(Arc::new),
             pairs,
             mtu: mtu.unwrap_or(ETHERNET),
             random: streams.stream("workload"),
@@ -311,18 +316,23 @@ impl Group {
         self.protocol.segment()
     }
 
-    /// Returns the payload of a full packet over its bytes on the wire.
+    /// Returns the bytes of the headers of a full packet.
     #[must_use]
-    pub fn payload_share(&self) -> f64 {
-        let payload = self.protocol.segment() as f64;
-        let header = match &self.protocol {
+    pub fn header(&self) -> u32 {
+        match &self.protocol {
             Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + options(config),
             Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + options(&setup.config().tcp) + DSS_MAPPED,
             Protocol::Arq(_) => UDP_IPV4_OVERHEAD + HEADER_LENGTH as u32,
             // The ICMP header has the length of the UDP header (RFC 792, RFC 768).
             Protocol::Udp(_) | Protocol::Icmp => UDP_IPV4_OVERHEAD,
-        };
-        payload / (payload + f64::from(header))
+        }
+    }
+
+    /// Returns the payload of a full packet over its bytes on the wire.
+    #[must_use]
+    pub fn payload_share(&self) -> f64 {
+        let payload = self.protocol.segment() as f64;
+        payload / (payload + f64::from(self.header()))
     }
 
     /// Returns the start and the pair of each flow; none for arrivals, which are drawn one by one.
@@ -359,8 +369,21 @@ impl Group {
             .map_or(Instant::MAX, |duration| Instant::ZERO + duration)
     }
 
-    /// Draws the size of the next flow in bytes, if flows have a size.
-    pub fn next_size(&mut self) -> Option<u64> {
+    /// Draws the size of the next flow of a pair in bytes, if flows have a size. That of an all-reduce is constant.
+    pub fn next_size(&mut self, pair: u32) -> Option<u64> {
+        if let Some(steps) = &self.steps {
+            return Some(steps.bytes(pair) * self.workload.all_reduces().1);
+        }
         Some(self.sizes.as_ref()?.draw(&mut self.random))
     }
+}
+
+/// Returns the steps of an all-reduce between the senders of its pairs.
+fn steps(workload: &WorkloadConfig, pairs: &[Pair]) -> Result<Option<Steps>, Problem> {
+    if workload.kind != WorkloadKind::AllReduce {
+        return Ok(None);
+    }
+    let members: BTreeSet<u32> = pairs.iter().map(|pair| pair.from.0).collect();
+    let algorithm = workload.algorithm.unwrap_or_default();
+    Steps::of(algorithm, members.len(), workload.all_reduces().0).map(Some)
 }

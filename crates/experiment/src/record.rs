@@ -28,9 +28,13 @@ impl TrialRecord {
     pub fn of(measured: &TrialOutcome<'_>, stop: Option<String>) -> Self {
         let error = failure(measured).or(stop);
         let flows = measured.flows.iter().map(|flow| flow_record(measured, flow));
+        let mut flows: Vec<FlowRecord> = flows.collect();
+        if let Some(first) = flows.iter_mut().find(|flow| flow.traffic.is_none()) {
+            first.round_ns = measured.rounds().iter().map(|round| round.as_nanos()).collect();
+        }
         Self {
             metrics: error.is_none().then(|| measured.metrics()),
-            flows: flows.collect(),
+            flows,
             error,
         }
     }
@@ -81,12 +85,14 @@ fn flow_record(measured: &TrialOutcome<'_>, flow: &FlowOutcome) -> FlowRecord {
             .and_then(|size| measured.groups[0].workload.class_of(size)),
         opened_s: flow.opened_at.as_secs_f64(),
         fct_s: flow.received_at.map(|at| (at - flow.opened_at).as_secs_f64()),
+        slowdown: measured.slowdown(flow),
         goodput_bps: measured.goodput(flow),
         paths: flow.ways.count_ones(),
         path_bytes: flow.carried.by_way(pair.all_ways),
         packets_sent: flow.sent.packets,
         retransmissions: flow.sent.retransmissions,
         timeouts: flow.sent.timeouts,
+        round_ns: Vec::new(),
         error: flow.failure.clone(),
     }
 }

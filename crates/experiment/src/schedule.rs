@@ -184,12 +184,12 @@ impl Schedule {
             } => Action::Start(FlowStart {
                 group,
                 pair,
-                size: groups[group as usize].next_size(),
+                size: groups[group as usize].next_size(pair),
                 successors,
             }),
             Planned::Arrive { group, pair } => {
                 let own = &mut groups[group as usize];
-                let size = own.next_size();
+                let size = own.next_size(pair);
                 self.outstanding += u64::from(own.is_measured());
                 self.add_arrival(group, own, at);
                 Action::Start(FlowStart {

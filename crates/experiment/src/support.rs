@@ -137,18 +137,29 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
     let stacks = protocols(spec).filter_map(|(key, protocol, workload)| {
         Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
     });
-    stacks.chain(priorities(spec)).collect()
+    stacks.chain(priorities(spec)).chain(all_reduces(spec)).collect()
+}
+
+/// Returns the workloads with the numbers of their tables.
+fn workloads(spec: &TrialSpec) -> impl Iterator<Item = (usize, &WorkloadConfig)> {
+    (0..).zip(std::iter::once(&spec.workload).chain(spec.traffic.iter().map(|one| &one.workload)))
 }
 
 /// Returns a problem for each workload with a priority.
 fn priorities(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
-    let workloads = std::iter::once(&spec.workload).chain(spec.traffic.iter().map(|one| &one.workload));
-    let urgent = (0..)
-        .zip(workloads)
-        .filter(|(_, workload)| workload.priority.is_some());
+    let urgent = workloads(spec).filter(|(_, workload)| workload.priority.is_some());
     urgent.map(|(number, _)| {
         let message = "requires the world sim: sockets of the world netns have no priority";
         Problem::new("priority", message).within(&place(number, "workload"))
+    })
+}
+
+/// Returns a problem for each all-reduce.
+fn all_reduces(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
+    let found = workloads(spec).filter(|(_, workload)| workload.kind == WorkloadKind::AllReduce);
+    found.map(|(number, _)| {
+        let message = "\"all-reduce\" requires the world sim";
+        Problem::new("kind", message).within(&place(number, "workload"))
     })
 }
 
@@ -303,6 +314,13 @@ mod tests {
             Some("protocol.stack")
         );
         assert_eq!(key(WorldKind::Netns, kernel), None);
+        let all_reduce = json!({"kind": "all-reduce", "size": "10kB"});
+        let all_reduce = json!({"protocol": {"kind": "tcp"}, "workload": all_reduce, "seed": 1});
+        assert_eq!(
+            key(WorldKind::Netns, all_reduce.clone()).as_deref(),
+            Some("workload.kind")
+        );
+        assert_eq!(key(WorldKind::Sim, all_reduce), None);
         let loopback = json!({"topology": {"kind": "loopback"}, "protocol": {"kind": "tcp", "stack": "longfat"}, "workload": file, "seed": 1});
         assert_eq!(
             key(WorldKind::Sim, loopback.clone()).as_deref(),

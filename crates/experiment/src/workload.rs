@@ -4,6 +4,7 @@ mod check;
 mod hosts;
 mod sizes;
 
+use crate::all_reduce::Algorithm;
 use foundation::{Duration, Frequency, Probability, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub enum WorkloadKind {
     /// Flows that start as a Poisson process, each with a file, for `duration`. The trial then goes on until all flows have
     /// completed, at most for as long again; its measured time includes this.
     Arrivals,
+    /// All-reduce: each of several hosts has a vector of `size`, and receives the sum of all.
+    AllReduce,
 }
 
 impl WorkloadKind {
@@ -38,6 +41,7 @@ impl WorkloadKind {
             Self::OnOff => "on-off",
             Self::RequestResponse => "request-response",
             Self::Arrivals => "arrivals",
+            Self::AllReduce => "all-reduce",
         }
     }
 
@@ -58,9 +62,10 @@ enum Place {
 }
 
 use Place::{Anywhere, Measured};
-use WorkloadKind::{Arrivals, Bulk, File, OnOff, RequestResponse};
+use WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse};
 
-const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
+const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, AllReduce];
+const PAIRED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
 const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse];
 const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals];
 
@@ -72,7 +77,7 @@ macro_rules! keys {
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(deny_unknown_fields)]
             pub struct WorkloadConfig {
-                /// Kind: file, bulk, on-off, request-response or arrivals.
+                /// Kind: file, bulk, on-off, request-response, arrivals or all-reduce.
                 pub kind: WorkloadKind,
                 $($(#[$help])* pub $key: Option<$value>,)+
             }
@@ -84,8 +89,8 @@ macro_rules! keys {
 }
 
 keys! {
-    /// file, arrivals: flow size, e.g. "2MB"; request-response: size of both requests and responses. From "1B" to 1 PB. Excludes request_size and response_size.
-    size: Size, &[File, RequestResponse, Arrivals], Anywhere;
+    /// file, arrivals: flow size, e.g. "2MB"; request-response: size of both requests and responses; all-reduce: size of the vector, at least a byte for each host. From "1B" to 1 PB. Excludes request_size and response_size.
+    size: Size, &[File, RequestResponse, Arrivals, AllReduce], Anywhere;
     /// arrivals: distribution of flow sizes; default "fixed" (every flow has size).
     sizes: Sizes, &[Arrivals], Anywhere;
     /// arrivals: maximum flow size, e.g. "10MB"; larger sizes are drawn again; default: none, "100MB" for sizes = "bounded-pareto".
@@ -118,8 +123,13 @@ keys! {
     request_size: Size, &[RequestResponse], Anywhere;
     /// request-response: response size; default "10kB".
     response_size: Size, &[RequestResponse], Anywhere;
-    /// request-response: pause between a response and the next request; default "0s".
-    think: Duration, &[RequestResponse], Anywhere;
+    /// request-response: pause between a response and the next request; all-reduce: pause between two of them, such as the time of a computation; default "0s".
+    think: Duration, &[RequestResponse, AllReduce], Anywhere;
+    /// all-reduce: its steps, ring or halving-doubling; default "ring".
+    algorithm: Algorithm, &[AllReduce], Anywhere;
+    /// all-reduce: number of all-reduces one after the other, from 1 to 1000000, and at most 1 PB in all; the next one starts when all hosts have the result, after think; default 1.
+    #[schemars(range(min = 1))]
+    rounds: u32, &[AllReduce], Anywhere;
     /// request-response: separate connection (udp, icmp: socket) for each request; default false.
     reconnect: bool, &[RequestResponse], Anywhere;
     /// request-response over TCP, Multipath TCP and ARQ protocols: each request waits until all flows have the response to the one before, so that all flows send together (a barrier); excludes reconnect; default false. Metrics round_mean_s, round_p50_s and round_p99_s.
@@ -128,19 +138,19 @@ keys! {
     #[schemars(range(min = 1))]
     flows: u32, PLANNED, Anywhere;
     /// Separate flows on each path between two hosts; default false.
-    each_path: bool, ALL, Anywhere;
+    each_path: bool, PAIRED, Anywhere;
     /// Start of the first flow; default "0s".
     start: Duration, ALL, Anywhere;
     /// Interval between the starts of successive flows; not for arrivals; default "0s".
     stagger: Duration, PLANNED, Anywhere;
     /// Maximum of a random delay of each flow's start, which desynchronizes flows; not for arrivals; default "0s".
     start_jitter: Duration, PLANNED, Anywhere;
-    /// Senders: a host of the topology, or a list; * stands for any characters, e.g. "leaf1-*"; requires to or pattern; default: the senders of the topology, with pattern all hosts.
+    /// all-reduce: its hosts in the order of the ring, by default all. Otherwise the senders: a host of the topology, or a list; * stands for any characters, e.g. "leaf1-*"; requires to or pattern; default: the senders of the topology, with pattern all hosts.
     from: Hosts, ALL, Anywhere;
     /// Receivers, as from; requires from or pattern; default: the receivers of the topology, with pattern all hosts.
-    to: Hosts, ALL, Anywhere;
+    to: Hosts, PAIRED, Anywhere;
     /// Receivers of each sender: all-to-all (every receiver), random (one, drawn in each trial) or permutation (one, drawn in each trial, each receiver at most once); default: all-to-all for from and to, else the pairs of the topology.
-    pattern: Pattern, ALL, Anywhere;
+    pattern: Pattern, PAIRED, Anywhere;
     /// Priority of the packets of both directions, from 0 (best effort) to 7 (most urgent), which queues of kind prio read; default 0.
     #[schemars(range(max = 7))]
     priority: u8, ALL, Anywhere;
@@ -173,6 +183,12 @@ impl WorkloadConfig {
     pub fn class_of(&self, size: u64) -> Option<usize> {
         let bounds = self.classes.as_ref()?;
         Some(bounds.partition_point(|bound| bound.bytes() < size))
+    }
+
+    /// Returns the bytes of an all-reduce, and how often it is repeated.
+    pub(crate) fn all_reduces(&self) -> (u64, u64) {
+        let bytes = self.size.map_or(0, Size::bytes);
+        (bytes, self.rounds.unwrap_or(1).into())
     }
 
     /// Returns the interval of goodput samples.

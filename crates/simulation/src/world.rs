@@ -1,6 +1,7 @@
 //! The event loop on virtual time: a clock, the ends of all flows, and the network between them.
 
 mod changes;
+mod collective;
 
 use std::sync::Arc;
 
@@ -20,12 +21,13 @@ use transport::mptcp::HostPaths;
 use transport::tcp::HostMemory;
 
 use crate::body::{Content, Parcel, Side, packet};
-use crate::endpoint::{Endpoint, Host, baseline, ends, outcome};
+use crate::endpoint::{Endpoint, Host, baseline, ends, outcome, timeouts};
 use crate::flow::Flow;
 use crate::sampling::Sampler;
 use crate::timers::Timers;
 use crate::trace::pcapng::FlowEnds;
 use crate::watch::WorldObserver;
+use collective::Collective;
 
 /// A function that returns whether to stop. It is polled every few thousand events.
 pub type Interrupt<'a> = Option<&'a dyn Fn() -> bool>;
@@ -62,6 +64,8 @@ pub struct World<W: WorldObserver = ()> {
     /// Caches of the hosts for TCP Fast Open and T/TCP, by host; a single empty one if no group uses them.
     memories: Vec<HostMemory>,
     schedule: Schedule,
+    /// The all-reduces, by group.
+    collectives: Vec<Option<Collective>>,
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
     measured_from: Instant,
@@ -106,6 +110,7 @@ impl<W: WorldObserver> World<W> {
         ];
         let schedule = Schedule::of(spec, &mut plan.groups, &samples);
         let memories = memories(&plan.groups, plan.topology.hosts().len());
+        let collectives = plan.groups.iter().map(Collective::of).collect();
         let builder = if W::ENABLED {
             plan.builder
         } else {
@@ -125,6 +130,7 @@ impl<W: WorldObserver> World<W> {
             account_of,
             memories,
             schedule,
+            collectives,
             outcomes: Vec::new(),
             sampler,
             measured_from: spec.measured_from(),
@@ -367,11 +373,32 @@ impl<W: WorldObserver> World<W> {
         {
             flow.received_at = Some(self.now);
         }
-        if end.port.progress.is_settled() {
-            self.settle(place);
-        } else if end.port.progress.waits && !std::mem::replace(&mut flow.waits, true) {
-            self.schedule.waits(self.now, flow.start.group);
+        let (is_settled, waits) = (end.port.progress.is_settled(), end.port.progress.waits);
+        if side == Side::Receiver && flow.is_collective {
+            let (start, read) = (flow.start, end.port.delivered);
+            self.read_part(place, start, read);
         }
+        if is_settled {
+            self.settle(place);
+        } else if waits {
+            self.wait(place, self.now);
+        }
+    }
+
+    /// Records that a flow waits for the others of its group, which go on at `next_at` if it is the last one.
+    #[cold]
+    fn wait(&mut self, place: u32, next_at: Instant) {
+        let Some(flow) = &mut self.flows[place as usize] else {
+            return;
+        };
+        if std::mem::replace(&mut flow.waits, true) {
+            return;
+        }
+        // The connection setup of an all-reduce is no round.
+        if !flow.ends[0].port.progress.transactions.is_empty() {
+            flow.round_timeouts.push(timeouts(&flow.ends));
+        }
+        self.schedule.waits(next_at, flow.start.group);
     }
 
     /// Handles an end that has finished, closed or failed; the flow may be complete.
@@ -452,6 +479,8 @@ impl<W: WorldObserver> World<W> {
             received_at: None,
             counted: false,
             waits: false,
+            is_collective: planned.steps.is_some(),
+            round_timeouts: Vec::new(),
             account,
             hosts: [hosts.from, hosts.to],
             ends: ends(planned, number, hosts, size, host),
@@ -464,6 +493,9 @@ impl<W: WorldObserver> World<W> {
         self.flows[place as usize] = Some(flow);
         self.places.push(place);
         self.network.observer_mut().opened(number, start);
+        if let Some(collective) = &mut self.collectives[group as usize] {
+            collective.begin(pair, place);
+        }
         self.with_end(place, Side::Sender, Endpoint::open);
         // A route without links delivers immediately.
         self.deliver();
@@ -479,6 +511,7 @@ impl<W: WorldObserver> World<W> {
                 self.with_end(place, Side::Sender, Endpoint::release);
             }
         }
+        self.start_collective(group);
         // A route without links delivers immediately.
         self.deliver();
     }

@@ -1,5 +1,6 @@
 //! All integration tests of the crate in one binary.
 
+mod all_reduce;
 mod allocations;
 mod captures;
 mod closed_form;
@@ -11,6 +12,8 @@ mod path_bytes;
 mod protocol_changes;
 mod requests;
 mod sessions;
+mod short_timeouts;
+mod slowdown;
 mod timeless;
 mod traces;
 mod traffic;

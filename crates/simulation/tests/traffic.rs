@@ -63,6 +63,26 @@ fn requests_wait_for_the_slowest_response() {
 }
 
 #[test]
+fn a_round_with_a_timeout_counts_once() {
+    // The third packet of the first server is its second response: its loss ends in a timeout, since nothing follows it.
+    for (lost, expected) in [(None, 0.0), (Some(json!([3])), 0.25), (Some(json!([3, 6])), 0.5)] {
+        let mut topology = star();
+        if let Some(packets) = lost {
+            topology["links"][0]["loss"] = json!({"kind": "packets", "packets": packets});
+            topology["links"][0]["reverse"] = json!({"loss": "0%"});
+        }
+        let protocol = json!({"kind": "tcp", "profile": "rfc", "min_rto": "300ms"});
+        let workload = json!({"kind": "request-response", "requests": 4, "response_size": "1kB",
+            "from": "client", "to": "s*", "barrier": true});
+        let (record, _) = outcomes(&topology, &protocol, &workload);
+        let metric = |name: &str| record.metrics.as_ref().unwrap()[name];
+        // The response carried the ACK of the request, so that both ends time out.
+        assert_eq!(metric("timeouts"), Some(2.0 * 4.0 * expected));
+        assert_eq!(metric("round_timeout_share"), Some(expected));
+    }
+}
+
+#[test]
 fn without_a_barrier_flows_are_independent() {
     let workload = json!({"kind": "request-response", "requests": 4, "response_size": "20kB", "from": "client", "to": "s*"});
     let (record, flows) = outcomes(&star(), &json!({"kind": "tcp"}), &workload);

@@ -13,7 +13,7 @@ from longfat.api.specification import specification, whole_number
 from longfat.presentation.displayed import Displayed, TextTable, altair_chart
 from longfat.presentation.trace import drawing as trace_drawing
 from longfat.presentation.trace import frames
-from longfat.presentation.trace.drawing import ALL, LADDER, OVER_TIME, View, traced
+from longfat.presentation.trace.drawing import ALL, LADDER, OVER_TIME, QUEUE_CDF, View, traced
 from longfat.runner import tracing
 from longfat.runner.tracing import Capture, Interval
 from longfat.study import Overrides, load_study
@@ -32,7 +32,10 @@ Side = Literal["sender", "receiver", "both"]
 """Ends of a flow for a capture."""
 Part = Literal["window", "rtt", "queue", "goodput", "controller", "sequence"]
 TABLES = ("events", "samples", "queues")
-_TABLE_OF = {**dict.fromkeys(("window", "rtt", "goodput", "controller"), "samples"), "queue": "queues"}
+_TABLE_OF = {
+    **dict.fromkeys(("window", "rtt", "goodput", "controller"), "samples"),
+    **dict.fromkeys(("queue", QUEUE_CDF), "queues"),
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +139,22 @@ class Traces(Displayed):
         """
         _check(parts)
         return altair_chart(self.drawing(*parts, flows=flows))
+
+    def queue_cdf(self, *, first: str | None = None, last: str | None = None) -> Any:
+        """Returns the share of the time in which each queue has at most a length, as an Altair chart.
+
+        Args:
+            first: Start of the time, e.g. "300ms"; by default that of the samples.
+            last: End of the time.
+
+        Raises:
+            ValueError: for trials without samples of queues.
+        """
+        span = (
+            None if time is None else seconds_of(name, time)
+            for name, time in (("first", first), ("last", last))
+        )
+        return altair_chart(trace_drawing.occupancy(View("html", QUEUE_CDF, (), *span), self.traces))
 
     def ladder(self, *, flow: str | None = None, first: str | None = None, packets: int | None = None) -> str:
         """Returns a ladder of packets as text: departures left, arrivals right, time down.

@@ -401,6 +401,7 @@ TopologyKind = Literal[
 WorkloadKeys = TypedDict(
     "WorkloadKeys",
     {
+        "algorithm": 'Literal["ring", "halving-doubling"]',
         "arrivals": "str",
         "barrier": "bool",
         "classes": "Sequence[str]",
@@ -419,6 +420,7 @@ WorkloadKeys = TypedDict(
         "request_size": "str",
         "requests": "SupportsIndex",
         "response_size": "str",
+        "rounds": "SupportsIndex",
         "sample": "str",
         "shape": "float",
         "size": "str",
@@ -435,7 +437,7 @@ WorkloadKeys = TypedDict(
 )
 
 
-WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals"]
+WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce"]
 """Kinds of the table `Workload`."""
 
 
@@ -486,8 +488,9 @@ class ProtocolTcpKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -704,8 +707,9 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -971,8 +975,9 @@ class ProtocolKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -1151,8 +1156,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     max_rto: str
     """Maximum RTO. Default: linux "120s", rfc and ns3 "60s"."""
     min_rto: str
-    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms",
-    rfc and ns3 "1s"."""
+    """Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a
+    minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3
+    "1s"."""
     mss: str
     """Announced maximum segment size: payload and options, so timestamps take 12 bytes of it. Default:
     "1460B"."""
@@ -1282,6 +1288,7 @@ TrafficSchedulerKeys = TypedDict(
 TrafficWorkloadConfigKeys = TypedDict(
     "TrafficWorkloadConfigKeys",
     {
+        "algorithm": 'Literal["ring", "halving-doubling"]',
         "arrivals": "str",
         "barrier": "bool",
         "classes": "Sequence[str]",
@@ -1289,7 +1296,7 @@ TrafficWorkloadConfigKeys = TypedDict(
         "each_path": "bool",
         "flows": "SupportsIndex",
         "from": "str | Sequence[str]",
-        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals"]',
+        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce"]',
         "largest": "str",
         "load": "str",
         "off": "str",
@@ -1301,6 +1308,7 @@ TrafficWorkloadConfigKeys = TypedDict(
         "request_size": "str",
         "requests": "SupportsIndex",
         "response_size": "str",
+        "rounds": "SupportsIndex",
         "sample": "str",
         "shape": "float",
         "size": "str",

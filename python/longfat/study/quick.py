@@ -147,7 +147,8 @@ class _Cut:
         self._shorten()
         step = self._step
         self._shrink("size", step.part * step.sizes, SMALLEST_BYTES, lambda least: f"{least}B")
-        self._shrink("requests", step.part, FEWEST_REQUESTS, int)
+        for key in ("requests", "rounds"):
+            self._shrink(key, step.part, FEWEST_REQUESTS, int)
 
     def _cut_trials(self) -> None:
         study, trials = self._study, {}

@@ -135,7 +135,8 @@ class Workload(Table):
     """What the measured flows transfer.
 
     Args:
-        kind: "file", "bulk", "on-off", "request-response" or "arrivals" (see `longfat list workload`).
+        kind: "file", "bulk", "on-off", "request-response", "arrivals" or "all-reduce" (see
+            `longfat list workload`).
         **settings: Keys of a study's `[workload]`: `size` ("2MB"), `duration` ("20s"), `flows`, ...
 
     Raises:

@@ -126,6 +126,16 @@ class _Flow:
                 self.delay + (request + response) * _BITS / self.rate + _seconds(workload, "think") + WAITED_S
             )
             return each_way, count * each * (1 + bool(workload.get("reconnect")))
+        if kind == "all-reduce":
+            rounds, size = int(workload.get("rounds", 1)), _size(workload.get("size")) or 0.0
+            hosts, steps = members, 2 * (members - 1)
+            if workload.get("algorithm") == "halving-doubling":
+                hosts = next(2**bits for bits in range(1, members + 1) if bits * 2**bits >= members)
+                steps = 2 * (hosts.bit_length() - 1)
+            # All hosts together send 2 (n - 1) vectors.
+            of_host, of_flow = (2 * (hosts - 1) * size / count for count in (hosts, members))
+            each = steps * self.delay + of_host * _BITS / self.rate + _seconds(workload, "think")
+            return rounds * of_flow / self.payload + FLOW, rounds * each
         if kind == "file":
             size = _size(workload.get("size")) or 0.0
             begin = _seconds(workload, "start") + _seconds(workload, "start_jitter")

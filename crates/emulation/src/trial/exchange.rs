@@ -46,7 +46,8 @@ pub(super) fn send(
             }
             finish(context, flow, socket)
         }
-        (WorkloadKind::OnOff, None) => Ok(()),
+        // Validation requires a rate, and refuses all-reduces.
+        (WorkloadKind::OnOff, None) | (WorkloadKind::AllReduce, _) => Ok(()),
         (WorkloadKind::RequestResponse, _) => send_requests(context, group, flow, socket),
     }
 }

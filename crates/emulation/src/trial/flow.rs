@@ -383,6 +383,7 @@ impl Flow {
             rtt: since.rtt,
             transactions: locked(&self.transactions).clone(),
             unanswered: self.unanswered.load(Ordering::Relaxed),
+            round_timeouts: None,
             packets: self.packets.get().copied(),
             ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),

@@ -25,8 +25,9 @@ impl TrialOutcome<'_> {
         }
     }
 
-    fn of_class(&self, flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 10] {
+    fn of_class(&self, flows: &[&FlowOutcome]) -> [(&'static str, Option<f64>); 14] {
         let all = flows.iter().copied();
+        let slowdowns = self.slowdowns(flows);
         let times = Censored::of(&self.completion_times(flows));
         let sent = flows
             .iter()
@@ -36,6 +37,10 @@ impl TrialOutcome<'_> {
             ("fct_p50_s", times.quantile(0.5)),
             ("fct_p95_s", times.quantile(0.95)),
             ("fct_p99_s", times.quantile(0.99)),
+            ("slowdown_mean", slowdowns.mean()),
+            ("slowdown_p50", slowdowns.quantile(0.5)),
+            ("slowdown_p95", slowdowns.quantile(0.95)),
+            ("slowdown_p99", slowdowns.quantile(0.99)),
             ("flow_throughput_bps", self.mean_throughput(flows)),
             ("flows_completed", Some(times.measured().len() as f64)),
             ("flows_unfinished", Some(unfinished(all.clone()))),

@@ -3,6 +3,8 @@
 mod classes;
 mod descriptions;
 mod links;
+mod rounds;
+mod slowdown;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +20,7 @@ use crate::fairness::{jain, max_min_distance};
 use crate::goodput::GoodputWindow;
 use crate::layout::{Member, fair_shares};
 use crate::observation::Observation;
-use crate::outcome::{FlowOutcome, SendCounters, Transaction};
+use crate::outcome::{FlowOutcome, SendCounters};
 use crate::plan::{Group, Pair, Plan, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
@@ -127,7 +129,9 @@ impl TrialOutcome<'_> {
         };
         self.set_volume(&mut set);
         self.set_time(&mut set);
+        self.set_slowdown(&mut set);
         self.set_requests(&mut set);
+        self.set_rounds(&mut set);
         self.set_round_trips(&mut set);
         self.set_bottlenecks(&mut set);
         self.set_fairness(&mut set);
@@ -193,7 +197,11 @@ impl TrialOutcome<'_> {
 
     /// Flow completion times, or response times of requests.
     fn set_time(&self, set: &mut impl FnMut(&str, Option<f64>)) {
-        if matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff) {
+        let kind = self.kind();
+        if matches!(
+            kind,
+            WorkloadKind::Bulk | WorkloadKind::OnOff | WorkloadKind::AllReduce
+        ) {
             return;
         }
         let own: Vec<&FlowOutcome> = self.own().collect();
@@ -252,12 +260,6 @@ impl TrialOutcome<'_> {
                 .filter(|_| answered > 0)
                 .map(|packets| packets as f64 / answered as f64),
         );
-        if self.groups[0].workload.barrier == Some(true) {
-            let rounds = Censored::new(rounds(self.own().flat_map(|flow| &flow.transactions)), 0);
-            set("round_mean_s", rounds.mean());
-            set("round_p50_s", rounds.quantile(0.5));
-            set("round_p99_s", rounds.quantile(0.99));
-        }
         let seen = || {
             let all = self.own().flat_map(|flow| &flow.transactions);
             all.filter_map(|transaction| Some((transaction.time(), transaction.on_wire?)))
@@ -396,26 +398,6 @@ impl TrialOutcome<'_> {
             metrics.insert(host_column(name), goodput);
         }
     }
-}
-
-/// Returns the seconds of each round of requests that start together, until the slowest response. A round ends before the next one
-/// starts.
-fn rounds<'t>(transactions: impl Iterator<Item = &'t Transaction>) -> Vec<f64> {
-    let mut spans: Vec<(Instant, Instant)> = transactions
-        .map(|transaction| (transaction.requested_at, transaction.responded_at))
-        .collect();
-    spans.sort_unstable();
-    let mut rounds: Vec<(Instant, Instant)> = Vec::new();
-    for (from, until) in spans {
-        match rounds.last_mut().filter(|round| from < round.1) {
-            Some(round) => round.1 = round.1.max(until),
-            None => rounds.push((from, until)),
-        }
-    }
-    rounds
-        .into_iter()
-        .map(|(from, until)| (until - from).as_secs_f64())
-        .collect()
 }
 
 /// Returns the name under which the goodput of a flow counts: that of its traffic, or of the host that sends.

@@ -43,7 +43,10 @@ impl SizeDistribution {
         workload: &WorkloadConfig,
         load: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Option<Self>, Problem> {
-        if workload.kind == WorkloadKind::RequestResponse {
+        if matches!(
+            workload.kind,
+            WorkloadKind::RequestResponse | WorkloadKind::AllReduce
+        ) {
             return Ok(None);
         }
         let sizes = workload.sizes.unwrap_or_default();

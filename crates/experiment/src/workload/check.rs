@@ -4,7 +4,7 @@ use foundation::{Duration, Probability, Problem};
 use serde_json::{Map, Value};
 
 use super::Place::Measured;
-use super::WorkloadKind::{Arrivals, Bulk, File, OnOff, RequestResponse};
+use super::WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse};
 use super::{PARETO_MAX, PARETO_MIN, READ, Sizes, WorkloadConfig, WorkloadKind};
 
 /// A petabyte: no larger trial completes.
@@ -13,6 +13,8 @@ const MAX_SIZE: u64 = 1_000_000_000_000_000;
 const MAX_FLOWS: u32 = 100_000;
 /// Highest priority.
 const MAX_PRIORITY: u8 = 7;
+/// Limit of repeated all-reduces.
+const MAX_ROUNDS: u32 = 1_000_000;
 /// Limit of bounds of size classes.
 const MAX_BOUNDS: usize = 15;
 /// A day: longer times are mistakes.
@@ -85,8 +87,15 @@ impl WorkloadConfig {
                 ));
             }
         }
-        if self.kind == RequestResponse && self.think.is_some() && self.requests.is_none() {
-            let message = "requires requests: a single request has no pause";
+        let count = match self.kind {
+            AllReduce => ("rounds", self.rounds, "all-reduce"),
+            _ => ("requests", self.requests, "request"),
+        };
+        if let (key, None, single) = count
+            && self.think.is_some()
+            && matches!(self.kind, RequestResponse | AllReduce)
+        {
+            let message = format!("requires {key}: a single {single} has no pause");
             problems.push(Problem::new("think", message));
         }
         problems.extend(self.load.and_then(|load| {
@@ -120,7 +129,7 @@ impl WorkloadConfig {
         let sizes = self.sizes.unwrap_or_default();
         let needs_size = matches!(sizes, Sizes::Fixed | Sizes::Exponential);
         let required: &[(&str, bool)] = match self.kind {
-            File => &[("size", self.size.is_none())],
+            File | AllReduce => &[("size", self.size.is_none())],
             Arrivals => &[
                 ("size", self.size.is_none() && needs_size),
                 ("sizes_file", self.sizes_file.is_none() && sizes == Sizes::Table),
@@ -228,6 +237,7 @@ impl WorkloadConfig {
         for (key, count, most) in [
             ("flows", self.flows, MAX_FLOWS),
             ("requests", self.requests, u32::MAX),
+            ("rounds", self.rounds, MAX_ROUNDS),
         ] {
             problems.extend(count.and_then(|count| {
                 Problem::range(key, count, (1..=most).contains(&count), &format!("1 to {most}"))
@@ -235,7 +245,12 @@ impl WorkloadConfig {
         }
         let is_priority = self.priority() <= MAX_PRIORITY;
         problems.extend(Problem::range("priority", self.priority(), is_priority, "0 to 7"));
-        if self.from.is_some() != self.to.is_some() && self.pattern.is_none() {
+        let (bytes, rounds) = self.all_reduces();
+        if self.kind == AllReduce && bytes <= MAX_SIZE && bytes.saturating_mul(rounds) > MAX_SIZE {
+            let message = format!("{rounds} are out of range: at most {MAX_SIZE}B in all");
+            problems.push(Problem::new("rounds", message));
+        }
+        if self.from.is_some() != self.to.is_some() && self.pattern.is_none() && self.kind != AllReduce {
             let (key, other) = if self.from.is_some() {
                 ("from", "to")
             } else {
@@ -276,7 +291,8 @@ mod tests {
             "arrivals" => json!("10/s"),
             "rate" => json!("1Mbit/s"),
             "duration" => json!("10s"),
-            "requests" | "flows" => json!(2),
+            "requests" | "flows" | "rounds" => json!(2),
+            "algorithm" => json!("ring"),
             "reconnect" | "each_path" | "barrier" => json!(true),
             "from" => json!("a"),
             "to" => json!(["b", "c"]),

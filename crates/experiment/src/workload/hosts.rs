@@ -11,7 +11,7 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::WorkloadConfig;
+use super::{WorkloadConfig, WorkloadKind};
 
 /// Names of hosts; `*` stands for any characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -185,7 +185,8 @@ impl WorkloadConfig {
         pairs: &[(HostId, HostId)],
         random: &mut Generator,
     ) -> Result<Vec<(HostId, HostId)>, Problem> {
-        if self.from.is_none() && self.to.is_none() && self.pattern.is_none() {
+        let is_collective = self.kind == WorkloadKind::AllReduce;
+        if !is_collective && self.from.is_none() && self.to.is_none() && self.pattern.is_none() {
             return Ok(pairs.to_vec());
         }
         let select = |key: &str, named: Option<&Hosts>| match named {
@@ -193,6 +194,9 @@ impl WorkloadConfig {
             None => Ok((0..hosts.len() as u32).map(HostId).collect()),
         };
         let from = select("from", self.from.as_ref())?;
+        if is_collective {
+            return self.algorithm.unwrap_or_default().pairs(&from);
+        }
         let to = select("to", self.to.as_ref())?;
         self.pattern
             .unwrap_or(Pattern::AllToAll)

@@ -159,7 +159,8 @@ impl ActiveQueue {
             self.free = DueTime::new(departure, now);
             self.ready = self.free;
             self.sending = next.size();
-            meter.waited(now - next.since.as_nanos());
+            let joined = next.since.as_nanos();
+            meter.waited(now - joined);
             meter.add_transmission(now, departure);
             let arrival = wire.take_off_with(now, departure, next.ticket, next.lag);
             let times = [joined, now, departure, arrival];

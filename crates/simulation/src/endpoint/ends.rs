@@ -121,6 +121,12 @@ fn counters(ends: &[Endpoint; 2]) -> FlowCounters {
     }
 }
 
+/// Returns the retransmission timeouts of both ends so far.
+pub(crate) fn timeouts(ends: &[Endpoint; 2]) -> u64 {
+    let of = |end: &Endpoint| end.statistics().map_or(0, |statistics| statistics.timeouts);
+    of(&ends[0]) + of(&ends[1])
+}
+
 /// Returns the outcome of a flow.
 pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
     let figures = FlowCounters {
@@ -148,6 +154,7 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         ways: sender.ways(),
         transactions: sender.port.progress.transactions,
         unanswered: sender.port.progress.unanswered,
+        round_timeouts: Some(flow.round_timeouts),
         finished: sender.port.progress.finished,
         failure: sender.port.progress.failure,
     }

@@ -24,7 +24,7 @@ use crate::body::{Content, Parcel};
 use crate::watch::WorldObserver;
 use arq::Arq;
 use datagram::DatagramEnd;
-pub(crate) use ends::{baseline, ends, outcome};
+pub(crate) use ends::{baseline, ends, outcome, timeouts};
 pub(crate) use host::Host;
 use message::MessageEnd;
 use mptcp::Mptcp;
@@ -151,6 +151,17 @@ impl Endpoint {
         host: &mut Host<'_>,
     ) {
         each_machine!(&mut self.machine, end => self.port.release(now, &mut **end, network, host));
+    }
+
+    /// Sends a part of an all-reduce.
+    pub(crate) fn send_part<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+        bytes: u64,
+    ) {
+        each_machine!(&mut self.machine, end => self.port.send_part(now, &mut **end, network, host, bytes));
     }
 
     /// Takes a key of its protocol over, and sends what it may then.

@@ -100,7 +100,7 @@ impl Port {
         self.drain(now, machine, network, host);
     }
 
-    /// Sends the request that waits for other flows.
+    /// Sends the request that waits for other flows. Those of an all-reduce wait for [`send_part`](Self::send_part).
     pub(super) fn release<W: WorldObserver>(
         &mut self,
         now: Instant,
@@ -109,6 +109,19 @@ impl Port {
         host: &mut Host<'_>,
     ) {
         self.application.release(now, machine, &mut self.progress);
+        self.drain(now, machine, network, host);
+    }
+
+    /// Sends a part of an all-reduce.
+    pub(super) fn send_part<W: WorldObserver>(
+        &mut self,
+        now: Instant,
+        machine: &mut impl End,
+        network: &mut Network<Parcel, W>,
+        host: &mut Host<'_>,
+        bytes: u64,
+    ) {
+        self.application.send_part(now, bytes, machine);
         self.drain(now, machine, network, host);
     }
 

@@ -123,7 +123,7 @@ impl<W: WorldObserver> World<W> {
     /// replaces the size of the workload; flows of unlimited data stop after it. Returns the flow's number.
     ///
     /// # Errors
-    /// A group or a pair out of range, too many flows, and a trial that has ended.
+    /// A group or a pair out of range, too many flows, a trial that has ended, and an all-reduce, which has one flow per pair.
     pub fn start_flow(&mut self, group: u32, pair: u32, size: Option<u64>) -> Result<u32, Problem> {
         self.check_group(group)?;
         let pairs = self.groups[group as usize].pairs.len();
@@ -134,6 +134,12 @@ impl<W: WorldObserver> World<W> {
         if self.is_over() {
             return Err(Problem::new("flow", "the trial has ended"));
         }
+        if self.groups[group as usize].steps.is_some() {
+            return Err(Problem::new(
+                "flow",
+                "an all-reduce has one flow per pair of hosts",
+            ));
+        }
         if self.places.len() >= MAX_STARTED {
             let message = format!("the trial has started {MAX_STARTED} flows, the limit");
             return Err(Problem::new("flow", message));
@@ -141,7 +147,7 @@ impl<W: WorldObserver> World<W> {
         self.run_until(self.now, None);
         let number = self.places.len() as u32;
         let own = &mut self.groups[group as usize];
-        let size = size.or_else(|| own.next_size());
+        let size = size.or_else(|| own.next_size(pair));
         if own.is_measured() {
             self.schedule.add_flow();
         }

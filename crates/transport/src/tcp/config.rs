@@ -105,7 +105,7 @@ omit_unset! {
         pub ecn_option: Option<EcnOption>,
         /// With "accecn": stop using ECN if the handshake shows that the path changes code points in a way that no queue does (RFC 9768, section 3.2.2.3). Default: true.
         pub ecn_fallback: Option<bool>,
-        /// Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. Default: linux "200ms", rfc and ns3 "1s".
+        /// Minimum RTO; with profile linux, the minimum margin of the RTO above SRTT. With rfc and ns3, a minimum below 1 ms is the clock granularity, too (G of RFC 6298). Default: linux "200ms", rfc and ns3 "1s".
         pub min_rto: Option<Duration>,
         /// Maximum RTO. Default: linux "120s", rfc and ns3 "60s".
         pub max_rto: Option<Duration>,

@@ -16,7 +16,7 @@ from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySetti
 
 Format = Literal["svg", "html", "png", "pdf", "text", "parquet", "csv", "json"]
 """Formats of drawings, and of the data."""
-Chart = Literal["ladder", "window", "rtt", "queue", "goodput", "controller", "sequence", "all"]
+Chart = Literal["ladder", "window", "rtt", "queue", "goodput", "controller", "sequence", "all", "queue-cdf"]
 """Drawings of a trial."""
 _OF_A_TRIAL = ("path", "size", "topology", "traffic", "workload", "duration")
 """Parameters that a study replaces."""
@@ -75,7 +75,8 @@ def trace(
       longfat trace congestion/delay --protocol vegas --out events.parquet
 
     Args:
-        chart: A ladder of packets, or charts over time; by default all charts for TCP, else ladder.
+        chart: A ladder of packets, charts over time, or the distribution of queue lengths (queue-cdf); by
+            default all charts over time for TCP, else ladder.
         flow: Flow to show, named after its sending host; by default all.
         out: Output file; by default standard output.
         format_: Format; by default suffix of `out`, else text.

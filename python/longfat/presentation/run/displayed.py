@@ -118,7 +118,7 @@ class Run(RunResult, Displayed):
             font: Font family, e.g. "Liberation Serif".
             font_size: Size of the text, e.g. "9pt"; by default 9pt, or 8pt with `size`.
             log: Logarithmic axes, or none; by default those whose values span decades.
-            cdf: Cumulative distribution of the metric over trials or flows instead of means.
+            cdf: Cumulative distribution of the metric over trials, flows or rounds instead of means.
             facet: Swept key, or world: one small chart for each value.
             by_host: Bars for each host, next to fair shares.
             cell: Swept keys with the values to draw; by default all.

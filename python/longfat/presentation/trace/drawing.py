@@ -12,7 +12,7 @@ from longfat.presentation import formatting, names, series_names
 from longfat.presentation.charts.vega import Format, Spec
 from longfat.system.parameters import ParameterError
 
-LADDER, ALL, SEQUENCE = "ladder", "all", "sequence"
+LADDER, ALL, SEQUENCE, QUEUE_CDF = "ladder", "all", "sequence", "queue-cdf"
 OVER_TIME = ("window", "rtt", "queue", "goodput", "controller", SEQUENCE)
 """The charts over time."""
 _RENDERED: dict[str, Format] = {name: name for name in get_args(Format)}
@@ -59,11 +59,29 @@ def draw(view: View, traces: Sequence[Trace]) -> bytes:
     if view.chart == LADDER:
         return _ladders(view, traces)
     rendered = _RENDERED.get(view.format)
+    if view.chart == QUEUE_CDF:
+        return _occupancy(view, traces, rendered)
     if rendered is None:
         from longfat.presentation.trace.bars import WIDTH
 
         return text(view, traces, columns=shutil.get_terminal_size((WIDTH, 24)).columns).encode()
     return rendering(chart(view, traces), traces, rendered)
+
+
+def occupancy(view: View, traces: Sequence[Trace]) -> Spec:
+    """Returns the distribution of queue lengths over the time of the view, as Vega-Lite."""
+    from longfat.presentation.trace import occupancy as chart
+
+    return chart.draw(_overlaid(view, traces)[0], *headings(traces))
+
+
+def _occupancy(view: View, traces: Sequence[Trace], rendered: Format | None) -> bytes:
+    from longfat.presentation.charts import files as chart_files
+    from longfat.presentation.trace import occupancy as chart
+
+    if rendered is None:
+        return chart.text(_overlaid(view, traces)[0], *headings(traces)).encode()
+    return chart_files.render(occupancy(view, traces), rendered)
 
 
 def text(view: View, traces: Sequence[Trace], parts: Sequence[str] = (), columns: int | None = None) -> str:

@@ -115,9 +115,9 @@ impl Sender {
         let rule = if parameters.is_linux() {
             Rule::VarianceFloor
         } else {
-            // RFC 6298, section 2.3: G of a clock in ms.
+            // RFC 6298, section 2.3: G of a clock in ms, or of a finer one that a smaller minimum requires.
             Rule::Rfc6298 {
-                granularity: Duration::from_millis(1),
+                granularity: Duration::from_millis(1).min(parameters.min_rto),
             }
         };
         let rtt = RttEstimator::with(

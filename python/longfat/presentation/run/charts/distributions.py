@@ -1,4 +1,4 @@
-"""The values of trials or flows whose cumulative distributions are drawn."""
+"""The values of trials, flows or rounds whose cumulative distributions are drawn."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FLOW_METRICS = {
     "fct_s": "Flow completion time",
     "goodput_bps": "Goodput per flow",
+    "slowdown": "Slowdown per flow",
     "size_bytes": "Flow size",
     "packets_sent": "Packets sent per flow",
     "retransmissions": "Retransmissions per flow",
@@ -31,11 +32,14 @@ FLOW_METRICS = {
 """The columns of flows whose distributions can be drawn, with their titles."""
 _UNITS = {"_bps": "bit/s", "_bytes": "B", "_s": "s", "": ""}
 """Units by the ends of columns."""
+ROUND = "round_s"
+"""The times of rounds."""
+_NANOS = 1e9
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The values of a cell in rising order. Of `count` trials or flows, some may have no value."""
+    """The values of a cell in rising order. Of `count` trials, flows or rounds, some may have no value."""
 
     cell: CellResult
     values: Sequence[float]
@@ -44,7 +48,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Distributions:
-    """The values of a metric in each cell, in its base unit; `of` is "trials" or "flows".
+    """The values of a metric in each cell, in its base unit; `of` is "trials", "flows" or "rounds".
 
     `metric` is the column, and `name` the metric without its unit.
     """
@@ -104,6 +108,29 @@ def of_flows(run: RunResult, metric: str | None) -> Distributions:
     unit = _UNITS[_end(column)]
     title = f"{FLOW_METRICS[column]}, {part}" if part else FLOW_METRICS[column]
     return _known(Distributions(column, short, title, unit, "flows", samples))
+
+
+def of_rounds(run: RunResult, metric: str | None) -> Distributions:
+    """Returns the times of the rounds of each cell: requests with a barrier, or all-reduces."""
+    if metric is not None and metric not in (ROUND, short_name(ROUND)):
+        raise ParameterError("metric", f'"{metric}" is not a metric of rounds; allowed: {short_name(ROUND)}')
+    if run.flows is None:
+        raise ParameterError("cdf", "this run has no records of flows (the world relay records none)")
+    numbers = numbered(run.flows, run.cells)
+    flows = run.flows.read(("round_ns",), list(numbers))
+    if "round_ns" not in flows.columns:
+        raise ValueError("the records of this run have no rounds; run the study again")
+    rounds = flows.select("cell", "round_ns").explode("round_ns").drop_nulls()
+    if rounds.is_empty():
+        raise ParameterError(
+            "cdf", 'this run has no rounds; they require barrier = true, or a workload of kind "all-reduce"'
+        )
+    of_cell = rounds.partition_by("cell", as_dict=True)
+    samples = []
+    for number, cell in numbers.items():
+        times = [nanos / _NANOS for nanos in of_cell.get((number,), rounds.clear())["round_ns"].sort()]
+        samples.append(Sample(cell, times, len(times)))
+    return Distributions(ROUND, short_name(ROUND), "Time of a round", "s", "rounds", samples)
 
 
 def _trials(cell: CellResult, metric: str) -> Sample:

@@ -152,6 +152,8 @@ def _plot(run: RunResult, metric: str | None, options: Options) -> Plot:
 def _cdf(run: RunResult, metric: str | None, options: Options) -> Plot:
     if options.cdf == "flows":
         found = distributions.of_flows(run, metric)
+    elif options.cdf == "rounds":
+        found = distributions.of_rounds(run, metric)
     else:
         column = grid.shown(run.study, run.cells)[0] if metric is None else run.study.column(metric)
         found = distributions.of_trials(run, column)

@@ -13,7 +13,7 @@ from longfat.system.parameters import ParameterError
 
 Log = Literal["x", "y", "xy", "none"]
 """Logarithmic axes."""
-Cdf = Literal["trials", "flows"]
+Cdf = Literal["trials", "flows", "rounds"]
 """What a cumulative distribution counts."""
 
 PAPER_FONT_SIZE = "8pt"
