@@ -130,11 +130,16 @@ impl Connections {
 
     /// Counts all finished connections but those with most data.
     fn omit(&mut self) {
-        self.all.sort_unstable_by_key(|one| (Reverse(one.bytes()), one.stream));
+        self.all
+            .sort_unstable_by_key(|one| (Reverse(one.bytes()), one.stream));
         for one in self.all.drain(MOST_KEPT.min(self.all.len())..) {
             self.omitted.connections += 1;
             self.omitted.bytes += one.bytes();
-            self.omitted.packets += one.sides.iter().map(|side| side.direction.totals.packets).sum::<u64>();
+            self.omitted.packets += one
+                .sides
+                .iter()
+                .map(|side| side.direction.totals.packets)
+                .sum::<u64>();
         }
     }
 }
