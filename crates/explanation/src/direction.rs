@@ -572,7 +572,7 @@ impl Direction {
                 self.clocked.0 += end - start;
             }
         }
-        let is_short = packet.length % self.mss != 0;
+        let is_short = !packet.length.is_multiple_of(self.mss);
         self.next = end;
         self.totals.bytes += end - start;
         let in_flight = self.next.saturating_sub(self.acked);
