@@ -106,7 +106,7 @@ impl Connections {
     }
 
     /// Removes all active connections but those with the latest packets and those with most data.
-    fn take_active(&mut self, keep: usize) -> Vec<Box<Connection>> {
+    fn take_active(&mut self, keep: usize) -> impl Iterator<Item = Box<Connection>> + use<> {
         let mut found: Vec<(Ends, Box<Connection>)> = self.active.drain().collect();
         if keep > 0 {
             found.sort_unstable_by_key(|(_, one)| Reverse((one.bytes(), one.stream)));
@@ -117,7 +117,7 @@ impl Connections {
         found.sort_unstable_by_key(|(_, one)| Reverse((one.last.1, one.stream)));
         let rest = found.split_off(keep.min(found.len()));
         self.active.extend(found);
-        rest.into_iter().map(|(_, one)| one).collect()
+        rest.into_iter().map(|(_, one)| one)
     }
 
     fn finish(&mut self, mut connection: Box<Connection>) {
@@ -130,11 +130,16 @@ impl Connections {
 
     /// Counts all finished connections but those with most data.
     fn omit(&mut self) {
-        self.all.sort_unstable_by_key(|one| (Reverse(one.bytes()), one.stream));
+        self.all
+            .sort_unstable_by_key(|one| (Reverse(one.bytes()), one.stream));
         for one in self.all.drain(MOST_KEPT.min(self.all.len())..) {
             self.omitted.connections += 1;
             self.omitted.bytes += one.bytes();
-            self.omitted.packets += one.sides.iter().map(|side| side.direction.totals.packets).sum::<u64>();
+            self.omitted.packets += one
+                .sides
+                .iter()
+                .map(|side| side.direction.totals.packets)
+                .sum::<u64>();
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::causes::{Interval, Spent, causes};
 use crate::connection::Connection;
-use crate::connections::{Connections, Others};
+use crate::connections::{Connections, Omitted, Others};
 use crate::direction::Direction;
 use crate::file::CaptureFile;
 use crate::path::PathFigures;
@@ -22,8 +22,10 @@ pub struct CaptureReport {
     pub others: Others,
     /// Why the capture ended before its file did.
     pub ended_early: Option<String>,
-    /// Connections.
+    /// Connections; of thousands, those with most data.
     pub connections: Vec<ConnectionReport>,
+    /// The other connections.
+    pub omitted: Omitted,
 }
 
 /// A connection.
@@ -123,24 +125,21 @@ impl CaptureReport {
     /// Returns the report of a capture that was read.
     #[must_use]
     pub fn of(file: &CaptureFile, found: &Connections) -> Self {
-        let mut connections: Vec<ConnectionReport> = found
-            .all
-            .iter()
-            .enumerate()
-            .map(|(stream, one)| ConnectionReport::of(stream, one))
-            .collect();
+        let mut connections: Vec<ConnectionReport> =
+            found.all.iter().map(|one| ConnectionReport::of(one)).collect();
         connections.sort_by_key(|one| std::cmp::Reverse(one.directions[0].bytes + one.directions[1].bytes));
         Self {
             frames: file.frames(),
             others: found.others,
             ended_early: file.ended_early().map(str::to_owned),
             connections,
+            omitted: found.omitted,
         }
     }
 }
 
 impl ConnectionReport {
-    fn of(stream: usize, connection: &Connection) -> Self {
+    fn of(connection: &Connection) -> Self {
         let origin = connection.first.0;
         let span = connection.handshake.span();
         let direction = |side: usize| {
@@ -152,7 +151,7 @@ impl ConnectionReport {
             )
         };
         Self {
-            stream,
+            stream: connection.stream,
             client: connection.addresses[0],
             server: connection.addresses[1],
             start_s: origin.as_secs_f64(),

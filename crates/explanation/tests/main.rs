@@ -1,6 +1,7 @@
 //! Integration tests.
 
 mod captures;
+mod connections;
 mod files;
 mod fuzz;
 mod packets;
