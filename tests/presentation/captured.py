@@ -70,7 +70,13 @@ def connection(stream: int, sender: Document) -> Document:
 
 def capture(*connections: Document) -> Document:
     others = {"udp": 0, "other": 0, "unreadable": 0}
-    return {"frames": 1400, "others": others, "ended_early": None, "connections": list(connections)}
+    return {
+        "frames": 1400,
+        "others": others,
+        "omitted": {"connections": 0, "bytes": 0, "packets": 0},
+        "ended_early": None,
+        "connections": list(connections),
+    }
 
 
 def shown(series: list[Document], intervals: list[Document], **figures: Any) -> Direction:

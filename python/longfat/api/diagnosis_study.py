@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from longfat.analysis.diagnosis import PathFigures
 
 CONTROLLERS = ("reno", "cubic", "vegas", "westwood", "bbr", "bbr1", "bbr-tolerant")
-"""The controllers of single-path TCP, without DCTCP, which requires switches that mark."""
+"""The controllers of single-path TCP that systems offer for bulk data, without DCTCP, which requires switches
+that mark."""
 _KERNEL_NAMES = {"bbr1": "bbr"}
 _OWN = ("bbr", "bbr-tolerant")
 """Controllers that no kernel has: its BBR is version 1."""

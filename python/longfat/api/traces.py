@@ -150,11 +150,12 @@ class Traces(Displayed):
         Raises:
             ValueError: for trials without samples of queues.
         """
-        span = (
+        start, end = (
             None if time is None else seconds_of(name, time)
             for name, time in (("first", first), ("last", last))
         )
-        return altair_chart(trace_drawing.occupancy(View("html", QUEUE_CDF, (), *span), self.traces))
+        view = View("html", QUEUE_CDF, first=start, last=end)
+        return altair_chart(trace_drawing.occupancy(view, self.traces))
 
     def ladder(self, *, flow: str | None = None, first: str | None = None, packets: int | None = None) -> str:
         """Returns a ladder of packets as text: departures left, arrivals right, time down.

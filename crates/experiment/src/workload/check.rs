@@ -298,6 +298,7 @@ mod tests {
             "to" => json!(["b", "c"]),
             "pattern" => json!("random"),
             "load" => json!("80%"),
+            "priority" => json!(5),
             _ => json!("1s"),
         }
     }

@@ -27,7 +27,7 @@ def explain(
     \b
     Examples:
       longfat explain transfer.pcapng
-      tcpdump -i eth0 -w - tcp | longfat explain -
+      longfat explain transfer.pcapng --flow 3 --out report.html
 
     Args:
         out: Output file for the report (.html).
