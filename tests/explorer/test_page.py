@@ -23,6 +23,7 @@ from tests.explorer.driver import (
     pause,
     press,
 )
+from tests.waiting import wait_until
 
 from longfat import _native
 from longfat.cli.explorer_server import ExplorerServer
@@ -76,7 +77,8 @@ def test_the_rate_changes_while_it_runs(explorer: Explorer) -> None:
     enter(page, "rate", "1Mbit/s")
     start = page.evaluate(CLOCK)
     page.wait(f"{CLOCK} > {start + 6}")
-    assert measured(page, "Goodput") < 1.5
+    # A busy machine fills the table later.
+    wait_until(lambda: measured(page, "Goodput") < 1.5)
 
 
 def test_the_controller_changes_while_it_runs(explorer: Explorer) -> None:

@@ -487,6 +487,8 @@ impl Direction {
         let rtt = self.rtt_now;
         let was_hole = before.is_some_and(|one| one.is_hole);
         if was_hole {
+            // Captured for the first time, whatever happened before the capture.
+            self.totals.bytes += end.min(self.next) - start;
             let late = before.map_or(Duration::ZERO, |one| packet.time.saturating_since(one.time));
             if late < rtt.map_or(LEAST_GAP, |rtt| rtt.mul_f64(REORDERED)).max(LEAST_GAP) {
                 self.totals.reordered += 1;
@@ -501,7 +503,9 @@ impl Direction {
         {
             self.lost.push(one.ordinal);
         }
-        self.totals.repeated_bytes += end.min(self.next) - start;
+        if !was_hole {
+            self.totals.repeated_bytes += end.min(self.next) - start;
+        }
         let probe = rtt.map_or(TIMER, |rtt| rtt.mul_f64(PROBE_ROUNDS)).max(LEAST_GAP);
         let is_timeout = silence >= TIMER || (silence >= probe && self.recovery.is_none());
         let is_loss = is_timeout || self.recovery.is_none();
