@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use foundation::{Duration, Instant};
 
 use crate::numbering::Numbering;
-use crate::outstanding::{Outstanding, Sent};
+use crate::outstanding::{Outstanding, Repeated, Sent};
 use crate::packet::TcpPacket;
 use crate::rates::{Distribution, Trains};
 use crate::slices::{Slice, Slices, State};
@@ -481,14 +481,15 @@ impl Direction {
     /// Takes data that was sent before, or that fills a hole.
     fn repeated(&mut self, start: u64, end: u64, packet: &TcpPacket) {
         let silence = packet.time.saturating_since(self.last_data.max(self.last_ack));
-        let before = self
-            .outstanding
-            .repeat(start, end.min(self.next), packet.time, packet.number);
+        let end = end.min(self.next);
+        let Repeated { before, filled } = self.outstanding.repeat(start, end, packet.time, packet.number);
+        // Captured for the first time, whatever happened before the capture.
+        let filled = filled.min(end - start);
+        self.totals.bytes += filled;
+        self.totals.repeated_bytes += end - start - filled;
         let rtt = self.rtt_now;
         let was_hole = before.is_some_and(|one| one.is_hole);
         if was_hole {
-            // Captured for the first time, whatever happened before the capture.
-            self.totals.bytes += end.min(self.next) - start;
             let late = before.map_or(Duration::ZERO, |one| packet.time.saturating_since(one.time));
             if late < rtt.map_or(LEAST_GAP, |rtt| rtt.mul_f64(REORDERED)).max(LEAST_GAP) {
                 self.totals.reordered += 1;
@@ -502,9 +503,6 @@ impl Direction {
             && self.lost.len() < MOST_LOST
         {
             self.lost.push(one.ordinal);
-        }
-        if !was_hole {
-            self.totals.repeated_bytes += end.min(self.next) - start;
         }
         let probe = rtt.map_or(TIMER, |rtt| rtt.mul_f64(PROBE_ROUNDS)).max(LEAST_GAP);
         let is_timeout = silence >= TIMER || (silence >= probe && self.recovery.is_none());

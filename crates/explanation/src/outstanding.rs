@@ -41,6 +41,15 @@ pub struct Covered {
     pub has_repeated: bool,
 }
 
+/// What a retransmission repeats or fills.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repeated {
+    /// The first segment of the range, as it was before.
+    pub before: Option<Sent>,
+    /// Bytes of holes that it fills.
+    pub filled: u64,
+}
+
 /// Data of one sender in flight, in the order of the stream.
 #[derive(Clone, Debug, Default)]
 pub struct Outstanding {
@@ -70,20 +79,39 @@ impl Outstanding {
         self.sacked
     }
 
-    /// Takes the retransmission of a range; returns the earliest time at which a part of it was sent before, and whether
-    /// that part was a hole.
-    pub fn repeat(&mut self, start: u64, end: u64, time: Instant, frame: u64) -> Option<Sent> {
+    /// Takes data of a range that was sent before, or that fills holes. The rest of a hole stays one.
+    pub fn repeat(&mut self, start: u64, end: u64, time: Instant, frame: u64) -> Repeated {
+        self.split(start);
+        self.split(end);
         let first = self.segments.partition_point(|one| one.end <= start);
-        let mut before: Option<Sent> = None;
+        let mut found = Repeated::default();
         for one in self.segments.range_mut(first..).take_while(|one| one.start < end) {
-            before.get_or_insert(*one);
+            found.before.get_or_insert(*one);
+            if one.is_hole {
+                found.filled += one.end - one.start;
+            }
             one.is_repeated |= !one.is_hole;
-            // A hole whose rest is filled later stays a hole for that rest; its captured part counts as seen.
             one.is_hole = false;
             one.time = time;
             one.frame = frame;
         }
-        before
+        found
+    }
+
+    /// Splits the hole that contains a position.
+    fn split(&mut self, position: u64) {
+        let place = self.segments.partition_point(|one| one.end <= position);
+        if let Some(one) = self.segments.get_mut(place)
+            && one.is_hole
+            && one.start < position
+        {
+            let rest = Sent {
+                start: position,
+                ..*one
+            };
+            one.end = position;
+            self.segments.insert(place + 1, rest);
+        }
     }
 
     /// Takes a cumulative acknowledgement.
@@ -177,11 +205,27 @@ mod tests {
         let mut data = Outstanding::default();
         data.push(sent(0, 100, 1));
         data.push(sent(100, 200, 2));
-        let before = data.repeat(0, 100, Instant::from_nanos(9_000_000), 9);
-        assert_eq!(before.map(|one| one.frame), Some(1));
+        let found = data.repeat(0, 100, Instant::from_nanos(9_000_000), 9);
+        assert_eq!(found.before.map(|one| one.frame), Some(1));
         let covered = data.acknowledge(100);
         assert!(covered.has_repeated && covered.newest.is_none());
         assert_eq!(data.acknowledge(200).newest, Some(Instant::from_nanos(2_000_000)));
+    }
+
+    #[test]
+    fn a_hole_is_filled_piece_by_piece() {
+        let mut data = Outstanding::default();
+        data.push(Sent {
+            is_hole: true,
+            ..sent(0, 300, 1)
+        });
+        data.push(sent(300, 400, 1));
+        let now = Instant::from_nanos(9_000_000);
+        for (start, filled) in [(100, 100), (0, 100), (100, 0), (200, 100)] {
+            let found = data.repeat(start, start + 100, now, 9);
+            assert_eq!(found.filled, filled, "{start}");
+        }
+        assert_eq!(data.acknowledge(400).unseen, 0);
     }
 
     #[test]
