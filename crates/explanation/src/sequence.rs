@@ -86,7 +86,7 @@ pub fn sequence(file: &mut CaptureFile, chosen: Chosen, most: usize) -> Result<V
 struct Graph {
     marks: Vec<Mark>,
     most: usize,
-    /// One of so many packets is kept.
+    /// Every n-th packet of a kind is kept.
     step: usize,
     seen: [usize; KINDS],
     origin: Option<Instant>,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import numpy as np
 from longfat import _native
 from longfat.analysis.forecast import prediction_interval
 from longfat.api import path_figures
+from longfat.api.parallel import parallel
 from longfat.measurement.path_draws import drawn
 from longfat.study.vocabulary import canonical
 from longfat.worlds.environment import available_cores
@@ -104,7 +104,7 @@ def simulated(
         spec = _spec(tables, protocol, paths[number], number)
         return _metrics(json.loads(_native.simulate(canonical(spec), cancel)))
 
-    found, interrupted = _parallel(
+    found, interrupted = parallel(
         [partial(run, one, number) for one, number in specs],
         available_cores(),
         cancel.cancel,
@@ -144,7 +144,7 @@ def verified(
         return record.metrics or str(record.error)
 
     try:
-        found, interrupted = _parallel(
+        found, interrupted = parallel(
             [partial(run, one, number) for one, number in specs],
             jobs,
             executor.cancel,
@@ -186,30 +186,3 @@ def _metrics(record: Mapping[str, Any]) -> Metrics | str:
     if record["metrics"] is None:
         return str(record["error"])
     return {name: value for name, value in record["metrics"].items() if value is not None}
-
-
-def _parallel(
-    work: Sequence[Callable[[], Metrics | str]],
-    jobs: int,
-    cancel: Callable[[], None],
-    show: Callable[[int], None],
-) -> tuple[list[Metrics | str | None], bool]:
-    """Returns the outcomes of all calls, None for those that Ctrl-C cancelled, and whether it did."""
-    interrupted = False
-    with ThreadPoolExecutor(jobs, thread_name_prefix="trial") as pool:
-        futures: list[Future[Metrics | str]] = [pool.submit(one) for one in work]
-        try:
-            for done, _ in enumerate(as_completed(futures), 1):
-                show(done)
-        except KeyboardInterrupt:
-            interrupted = True
-            for future in futures:
-                future.cancel()
-            cancel()
-    return [_outcome(future, interrupted=interrupted) for future in futures], interrupted
-
-
-def _outcome(future: Future[Metrics | str], *, interrupted: bool) -> Metrics | str | None:
-    if interrupted and (future.cancelled() or future.exception() is not None):
-        return None
-    return future.result()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from longfat import _native
 from longfat.analysis.captures import explained
 from longfat.analysis.captures.replayed import Change, Replay
 from longfat.analysis.forecast import prediction_interval
 from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
-from longfat.api.trials import TransferError, simulate
+from longfat.api.parallel import parallel
+from longfat.api.specification import specification
+from longfat.api.trials import TransferError, trial_of
+from longfat.study.vocabulary import canonical
 from longfat.worlds.environment import available_cores
 
 if TYPE_CHECKING:
@@ -123,21 +127,28 @@ _Metrics = Mapping[str, float]
 def _simulated(jobs: Sequence[_Job], size: int, trials: int, show: Show) -> dict[str, list[_Metrics]]:
     """Returns the metrics of the trials of each job (name, protocol, path); failed transfers have none."""
     work = [(name, protocol, path, number) for number in range(trials) for name, protocol, path in jobs]
+    cancel = _native.Cancel()
 
-    def run(protocol: Mapping[str, Any], path: Mapping[str, Any], number: int) -> _Metrics | None:
+    def run(protocol: Mapping[str, Any], path: Mapping[str, Any], number: int) -> list[_Metrics]:
+        spec = specification(protocol, path, f"{size}B", trial=number)
+        record = json.loads(_native.simulate(canonical(spec), cancel))
         try:
-            return simulate(protocol, path, f"{size}B", trial=number).metrics
+            return [trial_of(record, spec).metrics]
         except TransferError:
-            return None
+            return []
 
+    calls: list[Callable[[], list[_Metrics]]] = [partial(run, *one[1:]) for one in work]
+    outcomes, interrupted = parallel(
+        calls,
+        available_cores(),
+        cancel.cancel,
+        lambda done: show(f"simulation: {done} of {len(work)} trials"),
+    )
+    if interrupted:
+        raise KeyboardInterrupt
     found: dict[str, list[_Metrics]] = {name: [] for name, _, _ in jobs}
-    with ThreadPoolExecutor(available_cores(), thread_name_prefix="trial") as pool:
-        futures = [pool.submit(partial(run, *one[1:])) for one in work]
-        for done, (one, future) in enumerate(zip(work, futures, strict=True), 1):
-            metrics = future.result()
-            if metrics is not None:
-                found[one[0]].append(metrics)
-            show(f"simulation: {done} of {len(work)} trials")
+    for one, metrics in zip(work, outcomes, strict=True):
+        found[one[0]] += metrics or []
     return found
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
 from longfat import _native
 from longfat.analysis.captures import explained
+from longfat.api.parallel import parallel
 from longfat.api.traces import trace
 from longfat.api.trials import TransferError
 from longfat.worlds.environment import available_cores
@@ -38,22 +39,24 @@ def simulated(
     """Returns the transfer of a direction with each protocol by name; failed transfers are absent."""
     side: Side = "receiver" if one.path["position"] == "receiver" else "sender"
 
-    def run(name: str, protocol: Mapping[str, Any], folder: str) -> Direction | None:
+    def run(name: str, protocol: Mapping[str, Any], folder: str) -> list[Direction]:
         file = File(folder) / f"{name}.pcapng"
         try:
             trace(protocol, path, f"{one.bytes}B", pcapng=file, side=side, snap=_SNAP, samples=False)
         except TransferError:
-            return None
+            return []
         document = json.loads(_native.explain_capture(str(file), lambda _: None))
-        return explained.directions(document["connections"][0])[0] if document["connections"] else None
+        return [explained.directions(one)[0] for one in document["connections"][:1]]
 
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        ThreadPoolExecutor(available_cores(), thread_name_prefix="sender") as pool,
-    ):
-        futures = {name: pool.submit(run, name, protocol, folder) for name, protocol in protocols.items()}
-        found = {name: future.result() for name, future in futures.items()}
-    return {name: direction for name, direction in found.items() if direction is not None}
+    with tempfile.TemporaryDirectory() as folder:
+        work: list[Callable[[], list[Direction]]] = [
+            partial(run, name, protocol, folder) for name, protocol in protocols.items()
+        ]
+        # A running trace ends by itself; Ctrl-C starts no further one.
+        found, interrupted = parallel(work, available_cores(), lambda: None, lambda _: None)
+    if interrupted:
+        raise KeyboardInterrupt
+    return {name: one[0] for name, one in zip(protocols, found, strict=True) if one}
 
 
 def probabilities(one: Direction, found: Mapping[str, Direction]) -> dict[str, float]:
