@@ -11,8 +11,8 @@ LATENCY, BANDWIDTH, BUFFERBLOAT = "latency", "bandwidth", "bufferbloat"
 WINDOW, STALL = "receive window", "receiver stall"
 LOSS, APPLICATION, SENDER = "loss", "application", "sender's buffer"
 
-HEADERS = 52
-"""Bytes of an IPv4 and a TCP header with timestamps."""
+HEADERS, HEADERS_6 = 52, 72
+"""Bytes of an IPv4 or IPv6 and a TCP header with timestamps."""
 
 GROUPS = {
     "handshake": LATENCY,
@@ -69,7 +69,8 @@ class Direction:
     def on_wire(self, payload: float) -> float:
         """Returns a rate of payload with the headers of IP and TCP, in bit/s."""
         mss: int = self.path["mss"]
-        return payload * (mss + HEADERS) / mss
+        headers = HEADERS_6 if self.ends[0].startswith("[") else HEADERS
+        return payload * (mss + headers) / mss
 
     @property
     def time(self) -> float:
