@@ -78,7 +78,7 @@ class Page {
   private lastText = 0;
   private eventsShown = "";
   private stale = true;
-  private drawn = 0;
+  private drawn = "";
   /** Protocols in the charts. */
   private names = "";
 
@@ -406,9 +406,11 @@ class Page {
     const elapsed = Math.min(0.1, (time - this.lastFrame) / 1e3);
     this.lastFrame = time;
     void this.player.frame(elapsed);
-    this.stale ||= !this.player.playing && this.player.now !== this.drawn;
+    // The step of one configuration can end after another's.
+    const times = this.player.worlds.map(({ now }) => now).join();
+    this.stale ||= !this.player.playing && times !== this.drawn;
     const active = this.player.playing || this.stale;
-    this.drawn = this.player.now;
+    this.drawn = times;
     if (active) {
       const packets = this.player.detail === "all";
       const { present } = this.player;
