@@ -57,8 +57,15 @@ def size_in_points(pdf: bytes) -> tuple[float, float]:
     return float(found[1]), float(found[2])
 
 
-@pytest.mark.parametrize(("size", "width"), [("column", 252), ("two-column", 515.52), ("9cm", 255.12)])
-@pytest.mark.parametrize("options", [{}, {"cdf": "trials"}, {"facet": "path.delay"}, {"cdf": "flows"}])
+@pytest.mark.parametrize(
+    ("size", "width", "options"),
+    [
+        ("column", 252, {}),
+        ("column", 252, {"cdf": "trials"}),
+        ("two-column", 515.52, {"facet": "path.delay"}),
+        ("9cm", 255.12, {"cdf": "flows"}),
+    ],
+)
 def test_a_file_has_the_requested_width(
     run: lf.Run, size: str, width: float, options: dict[str, Any]
 ) -> None:

@@ -12,6 +12,16 @@ pub fn cases(full: u32) -> u32 {
     share(full, std::env::var(EFFORT).ok().as_deref())
 }
 
+/// Returns rows of a table that are spread over it evenly: the share of all rows, at least `least`.
+///
+/// # Panics
+///
+/// If `LONGFAT_EFFORT` is not a positive number.
+pub fn rows<T>(all: Vec<T>, least: usize) -> Vec<T> {
+    let taken = (cases(all.len() as u32) as usize).max(least).min(all.len());
+    spread(all, taken)
+}
+
 /// Returns the number in an environment variable, such as `LONGFAT_KILLS`, or the share of a full count.
 ///
 /// # Panics
@@ -27,6 +37,15 @@ pub fn count(variable: &str, full: u32) -> u64 {
     )
 }
 
+fn spread<T>(all: Vec<T>, taken: usize) -> Vec<T> {
+    let length = all.len();
+    let starts_a_part = |place: usize| place == 0 || place * taken / length != (place - 1) * taken / length;
+    let places = all.into_iter().enumerate();
+    places
+        .filter_map(|(place, row)| starts_a_part(place).then_some(row))
+        .collect()
+}
+
 fn share(full: u32, effort: Option<&str>) -> u32 {
     let text = effort.unwrap_or("0.125");
     let effort = text
@@ -39,7 +58,14 @@ fn share(full: u32, effort: Option<&str>) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{share, spread};
+
+    #[test]
+    fn takes_rows_from_the_whole_table() {
+        assert_eq!(spread((0..18).collect(), 7), [0, 3, 6, 8, 11, 13, 16]);
+        assert_eq!(spread((0..5).collect(), 5), [0, 1, 2, 3, 4]);
+        assert_eq!(spread((0..5).collect(), 1), [0]);
+    }
 
     #[test]
     fn scales_a_full_count() {

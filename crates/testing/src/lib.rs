@@ -6,6 +6,6 @@ mod effort;
 mod rerun;
 mod skip;
 
-pub use effort::{cases, count};
+pub use effort::{cases, count, rows};
 pub use rerun::{is_rerun, rerun, rerun_without_privileges};
 pub use skip::{Requirement, skip};

@@ -1,6 +1,7 @@
 //! Two flows over one bottleneck.
 
 use foundation::{Duration, Instant};
+use testing::rows;
 use transport::congestion::CongestionConfig;
 
 use crate::congestion_loop::at;
@@ -25,22 +26,24 @@ fn shares(first: &str, second: &str, queue: usize, later: f64) -> (f64, f64) {
 /// Flows with the same controller get between a third and two thirds each, regardless of their start.
 #[test]
 fn equal_controllers_share() {
+    let mut table = Vec::new();
     for name in ["bbr", "cubic", "reno"] {
         for queue in [41, 164, 656] {
-            for later in [0.0, 5.0] {
-                let (first, second) = shares(name, name, queue, later);
-                let part = first / (first + second);
-                assert!(
-                    (0.33..0.67).contains(&part),
-                    "{name} over {queue} packets, {later} s apart: {first:.3} {second:.3}"
-                );
-                let minimum = if name == "reno" && queue < 164 { 0.85 } else { 0.93 };
-                assert!(
-                    first + second >= minimum,
-                    "{name} over {queue} packets: {first:.3} {second:.3}"
-                );
-            }
+            table.extend([0.0, 5.0].map(|later| (name, queue, later)));
         }
+    }
+    for (name, queue, later) in rows(table, 7) {
+        let (first, second) = shares(name, name, queue, later);
+        let part = first / (first + second);
+        assert!(
+            (0.33..0.67).contains(&part),
+            "{name} over {queue} packets, {later} s apart: {first:.3} {second:.3}"
+        );
+        let minimum = if name == "reno" && queue < 164 { 0.85 } else { 0.93 };
+        assert!(
+            first + second >= minimum,
+            "{name} over {queue} packets: {first:.3} {second:.3}"
+        );
     }
 }
 
