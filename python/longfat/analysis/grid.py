@@ -187,9 +187,7 @@ def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:
         placed: dict[str, Mapping[str, Any]] = {}
         for result in results:
             cell = result.cell
-            if cell.protocol == entry.protocol and all(
-                c.matches(cell.value(k)) for k, c in conditions.items()
-            ):
+            if cell.protocol == entry.protocol and all(cell.meets(k, c) for k, c in conditions.items()):
                 placed.setdefault(canonical(cell.params), cell.params)
         for metric, text in (("goodput_bps", entry.goodput), ("completion_s", entry.completion)):
             value = units.number(text) if text is not None else None
