@@ -182,7 +182,7 @@ def test_deterministic_trials_are_marked() -> None:
     assert "deterministic" not in printed(details.table(run.study, run), 200)
 
 
-def test_start_jitter_is_suggested_for_competing_flows() -> None:
+def test_start_jitter_is_suggested_where_it_varies_trials() -> None:
     for changes, suggested in (
         ({}, True),
         ({"workload": {"kind": "bulk", "duration": "10s", "start_jitter": "1s"}}, False),
@@ -195,7 +195,10 @@ def test_start_jitter_is_suggested_for_competing_flows() -> None:
         replace(cell, deterministic=True, metrics={"goodput_bps": cell.metrics["goodput_bps"]})
         for cell in alone.cells
     ]
-    assert "start_jitter" not in notes.determinism(alone.study, of_one)
+    assert "the phase at which the measured time starts" in notes.determinism(alone.study, of_one)
+    # The start of a single transfer changes nothing.
+    study = alone.study.model_copy(update={"workload": {"kind": "file", "size": "1MB"}})
+    assert notes.determinism(study, of_one).endswith("; one trial is enough")
 
 
 def test_a_study_selects_the_shown_metrics() -> None:

@@ -101,6 +101,7 @@ def test_every_mean_of_repeated_trials_has_an_interval(protocols: int, width: in
     Console(width=width, file=screen).print(details.table(run.study, run))
     whole = screen.getvalue()
     assert max(map(len, whole.splitlines())) <= width
+    assert "…" not in whole
     rows = [line for line in whole.splitlines() if "±" in line and "mean ±" not in line]
     assert sum(line.count("±") for line in rows) == len(run.cells) * len(SHOWN)
 

@@ -145,11 +145,12 @@ class WorldTable:
         return replace(self, columns=columns)
 
     def _fitting(self, console: Console, options: ConsoleOptions) -> Table | None:
-        """Returns the first layout that is not wider than the terminal."""
+        """Returns the first layout that is not wider than the terminal, the last one with broken headings."""
         unlimited = options.update(max_width=10_000)
-        made = (layout.rich(ruled=True) for layout in self._layouts())
+        *wider, last = self._layouts()
+        made = (layout.rich(ruled=True) for layout in wider)
         fits = (one for one in made if console.measure(one, options=unlimited).maximum <= options.max_width)
-        return next(fits, None)
+        return next(fits, last.rich(ruled=True) if last.narrowest() <= options.max_width else None)
 
     def _layouts(self) -> list[TextTable]:
         main = self.columns[0]

@@ -14,6 +14,7 @@ from longfat.presentation import formatting, names
 from longfat.presentation.run import censored
 from longfat.results.run import CONFIDENCE
 from longfat.study import cells as cells_of
+from longfat.study import sweep
 from longfat.study.vocabulary import AT_HOST, check
 
 if TYPE_CHECKING:
@@ -128,20 +129,33 @@ def classes(study: Study, metric: str) -> str:
 
 
 def determinism(study: Study, results: Sequence[CellResult]) -> str:
-    """Which cells are deterministic, and how to vary competing flows; empty if all cells are random."""
+    """Which cells are deterministic, and how to vary their trials; empty if all cells are random."""
     fixed = [result for result in results if result.deterministic]
     if not fixed:
         return ""
     some = f" in {len(fixed)} of {len(results)} cells (without ±)"
     where = "" if len(fixed) == len(results) else some
     note = f"{formatting.DETERMINISTIC}{where}: nothing is random, so all trials give the same result"
-    jitter = {**study.workload, "start_jitter": "100ms"}
-    compete = (
+    return note + "".join(f"; {text}" for text in _variation(study, fixed, all_fixed=not where))
+
+
+def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) -> Iterator[str]:
+    """How to vary the trials of deterministic cells; for a single flow only if no cell is random."""
+    swept = {part for key in study.sweep for part in sweep.parts(key)}
+    if "start_jitter" in study.workload or "workload.start_jitter" in swept:
+        return
+    possible = not check("workload", {**study.workload, "start_jitter": "100ms"})
+    several = (
         study.workload.get("flows", 1) != 1 or study.traffic or len(grid.hosts(fixed, "goodput_bps")) > 1
     )
-    if compete and "start_jitter" not in study.workload and not check("workload", jitter):
-        note += '; flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
-    return note
+    if possible and several:
+        yield 'flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
+    elif several or not all_fixed:
+        return
+    elif possible and "duration" in study.workload:
+        yield 'set workload.start_jitter, e.g. "100ms", to vary the phase at which the measured time starts'
+    else:
+        yield "one trial is enough"
 
 
 def failures(cells: Sequence[CellResult]) -> Iterator[str]:
