@@ -198,3 +198,51 @@ def test_conditions_on_keys_that_follow_from_the_sweep() -> None:
     data["claims"][1]["where"] = {"workload.sise": ">1MB"}
     with pytest.raises(StudyError, match=r'"workload\.sise" is neither swept nor set'):
         load_study(data)
+
+
+def test_the_best_of_all_protocols_or_values(tmp_path: Path) -> None:
+    best, tied, behind, worst, slowest, wide = verdicts(
+        tmp_path,
+        {"metric": "rtt_p50", "relation": "best", "among": "path.queue", "where": queue("fq_codel")},
+        {"metric": "goodput", "relation": "best", "where": queue("4BDP")},
+        {"metric": "goodput", "relation": "best", "where": queue("4BDP"), "by": "5%"},
+        {"metric": "rtt_p50", "relation": "best", "among": "path.queue", "where": queue("4BDP")},
+        {"metric": "rtt_p50", "relation": "highest", "among": "path.queue", "where": queue("4BDP")},
+        {"metric": "rtt_p50", "relation": "lowest", "among": "path.queue", "cells": 1},
+    )
+    # The closest rival has the shorter of the two drop-tail queues.
+    assert best.startswith("holds: at path.queue = fq_codel, RTT, median: cubic 4")
+    assert "cubic at path.queue 1BDP" in best
+    assert "reno" in tied
+    assert behind.startswith("holds")
+    assert worst.startswith("fails: at path.queue = 4BDP")
+    assert "cubic at path.queue fq_codel" in worst
+    assert slowest.startswith("holds")
+    assert wide.startswith("holds: in 1 of 3 cells")
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"relation": "best", "among": "path.queu"}, r'among: "path\.queu" is not swept; did you mean'),
+        ({"relation": "best", "among": "reno"}, r'for protocols, write among = \["reno"\]'),
+        ({"relation": "best", "among": ["renoo"]}, '"renoo" is not a protocol of this study; did you mean'),
+        ({"relation": "best", "among": ["cubic"]}, "among: has no rival in this study"),
+        ({"relation": "best", "against": "reno"}, 'does not use the key "against"'),
+        ({"relation": "higher", "against": "reno", "among": "path.queue"}, 'does not use the key "among"'),
+        ({"relation": "best", "metric": "excess"}, 'use "highest" or "lowest"'),
+    ],
+)
+def test_wrong_groups_have_one_line(claim: Data, message: str) -> None:
+    data = {**study({"metric": "rtt_p50", **claim}), "metrics": {"excess": "rtt_p50 - rtt_min"}}
+    with pytest.raises(StudyError, match=message) as error:
+        load_study(data)
+    assert "\n" not in str(error.value)
+
+
+def test_the_best_of_the_protocols_of_a_list() -> None:
+    data = study({"metric": "goodput", "relation": "highest", "among": ["reno", "cubic"]})
+    data["protocols"] = ["cubic", "reno", "vegas"]
+    loaded = load_study(data)
+    found = selection.pairings(loaded.claims[0], "sim", sweep.cells(loaded))
+    assert [pair.against.protocol for pair in found if pair.against] == ["reno"] * 3

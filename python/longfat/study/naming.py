@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from longfat import _native
 from longfat.study import selection, sweep, units
-from longfat.study.claims import AGREES, Claim
+from longfat.study.claims import AGREES, Claim, more_is_better
 from longfat.study.conditions import Condition
 from longfat.study.labels import is_class_of_flows
 from longfat.study.links import named_metrics
@@ -68,6 +68,7 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(
                 Problem(f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, swept)}')
             )
+        found += _best_problems(where, claim, names, swept)
         for name in ("where", "against_where"):
             found += _where_problems(study, f"{where}.{name}", getattr(claim, name))
     for i, reported in enumerate(study.reported, 1):
@@ -155,6 +156,24 @@ def _unknown_link(metric: str, link: str, known: list[str]) -> str:
         hint = listed.partition("allowed: ")[0]
         listed = f"{hint}allowed: {', '.join(known[:_LISTED_LINKS])}, …"
     return f'"{metric}" is of a link that this study does not have; {listed}'
+
+
+def _best_problems(
+    where: str, claim: Claim, names: Sequence[str], swept: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Yields the problems of a claim about the best of a group: rivals, and a metric without a direction."""
+    if isinstance(claim.among, str) and claim.among not in swept:
+        hint = f'; for protocols, write among = ["{claim.among}"]' if claim.among in names else ""
+        message = f'"{claim.among}" is not swept; {allowed(claim.among, swept)}{hint}'
+        yield Problem(f"{where}.among", message)
+    elif isinstance(claim.among, list):
+        for name in claim.among:
+            if name not in names:
+                message = f'"{name}" is not a protocol of this study; {allowed(name, names)}'
+                yield Problem(f"{where}.among", message)
+    if claim.relation == "best" and more_is_better(claim.metric) is None:
+        message = f'"{claim.metric}" is computed, and has no better direction; use "highest" or "lowest"'
+        yield Problem(f"{where}.relation", message)
 
 
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}

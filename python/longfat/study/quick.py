@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from longfat.study import sweep, units
-from longfat.study.claims import MIN_TRIALS, TRENDS, Claim
+from longfat.study.claims import MIN_TRIALS, Claim
 from longfat.study.conditions import Condition
 from longfat.study.labels import label
 from longfat.study.specification import Study
@@ -239,8 +239,9 @@ def _kept(claims: Sequence[Claim], columns: Mapping[str, Sequence[Any]], key: st
     `columns` has the values of the swept key, and of each of several keys that move together.
     """
     every = columns[key]
-    count, trend = len(every), any(claim.along in columns and claim.relation in TRENDS for claim in claims)
-    most = max(most, 2) if trend else most
+    count = len(every)
+    several = any(claim.along in columns or str(claim.among) in columns for claim in claims)
+    most = max(most, 2) if several else most
     if count <= most:
         return list(every)
     last = count - 1

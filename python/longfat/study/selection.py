@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from longfat.study import sweep, units
-from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
+from longfat.study.claims import AGREES, BESTS, THEORY, TRENDS, Claim
 from longfat.study.conditions import Condition
 from longfat.study.problems import Problem, show
 from longfat.study.vocabulary import allowed, canonical
@@ -56,7 +56,9 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
     is a cell with the same specification.
     """
     own = [cell for cell in cells if cell.world == world and cell.protocol == claim.of]
-    if claim.against is None and not claim.against_where:
+    if claim.relation in BESTS:
+        found = _rivalries(claim, own, [cell for cell in cells if cell.world == world])
+    elif claim.against is None and not claim.against_where:
         found = [Pairing(cell, None) for cell in own]
     elif claim.against_theory:
         found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
@@ -70,6 +72,17 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
         found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other, elsewhere)]
     conditions = claim.conditions
     return [p for p in found if all(p.meets(key, c) for key, c in conditions.items())]
+
+
+def _rivalries(claim: Claim, own: Sequence[Cell], cells: Sequence[Cell]) -> list[Pairing]:
+    """Returns each cell of a claim's protocol with all rivals of its group."""
+    if isinstance(claim.among, str):
+        rivals, elsewhere = own, [claim.among]
+    else:
+        named = claim.among
+        rivals = [one for one in cells if one.protocol != claim.of and (not named or one.protocol in named)]
+        elsewhere = []
+    return [Pairing(cell, rival) for cell in own for rival in rivals if _meet(cell, rival, elsewhere)]
 
 
 def _meet(one: Cell, other: Cell, elsewhere: Collection[str]) -> bool:
@@ -130,6 +143,9 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
         own = (cell for cell in cells if cell.protocol == claim.of)
         conditions = claim.conditions
         has_own = any(all(cell.meets(key, c) for key, c in conditions.items()) for cell in own)
+        if has_own and claim.relation in BESTS:
+            message = "has no rival in this study; name a swept key with several values, or other protocols"
+            return [Problem(f"{where}.among", message)]
         key = "against_where" if has_own and claim.against_where else "where"
         return [Problem(f"{where}.{key}", "matches no cell of this study")]
     if claim.relation not in TRENDS:
