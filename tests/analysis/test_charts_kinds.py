@@ -197,8 +197,12 @@ def test_start_jitter_is_suggested_where_it_varies_trials() -> None:
     ]
     assert "the phase at which the measured time starts" in notes.determinism(alone.study, of_one)
     # The start of a single transfer changes nothing.
-    study = alone.study.model_copy(update={"workload": {"kind": "file", "size": "1MB"}})
-    assert notes.determinism(study, of_one).endswith("; one trial is enough")
+    transfer = {"kind": "file", "size": "1MB"}
+    single = [
+        replace(cell, cell=replace(cell.cell, spec={**cell.cell.spec, "workload": transfer}))
+        for cell in of_one
+    ]
+    assert notes.determinism(alone.study, single).endswith("; one trial is enough")
 
 
 def test_a_study_selects_the_shown_metrics() -> None:

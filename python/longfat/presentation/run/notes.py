@@ -14,7 +14,6 @@ from longfat.presentation import formatting, names
 from longfat.presentation.run import censored
 from longfat.results.run import CONFIDENCE
 from longfat.study import cells as cells_of
-from longfat.study import sweep
 from longfat.study.vocabulary import AT_HOST, check
 
 if TYPE_CHECKING:
@@ -141,21 +140,31 @@ def determinism(study: Study, results: Sequence[CellResult]) -> str:
 
 def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) -> Iterator[str]:
     """How to vary the trials of deterministic cells; for a single flow only if no cell is random."""
-    swept = {part for key in study.sweep for part in sweep.parts(key)}
-    if "start_jitter" in study.workload or "workload.start_jitter" in swept:
+    workload = fixed[0].cell.spec["workload"]
+    if any("start_jitter" in cell.cell.spec["workload"] for cell in fixed):
         return
-    possible = not check("workload", {**study.workload, "start_jitter": "100ms"})
-    several = (
-        study.workload.get("flows", 1) != 1 or study.traffic or len(grid.hosts(fixed, "goodput_bps")) > 1
-    )
+    possible = not check("workload", {**workload, "start_jitter": "100ms"})
+    several = study.traffic or any(_several_flows(cell) for cell in fixed)
     if possible and several:
         yield 'flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
     elif several or not all_fixed:
         return
-    elif possible and "duration" in study.workload:
+    elif possible and "duration" in workload:
         yield 'set workload.start_jitter, e.g. "100ms", to vary the phase at which the measured time starts'
     else:
         yield "one trial is enough"
+
+
+def _several_flows(result: CellResult) -> bool:
+    """Whether several measured flows share the network."""
+    workload, sharing = result.cell.spec["workload"], result.samples.get("flows_sharing", ())
+    lists = (workload.get(key) for key in ("from", "to"))
+    return (
+        workload.get("flows", 1) != 1
+        or any(isinstance(listed, list) and len(listed) > 1 for listed in lists)
+        or any(count > 1 for count in sharing)
+        or len(grid.hosts([result], "goodput_bps")) > 1
+    )
 
 
 def failures(cells: Sequence[CellResult]) -> Iterator[str]:
