@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,13 @@ def test_an_answer_names_the_metrics_that_it_leaves_out() -> None:
     lines = lines_of(several_metrics(4), 100)
     [left] = [line for line in lines if line.startswith("--details prints")]
     assert left.endswith("timeouts, efficiency")
+
+
+def test_an_answer_names_the_buffer_that_limits_flows() -> None:
+    run = several_metrics(1)
+    limited = [
+        replace(cell, samples={**cell.samples, "sndbuf_limited_s": [2.9] * cell.n}) for cell in run.cells
+    ]
+    lines = lines_of(replace(run, cells=limited), 80)
+    assert "key: send_buffer of the protocol" in " ".join(lines)
+    assert len(lines) <= MOST_LINES

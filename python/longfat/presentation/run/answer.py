@@ -123,7 +123,7 @@ def _line(text: str, style: str = "") -> Text:
 
 
 def _below(result: RunResult, world: str) -> list[RenderableType]:
-    """Returns one line each about cautions, the other worlds and cuts."""
+    """Returns one line each about cautions, limits other than the network, the other worlds and cuts."""
     study = result.study
     cautions = [
         *(f"{details.FAILED}{text}" for text in notes.failures(result.cells)),
@@ -136,6 +136,8 @@ def _below(result: RunResult, world: str) -> list[RenderableType]:
         cautions = [*cautions[: _MOST_CAUTIONS - 1], f"and {hidden} more cautions (--details)"]
     lines: list[RenderableType] = []
     lines.extend(_line(text, "yellow") for text in cautions)
+    # Broken into lines, since its key must be readable.
+    lines.extend(Text(text, style="yellow") for text in notes.limits(result.cells))
     for other in grid.worlds(result.cells):
         if other == world:
             continue

@@ -85,8 +85,7 @@ def verdicts(claims: Sequence[Verdict], *, detailed: bool = True) -> RenderableT
 
 def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iterator[str]:
     """How to read the table: the intervals and their method, the signs of theory, and failed trials."""
-    if note := notes.determinism(study, cells):
-        yield note
+    yield from notes.determinism(study, cells)
     random = [cell for cell in cells if not cell.deterministic]
     methods = "; ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random}) if n))
     if methods:

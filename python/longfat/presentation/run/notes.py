@@ -127,15 +127,15 @@ def classes(study: Study, metric: str) -> str:
     return ", ".join(names.class_bounds(bounds))
 
 
-def determinism(study: Study, results: Sequence[CellResult]) -> str:
-    """Which cells are deterministic, and how to vary their trials; empty if all cells are random."""
+def determinism(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
+    """Lines about deterministic cells, and how to vary their trials; none if all cells are random."""
     fixed = [result for result in results if result.deterministic]
     if not fixed:
-        return ""
+        return
     some = f" in {len(fixed)} of {len(results)} cells (without ±)"
     where = "" if len(fixed) == len(results) else some
-    note = f"{formatting.DETERMINISTIC}{where}: nothing is random, so all trials give the same result"
-    return note + "".join(f"; {text}" for text in _variation(study, fixed, all_fixed=not where))
+    yield f"{formatting.DETERMINISTIC}{where}: nothing is random, so all trials give the same result"
+    yield from _variation(study, fixed, all_fixed=not where)
 
 
 def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) ->
     elif several or not all_fixed:
         return
     elif possible and "duration" in workload:
-        yield 'set workload.start_jitter, e.g. "100ms", to vary the phase at which the measured time starts'
+        yield 'to vary the phase at which the measured time starts, set workload.start_jitter, e.g. "100ms"'
     else:
         yield "one trial is enough"
 
