@@ -5,14 +5,15 @@ from __future__ import annotations
 from longfat.presentation.names import column_title, metric_phrase, with_unit
 
 PACKETS = "packets"
+_LONGEST = "queue_max_packets"
 _METRICS = {
     "lost": "losses",
     "queue_dropped": "drops",
     "outage_dropped": "outage_drops",
     "host_dropped": "host_drops",
     "marked": "marks",
-    "max_queue_packets": "queue_max_packets",
-    "max_waiting": "queue_max_packets",
+    "max_queue_packets": _LONGEST,
+    "max_waiting": _LONGEST,
 }
 """The metrics of trials that count the same."""
 _OTHERS = {
