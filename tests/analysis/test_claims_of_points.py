@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import longfat as lf
-from longfat.study import Overrides, StudyError, load_study
+from longfat.study import Overrides, StudyError, load_study, selection, sweep
 
 Data = dict[str, Any]
 QUEUES = ["1BDP", "4BDP", {"label": "fq_codel", "value": {"kind": "fq-codel"}}]
@@ -108,7 +108,7 @@ def test_a_quick_run_keeps_both_points() -> None:
         ),
         (
             {"relation": "lower", "against_where": {"path.queu": "1BDP"}},
-            '"path.queu" is not swept; did you mean',
+            '"path.queu" is neither swept nor set; did you mean',
         ),
         (
             {"relation": "lower", "against_where": queue("9BDP")},
@@ -127,3 +127,122 @@ def test_wrong_claims_have_one_line(claim: Data, message: str) -> None:
     with pytest.raises(StudyError, match=message) as error:
         load_study(study({"metric": "goodput", **claim}))
     assert "\n" not in str(error.value)
+
+
+PATHS = [["5Mbit/s", "10ms", "1BDP"], ["10Mbit/s", "40ms", "2BDP"], ["20Mbit/s", "5ms", "1BDP"]]
+TOGETHER = "path.rate, path.delay, path.queue"
+
+
+def paths(claim: Data, points: list[Any] = PATHS) -> Data:
+    return {**study({"metric": "goodput", **claim}), "sweep": {TOGETHER: points}}
+
+
+@pytest.mark.parametrize(
+    ("where", "cells"),
+    [
+        ({"path.rate": ">=10Mbit/s"}, 2),
+        ({"path.delay": "5ms..10ms"}, 2),
+        ({"path.queue": "2BDP"}, 1),
+        # 1 BDP of 12.5 and 25 kB, 2 BDP of 200 kB.
+        ({"path.queue": ">20kB"}, 2),
+        ({TOGETHER: "20Mbit/s, 5ms, 1BDP"}, 1),
+    ],
+)
+def test_conditions_select_by_each_of_several_keys_that_move_together(where: Data, cells: int) -> None:
+    loaded = load_study(paths({"relation": "at-least", "value": "1Mbit/s", "where": where}))
+    assert len(selection.pairings(loaded.claims[0], "sim", sweep.cells(loaded))) == cells
+
+
+def test_points_of_keys_that_move_together_are_compared() -> None:
+    claim = {"relation": "lower", "where": {"path.rate": "5Mbit/s"}, "against_where": {"path.delay": "5ms"}}
+    loaded = load_study(paths(claim))
+    [pair] = selection.pairings(loaded.claims[0], "sim", sweep.cells(loaded))
+    assert pair.against is not None
+    assert (pair.of.value("path.rate"), pair.against.value("path.rate")) == ("5Mbit/s", "20Mbit/s")
+
+
+def test_a_trend_along_one_of_several_keys_is_ordered_by_it() -> None:
+    loaded = load_study(paths({"relation": "rises-with", "along": "path.delay"}))
+    [group] = selection.series(
+        loaded.claims[0], selection.pairings(loaded.claims[0], "sim", sweep.cells(loaded))
+    )
+    assert [pair.value("path.rate") for pair in group.points] == ["20Mbit/s", "5Mbit/s", "10Mbit/s"]
+
+
+def test_a_trend_needs_one_point_for_each_value() -> None:
+    twice = [["5Mbit/s", "10ms", "1BDP"], ["10Mbit/s", "10ms", "2BDP"]]
+    with pytest.raises(StudyError, match='"10ms" has several points; select one of them with where'):
+        load_study(paths({"relation": "rises-with", "along": "path.delay"}, twice))
+
+
+def test_a_quick_run_keeps_the_points_that_claims_select_by_one_key() -> None:
+    points = [[f"{rate}00Mbit/s", "10ms", "1BDP"] for rate in range(1, 12)]
+    claim = {"relation": "at-least", "value": "1Mbit/s", "where": {"path.rate": "1Gbit/s"}}
+    whole = paths(claim, points)
+    whole["workload"]["duration"] = "400s"
+    loaded = load_study(whole, Overrides(quick=True))
+    rates = {cell.value("path.rate") for cell in sweep.cells(loaded)}
+    assert "1000Mbit/s" in rates
+    assert len(rates) < 11
+
+
+def test_conditions_on_keys_that_follow_from_the_sweep() -> None:
+    data = {
+        **paths({"relation": "at-least", "value": "1Mbit/s", "where": {"workload.flows": 1}}),
+        "workload": {"kind": "file", "size": "10BDP", "flows": 1},
+    }
+    data["claims"].append({**data["claims"][0], "id": "large", "where": {"workload.size": ">=1MB"}})
+    loaded = load_study(data)
+    found = [len(selection.pairings(claim, "sim", sweep.cells(loaded))) for claim in loaded.claims]
+    assert found == [3, 1]
+    data["claims"][1]["where"] = {"workload.sise": ">1MB"}
+    with pytest.raises(StudyError, match=r'"workload\.sise" is neither swept nor set'):
+        load_study(data)
+
+
+def test_the_best_of_all_protocols_or_values(tmp_path: Path) -> None:
+    best, tied, behind, worst, slowest, wide = verdicts(
+        tmp_path,
+        {"metric": "rtt_p50", "relation": "best", "among": "path.queue", "where": queue("fq_codel")},
+        {"metric": "goodput", "relation": "best", "where": queue("4BDP")},
+        {"metric": "goodput", "relation": "best", "where": queue("4BDP"), "by": "5%"},
+        {"metric": "rtt_p50", "relation": "best", "among": "path.queue", "where": queue("4BDP")},
+        {"metric": "rtt_p50", "relation": "highest", "among": "path.queue", "where": queue("4BDP")},
+        {"metric": "rtt_p50", "relation": "lowest", "among": "path.queue", "cells": 1},
+    )
+    # The closest rival has the shorter of the two drop-tail queues.
+    assert best.startswith("holds: at path.queue = fq_codel, RTT, median: cubic 4")
+    assert "cubic at path.queue 1BDP" in best
+    assert "reno" in tied
+    assert behind.startswith("holds")
+    assert worst.startswith("fails: at path.queue = 4BDP")
+    assert "cubic at path.queue fq_codel" in worst
+    assert slowest.startswith("holds")
+    assert wide.startswith("holds: in 1 of 3 cells")
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        ({"relation": "best", "among": "path.queu"}, r'among: "path\.queu" is not swept; did you mean'),
+        ({"relation": "best", "among": "reno"}, r'for protocols, write among = \["reno"\]'),
+        ({"relation": "best", "among": ["renoo"]}, '"renoo" is not a protocol of this study; did you mean'),
+        ({"relation": "best", "among": ["cubic"]}, "among: has no rival in this study"),
+        ({"relation": "best", "against": "reno"}, 'does not use the key "against"'),
+        ({"relation": "higher", "against": "reno", "among": "path.queue"}, 'does not use the key "among"'),
+        ({"relation": "best", "metric": "excess"}, 'use "highest" or "lowest"'),
+    ],
+)
+def test_wrong_groups_have_one_line(claim: Data, message: str) -> None:
+    data = {**study({"metric": "rtt_p50", **claim}), "metrics": {"excess": "rtt_p50 - rtt_min"}}
+    with pytest.raises(StudyError, match=message) as error:
+        load_study(data)
+    assert "\n" not in str(error.value)
+
+
+def test_the_best_of_the_protocols_of_a_list() -> None:
+    data = study({"metric": "goodput", "relation": "highest", "among": ["reno", "cubic"]})
+    data["protocols"] = ["cubic", "reno", "vegas"]
+    loaded = load_study(data)
+    found = selection.pairings(loaded.claims[0], "sim", sweep.cells(loaded))
+    assert [pair.against.protocol for pair in found if pair.against] == ["reno"] * 3

@@ -238,6 +238,21 @@ def test_list_prints_a_topic(cli: Cli, topic: str, contents: list[str]) -> None:
     assert [text for text in contents if text not in shown] == []
 
 
+def test_list_prints_the_values_of_a_study(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(
+        'title = "Own"\nrepeats = 4\nprotocols = ["reno"]\n'
+        'path = { rate = "10Mbit/s", delay = "10ms", queue = "2BDP" }\n'
+        'workload = { kind = "bulk", duration = "100RTT", warm_up = "path.delay" }\n'
+        'sweep = { "path.delay" = ["10ms", "20ms"] }\n'
+    )
+    shown = cli("list", str(tmp_path / "own.toml")).stdout
+    assert "Own (1 protocol, 2 cells, 8 trials; worlds: sim)" in shown
+    rows = [line.split() for line in shown.splitlines()]
+    assert ["path.queue", "2BDP", "50000B,", "100000B"] in rows
+    assert ["workload.duration", "100RTT", "2000ms,", "4000ms"] in rows
+    assert ["workload.warm_up", "path.delay", "10ms,", "20ms"] in rows
+
+
 def test_list_prints_json(cli: Cli) -> None:
     index = json.loads(cli("list", "--json").stdout)
     assert "lte" in index["presets"]

@@ -55,7 +55,7 @@ def test_the_output_has_the_path_and_a_table(start: Start, receive: Receive, mak
     rows = {line[:24].strip(): line[24:].split() for line in relay.out.splitlines()}
     assert "forward" in relay.out
     assert rows["loss"] == ["0.00", "%", "0.00", "%"]
-    assert int(rows["packets entered"][0]) >= 10
+    assert int(rows["entered (packets)"][0]) >= 10
     assert "Delay error " in relay.out
     assert "1 client" in relay.out
 

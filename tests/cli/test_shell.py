@@ -104,17 +104,17 @@ def test_the_table_has_requested_and_measured_values(cli: Cli) -> None:
     options = ("--preset", "dsl", "--loss", "10%", "--set", "reverse.loss=0%", "--seed", 4)
     done = cli("shell", *options, *python(SEND, 1000, 1))
     assert done.stdout == ""
-    rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
+    rows = {line[:26].strip(): line[26:].split() for line in done.stderr.splitlines()}
     # 100 ± four standard deviations of 9.5 packets.
-    lost = int(rows["lost"][0])
+    lost = int(rows["losses (packets)"][0])
     assert 62 <= lost <= 138
     assert rows["loss"] == [f"{lost / 10:.2f}", "%", "10%", "0.00", "%", "0%"]
-    assert rows["packets entered"][0] == "1,000"
-    assert rows["delivered"][0] == str(1000 - lost - int(rows["dropped by queue"][0]))
+    assert rows["entered (packets)"][0] == "1,000"
+    assert rows["delivered (packets)"][0] == str(1000 - lost - int(rows["drops (packets)"][0]))
     # The command runs at the subscriber's end: forward is the upload.
     assert rows["rate while sending"][:3] == ["1.00", "Mbit/s", "1Mbit/s"]
     assert rows["rate while sending"][-1] == "16Mbit/s"
-    assert rows["longest queue, packets"][1::2] == ["64KiB", "100pkt"]
+    assert rows["queue, maximum (packets)"][1::2] == ["64KiB", "100pkt"]
     assert rows["delay, median"][2] == "15ms"
     assert "duplicated" not in rows
     again = cli("shell", *options, "--json", *python(SEND, 1000, 1))
@@ -124,7 +124,7 @@ def test_the_table_has_requested_and_measured_values(cli: Cli) -> None:
 @pytest.mark.usefixtures("emulated")
 def test_rows_of_rare_events_appear_only_if_requested(cli: Cli) -> None:
     done = cli("shell", "--duplicate", "50%", "--mtu", "500B", *python(SEND, 100, 1))
-    rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
+    rows = {line[:26].strip(): line[26:].split() for line in done.stderr.splitlines()}
     # Linux ignores MTUs below 552 bytes: it sends fragments of that size, which are fragmented again and
     # arrive. The ICMP errors of the far end exceed the MTU, too.
     assert rows["above the MTU"][:2] == ["100", "500B"]
@@ -159,9 +159,9 @@ def test_packets_dropped_by_a_host_are_reported(cli: Cli, tmp_path: Path) -> Non
     assert 3000 < forward["host_dropped"] < 5000
     (tmp_path / "ready").unlink()
     done = cli("shell", "--server", server, *python(flood))
-    rows = {line[:24].strip(): line[24:].split() for line in done.stderr.splitlines()}
+    rows = {line[:26].strip(): line[26:].split() for line in done.stderr.splitlines()}
     assert rows["loss"][0] == "0.00"
-    assert 3000 < int(rows["dropped by hosts"][0].replace(",", "")) < 5000
+    assert 3000 < int(rows["host drops (packets)"][0].replace(",", "")) < 5000
     assert "of 5,000 packets outside of the links" in done.stderr
 
 
@@ -255,7 +255,7 @@ def test_without_a_command_the_users_shell_runs(tmp_path: Path) -> None:
         long.wait()
         terminal.type("\x03")
         terminal.type("exit 5\n")
-        assert "1ms" in terminal.read_until("dropped by queue")
+        assert "1ms" in terminal.read_until("host drops (packets)")
         assert terminal.end() == 5
 
 

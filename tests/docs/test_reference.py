@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.docs import reference
 
-from longfat.study import load_study
+from longfat.study import builtin, load_study
 
 DOCS = reference.FOLDER.parent
 MOST_BYTES = 20_000
@@ -68,3 +68,10 @@ def test_the_examples_are_studies() -> None:
     skeleton = next(study for study in complete if "path" in study)
     for fragment in fragments:
         load_study(fragment if "extends" in fragment else skeleton | fragment)
+
+
+def test_the_changelog_names_the_families_of_studies() -> None:
+    changelog = (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8")
+    families = sorted({name.partition("/")[0] for name in builtin()})
+    [line] = [line for line in changelog.splitlines() if line.startswith("- Built-in studies of ")]
+    assert re.findall(r"`([^`]+)`", line) == families

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 from tests.presentation.fakes import results_of
 
+from longfat.presentation.run import details
 from longfat.presentation.run.answer import MOST_LINES, answer
 from longfat.presentation.run.displayed import Run
 from longfat.results.run import Verdict, VerdictWord
@@ -72,3 +74,50 @@ def test_failing_claims_are_shown_first_if_there_are_many() -> None:
     lines = lines_of(Run(study, run.folder, run.cells, claims, {}), 80)
     assert "✗ fails     claim 29" in lines
     assert "25 more: 25 holds (--details)" in lines
+
+
+SHOWN = ["goodput", "rtt_p50", "rtt_p99", "queue_mean_packets", "drops", "timeouts", "efficiency"]
+
+
+def several_metrics(protocols: int) -> Run:
+    """Returns a run of a study that shows more metrics than a terminal has place for."""
+    study = load_study(
+        {
+            "title": "Several metrics",
+            "path": {"rate": "10Mbit/s", "delay": "10ms", "loss": "1%"},
+            "workload": {"kind": "bulk", "duration": "3s"},
+            "protocols": ["reno", "cubic", "vegas", "bbr"][:protocols],
+            "show": SHOWN,
+            "sweep": {"path.loss": ["1%", "2%", "4%"]},
+        }
+    )
+    return Run(study, Path("runs"), results_of(study, random.Random(1)), [], {})
+
+
+@pytest.mark.parametrize("protocols", [1, 2, 4])
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_every_mean_of_repeated_trials_has_an_interval(protocols: int, width: int) -> None:
+    run = several_metrics(protocols)
+    screen = io.StringIO()
+    Console(width=width, file=screen).print(details.table(run.study, run))
+    whole = screen.getvalue()
+    assert max(map(len, whole.splitlines())) <= width
+    assert "…" not in whole
+    rows = [line for line in whole.splitlines() if "±" in line and "mean ±" not in line]
+    assert sum(line.count("±") for line in rows) == len(run.cells) * len(SHOWN)
+
+
+def test_an_answer_names_the_metrics_that_it_leaves_out() -> None:
+    lines = lines_of(several_metrics(4), 100)
+    [left] = [line for line in lines if line.startswith("--details prints")]
+    assert left.endswith("timeouts, efficiency")
+
+
+def test_an_answer_names_the_buffer_that_limits_flows() -> None:
+    run = several_metrics(1)
+    limited = [
+        replace(cell, samples={**cell.samples, "sndbuf_limited_s": [2.9] * cell.n}) for cell in run.cells
+    ]
+    lines = lines_of(replace(run, cells=limited), 80)
+    assert "key: send_buffer of the protocol" in " ".join(lines)
+    assert len(lines) <= MOST_LINES

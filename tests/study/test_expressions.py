@@ -264,6 +264,14 @@ def test_mutated_expressions_have_a_value_or_one_line() -> None:
         assert len(lines) == 1, text
 
 
+@pytest.mark.parametrize("text", ["1BDP +\n 1s", "\t1BDP + \u20281s"])
+def test_line_breaks_in_expressions_are_escaped(text: str) -> None:
+    for changes in ({"path": {**SPEC["path"], "queue": text}}, {"metrics": {"u": f"goodput +\n {text}"}}):
+        with pytest.raises(StudyError) as error:
+            load_study(study(**changes))
+        assert len(str(error.value).splitlines()) == 1
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_parsed_or_refused(text: str) -> None:
     with contextlib.suppress(ExpressionError):

@@ -80,8 +80,8 @@ def change(data: Data, key: str, value: Any) -> Data:
         ("claims.0.by", "5", r'by: "5" is not a percentage'),
         (
             "claims.0.where",
-            {"path.delay": "5ms"},
-            r"where: \"path.delay\" is not swept; .*allowed: path.loss",
+            {"path.dealy": "5ms"},
+            r"where: \"path.dealy\" is neither swept nor set; .*allowed: path.loss",
         ),
         ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
         ("claims.0.where", {"path.loss": ">="}, "has no value to compare with"),

@@ -29,7 +29,8 @@ from longfat.analysis.expectation import expected
 from longfat.analysis.prediction import predict
 from longfat.analysis.relations import Family
 from longfat.results.run import CONFIDENCE, CellResult, VerdictWord
-from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
+from longfat.study.claims import AGREES, BESTS, THEORY, TRENDS, Claim, Where
+from longfat.study.labels import label
 from longfat.study.selection import claim_worlds, pairings, series
 from longfat.study.vocabulary import AT_HOST, canonical
 
@@ -113,6 +114,11 @@ def _judge(study: Study, claim: Claim, world: str, results: Sequence[CellResult]
             for group in groups
             for evidence in relations.trend(claim, metric, group, result_of, family)
         ]
+    elif claim.relation in BESTS:
+        family = Family(len(pairs), confidence)
+        cells = {id(pair.of): pair.of for pair in pairs}.values()
+        groups_of = [[pair for pair in pairs if pair.of is cell] for cell in cells]
+        compared = [_best(claim, metric, rivals, result_of, family) for rivals in groups_of]
     else:
         family = Family(len(pairs), confidence)
         compared = [(_compare(claim, metric, pair, result_of, family), [pair]) for pair in pairs]
@@ -128,6 +134,28 @@ def _compare(
         return relations.level(claim, metric, result_of(pair.of), family)
     compare = relations.agreement if claim.relation == AGREES else relations.comparison
     return compare(claim, metric, result_of(pair.of), result_of(pair.against), family)
+
+
+def _best(
+    claim: Claim,
+    metric: str,
+    rivals: Sequence[Pairing],
+    result_of: Callable[[Cell], CellResult],
+    family: Family,
+) -> tuple[Evidence, Sequence[Pairing]]:
+    """Compares a cell with all its rivals; the evidence is the comparison that decides."""
+    pieces = []
+    for pair in rivals:
+        if pair.against is not None:
+            at: Where = (
+                {claim.among: label(pair.against.value(claim.among))} if isinstance(claim.among, str) else {}
+            )
+            single = claim.compared_with(pair.against.protocol, at)
+            found = relations.comparison(single, metric, result_of(pair.of), result_of(pair.against), family)
+            pieces.append((found, pair))
+    verdict = relations.together([piece.verdict for piece, _ in pieces])
+    deciding = [(piece, pair) for piece, pair in pieces if piece.verdict == verdict]
+    return min((piece for piece, _ in deciding), key=lambda piece: piece.rank), [p for _, p in deciding]
 
 
 def _unmeasured(claim: Claim, metric: str, concerned: Sequence[CellResult]) -> str:

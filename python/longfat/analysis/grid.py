@@ -24,7 +24,7 @@ METRIC_ORDER = ("goodput_bps", "completion_s", "efficiency", "retransmissions", 
 """The most important metrics first; others follow in the order of the vocabulary."""
 
 SHOWN_BY_WORKLOAD = {
-    "file": ("goodput_bps", "retransmissions"),
+    "file": ("goodput_bps", "completion_s", "retransmissions"),
     "bulk": ("goodput_bps", "rtt_p50_s", "queue_mean_packets", "retransmissions"),
     "on-off": ("goodput_bps", "queueing_delay_p99_s", "drops"),
     "request-response": ("fct_p50_s", "fct_p99_s", "wire_p50_s", "stack_p50_s"),
@@ -187,9 +187,7 @@ def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:
         placed: dict[str, Mapping[str, Any]] = {}
         for result in results:
             cell = result.cell
-            if cell.protocol == entry.protocol and all(
-                c.matches(cell.value(k)) for k, c in conditions.items()
-            ):
+            if cell.protocol == entry.protocol and all(cell.meets(k, c) for k, c in conditions.items()):
                 placed.setdefault(canonical(cell.params), cell.params)
         for metric, text in (("goodput_bps", entry.goodput), ("completion_s", entry.completion)):
             value = units.number(text) if text is not None else None

@@ -19,6 +19,7 @@ same trials, m the margin `by`:
 | at-least | a >= the claim's `value` | judged like not-lower, without tolerance |
 | at-most | a <= the claim's `value` | likewise |
 | near | (1 - m) `value` <= a <= (1 + m) `value` | a published value with its tolerance |
+| best, highest, lowest | higher, or lower, than each rival | with `by` not-lower, or not-higher |
 | agrees-with | b - t <= a <= b + t | b in another world; t is the larger of m b and the claim's `value` |
 """
 

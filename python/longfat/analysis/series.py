@@ -31,6 +31,7 @@ FLOW_COLUMNS = (
     "pacing_bps",
     "delivery_bps",
     "goodput_bps",
+    "received_bps",
     "retransmissions",
     "rwnd_limited_s",
     "sndbuf_limited_s",

@@ -45,7 +45,8 @@ class Traces(Displayed):
     Every frame has the columns `protocol` and `world`. Times are in s, sizes in B, rates in bit/s.
 
     - `samples`: a row for each flow and sampling time: `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`,
-      `rtt_s` (newest sample), `srtt_s`, `pacing_bps`, `delivery_bps`, `goodput_bps` (since the last sample),
+      `rtt_s` (newest sample), `srtt_s`, `pacing_bps`, `delivery_bps`, `goodput_bps` (read in order since
+      the last sample), `received_bps` (payload that arrived since then, duplicates included),
       `retransmissions` (so far), `rwnd_limited_s` and `sndbuf_limited_s` (seconds so far in which the receive
       window or the send buffer limited the sender) and `state`; null where the protocol has none.
       `controller_NAME` is a value of the controller's own state (`metrics` of a controller): its unit is the

@@ -16,7 +16,7 @@ _GROUPS = {
     "Studies": {
         "demo": "Answer one question by simulation, then move a real file.",
         "run": "Run studies and check their claims; resume an interrupted run.",
-        "list": "List what study files can use: studies, protocols, keys, metrics.",
+        "list": "List protocols, keys, metrics and studies, or the cells of a study.",
         "schema": "Print the JSON Schema of study files, for editors.",
         "chart": "Draw a metric of a run with its confidence intervals.",
         "bundle": "Write a run and all its files into one archive that others can repeat.",

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+_BETWEEN = 3
+"""Blanks between the columns of a ruled table; one is at each end."""
 MOST_ROWS = 60
 """Rows of a table in a notebook; the others are counted."""
 
@@ -90,12 +92,14 @@ class TextTable:
             pad_edge=False,
             show_header=bool(self.head),
         )
+        narrowest = self._narrowest() if ruled else []
         firsts = dict(zip(self._edges(), (name for name, _ in self.groups), strict=False))
         for number, head in enumerate(self.head):
             made.add_column(
                 _rich(firsts.get(number, head)),
                 justify="right" if number in self.right else "left",
                 no_wrap=number in self.whole,
+                min_width=narrowest[number] if ruled else None,
             )
         for row in self.rows:
             if row:
@@ -103,6 +107,19 @@ class TextTable:
             else:
                 made.add_section()
         return made
+
+    def narrowest(self) -> int:
+        """Returns the width of the ruled table on a terminal that breaks all columns but those in `whole`."""
+        widths = self._narrowest()
+        return sum(widths) + _BETWEEN * (len(widths) - 1) + 2
+
+    def _narrowest(self) -> list[int]:
+        """The width of each column without broken words, or without broken lines if it is in `whole`."""
+        widths = []
+        for number, column in enumerate(zip(self.head, *filter(None, self.rows), strict=True)):
+            apart = "\n" if number in self.whole else None
+            widths.append(max((len(part) for entry in column for part in entry.split(apart)), default=0))
+        return widths
 
     def html(self, most: int | None = None) -> Markup:
         """Returns the table as HTML; `most` limits the rows."""

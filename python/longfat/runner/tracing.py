@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from longfat.analysis.series_arrivals import add_arrivals
 from longfat.system.parameters import ParameterError
 
 WORLDS = ("sim", "netns")
@@ -65,6 +66,7 @@ def run(
         if interval.wanted:
             every = interval.seconds or max(_between(whole, span), SHORTEST[world])
         records[world] = _captured(_tracer(world, spec, whole), every, capture)
+        add_arrivals(records[world])
     return records
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from longfat.study.conditions import Condition
 from longfat.study.keys import lookup
 from longfat.study.units import number
 
@@ -55,11 +56,25 @@ class Cell:
         shown = number(self.value(key))
         return number(self._set(key)) if shown is None else shown
 
+    def meets(self, key: str, condition: Condition) -> bool:
+        """Returns whether the value of a dotted key meets a condition: its label, expression or quantity.
+
+        >>> spec = {"path": {"queue": "50000B"}}
+        >>> cell = Cell("sim", "gbn", {"path.queue": "1BDP"}, spec)
+        >>> [cell.meets("path.queue", Condition.parse(text)) for text in ("1BDP", ">=40kB", "2BDP")]
+        [True, True, False]
+        """
+        written, _ = self.computed.get(self._own(key), ("", 0))
+        known = [value for value in (self.value(key), self._set(key), written) if value not in (None, "")]
+        return any(condition.matches(value) for value in known)
+
+    def _own(self, key: str) -> str:
+        """Returns a dotted key as the specification has it; empty for a key of another protocol."""
+        parts = key.split(".")
+        if parts[0] != "protocols":
+            return key
+        return ".".join(["protocol", *parts[2:]]) if len(parts) > 2 and parts[1] == self.protocol else ""
+
     def _set(self, key: str) -> Any:
         """Returns the value of a dotted key in the specification."""
-        parts = key.split(".")
-        if parts[0] == "protocols":
-            if len(parts) < 3 or parts[1] != self.protocol:
-                return None
-            parts = ["protocol", *parts[2:]]
-        return lookup(self.spec, parts)
+        return lookup(self.spec, self._own(key).split("."))

@@ -26,6 +26,9 @@ Relation = Literal[
     "at-least",
     "at-most",
     "near",
+    "best",
+    "highest",
+    "lowest",
     "agrees-with",
 ]
 TRENDS = ("rises-with", "falls-with", "flat-after", "flat-with", "lead-rises-with", "lead-falls-with")
@@ -36,6 +39,8 @@ PAIRS = ("higher", "lower", "not-lower", "not-higher", "within", "lead-rises-wit
 """Relations between two protocols."""
 LEVELS = ("at-least", "at-most", "near")
 """Relations to the claim's own `value`."""
+BESTS = ("best", "highest", "lowest")
+"""Relations to all rivals of a group."""
 AGREES = "agrees-with"
 """The relation of a protocol to itself in another world, which `against` names."""
 
@@ -61,11 +66,19 @@ def meant(relation: object, metric: object) -> str | None:
     name = str(relation)
     if name not in _RAISED:
         return _MEANT.get(name)
+    return "higher" if (more_is_better(str(metric)) is not False) == _RAISED[name] else "lower"
+
+
+def more_is_better(metric: str) -> bool | None:
+    """Returns whether higher values of a metric are better; None for one that a study computes.
+
+    >>> more_is_better("goodput"), more_is_better("completion"), more_is_better("unfairness")
+    (True, False, None)
+    """
     try:
-        better = metrics()[whole_metric(resolve_metric(str(metric)))]["better"]
-    except ValueError:
-        better = "higher"
-    return "higher" if (better == "higher") == _RAISED[name] else "lower"
+        return bool(metrics()[whole_metric(resolve_metric(metric))]["better"] == "higher")
+    except (KeyError, ValueError):
+        return None
 
 
 MIN_TRIALS = 3
@@ -94,6 +107,11 @@ class Claim(BaseModel):
         '{"path.queue" = "droptail"}. Without against the protocol is the same.',
     )
     relation: Relation = Field(description="Relation between the two sides.")
+    among: str | list[str] | None = Field(
+        default=None,
+        description="best, highest, lowest: the rivals. A swept key for its other values, or a list of "
+        "protocols; default: all other protocols.",
+    )
     by: str | None = Field(default=None, description='Margin in percent, e.g. "5%".')
     along: str | None = Field(default=None, description="Swept key of a trend.")
     after: str | int | None = Field(
@@ -175,6 +193,8 @@ class Claim(BaseModel):
             raise ValueError(f'relation "{self.relation}" requires the key "by", e.g. by = "5%"')
         if self.against_where and (self.relation not in PAIRS or self.against_theory):
             raise ValueError(f'relation "{self.relation}" does not use the key "against_where"; remove it')
+        if self.among is not None and self.relation not in BESTS:
+            raise ValueError(f'relation "{self.relation}" does not use the key "among"; remove it')
         if self.cells is not None and self.relation in TRENDS:
             raise ValueError(f'relation "{self.relation}" is judged as a whole: remove the key "cells"')
         if self.relation == AGREES and self.by is None and self.value is None:
@@ -182,6 +202,18 @@ class Claim(BaseModel):
                 'relation "agrees-with" requires the key "by", e.g. by = "10%", or the key "value"'
             )
         return self
+
+    def compared_with(self, protocol: str, at: Where) -> Claim:
+        """Returns the claim about one rival of a group: a protocol, or another point of the sweep.
+
+        Without `by` the rival is worse; with it, it is better by at most the margin.
+        """
+        upward = self.relation == "highest" or (
+            self.relation == "best" and more_is_better(self.metric) is True
+        )
+        relation = ("higher", "not-lower") if upward else ("lower", "not-higher")
+        rival = {"against": None if protocol == self.of else protocol, "against_where": at}
+        return self.model_copy(update={"relation": relation[self.by is not None], "among": None, **rival})
 
     @property
     def against_theory(self) -> bool:

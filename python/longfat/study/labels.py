@@ -12,8 +12,8 @@ from longfat.extensions.names import is_class, short
 def label(value: Any) -> str:
     """Returns a short label of a swept value: of a table, its kind and settings.
 
-    >>> label("2%"), label(4), label({"kind": "every", "n": 50})
-    ('2%', '4', 'every n=50')
+    >>> label("2%"), label(4), label({"kind": "every", "n": 50}), label({"kind": "red", "ecn": True})
+    ('2%', '4', 'every n=50', 'red ecn=true')
     """
     if isinstance(value, Mapping):
         rest = " ".join(
@@ -22,6 +22,8 @@ def label(value: Any) -> str:
         return f"{value.get('kind', value.get('model', ''))} {rest}".strip()
     if isinstance(value, list | tuple):
         return "+".join(label(inner) for inner in value)
+    if isinstance(value, bool):
+        return str(value).lower()
     return short(value) if is_class(value) else str(value)
 
 

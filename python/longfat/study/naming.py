@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from longfat import _native
 from longfat.study import selection, sweep, units
-from longfat.study.claims import AGREES, Claim
+from longfat.study.claims import AGREES, Claim, more_is_better
 from longfat.study.conditions import Condition
 from longfat.study.labels import is_class_of_flows
 from longfat.study.links import named_metrics
@@ -33,6 +34,7 @@ def claim_problems(study: Study) -> list[Problem]:
     names = [entry.name for entry in study.protocols]
     found: list[Problem] = []
     ids = [claim.id for claim in study.claims]
+    swept = sweep.selectable(study.sweep)
     for claim in study.claims:
         where = f"claims[{claim.id}]"
         if ids.count(claim.id) > 1:
@@ -62,12 +64,11 @@ def claim_problems(study: Study) -> list[Problem]:
             found.append(
                 Problem(f"{where}.world", f'"{claim.world}" is not a world; {allowed(claim.world, WORLDS)}')
             )
-        if claim.along is not None and claim.along not in study.sweep:
+        if claim.along is not None and claim.along not in swept:
             found.append(
-                Problem(
-                    f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, study.sweep)}'
-                )
+                Problem(f"{where}.along", f'"{claim.along}" is not swept; {allowed(claim.along, swept)}')
             )
+        found += _best_problems(where, claim, names, swept)
         for name in ("where", "against_where"):
             found += _where_problems(study, f"{where}.{name}", getattr(claim, name))
     for i, reported in enumerate(study.reported, 1):
@@ -157,6 +158,24 @@ def _unknown_link(metric: str, link: str, known: list[str]) -> str:
     return f'"{metric}" is of a link that this study does not have; {listed}'
 
 
+def _best_problems(
+    where: str, claim: Claim, names: Sequence[str], swept: Mapping[str, Any]
+) -> Iterator[Problem]:
+    """Yields the problems of a claim about the best of a group: rivals, and a metric without a direction."""
+    if isinstance(claim.among, str) and claim.among not in swept:
+        hint = f'; for protocols, write among = ["{claim.among}"]' if claim.among in names else ""
+        message = f'"{claim.among}" is not swept; {allowed(claim.among, swept)}{hint}'
+        yield Problem(f"{where}.among", message)
+    elif isinstance(claim.among, list):
+        for name in claim.among:
+            if name not in names:
+                message = f'"{name}" is not a protocol of this study; {allowed(name, names)}'
+                yield Problem(f"{where}.among", message)
+    if claim.relation == "best" and more_is_better(claim.metric) is None:
+        message = f'"{claim.metric}" is computed, and has no better direction; use "highest" or "lowest"'
+        yield Problem(f"{where}.relation", message)
+
+
 _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}
 """The dimensions of values by the metric's unit. Metrics without a unit take dimensionless values."""
 
@@ -179,18 +198,26 @@ def _value_problems(where: str, claim: Claim, column: str) -> list[Problem]:
 
 def _where_problems(study: Study, where: str, conditions: Mapping[str, str | int]) -> list[Problem]:
     found = []
+    swept = sweep.selectable(study.sweep)
     for key, condition in conditions.items():
-        if key not in study.sweep:
-            found.append(Problem(where, f'"{key}" is not swept; {allowed(key, study.sweep)}'))
-        elif wrong := _incomparable(study, key, condition):
+        values = swept[key] if key in swept else _values_in_cells(study, key)
+        if not values:
+            found.append(Problem(where, f'"{key}" is neither swept nor set; {allowed(key, swept)}'))
+        elif wrong := _incomparable(values, key, condition):
             found.append(Problem(where, wrong))
     return found
 
 
-def _incomparable(study: Study, key: str, condition: str | int) -> str:
-    """Returns why a condition cannot be compared with the values of a swept key; empty if it can."""
+def _values_in_cells(study: Study, key: str) -> list[Any]:
+    """Returns the values of a key that is not swept: set once, following from others, or inside a table."""
+    found = (cell.value(key) for cell in sweep.cells(study))
+    return list({canonical(value): value for value in found if value is not None}.values())
+
+
+def _incomparable(values: Sequence[Any], key: str, condition: str | int) -> str:
+    """Returns why a condition cannot be compared with the values of a key; empty if it can."""
     try:
-        found = Condition.parse(condition).incomparable(sweep.values(study.sweep[key]))
+        found = Condition.parse(condition).incomparable(values)
     except ValueError as error:
         return f"{key}: {error}"
     if found is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from longfat.study.conditions import Condition
 from longfat.study.labels import label
-from longfat.study.sweep import cells
+from longfat.study.sweep import cells, selectable
 from longfat.study.vocabulary import allowed
 from longfat.system.parameters import ParameterError
 
@@ -44,9 +44,10 @@ def cells_at(found: Sequence[Cell], at: Mapping[str, Any], study: Study, hint: s
         ParameterError: for an unknown key or value.
     """
     found = list(found)
+    swept = selectable(study.sweep)
     for key, value in at.items():
-        if key not in study.sweep:
-            known = allowed(key, study.sweep) if study.sweep else "this study has no sweep"
+        if key not in swept:
+            known = allowed(key, swept) if swept else "this study has no sweep"
             raise ParameterError("cell", f'"{key}" is not swept; {known}{hint}')
         meeting = [one for one in found if _meets(one, key, value)]
         if not meeting:
@@ -60,4 +61,4 @@ def _meets(cell: Cell, key: str, value: Any) -> bool:
     own = cell.value(key)
     if own == value or label(own) == label(value):
         return True
-    return isinstance(value, str) and Condition.parse(value).matches(own)
+    return isinstance(value, str) and cell.meets(key, Condition.parse(value))

@@ -80,7 +80,9 @@ def _line(
     for key, option in overridden.items():
         if f"{problem.key}.".startswith(f"{key}.") or _within(problem.key, key):
             where = option
-    return ": ".join(part for part in (where, problem.key, problem.message) if part)
+    text = ": ".join(part for part in (where, problem.key, problem.message) if part)
+    # A value of the study can contain line breaks.
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _within(table: str, key: str) -> bool:

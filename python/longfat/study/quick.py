@@ -8,12 +8,12 @@ claim needs, settings of the command line, and three trials per cell stay.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from longfat.study import sweep, units
-from longfat.study.claims import MIN_TRIALS, TRENDS, Claim
+from longfat.study.claims import MIN_TRIALS, Claim
 from longfat.study.conditions import Condition
 from longfat.study.labels import label
 from longfat.study.specification import Study
@@ -169,7 +169,8 @@ class _Cut:
 
     def _thin(self, key: str) -> None:
         every = sweep.values(self._study.sweep[key])
-        kept = _kept(self._study.claims, key, every, self._step.values)
+        columns = sweep.selectable({key: self._study.sweep[key]})
+        kept = _kept(self._study.claims, columns, key, self._step.values)
         if key in self._given or len(kept) == len(every):
             return
         shown = [canonical(value) for value in kept]
@@ -232,16 +233,22 @@ def _spans(down: Any, left: float) -> Any:
     return ["..".join(f"{round(end * left * 1e6)}us" for end in span) for span in ends]
 
 
-def _kept(claims: Sequence[Claim], key: str, every: Sequence[Any], most: int) -> list[Any]:
-    """Returns the remaining values of a sweep: the ends, evenly spaced ones between, and those of claims."""
-    count, trend = len(every), any(claim.along == key and claim.relation in TRENDS for claim in claims)
-    most = max(most, 2) if trend else most
+def _kept(claims: Sequence[Claim], columns: Mapping[str, Sequence[Any]], key: str, most: int) -> list[Any]:
+    """Returns the remaining values of a sweep: the ends, evenly spaced ones between, and those of claims.
+
+    `columns` has the values of the swept key, and of each of several keys that move together.
+    """
+    every = columns[key]
+    count = len(every)
+    several = any(claim.along in columns or str(claim.among) in columns for claim in claims)
+    most = max(most, 2) if several else most
     if count <= most:
         return list(every)
     last = count - 1
     kept = {last // 2} if most == 1 else {round(i * last / (most - 1)) for i in range(most)}
     for claim in claims:
-        kept |= _needed(claim, key, every, kept)
+        for name, values in columns.items():
+            kept |= _needed(claim, name, values, kept)
     return [every[number] for number in sorted(kept)]
 
 

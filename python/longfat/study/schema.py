@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from longfat.study.expressions.settings import START, UNITS
+from longfat.study.expressions.settings import KEY, START, UNITS
 from longfat.study.specification import Study
 from longfat.study.sweep import LABEL, PATH, VALUE
 from longfat.study.vocabulary import SECTIONS, Section, vocabulary
@@ -91,7 +91,7 @@ def _adopt(section: Section, definitions: dict[str, Any]) -> dict[str, Any]:
     return adopted
 
 
-_EXPRESSION = rf"^{START}.*({UNITS}|\s[-+*/]\s|\()|^[\s(+-]*{UNITS}"
+_EXPRESSION = rf"^{START}.*({UNITS}|\s[-+*/]\s|\()|^[\s(+-]*{UNITS}|{KEY}"
 """The form of most expressions; operators have spaces around them, unlike those in the unit of a rate."""
 
 

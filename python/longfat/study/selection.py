@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from longfat.study import sweep, units
-from longfat.study.claims import AGREES, THEORY, TRENDS, Claim
+from longfat.study.claims import AGREES, BESTS, THEORY, TRENDS, Claim
 from longfat.study.conditions import Condition
 from longfat.study.problems import Problem, show
 from longfat.study.vocabulary import allowed, canonical
@@ -30,6 +30,11 @@ class Pairing:
         value = self.of.value(key)
         return self.against.value(key) if value is None and self.against is not None else value
 
+    def meets(self, key: str, condition: Condition) -> bool:
+        """Returns whether the first cell, or else the second, has a value of a dotted key that meets it."""
+        cell = self.against if self.of.value(key) is None and self.against is not None else self.of
+        return cell.meets(key, condition)
+
     def number(self, key: str) -> float | None:
         """Returns the value of a dotted key in its base unit; None if it is no quantity."""
         value = self.of.number(key)
@@ -51,7 +56,9 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
     is a cell with the same specification.
     """
     own = [cell for cell in cells if cell.world == world and cell.protocol == claim.of]
-    if claim.against is None and not claim.against_where:
+    if claim.relation in BESTS:
+        found = _rivalries(claim, own, [cell for cell in cells if cell.world == world])
+    elif claim.against is None and not claim.against_where:
         found = [Pairing(cell, None) for cell in own]
     elif claim.against_theory:
         found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
@@ -61,17 +68,32 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
     else:
         others = [cell for cell in cells if cell.world == world and cell.protocol == claim.other]
         elsewhere = {key: Condition.parse(text) for key, text in claim.against_where.items()}
-        others = [one for one in others if all(c.matches(one.value(key)) for key, c in elsewhere.items())]
+        others = [one for one in others if all(one.meets(key, c) for key, c in elsewhere.items())]
         found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other, elsewhere)]
     conditions = claim.conditions
-    return [p for p in found if all(c.matches(p.value(key)) for key, c in conditions.items())]
+    return [p for p in found if all(p.meets(key, c) for key, c in conditions.items())]
+
+
+def _rivalries(claim: Claim, own: Sequence[Cell], cells: Sequence[Cell]) -> list[Pairing]:
+    """Returns each cell of a claim's protocol with all rivals of its group."""
+    if isinstance(claim.among, str):
+        rivals, elsewhere = own, [claim.among]
+    else:
+        named = claim.among
+        rivals = [one for one in cells if one.protocol != claim.of and (not named or one.protocol in named)]
+        elsewhere = []
+    return [Pairing(cell, rival) for cell in own for rival in rivals if _meet(cell, rival, elsewhere)]
 
 
 def _meet(one: Cell, other: Cell, elsewhere: Collection[str]) -> bool:
     """Whether two cells have the same values of the keys that both have, except those of another point."""
     if one is other:
         return False
-    shared = [key for key in one.params if key in other.params and key not in elsewhere]
+    shared = [
+        key
+        for key in one.params
+        if key in other.params and not any(sweep.sets(key, named) for named in elsewhere)
+    ]
     return all(other.params[key] == one.params[key] for key in shared)
 
 
@@ -81,7 +103,7 @@ def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:
     groups: dict[str, Series] = {}
     for pairing in found:
         params = {**(pairing.against.params if pairing.against else {}), **pairing.of.params}
-        fixed = {key: value for key, value in params.items() if key != along}
+        fixed = {key: value for key, value in params.items() if not sweep.sets(key, along)}
         groups.setdefault(canonical(fixed), Series(fixed, [])).points.append(pairing)
     for group in groups.values():
         group.points.sort(key=lambda pairing: pairing.number(along) or 0.0)
@@ -120,7 +142,10 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
     if not found:
         own = (cell for cell in cells if cell.protocol == claim.of)
         conditions = claim.conditions
-        has_own = any(all(c.matches(cell.value(key)) for key, c in conditions.items()) for cell in own)
+        has_own = any(all(cell.meets(key, c) for key, c in conditions.items()) for cell in own)
+        if has_own and claim.relation in BESTS:
+            message = "has no rival in this study; name a swept key with several values, or other protocols"
+            return [Problem(f"{where}.among", message)]
         key = "against_where" if has_own and claim.against_where else "where"
         return [Problem(f"{where}.{key}", "matches no cell of this study")]
     if claim.relation not in TRENDS:
@@ -147,6 +172,11 @@ def _check_trend(claim: Claim, group: Series) -> Problem | None:
         return Problem(f"{where}.along", f"{strange} is not a quantity; a trend requires quantities")
     if len(values) < 2:
         return Problem(f"{where}.where", f"leaves one point along {along}; a trend requires at least two")
+    if len(set(numbers)) < len(numbers):
+        twice = next(
+            value for value, number in zip(values, numbers, strict=True) if numbers.count(number) > 1
+        )
+        return Problem(f"{where}.along", f"{show(twice)} has several points; select one of them with where")
     known_points = {*values[:-1], *numbers[:-1]}
     if claim.after is not None and not {claim.after, units.number(claim.after)} & known_points:
         known = allowed(str(claim.after), map(str, values[:-1]))

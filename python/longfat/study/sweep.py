@@ -52,6 +52,33 @@ def values(swept: Any) -> list[Any]:
     return [shown for shown, _ in _labelled(swept)]
 
 
+def selectable(swept: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Returns the values of the keys of a sweep by which cells are selected, as a study writes them.
+
+    Of keys that move together, each has its own values as well.
+
+    >>> selectable({"path.rate, path.delay": [["10Mbit/s", "40ms"], ["1Gbit/s", "1ms"]]})["path.delay"]
+    ['40ms', '1ms']
+    """
+    found: dict[str, list[Any]] = {}
+    for key, listed in swept.items():
+        labelled = _labelled(listed)
+        found[key] = [shown for shown, _ in labelled]
+        if len(several := parts(key)) > 1:
+            columns = zip(*(value for _, value in labelled), strict=True)
+            found |= {part: list(column) for part, column in zip(several, columns, strict=True)}
+    return found
+
+
+def sets(swept: str, key: str) -> bool:
+    """Returns whether a key of a sweep sets a dotted key: itself, one of several, or inside a table.
+
+    >>> sets("path.rate, path.delay", "path.delay"), sets("path.queue", "path.queue.kind")
+    (True, True)
+    """
+    return key == swept or any(key == part or key.startswith(f"{part}.") for part in parts(swept))
+
+
 def _labelled(swept: Any) -> list[tuple[Any, Any]]:
     """Returns (shown value, value in the specification) of each value of one swept key."""
     found = [_point(value) for value in listed(swept)]

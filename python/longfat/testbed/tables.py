@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.formatting import DASH, label, quantity
+from longfat.presentation.link_titles import narrow_title
 from longfat.presentation.tables import show as show  # noqa: PLC0414 - offered here too
 from longfat.presentation.tables import table
 
@@ -32,11 +33,10 @@ def hosts(found: Sequence[Mapping[str, str]], routers: Sequence[Mapping[str, str
 def links(found: Sequence[Mapping[str, Any]]) -> Table:
     """Returns settings and counters of each link."""
     settings = ("link", "from", "to", "rate", "delay", "loss", "queue")
-    counters = ("entered", "delivered", "lost", "dropped", "in queue", "most")
-    made = table(*settings, *counters, right=range(3, 13))
+    counters = ("packets", "delivered", "lost", "queue_dropped", "waiting", "max_waiting")
+    made = table(*settings, *map(narrow_title, counters), right=range(3, 13))
     for link in found:
         jitter = f" ± {quantity(link['jitter_s'], 's')}" if link["jitter_s"] else ""
-        counts = ("packets", "delivered", "lost", "queue_dropped", "waiting", "max_waiting")
         made.add_row(
             link["name"],
             link["from"],
@@ -45,7 +45,7 @@ def links(found: Sequence[Mapping[str, Any]]) -> Table:
             quantity(link["delay_s"], "s") + jitter,
             percent(link["loss"]),
             label(link["queue"]),
-            *(f"{link[key]:,}" for key in counts),
+            *(f"{link[counter]:,}" for counter in counters),
         )
     return made
 

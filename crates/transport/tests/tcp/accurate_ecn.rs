@@ -135,7 +135,7 @@ fn any_mode() -> impl Strategy<Value = EcnMode> {
     ]
 }
 
-/// A middlebox that clears the three flags: RFC 9768, section 3.1.4, falls back to no ECN or keeps the connection without ECT.
+/// A middlebox that clears the three flags: RFC 9768, section 3.1.2 (table 2), falls back to no ECN.
 #[test]
 fn cleared_flags_end_ecn_but_not_the_transfer() {
     for from_client in [true, false] {
@@ -155,6 +155,49 @@ fn cleared_flags_end_ecn_but_not_the_transfer() {
         let capable = sent.filter(|sent| sent.packet.segment.ecn != Ecn::NotEct).count();
         assert_eq!(capable, 0, "cleared on the way from the client: {from_client}");
     }
+}
+
+/// A path that changes the code point of the SYN ends ECN-capable segments, but not the response to marks: they can be those
+/// of a queue behind the change (RFC 9768, section 3.2.2.3).
+#[test]
+fn marks_count_after_a_mangled_syn() {
+    let mut pair = Pair::lossless(&config(EcnMode::Accurate, EcnOption::Full), DELAY);
+    let mut number = 0;
+    let marked = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&marked);
+    pair.rewrite = Some(Box::new(move |from, segment: &mut Segment| {
+        if from == Side::Client {
+            number += u32::from(segment.length > 0);
+            if segment.has(Flags::SYN) || (segment.length > 0 && number % 50 == 0) {
+                segment.ecn = Ecn::Ce;
+                seen.set(seen.get() + 1);
+            }
+        }
+    }));
+    pair.end(Side::Client).to_write = 1_000_000;
+    pair.open(Side::Client);
+    assert!(
+        pair.run_until(Duration::from_secs(30), |pair| pair.end(Side::Server).received
+            == 1_000_000)
+    );
+    pair.run_until(Duration::from_secs(1), |_| false);
+    let data = pair
+        .sent()
+        .iter()
+        .filter(|sent| sent.from == Side::Client && sent.packet.segment.length > 0);
+    assert!(data.clone().count() > 600);
+    let info = pair.ends[0].connection().info();
+    // The SYN counts nowhere.
+    assert_eq!(info.delivered_marked, u64::from(marked.get() - 1));
+    assert!(info.ssthresh_packets.is_some(), "the window was reduced");
+    assert_eq!(
+        pair.ends[0]
+            .connection()
+            .info()
+            .accurate_ecn
+            .map(|seen| seen.ce_packets),
+        Some(marked.get() - 1)
+    );
 }
 
 /// Prague sends ECT(1) in every segment after the handshake, retransmissions and ACKs included (RFC 9331, section 4.1).

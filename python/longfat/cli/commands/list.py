@@ -51,15 +51,15 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """List what study files can use: studies, protocols, keys, metrics.
+    """List protocols, keys, metrics and studies, or the cells of a study.
 
     \b
     Examples:
-      longfat list
       longfat list queue controllers
+      longfat list study.toml
 
     Args:
-        topics: Topic, or key of a study file.
+        topics: Topic, key of a study file, or a study file.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     if not topics:
         contents = _contents()
@@ -189,6 +189,8 @@ def _find(topic: str) -> Callable[[], Tables]:
     """
     from longfat.study.vocabulary import nearest
 
+    if topic.endswith(".toml"):
+        return lambda: _study(topic)
     topics, keys = _topics(), _keys()
     name = topic.lower().replace("-", "_")
     if (found := topics.get(_SYNONYMS.get(name, name))) is not None:
@@ -283,6 +285,13 @@ def _studies() -> Tables:
         for name, path in builtin().items()
     ]
     return [Table("Studies (longfat run NAME)", ("name", "question"), tuple(titles))]
+
+
+def _study(file: str) -> Tables:
+    from longfat.cli.display import study
+    from longfat.study import load_study
+
+    return [Table(*part) for part in study.parts(load_study(file))]
 
 
 def _presets() -> Tables:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.formatting import DASH, quantity
+from longfat.presentation.link_titles import title
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,20 +18,20 @@ def table(report: Mapping[str, Any]) -> Table:
 
     shown = tables.table("", "forward", "reverse", right=(1, 2))
     links = [report["forward"], report["reverse"]]
-    for title, key in (("packets entered", "entered"), ("delivered", "delivered"), ("lost", "lost")):
-        shown.add_row(title, *(f"{link[key]:,}" for link in links))
+    for key in ("entered", "delivered", "lost"):
+        shown.add_row(title(key), *(f"{link[key]:,}" for link in links))
     shown.add_row("loss", *(_share(link) for link in links))
-    for title, key in (
-        ("dropped by queue", "queue_dropped"),
-        ("above the MTU", "mtu_dropped"),
-        ("dropped while down", "outage_dropped"),
-        ("duplicated", "duplicated"),
-        ("corrupted", "corrupted"),
-        ("reordered", "reordered"),
-        ("longest queue, packets", "max_queue_packets"),
+    for key in (
+        "queue_dropped",
+        "mtu_dropped",
+        "outage_dropped",
+        "duplicated",
+        "corrupted",
+        "reordered",
+        "max_queue_packets",
     ):
         if key != "outage_dropped" or any(link[key] for link in links):
-            shown.add_row(title, *(f"{link[key]:,}" for link in links))
+            shown.add_row(title(key), *(f"{link[key]:,}" for link in links))
     rates = [link["rate_bps"] for link in links]
     shown.add_row("rate", *(DASH if rate is None else quantity(rate, "bit/s") for rate in rates))
     return shown

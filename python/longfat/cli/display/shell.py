@@ -6,19 +6,20 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from longfat.presentation.formatting import DASH, label, quantity
+from longfat.presentation.link_titles import narrow_title, title
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 _SIDES = ("forward", "reverse")
-# Rows shown only if set or counted: title, counter, and key.
+# Rows shown only if set or counted: counter and key.
 _OPTIONAL = (
-    ("above the MTU", "mtu_dropped", "mtu"),
-    ("dropped while down", "outage_dropped", "down"),
-    ("marked (ECN)", "marked", None),
-    ("duplicated", "duplicated", "duplicate"),
-    ("corrupted", "corrupted", "corrupt"),
-    ("reordered", "reordered", "reorder"),
+    ("mtu_dropped", "mtu"),
+    ("outage_dropped", "down"),
+    ("marked", None),
+    ("duplicated", "duplicate"),
+    ("corrupted", "corrupt"),
+    ("reordered", "reorder"),
 )
 
 
@@ -67,26 +68,23 @@ def table(report: Mapping[str, Any]) -> Table:
         shown.add_column("set", style="dim")
     links = [(report[side], report["path"][side]) for side in _SIDES]
 
-    def row(title: str, measured: list[str], *keys: str) -> None:
+    def row(head: str, measured: list[str], *keys: str) -> None:
         settings = [_setting(path, keys) for _, path in links]
-        shown.add_row(title, *(cell for pair in zip(measured, settings, strict=True) for cell in pair))
+        shown.add_row(head, *(cell for pair in zip(measured, settings, strict=True) for cell in pair))
 
-    def counts(key: str) -> list[str]:
-        return [f"{link[key]:,}" for link, _ in links]
+    def counts(counter: str, *keys: str) -> None:
+        row(title(counter), [f"{link[counter]:,}" for link, _ in links], *keys)
 
     row("rate while sending", [_measured(link["rate_bps"], "bit/s") for link, _ in links], "rate", "trace")
     row("delay, median", [_measured(link["delay_p50_s"], "s") for link, _ in links], "delay", "jitter")
     row("delay, 99th percentile", [_measured(link["delay_p99_s"], "s") for link, _ in links])
     row("loss", [_percent(link["loss"]) for link, _ in links], "loss")
-    row("longest queue, packets", counts("max_queue_packets"), "queue")
-    row("packets entered", counts("packets"))
-    row("delivered", counts("delivered"))
-    row("lost", counts("lost"))
-    row("dropped by queue", counts("queue_dropped"))
-    row("dropped by hosts", counts("host_dropped"))
-    for title, count, key in _OPTIONAL:
-        if any(link[count] or key in path for link, path in links):
-            row(title, counts(count), *([key] if key else ()))
+    counts("max_queue_packets", "queue")
+    for counter in ("packets", "delivered", "lost", "queue_dropped", "host_dropped"):
+        counts(counter)
+    for counter, key in _OPTIONAL:
+        if any(link[counter] or key in path for link, path in links):
+            counts(counter, *([key] if key else ()))
     return shown
 
 
@@ -95,16 +93,9 @@ def hops(report: Mapping[str, Any]) -> Table:
     from longfat.presentation import tables
 
     shown = tables.table("link")
-    for title in (
-        "rate while sending",
-        "rate set",
-        "delay set",
-        "entered",
-        "lost",
-        "dropped",
-        "longest queue",
-    ):
-        shown.add_column(title, justify="right", style="dim" if title.endswith("set") else None)
+    counters = ("packets", "lost", "queue_dropped", "max_queue_packets")
+    for head in ("rate while sending", "rate set", "delay set", *map(narrow_title, counters)):
+        shown.add_column(head, justify="right", style="dim" if head.endswith("set") else None)
     for side in _SIDES:
         for number, (measured, settings) in enumerate(
             zip(report["hops"], report["path"]["hops"], strict=True), 1
@@ -115,8 +106,7 @@ def hops(report: Mapping[str, Any]) -> Table:
                 _measured(link["rate_bps"], "bit/s"),
                 _setting(settings[side], ("rate", "trace")),
                 _setting(settings[side], ("delay", "jitter")),
-                *(f"{count:,}" for count in (link["packets"], link["lost"], link["queue_dropped"])),
-                f"{link['max_queue_packets']:,}",
+                *(f"{link[counter]:,}" for counter in counters),
             )
     return shown
 

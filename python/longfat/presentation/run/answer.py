@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from longfat.analysis import grid
+from longfat.presentation import names
 from longfat.presentation.run import details, notes
 from longfat.presentation.run.columns import Column
 
@@ -32,8 +33,8 @@ _DECIDED_FIRST: tuple[VerdictWord, ...] = ("fails", "holds", "undecided")
 def answer(result: RunResult, console: Console) -> RenderableType:
     """Returns the first layout of at most `MOST_LINES` lines on a console.
 
-    Layouts drop, in this order: metrics besides the main one, the numbers of verdicts, the ends of long
-    lines, points of the sweep, and undecided claims.
+    Layouts drop, in this order: metrics besides the main one, the last first, the numbers of verdicts, the
+    ends of long lines, points of the sweep, and undecided claims.
     """
     world = deciding_world(result)
     cells = [cell for cell in result.cells if cell.cell.world == world]
@@ -65,8 +66,8 @@ def answer(result: RunResult, console: Console) -> RenderableType:
     ]
     is_small = len(grid.points(result.study, cells)) < MOST_LINES
     for above in (lists if claims else [[]]) if is_small else []:
-        for shown in (columns, columns[:1]):
-            made = whole(above, table_of(cells, shown))
+        for count in range(len(columns), 0, -1):
+            made = whole(above, Group(table_of(cells, columns[:count]), *_left_out(columns[count:])))
             if fits(made):
                 return made
     worst = list(_one_line_each(claims, _MOST_VERDICTS))
@@ -122,7 +123,7 @@ def _line(text: str, style: str = "") -> Text:
 
 
 def _below(result: RunResult, world: str) -> list[RenderableType]:
-    """Returns one line each about cautions, the other worlds and cuts."""
+    """Returns one line each about cautions, limits other than the network, the other worlds and cuts."""
     study = result.study
     cautions = [
         *(f"{details.FAILED}{text}" for text in notes.failures(result.cells)),
@@ -135,6 +136,8 @@ def _below(result: RunResult, world: str) -> list[RenderableType]:
         cautions = [*cautions[: _MOST_CAUTIONS - 1], f"and {hidden} more cautions (--details)"]
     lines: list[RenderableType] = []
     lines.extend(_line(text, "yellow") for text in cautions)
+    # Broken into lines, since its key must be readable.
+    lines.extend(Text(text, style="yellow") for text in notes.limits(result.cells))
     for other in grid.worlds(result.cells):
         if other == world:
             continue
@@ -145,6 +148,13 @@ def _below(result: RunResult, world: str) -> list[RenderableType]:
     if result.quick:
         lines.append(_line(notes.quick(study)))
     return lines
+
+
+def _left_out(columns: Sequence[Column]) -> Iterator[Text]:
+    """Yields a line about metrics that the table has no place for."""
+    if columns:
+        named = ", ".join(names.column_title(column.metric) for column in columns)
+        yield _line(f"--details prints {named}", "dim")
 
 
 def _height(made: RenderableType, console: Console) -> int:

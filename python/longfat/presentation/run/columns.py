@@ -13,9 +13,6 @@ if TYPE_CHECKING:
 
     from longfat.results.run import CellResult
 
-_WHOLE_FROM = 100
-"""Means from here on are shown without decimals."""
-
 
 @dataclass(frozen=True)
 class Column:
@@ -38,21 +35,13 @@ class Column:
 
     @property
     def narrow_title(self) -> str:
-        """The metric as the heading of a narrow column."""
+        """The metric and its unit as the lines of a narrow column's heading."""
         title = names.column_title(self.metric)
-        return f"{title}, {self.unit}" if self.unit and self.unit != "packets" else title
+        return f"{title}\n{self.unit}" if self.unit else title
 
     def number(self, value: float) -> str:
         """A value in the column's unit, without the unit's name."""
         return formatting.digits(value / self.scale)
-
-    def mean(self, cell: CellResult) -> str:
-        """The mean alone; empty if the cell lacks the metric."""
-        interval = cell.metrics.get(self.metric)
-        if interval is None:
-            return ""
-        value = interval.mean / self.scale
-        return formatting.digits(value) if abs(value) < _WHOLE_FROM else f"{value:.0f}"
 
     def measured(self, cell: CellResult) -> str:
         """The mean with its interval, or alone if all trials agree exactly; a dash if the cell lacks it."""

@@ -36,7 +36,7 @@ _COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 
 
 def table(study: Study, result: RunResult) -> RenderableType:
-    """The shown metrics of every cell: the main one with its interval and theory, the others' means."""
+    """The shown metrics of every cell with their intervals, the main one with theory."""
     worlds = grid.worlds(result.cells)
     columns = [Column.of(metric, result.cells) for metric in grid.shown(study, result.cells)]
     parts: list[RenderableType] = [Text(study.title, style="bold")]
@@ -85,8 +85,7 @@ def verdicts(claims: Sequence[Verdict], *, detailed: bool = True) -> RenderableT
 
 def footnotes(study: Study, cells: Sequence[CellResult], column: Column) -> Iterator[str]:
     """How to read the table: the intervals and their method, the signs of theory, and failed trials."""
-    if note := notes.determinism(study, cells):
-        yield note
+    yield from notes.determinism(study, cells)
     random = [cell for cell in cells if not cell.deterministic]
     methods = "; ".join(dict.fromkeys(method(n) for n in sorted({cell.n for cell in random}) if n))
     if methods:
@@ -122,7 +121,7 @@ class WorldTable:
     """The cells of one world in the first layout that fits the terminal.
 
     With a sweep, protocols are columns, or else rows. Without, protocols are rows, or else columns with a row
-    for each metric. Metrics of single hosts are columns.
+    for each metric. Metrics of single hosts are columns. Metrics that fit no layout follow in further tables.
     """
 
     study: Study
@@ -131,12 +130,26 @@ class WorldTable:
     columns: Sequence[Column]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        *wider, last = (layout.rich(ruled=True) for layout in self._layouts())
+        columns = list(self.columns)
+        while columns:
+            count = len(columns)
+            while (found := self._with(columns[:count])._fitting(console, options)) is None and count > 1:
+                count -= 1
+            if len(columns) < len(self.columns):
+                yield ""
+            yield found or self._with(columns[:1])._layouts()[-1].rich(ruled=True)
+            columns = columns[count:]
+
+    def _with(self, columns: Sequence[Column]) -> WorldTable:
+        return replace(self, columns=columns)
+
+    def _fitting(self, console: Console, options: ConsoleOptions) -> Table | None:
+        """Returns the first layout that is not wider than the terminal, the last one with broken headings."""
         unlimited = options.update(max_width=10_000)
-        fitting = (
-            one for one in wider if console.measure(one, options=unlimited).maximum <= options.max_width
-        )
-        yield next(fitting, last)
+        *wider, last = self._layouts()
+        made = (layout.rich(ruled=True) for layout in wider)
+        fits = (one for one in made if console.measure(one, options=unlimited).maximum <= options.max_width)
+        return next(fits, last.rich(ruled=True) if last.narrowest() <= options.max_width else None)
 
     def _layouts(self) -> list[TextTable]:
         main = self.columns[0]
@@ -162,7 +175,7 @@ class WorldTable:
                 yield from self._theory(column.theory)
 
     def _wide_parts(self) -> Iterator[Part]:
-        """The main metric with its interval and theory, the others' means."""
+        """The metrics with their intervals; theory next to the main one."""
         main, *others = self.columns
 
         def measured(cell: CellResult) -> str:
@@ -171,7 +184,7 @@ class WorldTable:
         yield Part("", measured)
         yield from self._theory(lambda cell: "" if layouts.has_failed(cell) else main.theory(cell))
         for column in others:
-            yield _minor(column.narrow_title, column.mean)
+            yield _minor(column.narrow_title, column.measured)
 
     def _theory(self, text: Callable[[CellResult], str]) -> Iterator[Part]:
         if any(map(self.columns[0].theory, self.cells)):

@@ -127,21 +127,44 @@ def classes(study: Study, metric: str) -> str:
     return ", ".join(names.class_bounds(bounds))
 
 
-def determinism(study: Study, results: Sequence[CellResult]) -> str:
-    """Which cells are deterministic, and how to vary competing flows; empty if all cells are random."""
+def determinism(study: Study, results: Sequence[CellResult]) -> Iterator[str]:
+    """Lines about deterministic cells, and how to vary their trials; none if all cells are random."""
     fixed = [result for result in results if result.deterministic]
     if not fixed:
-        return ""
+        return
     some = f" in {len(fixed)} of {len(results)} cells (without ±)"
     where = "" if len(fixed) == len(results) else some
-    note = f"{formatting.DETERMINISTIC}{where}: nothing is random, so all trials give the same result"
-    jitter = {**study.workload, "start_jitter": "100ms"}
-    compete = (
-        study.workload.get("flows", 1) != 1 or study.traffic or len(grid.hosts(fixed, "goodput_bps")) > 1
+    yield f"{formatting.DETERMINISTIC}{where}: nothing is random, so all trials give the same result"
+    yield from _variation(study, fixed, all_fixed=not where)
+
+
+def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) -> Iterator[str]:
+    """How to vary the trials of deterministic cells; for a single flow only if no cell is random."""
+    workload = fixed[0].cell.spec["workload"]
+    if any("start_jitter" in cell.cell.spec["workload"] for cell in fixed):
+        return
+    possible = not check("workload", {**workload, "start_jitter": "100ms"})
+    several = study.traffic or any(_several_flows(cell) for cell in fixed)
+    if possible and several:
+        yield 'flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
+    elif several or not all_fixed:
+        return
+    elif possible and "duration" in workload:
+        yield 'to vary the phase at which the measured time starts, set workload.start_jitter, e.g. "100ms"'
+    else:
+        yield "one trial is enough"
+
+
+def _several_flows(result: CellResult) -> bool:
+    """Whether several measured flows share the network."""
+    workload, sharing = result.cell.spec["workload"], result.samples.get("flows_sharing", ())
+    lists = (workload.get(key) for key in ("from", "to"))
+    return (
+        workload.get("flows", 1) != 1
+        or any(isinstance(listed, list) and len(listed) > 1 for listed in lists)
+        or any(count > 1 for count in sharing)
+        or len(grid.hosts([result], "goodput_bps")) > 1
     )
-    if compete and "start_jitter" not in study.workload and not check("workload", jitter):
-        note += '; flows that start together stay in step: set workload.start_jitter, e.g. "100ms"'
-    return note
 
 
 def failures(cells: Sequence[CellResult]) -> Iterator[str]:

@@ -16,6 +16,7 @@ _BEFORE_BARS = 60
 MOST_FLOWS = 8
 CONTROLLER_PART = "controller"
 MOST_EPISODES = 16
+GOODPUT_NOTE = "received: payload on arrival; goodput: payload read in order, after each hole all at once"
 
 _FLOW_LINES = (
     ("window", "cwnd_bytes", "congestion window", "B"),
@@ -23,6 +24,7 @@ _FLOW_LINES = (
     ("window", "in_flight_bytes", "in flight", "B"),
     ("rtt", "rtt_s", "RTT", "s"),
     ("rtt", "srtt_s", "smoothed RTT", "s"),
+    ("goodput", "received_bps", "received", "bit/s"),
     ("goodput", "goodput_bps", "goodput", "bit/s"),
     ("goodput", "pacing_bps", "pacing rate", "bit/s"),
     ("goodput", "delivery_bps", "delivery rate", "bit/s"),
@@ -54,6 +56,8 @@ def draw(
             for queue in shown.queues:
                 lines += [f"queue of {queue.name}", _line(queue, "packets", "packets", "", width)]
         lines += ["", "bars: mean of each interval, from 0 (RTT: from its minimum)"]
+        if "goodput" in parts and any(flow.known("received_bps") for flow in shown.flows[:MOST_FLOWS]):
+            lines += [GOODPUT_NOTE]
     if "sequence" in parts:
         names = [flow.name for flow in shown.flows] if shown is not None else list(by_name)
         flows = shown.flows if shown is not None else ()

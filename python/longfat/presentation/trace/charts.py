@@ -34,7 +34,8 @@ _COLOURS = {
     "in flight": PALETTE[6],
     "RTT": PALETTE[5],
     "smoothed RTT": PALETTE[0],
-    "goodput": PALETTE[0],
+    "goodput (read in order)": PALETTE[0],
+    "received": PALETTE[1],
 }
 """Colours of quantities in charts of a single flow, in the order of legends."""
 _STATES = {"recovery": "#fbe3d3", "loss": "#f8ccc8", "cwr": "#e3eefb"}
@@ -281,7 +282,8 @@ def _colour(queue: str, colours: Mapping[str, str]) -> str:
 
 
 def _goodput(shown: Series, scope: Scope) -> Spec | None:
-    return _quantities(shown.flows, {"goodput_bps": "goodput"}, "Goodput", "bit/s", scope, means=True)
+    columns = {"goodput_bps": "goodput (read in order)", "received_bps": "received"}
+    return _quantities(shown.flows, columns, "Rate", "bit/s", scope, means=True)
 
 
 def _controller(shown: Series, column: str, scope: Scope) -> Spec | None:

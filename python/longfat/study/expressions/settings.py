@@ -25,10 +25,14 @@ from longfat.study.keys import lookup
 from longfat.study.vocabulary import SECTIONS, canonical, check, nearest
 
 BDP, RTT = RELATIVE
+FILES = (".csv", ".json", ".parquet", ".toml", ".trace", ".txt")
 UNITS = rf"(?:{'|'.join(RELATIVE)})\b"
 START = rf"[\s(+-]*(?:\d|(?:{'|'.join(FUNCTIONS)})\s*\(|(?:{'|'.join((*SECTIONS, 'protocols'))})\.|{UNITS})"
 """The start of an expression: a number, a function, a key or a unit of the path."""
 _START = re.compile(START)
+KEY = rf"^(?:{'|'.join((*SECTIONS, 'protocols'))})(?:\.[A-Za-z0-9_-]+)+$"
+"""A key alone."""
+_KEY = re.compile(KEY)
 _PARTS = re.compile(rf"[-+*/(]|{UNITS}")
 _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000), SIZE)}
 """Values that give other keys a valid value while RTT and BDP are not known yet."""
@@ -50,11 +54,13 @@ class SettingError(ExpressionError):
 def is_expression(value: object) -> bool:
     """Returns whether the value of a key is an expression, and not a quantity or a name.
 
-    >>> [is_expression(one) for one in ("2BDP", "1MB / 4", "topology.leaves * 2")]
-    [True, True, True]
-    >>> [is_expression(one) for one in ("1000/s", "10Mbits/s", "cubic", "a/b.csv")]
-    [False, False, False, False]
+    >>> [is_expression(one) for one in ("2BDP", "1MB / 4", "topology.leaves * 2", "workload.flows")]
+    [True, True, True, True]
+    >>> [is_expression(one) for one in ("1000/s", "10Mbits/s", "cubic", "a/b.csv", "path.csv")]
+    [False, False, False, False, False]
     """
+    if isinstance(value, str) and _KEY.match(value):
+        return not value.endswith(FILES)
     if not isinstance(value, str) or not _START.match(value) or not _PARTS.search(value):
         return False
     return value.endswith(RELATIVE) or not units.resembles(value)

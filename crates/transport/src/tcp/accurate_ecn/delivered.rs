@@ -61,7 +61,7 @@ pub struct Delivered {
     /// The code point to which bytes belong that no option reports.
     assumed: Option<Field>,
     pub options: Options,
-    /// The ACE field is unusable: it was cleared, or reported an impossible code point.
+    /// The ACE field is unusable, because it was cleared (section 3.2.2.4).
     pub is_unreadable: bool,
     /// Segments per ACK, times 2^[`AVERAGE_SHIFT`].
     per_ack: u32,

@@ -56,12 +56,12 @@ impl AccurateEcn {
         accurate
     }
 
-    /// Handles the SYN-ACK, which reflects the code point of the SYN. `checks`: a reflection that no correct path
-    /// explains ends the use of ECN.
+    /// Handles the SYN-ACK, which reflects the code point of the SYN. `checks`: after a reflection that no correct path
+    /// explains, no ECN-capable segments leave. The marks of both directions still count (section 3.2.2.3).
     pub fn on_syn_ack(&mut self, syn_ack: &Segment, sent: Ecn, checks: bool) {
         self.reflection = Some(reflection(syn_ack.ecn));
         self.check_reflection(syn_ack.flags.ace(), sent, checks);
-        if syn_ack.ecn == Ecn::Ce && !self.delivered.is_unreadable {
+        if syn_ack.ecn == Ecn::Ce {
             self.received.count_mark();
         }
     }
@@ -79,7 +79,7 @@ impl AccurateEcn {
         // Later data segments may arrive first; they have a counter.
         if segment.length == 0 && segment.options.sack.is_empty() {
             let reported = self.check_reflection(ace, sent, checks);
-            if reported == Some(Ecn::Ce) && !self.delivered.is_unreadable {
+            if reported == Some(Ecn::Ce) {
                 self.delivered.ce_packets = self.delivered.ce_packets.max(1);
             }
         }
@@ -114,15 +114,18 @@ impl AccurateEcn {
     }
 
     /// Compares the code point that the peer reports with the one that was `sent`, and returns it.
+    ///
+    /// After a change that no correct path makes, segments are not ECN-capable any more. Marks are still read: a mangled
+    /// segment can be marked by a queue behind (section 3.2.2.3).
     fn check_reflection(&mut self, ace: u8, sent: Ecn, checks: bool) -> Option<Ecn> {
         let reported = codes::reflected(ace)?;
         if checks && !codes::is_valid_change(sent, reported) {
-            self.distrust();
+            self.code = Ecn::NotEct;
         }
         Some(reported)
     }
 
-    /// Ignores the ACE field from now on and sends no more ECN-capable segments (section 3.2.2.3).
+    /// Ignores the peer's reports of marks from now on, and sends no more ECN-capable segments (section 3.2.2.4).
     const fn distrust(&mut self) {
         self.delivered.is_unreadable = true;
         self.code = Ecn::NotEct;

@@ -41,7 +41,7 @@ def numbers(run: RunResult) -> list[Markup]:
             tables.append(scrolling(layouts.across(run.study, cells, series, parts, name).html()))
         title = f"{names.metric_title(metric)}{f', {column.unit}' if column.unit else ''}"
         if metric == main:
-            fixed = notes.determinism(run.study, run.cells)
+            fixed = "; ".join(notes.determinism(run.study, run.cells))
             made.append(paragraph(f"{title}: mean ± {notes.confidence(run.cells)} half-width."))
             made += [paragraph(f"{fixed[:1].upper()}{fixed[1:]}.", "note")] if fixed else []
             made.append(tag("div", tables))

@@ -1,0 +1,35 @@
+"""The cells of a study for `longfat list FILE`: its size, swept keys, and values of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from longfat.presentation.formatting import label
+from longfat.study import Study, cells, sweep
+
+Part = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
+"""Title, columns and rows."""
+
+
+def parts(study: Study) -> Iterator[Part]:
+    """Yields the tables of a study; those without rows are left out."""
+    every = cells(study)
+    trials = sum(study.trials_in(cell.world) for cell in every)
+    counts = {"protocol": len(study.protocols), "cell": len(every), "trial": trials}
+    about = [f"{count} {name if count == 1 else f'{name}s'}" for name, count in counts.items()]
+    yield f"{study.title} ({', '.join(about)}; worlds: {', '.join(study.worlds)})", (), ()
+    swept = tuple(
+        (key, ", ".join(label(value) for value in sweep.values(listed)))
+        for key, listed in study.sweep.items()
+    )
+    if swept:
+        yield "Swept keys", ("key", "values"), swept
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for cell in every:
+        for key, (text, value) in cell.computed.items():
+            found.setdefault((key, text), {})[str(value)] = None
+    if found:
+        rows = tuple((key, text, ", ".join(values)) for (key, text), values in found.items())
+        yield "Expressions", ("key", "expression", "values"), rows
+    if study.metrics:
+        yield "Metrics", ("name", "expression"), tuple(study.metrics.items())
