@@ -15,6 +15,7 @@ from tests.conftest import Cli
 import longfat as lf
 from longfat.analysis.captures import explained
 
+PARTS = Path(__file__).parents[2] / "benchmarks/captures/parts.py"
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     explained.BANDWIDTH: (
         {"congestion": "cubic"},
@@ -45,6 +46,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"congestion": "cubic"},
         {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"},
         {"kind": "bulk", "rate": "3Mbit/s", "duration": "5s"},
+    ),
+    explained.BURSTS: (
+        {"congestion": "reno"},
+        {"rate": "50Mbit/s", "delay": "40ms", "queue": "40pkt"},
+        {"kind": "request-response", "request_size": "300kB", "response_size": "100B", "requests": 30},
+    ),
+    explained.POLICER: (
+        {"congestion": "cubic"},
+        {
+            "rate": "50Mbit/s",
+            "delay": "25ms",
+            "queue": {"kind": f"{PARTS}:Policer", "rate_mbps": 8.0, "burst": 40_000},
+            "reverse": {"queue": "100pkt"},
+        },
+        {"kind": "bulk", "duration": "20s"},
+    ),
+    explained.PACING: (
+        {"congestion": {"kind": f"{PARTS}:Constant", "rate_mbps": 6.0}},
+        {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"},
+        {"kind": "bulk", "duration": "5s"},
     ),
 }
 """A transfer for each limit: protocol, path, workload."""
@@ -86,6 +107,21 @@ def test_measures_the_path(limit: str, capture: Capture) -> None:
     payload = float(path["rate"].removesuffix("Mbit/s")) * 1e6 * 1448 / 1500
     assert found.one.path["rate_bps"] == pytest.approx(payload, rel=0.02)
     assert found.one.path["position"] == "sender"
+
+
+def test_measures_the_rate_of_a_policer(capture: Capture) -> None:
+    found = lf.explain(capture(explained.POLICER), replay=False)
+    assert found.one is not None
+    # After each loss the sender is slower for a while, and the bucket overflows.
+    assert found.one.document["policer_bps"] == pytest.approx(8e6 * 1448 / 1500, rel=0.12)
+
+
+def test_losses_of_other_causes_show_no_policer(capture: Capture) -> None:
+    for limit in (explained.LOSS, explained.BURSTS, explained.BANDWIDTH):
+        found = lf.explain(capture(limit), replay=False)
+        assert found.one is not None
+        assert found.one.document["policer_bps"] is None
+        assert not found.one.path["changes"]
 
 
 def test_intervals_cover_the_transfer_without_gaps(capture: Capture) -> None:

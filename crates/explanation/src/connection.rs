@@ -169,8 +169,14 @@ impl Connection {
         } else if handshake.established.is_none() && handshake.answer.is_some() && from == 0 {
             handshake.established = Some(time);
             if let Some((to_server, to_client)) = handshake.round_trips() {
-                self.sides[0].direction.handshake(to_server, to_client);
-                self.sides[1].direction.handshake(to_client, to_server);
+                self.sides[0]
+                    .direction
+                    .round_trips
+                    .handshake(to_server, to_client);
+                self.sides[1]
+                    .direction
+                    .round_trips
+                    .handshake(to_client, to_server);
             }
         }
     }

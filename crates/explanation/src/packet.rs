@@ -50,6 +50,8 @@ pub struct TcpPacket {
     pub is_fin: bool,
     /// RST.
     pub is_rst: bool,
+    /// PSH.
+    pub is_push: bool,
     /// Window field, not scaled.
     pub window: u16,
     /// Bytes of payload on the wire, or of several packets with segmentation offload.
@@ -183,6 +185,7 @@ fn tcp(
         is_syn: header.syn(),
         is_fin: header.fin(),
         is_rst: header.rst(),
+        is_push: header.psh(),
         window: header.window_size(),
         length: length as u32,
         mss: None,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use foundation::Instant;
 use serde::Serialize;
 
-use crate::causes::{Interval, Spent, causes};
+use crate::causes::{Cause, Interval, Spent, causes};
 use crate::connection::Connection;
 use crate::connections::{Connections, Omitted, Others};
 use crate::direction::Direction;
@@ -47,7 +47,7 @@ pub struct ConnectionReport {
     pub has_handshake: bool,
     /// Duration of the handshake.
     pub handshake_s: Option<f64>,
-    /// SYNs sent again.
+    /// Retransmitted SYNs.
     pub repeated_syns: u32,
     /// Whether the capture has the end.
     pub is_closed: bool,
@@ -68,14 +68,22 @@ pub struct DirectionReport {
     pub packets: u64,
     /// Packets with data.
     pub data_packets: u64,
-    /// Packets sent again.
+    /// Retransmissions.
     pub repeated_packets: u64,
-    /// Bytes sent again.
+    /// Retransmitted bytes.
     pub repeated_bytes: u64,
-    /// Packets sent again after losses without a queue.
+    /// Retransmissions after losses without a queue.
     pub random_loss_packets: u64,
-    /// Packets sent again after losses by a full queue.
+    /// Retransmissions after losses by a full queue.
     pub overflow_packets: u64,
+    /// Retransmissions after losses of bursts that a queue could not hold.
+    pub burst_packets: u64,
+    /// Retransmissions after losses by a policer.
+    pub policed_packets: u64,
+    /// Retransmissions that the receiver reports as unnecessary (DSACK).
+    pub spurious_packets: u64,
+    /// Rate between losses by a policer, in bit/s of payload; up to a tenth below its rate, because its bucket overflows.
+    pub policer_bps: Option<f64>,
     /// Median of the flight after a loss in relation to that before it.
     pub reduction: Option<f64>,
     /// Share of the bytes that were sent directly after an ACK: small if the sender paces its packets.
@@ -84,7 +92,7 @@ pub struct DirectionReport {
     pub lost: Vec<u64>,
     /// Timeouts and probes of the tail.
     pub timeouts: u64,
-    /// Packets that arrived late without having been sent again.
+    /// Packets that arrived late without a retransmission.
     pub reordered: u64,
     /// Bytes acknowledged but never captured.
     pub unseen_bytes: u64,
@@ -117,7 +125,7 @@ pub struct Point {
     pub rtt_s: Option<f64>,
     /// Rate of new data at the receiver.
     pub rate_bps: f64,
-    /// Packets sent again.
+    /// Retransmissions.
     pub repeated: u32,
 }
 
@@ -174,7 +182,7 @@ impl DirectionReport {
         origin: Instant,
     ) -> Self {
         let slices = direction.slices();
-        let path = PathFigures::of(direction, &slices);
+        let path = PathFigures::of(direction, &slices, origin);
         let found = causes(&slices, &path, handshake, origin);
         let since = |time: Instant| time.saturating_since(origin).as_secs_f64();
         let start = direction.first_data.unwrap_or(origin);
@@ -206,8 +214,12 @@ impl DirectionReport {
             large: totals.large,
             wireshark,
             path,
-            random_loss_packets: found.random_losses,
-            overflow_packets: found.overflow_losses,
+            random_loss_packets: found.lost(Cause::RandomLoss),
+            overflow_packets: found.lost(Cause::QueueOverflow),
+            burst_packets: found.lost(Cause::Burst),
+            policed_packets: found.lost(Cause::Policer),
+            spurious_packets: totals.spurious_packets,
+            policer_bps: found.policer_bps,
             reduction: found.reduction,
             clocked_share: direction.clocked.0 as f64 / direction.clocked.1.max(1) as f64,
             lost: direction.lost.clone(),

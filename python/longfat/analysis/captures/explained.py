@@ -10,6 +10,8 @@ from typing import Any
 LATENCY, BANDWIDTH, BUFFERBLOAT = "latency", "bandwidth", "bufferbloat"
 WINDOW, STALL = "receive window", "receiver stall"
 LOSS, APPLICATION, SENDER = "loss", "application", "sender's buffer"
+BURSTS, POLICER, REORDERING = "bursts", "policer", "reordering"
+PACING, DELAYED_ACKS, PATH_CHANGE = "pacing", "delayed ACKs", "path change"
 
 HEADERS, HEADERS_6 = 52, 72
 """Bytes of an IPv4 or IPv6 and a TCP header with timestamps."""
@@ -26,6 +28,12 @@ GROUPS = {
     "random-loss": LOSS,
     "queue-overflow": LOSS,
     "timeout": LOSS,
+    "burst": BURSTS,
+    "policer": POLICER,
+    "reordering": REORDERING,
+    "path-change": PATH_CHANGE,
+    "pacing": PACING,
+    "delayed-ack": DELAYED_ACKS,
     "send-buffer": SENDER,
 }
 """The limit that each cause belongs to."""

@@ -10,6 +10,7 @@ from longfat.analysis.captures.explained import Direction
 from longfat.presentation import names
 from longfat.presentation.formatting import DASH, digits, quantity, rounded
 from longfat.presentation.measured.estimates import with_bounds
+from longfat.presentation.measured.explanation_evidence import evidence
 from longfat.presentation.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ _SENTENCES = {
     explained.STALL: "a receiver stall: the receiving application did not read",
     explained.LOSS: "loss: repairs, and the reduced congestion window after them",
     explained.APPLICATION: "the application: the sender had nothing to send",
+    explained.BURSTS: "bursts: a short queue dropped parts of flights that fit the path",
+    explained.POLICER: "a policer: a limit of the rate drops packets without a queue",
+    explained.REORDERING: "reordering: unnecessary retransmissions reduced the congestion window",
+    explained.PACING: "pacing: the sender sends at a constant rate below that of the path",
+    explained.DELAYED_ACKS: "delayed ACKs: small segments wait for them (Nagle's algorithm)",
+    explained.PATH_CHANGE: "a change of the path: its losses, and the reduced window after them",
     explained.SENDER: "the sender's buffer or a fixed window: the flight stays the same",
 }
 CAUSES = {
@@ -44,6 +51,12 @@ CAUSES = {
     "random-loss": "loss without a queue",
     "queue-overflow": "loss by a full queue",
     "timeout": "timeouts",
+    "burst": "loss by bursts",
+    "policer": "policer",
+    "reordering": "reordering",
+    "path-change": "path change",
+    "pacing": "pacing",
+    "delayed-ack": "delayed ACKs",
     "send-buffer": "sender's buffer",
 }
 """The causes as text."""
@@ -88,7 +101,7 @@ def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
                 _percent(time / one.time),
                 quantity(time, "s"),
                 _frames(longest),
-                _evidence(one, cause),
+                evidence(one, cause),
             )
         )
     return TextTable(("Cause", "Share", "Time", "Longest: frames", "Evidence"), rows, right=(1, 2))
@@ -99,31 +112,6 @@ def _frames(interval: Mapping[str, Any] | None) -> str:
         return DASH
     first, last = interval["frames"]
     return f"{first} to {last}"
-
-
-def _evidence(one: Direction, cause: str) -> str:
-    path, document = one.path, one.document
-    if cause in ("random-loss", "queue-overflow", "timeout"):
-        shown = f"{document['repeated_packets']} of {rounded(document['data_packets'])} packets retransmitted"
-        return shown + (f", {document['timeouts']} timeouts" if document["timeouts"] else "")
-    if cause in ("bandwidth", "bufferbloat"):
-        rate = quantity(path["rate_bps"], "bit/s") if path["rate_bps"] else DASH
-        queue = path["standing_queue_s"]
-        return f"payload at {rate}" + (f", queue of at least {quantity(queue, 's')}" if queue else "")
-    if cause == "receive-window":
-        rtt = path["rtt_p50_s"]
-        return f"window of {quantity(path['window'], 'B')}" + (f" per {quantity(rtt, 's')}" if rtt else "")
-    if cause == "receiver-stall":
-        return f"{one.zero_windows} zero windows"
-    if cause == "slow-start":
-        return f"flight grew to {quantity(path['flight'], 'B')}"
-    if cause == "send-buffer":
-        return f"flight of {quantity(path['flight'], 'B')}"
-    if cause == "handshake":
-        again = one.connection["repeated_syns"]
-        return f"{again} SYNs retransmitted" if again else "one RTT"
-    silences = sum(1 for interval in document["intervals"] if interval["cause"] == cause)
-    return f"{silences} pause{'s' if silences > 1 else ''}" if silences else "small or late writes"
 
 
 def path(one: Direction) -> str:
