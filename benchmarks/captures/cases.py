@@ -20,8 +20,8 @@ IN_SIMULATOR = ("reno", "cubic", "bbr", "bbr1", "vegas")
 class Case:
     """A transfer that one cause limits.
 
-    `rtt` and `rate` are those of the path in s and Mbit/s. A case with a `program` runs it between Linux kernels.
-    `step` is the time of a change of the path and the RTT of full packets after it, in s.
+    `rtt` and `rate` are those of the path in s and Mbit/s. A case with a `program` runs it between Linux
+    kernels. `step` is the time of a change of the path and the RTT of full packets after it, in s.
     """
 
     rtt: float
@@ -224,4 +224,4 @@ CASES = {
         explained.DELAYED_ACKS: delayed_acks,
     },
 }
-"""The causes of each world. Queue disciplines in Python and controllers with a constant rate exist in the simulator only."""
+"""The causes of each world. Policers and controllers with a constant rate exist in the simulator only."""

@@ -9,7 +9,7 @@ from longfat.extensions.queue import Arrival, Packet
 
 
 class Policer(lf.QueueDiscipline):
-    """Drops packets without tokens: `rate_mbps` in Mbit/s, and a bucket of `burst` bytes. Others wait as usual."""
+    """Drops packets without tokens, of which a bucket of `burst` bytes gets `rate_mbps` Mbit/s."""
 
     def __init__(self, rate_mbps: float = 5.0, burst: int = 50_000) -> None:
         self.fill = rate_mbps * 1e6 / 8

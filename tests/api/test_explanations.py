@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Cli
 
 import longfat as lf
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import confidence, explained
 
 PARTS = Path(__file__).parents[2] / "benchmarks/captures/parts.py"
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -148,6 +148,53 @@ def test_pauses_start_and_end_where_the_application_is_silent(tmp_path: Path) ->
     for start, end in silences:
         covering = found.filter((found["start_s"] <= start + 2 * rtt) & (found["end_s"] >= end - 2 * rtt))
         assert covering.height == 1, (start, end, found)
+
+
+def test_two_causes_in_sequence_are_two_phases(tmp_path: Path) -> None:
+    # 40 ms and a window of 69 kB: 13.8 Mbit/s, until packet 3000 is the first one of many that are lost.
+    lost = [*range(3000, 20_000, 60)]
+    path = {
+        "rate": "50Mbit/s",
+        "delay": "20ms",
+        "queue": "500pkt",
+        "loss": {"kind": "packets", "packets": lost},
+        "reverse": {"loss": "0%"},
+    }
+    file = tmp_path / "window-loss.pcapng"
+    protocol = {"kind": "tcp", "congestion": "cubic", "receive_buffer": "110kB"}
+    workload = {"kind": "bulk", "duration": "8s"}
+    traces = lf.trace(protocol, path, workload=workload, pcapng=file, snap=96, samples=False)
+    drops = traces.events.filter(what="drop")["time"]
+    found = lf.explain(file, replay=False).phases
+    assert [phase.limit for phase in found] == [explained.WINDOW, explained.LOSS]
+    assert found[0].end == pytest.approx(drops.min(), abs=2 * 0.04)
+
+
+def test_slow_start_before_an_application_is_a_phase(tmp_path: Path) -> None:
+    # The link has 500 packets per RTT: a first block of 1 MB ends within slow start, and pauses follow.
+    file = tmp_path / "slow-start.pcapng"
+    path = {"rate": "100Mbit/s", "delay": "30ms", "queue": "500pkt"}
+    workload = {
+        "kind": "request-response",
+        "request_size": "1MB",
+        "response_size": "100B",
+        "requests": 2,
+        "think": "1s",
+    }
+    protocol = {"kind": "tcp", "congestion": "cubic"}
+    traces = lf.trace(protocol, path, workload=workload, pcapng=file, snap=96, samples=False)
+    data = traces.events.filter(what="send", frame="data", length=1448)["time"].sort()
+    pause = next(a for a, b in pairwise(data) if b - a > 0.5)
+    found = lf.explain(file, replay=False).phases
+    assert [phase.limit for phase in found[:2]] == [explained.LATENCY, explained.APPLICATION]
+    assert found[0].end == pytest.approx(pause + 0.06, abs=2 * 0.06)
+
+
+def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture) -> None:
+    found = lf.explain(capture(explained.WINDOW), replay=False)
+    shown = found.to_json()["explained"]["confidence"][explained.WINDOW]
+    right, named = confidence.AT_SENDER[explained.WINDOW]
+    assert (shown["right"], shown["named"], shown["word"]) == (right, named, "high")
 
 
 def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None:

@@ -9,8 +9,10 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat import _native
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import explained, phases
+from longfat.analysis.captures.confidence import confidence
 from longfat.analysis.captures.explained import Direction
+from longfat.analysis.captures.phases import Phase
 from longfat.analysis.captures.replayed import Replay
 from longfat.api import explanation_replay
 from longfat.presentation.displayed import Displayed, TextTable
@@ -51,6 +53,11 @@ class Explanation(Displayed):
         return {} if self.one is None else self.one.limits
 
     @property
+    def phases(self) -> list[Phase]:
+        """Up to four phases in order, each with `start` and `end` in s and the main limit."""
+        return [] if self.one is None else phases.phases(self.one)
+
+    @property
     def verdict(self) -> str:
         """What limited the transfer, in one sentence."""
         return "No TCP connection." if self.one is None else explanation_text.verdict(self.one)
@@ -75,8 +82,10 @@ class Explanation(Displayed):
         return explanation_text.connections(self.document)
 
     def remarks(self) -> list[str]:
-        """Returns the path, the sender, what would help, and what the capture does not show."""
-        found = [] if self.one is None else [explanation_text.path(self.one)]
+        """Returns the phases, the path, the sender, what would help, and what the capture does not show."""
+        found = []
+        if self.one is not None:
+            found = [*explanation_text.when(self.one), explanation_text.path(self.one)]
         if self.replay is not None:
             found += explanation_text.replayed(self.replay)
         return found + explanation_text.notes(self.document, self.one)
@@ -125,6 +134,15 @@ class Explanation(Displayed):
             "verdict": self.verdict,
             "limit": one.limit,
             "limits": one.limits,
+            "confidence": {
+                limit: {"word": found.word, "right": found.right, "named": found.named}
+                for limit in one.limits
+                for found in [confidence(one, limit)]
+            },
+            "phases": [
+                {"start_s": phase.start, "end_s": phase.end, "limit": phase.limit}
+                for phase in self.phases
+            ],
             "replay": None if self.replay is None else self.replay.document(),
         }
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import confidence, explained
 from longfat.analysis.captures.explained import Direction
+from longfat.analysis.captures.phases import phases
 from longfat.presentation import names
-from longfat.presentation.formatting import DASH, digits, quantity, rounded
+from longfat.presentation.formatting import DASH, digits, quantity
 from longfat.presentation.measured.estimates import with_bounds
 from longfat.presentation.measured.explanation_evidence import evidence
 from longfat.presentation.text_table import TextTable
@@ -91,7 +92,7 @@ def heading(one: Direction) -> str:
 
 
 def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
-    """Returns the causes with the most time: share, time, the longest interval with its frames, evidence."""
+    """Returns the causes with the most time: share, time, confidence, frames of the longest, evidence."""
     rows = []
     for cause, time in list(one.times.items())[:most]:
         longest = one.longest(cause)
@@ -100,11 +101,22 @@ def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
                 CAUSES[cause],
                 _percent(time / one.time),
                 quantity(time, "s"),
+                confidence.of_cause(one, cause).word,
                 _frames(longest),
                 evidence(one, cause),
             )
         )
-    return TextTable(("Cause", "Share", "Time", "Longest: frames", "Evidence"), rows, right=(1, 2))
+    head = ("Cause", "Share", "Time", "Confidence", "Longest: frames", "Evidence")
+    return TextTable(head, rows, right=(1, 2))
+
+
+def when(one: Direction) -> list[str]:
+    """Returns the phases of the transfer in one line; nothing if there is one phase."""
+    found = phases(one)
+    if len(found) < 2:
+        return []
+    parts = [f"{phase.limit} until {quantity(phase.end, 's')}" for phase in found[:-1]]
+    return [f"When: {', '.join([*parts, f'then {found[-1].limit}'])}"]
 
 
 def _frames(interval: Mapping[str, Any] | None) -> str:
