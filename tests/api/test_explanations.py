@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import struct
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -283,6 +285,57 @@ def test_a_cut_capture_is_explained_up_to_the_cut(capture: Capture, tmp_path: Pa
 def test_unknown_connections_name_the_allowed_ones(capture: Capture) -> None:
     with pytest.raises(ValueError, match="7 is not a connection; allowed: 0 to 0"):
         lf.explain(capture(explained.LATENCY), flow=7)
+
+
+def test_subflows_of_multipath_tcp_are_one_connection(tmp_path: Path) -> None:
+    file = tmp_path / "multipath.pcapng"
+    links = [
+        {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"},
+        {"rate": "5Mbit/s", "delay": "30ms", "queue": "50pkt"},
+    ]
+    topology = lf.Topology("multipath", path=links)
+    lf.trace(lf.Mptcp(), topology=topology, size="5MB", pcapng=file, snap=128, samples=False)
+    found = lf.explain(file)
+    assert found.one is not None
+    both = explained.subflows(found.document, found.one)
+    assert sorted(one.connection["stream"] for one in both) == [0, 1]
+    assert {one.connection["multipath"] for one in both} == {0}
+    assert sum(one.bytes for one in both) >= 5_000_000
+    assert len(explained.groups(found.document)) == 1
+    assert any("Multipath TCP with 2 subflows" in line for line in found.remarks())
+    assert found.replay is not None
+    assert "Multipath TCP" in (found.replay.problem or "")
+
+
+def test_quic_has_volume_handshake_and_spin_bit(tmp_path: Path) -> None:
+    def frame(time: float, client: bool, start: bytes) -> bytes:
+        ends = [socket.inet_aton("10.0.0.1"), socket.inet_aton("10.0.0.2")]
+        ports = (5000, 443)
+        if not client:
+            ends, ports = ends[::-1], ports[::-1]
+        payload = start + bytes(1200 - len(start))
+        udp = struct.pack(">4H", *ports, 8 + len(payload), 0) + payload
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + ends[0] + ends[1]
+        packet = ip + udp
+        micros = round(time * 1e6)
+        return struct.pack("<4I", micros // 10**6, micros % 10**6, len(packet), len(packet)) + packet
+
+    initial = b"\xc0\x00\x00\x00\x01"
+    frames = [frame(0.0, True, initial), frame(0.02, False, initial)]
+    for number in range(400):
+        spin = 0x20 if number // 40 % 2 else 0
+        frames.append(frame(0.025 + number / 1000, True, bytes([0x40 | spin])))
+    file = tmp_path / "quic.pcap"
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + b"".join(frames))
+    found = lf.explain(file)
+    (one,) = found.document["quic"]
+    assert (one["client"], one["server"]) == ("10.0.0.1:5000", "10.0.0.2:443")
+    assert one["bytes"] == [401 * 1200, 1200]
+    assert one["handshake_s"] == pytest.approx(0.025)
+    assert one["spin_rtt_s"] == pytest.approx(0.04, rel=0.01)
+    (line,) = found.remarks()[:1]
+    assert "RTT 39.9 ms (spin bit)" in line or "RTT 40" in line
+    assert "encrypted" in line
 
 
 class TestCommand:

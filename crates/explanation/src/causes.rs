@@ -147,6 +147,7 @@ pub fn causes(
     };
     for (place, slice) in slices.iter().enumerate() {
         let cause = window.cause(slices, place, path);
+        window.last = cause;
         let busy = match cause {
             Cause::Bandwidth | Cause::Bufferbloat => Some(cause),
             _ => None,
@@ -196,6 +197,8 @@ struct Window {
     /// The cause of the last loss.
     loss: Cause,
     losses: Losses,
+    /// The cause of the slice before.
+    last: Cause,
     last_flight: u64,
     /// Flight before a loss whose repair has not ended.
     unrepaired: Option<u64>,
@@ -209,6 +212,7 @@ impl Default for Window {
             has_lost: false,
             loss: Cause::RandomLoss,
             losses: Losses::default(),
+            last: Cause::SlowStart,
             last_flight: 0,
             unrepaired: None,
             reductions: Distribution::default(),
@@ -243,6 +247,10 @@ impl Window {
         }
         if !self.has_lost && is_paced(before, slice, path) {
             return Cause::Pacing;
+        }
+        // The ACKs of the last flight: what limited it lasts until then.
+        if slice.sent == 0 && slice.repeated == 0 && !self.has_lost {
+            return self.last;
         }
         let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
         let is_late = if path.position == Position::Sender {

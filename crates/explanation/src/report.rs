@@ -10,7 +10,9 @@ use crate::connection::Connection;
 use crate::connections::{Connections, Omitted, Others};
 use crate::direction::Direction;
 use crate::file::CaptureFile;
+use crate::multipath::first_subflows;
 use crate::path::PathFigures;
+use crate::quic::QuicReport;
 use crate::tallies::Tallies;
 
 /// A capture: its frames and connections, those with most data first.
@@ -26,6 +28,8 @@ pub struct CaptureReport {
     pub connections: Vec<ConnectionReport>,
     /// The other connections.
     pub omitted: Omitted,
+    /// QUIC connections, those with most data first.
+    pub quic: Vec<QuicReport>,
 }
 
 /// A connection.
@@ -33,6 +37,8 @@ pub struct CaptureReport {
 pub struct ConnectionReport {
     /// Number in the order of first packets, from 0, as in Wireshark's `tcp.stream`.
     pub stream: usize,
+    /// Of Multipath TCP: the stream of the first subflow of the same connection.
+    pub multipath: Option<usize>,
     /// Address of the client.
     pub client: SocketAddr,
     /// Address of the server.
@@ -133,8 +139,12 @@ impl CaptureReport {
     /// Returns the report of a capture that was read.
     #[must_use]
     pub fn of(file: &CaptureFile, found: &Connections) -> Self {
-        let mut connections: Vec<ConnectionReport> =
-            found.all.iter().map(|one| ConnectionReport::of(one)).collect();
+        let first = first_subflows(found.all.iter().map(|one| (one.stream, one.subflow)));
+        let mut connections: Vec<ConnectionReport> = found
+            .all
+            .iter()
+            .map(|one| ConnectionReport::of(one, first.get(&one.stream).copied()))
+            .collect();
         connections.sort_by_key(|one| std::cmp::Reverse(one.directions[0].bytes + one.directions[1].bytes));
         Self {
             frames: file.frames(),
@@ -142,12 +152,13 @@ impl CaptureReport {
             ended_early: file.ended_early().map(str::to_owned),
             connections,
             omitted: found.omitted,
+            quic: found.quic.reports(),
         }
     }
 }
 
 impl ConnectionReport {
-    fn of(connection: &Connection) -> Self {
+    fn of(connection: &Connection, multipath: Option<usize>) -> Self {
         let origin = connection.first.0;
         let span = connection.handshake.span();
         let direction = |side: usize| {
@@ -160,6 +171,7 @@ impl ConnectionReport {
         };
         Self {
             stream: connection.stream,
+            multipath,
             client: connection.addresses[0],
             server: connection.addresses[1],
             start_s: origin.as_secs_f64(),

@@ -16,7 +16,7 @@ from longfat.analysis.captures.phases import Phase
 from longfat.analysis.captures.replayed import Replay
 from longfat.api import explanation_replay
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.presentation.measured import explanation_text
+from longfat.presentation.measured import explanation_others, explanation_text
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
 
@@ -86,6 +86,8 @@ class Explanation(Displayed):
         found = []
         if self.one is not None:
             found = [*explanation_text.when(self.one), explanation_text.path(self.one)]
+            found += explanation_others.multipath(self.document, self.one)
+        found += explanation_others.quic(self.document)
         if self.replay is not None:
             found += explanation_text.replayed(self.replay)
         return found + explanation_text.notes(self.document, self.one)
@@ -175,7 +177,10 @@ class Explanation(Displayed):
         if self.one is None:
             raise ValueError(f"{file}: the capture has no TCP connection")
         tables = {"path": explanation_replay.path_model(self.one)}
-        write_whole(File(file), f"# {self.title}\n{tomli_w.dumps(tables)}".encode())
+        lines = [f"# {self.title}"]
+        if explanation_replay.is_queue_assumed(self.one):
+            lines.append("# The queue is assumed: no loss by a full queue shows its size.")
+        write_whole(File(file), "\n".join([*lines, tomli_w.dumps(tables)]).encode())
 
 
 def explain(
@@ -243,7 +248,7 @@ def _chosen(document: Mapping[str, Any], number: int | None) -> Direction | None
     """Returns the direction with most data of a connection, by default of the largest one."""
     found = document["connections"]
     if number is None:
-        return explained.directions(found[0])[0] if found else None
+        return explained.groups(document)[0][0] if found else None
     for connection in found:
         if connection["stream"] == number:
             return explained.directions(connection)[0]

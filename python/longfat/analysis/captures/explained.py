@@ -120,3 +120,31 @@ def directions(connection: Mapping[str, Any]) -> list[Direction]:
         for document, is_client in zip(connection["directions"], (True, False), strict=True)
     ]
     return sorted(both, key=lambda one: -one.bytes)
+
+
+def groups(document: Mapping[str, Any]) -> list[list[Direction]]:
+    """Returns the larger direction of each connection, that with most data first.
+
+    The subflows of a Multipath TCP connection are together, the largest first.
+    """
+    found: dict[int, list[Direction]] = {}
+    for connection in document["connections"]:
+        first = connection["multipath"]
+        found.setdefault(connection["stream"] if first is None else first, []).append(
+            directions(connection)[0]
+        )
+    for group in found.values():
+        group.sort(key=lambda one: -one.bytes)
+    return sorted(found.values(), key=lambda group: -sum(one.bytes for one in group))
+
+
+def subflows(document: Mapping[str, Any], one: Direction) -> list[Direction]:
+    """Returns the subflows of the same Multipath TCP connection, the largest first; empty for other TCP."""
+    if one.connection["multipath"] is None:
+        return []
+    streams = {one.connection["stream"]}
+    return next(
+        group
+        for group in groups(document)
+        if streams & {other.connection["stream"] for other in group}
+    )

@@ -146,15 +146,15 @@ def path(one: Direction) -> str:
 
 
 def connections(found: Mapping[str, Any]) -> TextTable:
-    """Returns the connections with most data."""
+    """Returns the connections with most data; of Multipath TCP, the largest subflow with the data of all."""
     rows = []
-    for connection in found["connections"][:MOST_CONNECTIONS]:
-        one = explained.directions(connection)[0]
+    for group in explained.groups(found)[:MOST_CONNECTIONS]:
+        one = group[0]
         rows.append(
             (
-                str(connection["stream"]),
+                "+".join(str(other.connection["stream"]) for other in group),
                 one.name,
-                quantity(one.bytes, "B"),
+                quantity(sum(other.bytes for other in group), "B"),
                 quantity(one.document["duration_s"], "s"),
                 one.limit or DASH,
                 _percent(one.limits[one.limit]) if one.limit else DASH,
@@ -184,7 +184,10 @@ def replayed(replay: Replay) -> list[str]:
     if replay.simulated is None:
         return [*found, "No predictions: the simulated transfer failed"]
     simulated = with_bounds(replay.simulated, 1.0)
-    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s). With changes:")
+    basis = f"nearest of {len(replay.controllers)} controllers"
+    if replay.is_queue_assumed:
+        basis += f", assumed queue of {replay.model['queue']}"
+    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis}). With changes:")
     found += changes(replay).lines()
     return found
 
