@@ -13,6 +13,8 @@ const OVERFLOW: f64 = 0.5;
 const BURST_OVERFLOW: f64 = 0.9;
 /// Share of the RTT from which a queue counts as one.
 const LEAST_QUEUE: f64 = 0.1;
+/// Losses of bursts that show a pattern.
+const BURSTS: usize = 3;
 /// Share of the path's capacity below which a flight fits it without a queue.
 const FITS: f64 = 0.9;
 /// Slices in which the receiver reports that a retransmission was unnecessary.
@@ -53,7 +55,7 @@ impl Losses {
             .filter(|&&place| is_burst(slices, place, path))
             .count();
         let mut found = Self {
-            is_bursty: bursts as f64 > MOST * lossy.len() as f64,
+            is_bursty: bursts >= BURSTS && bursts as f64 > MOST * lossy.len() as f64,
             policer_bps: None,
         };
         found.policer_bps = policer(slices, path, found);

@@ -194,7 +194,8 @@ def explain(
     """Explains a capture: what limited its largest connection, when, and what would help.
 
     Args:
-        capture: Capture file: pcap or pcapng, also compressed with gzip or zstd; "-" is standard input.
+        capture: Capture file: pcap or pcapng, also compressed with gzip or zstd; "-" is standard input, which
+            Ctrl-C ends: what was read until then is explained.
         flow: Number of the connection in the order of first packets, from 0, as `tcp.stream` in Wireshark; by
             default that with most data.
         replay: Whether to simulate the transfer over the path that the capture shows, and with changes.
