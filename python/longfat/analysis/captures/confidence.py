@@ -1,7 +1,7 @@
 """Confidence in a limit: how often it was right in captures whose cause is known.
 
 `benchmarks/explain_accuracy.py` makes these captures, each for one cause, in the simulator and between Linux
-kernels. The figures count those in which a limit had the largest share, and those of them that were made for it.
+kernels. The figures count those in which a limit had the largest share, and those of them made for it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Confidence:
 
     @property
     def word(self) -> str:
-        """high (at least 95 %), medium (at least 80 %), low, or not measured (fewer than 10 captures)."""
+        """Confidence: high (95 % or more), medium (80 %), low, or not measured (fewer than 10 captures)."""
         if self.named < _ENOUGH:
             return UNMEASURED
         share = self.right / self.named

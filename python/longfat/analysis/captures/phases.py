@@ -33,13 +33,11 @@ class Phase:
 def phases(one: Direction) -> list[Phase]:
     """Returns the phases in order, without gaps.
 
-    The shortest phase is merged with its neighbours until at most `MOST` remain, each with at least `LEAST` of
-    the time. A neighbour with the limit of the other neighbour takes all; else the longer neighbour takes it.
+    The shortest phase is merged with its neighbours until at most `MOST` remain, each with at least `LEAST`
+    of the time. It gets the limit of the longer neighbour.
     """
-    found: list[Phase] = []
-    for row in one.document["intervals"]:
-        found.append(Phase(row["start_s"], row["end_s"], GROUPS[row["cause"]]))
-    found = _joined(found)
+    rows = one.document["intervals"]
+    found = _joined([Phase(row["start_s"], row["end_s"], GROUPS[row["cause"]]) for row in rows])
     while len(found) > 1:
         place = min(range(len(found)), key=lambda place: found[place].time)
         total = found[-1].end - found[0].start
