@@ -195,7 +195,7 @@ def receiver_stall(draw: random.Random, _: tuple[str, ...]) -> Case:
 
 
 def delayed_acks(draw: random.Random, _: tuple[str, ...]) -> Case:
-    rate, rtt = draw.choice([5, 20, 50]), draw.uniform(0.002, 0.03)
+    rate, rtt = draw.choice([5, 20, 50]), draw.uniform(0.002, 0.015)
     return Case(rtt, rate, tcp(""), path(rate, rtt, 200), program=programs.small_writes(draw))
 
 

@@ -249,7 +249,10 @@ impl Window {
             return Cause::Pacing;
         }
         // The ACKs of the last flight: what limited it lasts until then.
-        if slice.sent == 0 && slice.repeated == 0 && !self.has_lost {
+        let is_end = slices[place..]
+            .iter()
+            .all(|one| one.sent == 0 && one.repeated == 0);
+        if is_end && !self.has_lost {
             return self.last;
         }
         let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;

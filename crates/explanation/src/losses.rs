@@ -5,6 +5,7 @@ use foundation::{Duration, Instant};
 use crate::causes::Cause;
 use crate::path::PathFigures;
 use crate::rates::Distribution;
+use crate::round_trips::Position;
 use crate::slices::Slice;
 
 /// Share of the largest queue above which a loss is one of a full queue.
@@ -13,8 +14,9 @@ const OVERFLOW: f64 = 0.5;
 const BURST_OVERFLOW: f64 = 0.9;
 /// Share of the RTT from which a queue counts as one.
 const LEAST_QUEUE: f64 = 0.1;
-/// Losses of bursts that show a pattern.
+/// Losses of bursts that show a pattern, and their share of all losses.
 const BURSTS: usize = 3;
+const BURSTY: f64 = 0.8;
 /// Share of the path's capacity below which a flight fits it without a queue.
 const FITS: f64 = 0.9;
 /// Slices in which the receiver reports that a retransmission was unnecessary.
@@ -47,6 +49,10 @@ impl Losses {
     /// Derives it from a transfer.
     #[must_use]
     pub fn of(slices: &[Slice], path: &PathFigures) -> Self {
+        // From afar, neither queues nor the times of losses are known well enough.
+        if path.position != Position::Sender {
+            return Self::default();
+        }
         let lossy: Vec<usize> = (0..slices.len())
             .filter(|&place| slices[place].losses > 0)
             .collect();
@@ -55,7 +61,7 @@ impl Losses {
             .filter(|&&place| is_burst(slices, place, path))
             .count();
         let mut found = Self {
-            is_bursty: bursts >= BURSTS && bursts as f64 > MOST * lossy.len() as f64,
+            is_bursty: bursts >= BURSTS && bursts as f64 > BURSTY * lossy.len() as f64,
             policer_bps: None,
         };
         found.policer_bps = policer(slices, path, found);

@@ -84,6 +84,10 @@ impl PathFigures {
     #[must_use]
     pub fn of(direction: &Direction, slices: &[Slice], origin: Instant) -> Self {
         let found = Self::derived(direction, slices, (Vec::new(), Vec::new()));
+        // From afar, the RTT is a sum of two, which do not change at the same time.
+        if !matches!(found.position, Position::Sender | Position::Unknown) {
+            return found;
+        }
         let rate = found
             .rate_bps
             .map_or_else(|| usual_rate(slices), |rate| rate / 8.0);
