@@ -230,7 +230,7 @@ impl Window {
         }
         let is_round = slice.arrival.as_secs_f64() > 0.5 * path.base_rtt_s.unwrap_or(0.0);
         let is_full = is_round && path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
-        if path.is_queued(slice) || is_full {
+        if path.is_queued(slice) {
             self.has_lost = false;
             return busy(path);
         }
@@ -241,6 +241,11 @@ impl Window {
             } else {
                 Cause::ReceiveWindow
             };
+        }
+        // Without a queue, a full window limits, whatever the estimate of the bottleneck's rate.
+        if is_full {
+            self.has_lost = false;
+            return busy(path);
         }
         if self.has_lost && self.loss == Cause::Policer {
             return self.loss;
