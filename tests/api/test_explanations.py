@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
+import struct
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -13,8 +15,9 @@ import pytest
 from tests.conftest import Cli
 
 import longfat as lf
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import confidence, explained
 
+PARTS = Path(__file__).parents[2] / "benchmarks/captures/parts.py"
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
     explained.BANDWIDTH: (
         {"congestion": "cubic"},
@@ -45,6 +48,26 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"congestion": "cubic"},
         {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"},
         {"kind": "bulk", "rate": "3Mbit/s", "duration": "5s"},
+    ),
+    explained.BURSTS: (
+        {"congestion": "reno"},
+        {"rate": "50Mbit/s", "delay": "40ms", "queue": "40pkt"},
+        {"kind": "request-response", "request_size": "300kB", "response_size": "100B", "requests": 30},
+    ),
+    explained.POLICER: (
+        {"congestion": "cubic"},
+        {
+            "rate": "50Mbit/s",
+            "delay": "25ms",
+            "queue": {"kind": f"{PARTS}:Policer", "rate_mbps": 8.0, "burst": 40_000},
+            "reverse": {"queue": "100pkt"},
+        },
+        {"kind": "bulk", "duration": "20s"},
+    ),
+    explained.PACING: (
+        {"congestion": {"kind": f"{PARTS}:Constant", "rate_mbps": 6.0}},
+        {"rate": "20Mbit/s", "delay": "20ms", "queue": "100pkt"},
+        {"kind": "bulk", "duration": "5s"},
     ),
 }
 """A transfer for each limit: protocol, path, workload."""
@@ -88,6 +111,21 @@ def test_measures_the_path(limit: str, capture: Capture) -> None:
     assert found.one.path["position"] == "sender"
 
 
+def test_measures_the_rate_of_a_policer(capture: Capture) -> None:
+    found = lf.explain(capture(explained.POLICER), replay=False)
+    assert found.one is not None
+    # After each loss the sender is slower for a while, and the bucket overflows.
+    assert found.one.document["policer_bps"] == pytest.approx(8e6 * 1448 / 1500, rel=0.12)
+
+
+def test_losses_of_other_causes_show_no_policer(capture: Capture) -> None:
+    for limit in (explained.LOSS, explained.BURSTS, explained.BANDWIDTH):
+        found = lf.explain(capture(limit), replay=False)
+        assert found.one is not None
+        assert found.one.document["policer_bps"] is None
+        assert not found.one.path["changes"]
+
+
 def test_intervals_cover_the_transfer_without_gaps(capture: Capture) -> None:
     found = lf.explain(capture(explained.LOSS), replay=False)
     rows = found.to_polars()
@@ -112,6 +150,53 @@ def test_pauses_start_and_end_where_the_application_is_silent(tmp_path: Path) ->
     for start, end in silences:
         covering = found.filter((found["start_s"] <= start + 2 * rtt) & (found["end_s"] >= end - 2 * rtt))
         assert covering.height == 1, (start, end, found)
+
+
+def test_two_causes_in_sequence_are_two_phases(tmp_path: Path) -> None:
+    # 40 ms and a window of 69 kB: 13.8 Mbit/s, until packet 3000 is the first one of many that are lost.
+    lost = [*range(3000, 20_000, 60)]
+    path = {
+        "rate": "50Mbit/s",
+        "delay": "20ms",
+        "queue": "500pkt",
+        "loss": {"kind": "packets", "packets": lost},
+        "reverse": {"loss": "0%"},
+    }
+    file = tmp_path / "window-loss.pcapng"
+    protocol = {"kind": "tcp", "congestion": "cubic", "receive_buffer": "110kB"}
+    workload = {"kind": "bulk", "duration": "8s"}
+    traces = lf.trace(protocol, path, workload=workload, pcapng=file, snap=96, samples=False)
+    drops = traces.events.filter(what="drop")["time"]
+    found = lf.explain(file, replay=False).phases
+    assert [phase.limit for phase in found] == [explained.WINDOW, explained.LOSS]
+    assert found[0].end == pytest.approx(drops.min(), abs=2 * 0.04)
+
+
+def test_slow_start_before_an_application_is_a_phase(tmp_path: Path) -> None:
+    # The link has 500 packets per RTT: a first block of 1 MB ends within slow start, and pauses follow.
+    file = tmp_path / "slow-start.pcapng"
+    path = {"rate": "100Mbit/s", "delay": "30ms", "queue": "500pkt"}
+    workload = {
+        "kind": "request-response",
+        "request_size": "1MB",
+        "response_size": "100B",
+        "requests": 2,
+        "think": "1s",
+    }
+    protocol = {"kind": "tcp", "congestion": "cubic"}
+    traces = lf.trace(protocol, path, workload=workload, pcapng=file, snap=96, samples=False)
+    data = traces.events.filter(what="send", frame="data", length=1448)["time"].sort()
+    pause = next(a for a, b in pairwise(data) if b - a > 0.5)
+    found = lf.explain(file, replay=False).phases
+    assert [phase.limit for phase in found[:2]] == [explained.LATENCY, explained.APPLICATION]
+    assert found[0].end == pytest.approx(pause + 0.06, abs=2 * 0.06)
+
+
+def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture) -> None:
+    found = lf.explain(capture(explained.WINDOW), replay=False)
+    shown = found.to_json()["explained"]["confidence"][explained.WINDOW]
+    right, named = confidence.AT_SENDER[explained.WINDOW]
+    assert (shown["right"], shown["named"], shown["word"]) == (right, named, "high")
 
 
 def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None:
@@ -200,6 +285,57 @@ def test_a_cut_capture_is_explained_up_to_the_cut(capture: Capture, tmp_path: Pa
 def test_unknown_connections_name_the_allowed_ones(capture: Capture) -> None:
     with pytest.raises(ValueError, match="7 is not a connection; allowed: 0 to 0"):
         lf.explain(capture(explained.LATENCY), flow=7)
+
+
+def test_subflows_of_multipath_tcp_are_one_connection(tmp_path: Path) -> None:
+    file = tmp_path / "multipath.pcapng"
+    links = [
+        {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"},
+        {"rate": "5Mbit/s", "delay": "30ms", "queue": "50pkt"},
+    ]
+    topology = lf.Topology("multipath", path=links)
+    lf.trace(lf.Mptcp(), topology=topology, size="5MB", pcapng=file, snap=128, samples=False)
+    found = lf.explain(file)
+    assert found.one is not None
+    both = explained.subflows(found.document, found.one)
+    assert sorted(one.connection["stream"] for one in both) == [0, 1]
+    assert {one.connection["multipath"] for one in both} == {0}
+    assert sum(one.bytes for one in both) >= 5_000_000
+    assert len(explained.groups(found.document)) == 1
+    assert any("Multipath TCP with 2 subflows" in line for line in found.remarks())
+    assert found.replay is not None
+    assert "Multipath TCP" in (found.replay.problem or "")
+
+
+def test_quic_has_volume_handshake_and_spin_bit(tmp_path: Path) -> None:
+    def frame(time: float, client: bool, start: bytes) -> bytes:
+        ends = [socket.inet_aton("10.0.0.1"), socket.inet_aton("10.0.0.2")]
+        ports = (5000, 443)
+        if not client:
+            ends, ports = ends[::-1], ports[::-1]
+        payload = start + bytes(1200 - len(start))
+        udp = struct.pack(">4H", *ports, 8 + len(payload), 0) + payload
+        ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), 0, 0, 64, 17, 0) + ends[0] + ends[1]
+        packet = ip + udp
+        micros = round(time * 1e6)
+        return struct.pack("<4I", micros // 10**6, micros % 10**6, len(packet), len(packet)) + packet
+
+    initial = b"\xc0\x00\x00\x00\x01"
+    frames = [frame(0.0, True, initial), frame(0.02, False, initial)]
+    for number in range(400):
+        spin = 0x20 if number // 40 % 2 else 0
+        frames.append(frame(0.025 + number / 1000, True, bytes([0x40 | spin])))
+    file = tmp_path / "quic.pcap"
+    file.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101) + b"".join(frames))
+    found = lf.explain(file)
+    (one,) = found.document["quic"]
+    assert (one["client"], one["server"]) == ("10.0.0.1:5000", "10.0.0.2:443")
+    assert one["bytes"] == [401 * 1200, 1200]
+    assert one["handshake_s"] == pytest.approx(0.025)
+    assert one["spin_rtt_s"] == pytest.approx(0.04, rel=0.01)
+    (line,) = found.remarks()[:1]
+    assert "RTT 39.9 ms (spin bit)" in line or "RTT 40" in line
+    assert "encrypted" in line
 
 
 class TestCommand:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,11 @@ connection.shutdown(socket.SHUT_WR)
 connection.recv(1)
 """
 SERVER = f"{sys.executable} -m http.server 8000"
+FILES = """
+use chroot = no
+[files]
+path = {folder}
+"""
 CURL = "curl -sS -o /dev/null http://receiver:8000/file"
 
 
@@ -63,6 +71,35 @@ def captured(cli_process: Cli, tmp_path: Path) -> Callable[..., lf.Explanation]:
         return lf.explain(file, replay=False)
 
     return explain
+
+
+def _programs() -> Path:
+    """Returns the folder of PostgreSQL's programs, which Debian has outside of PATH."""
+    found = shutil.which("initdb")
+    folders = [Path(found).parent] if found else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not folders or shutil.which("psql") is None or shutil.which("pgbench") is None:
+        requirements.skip("programs", "needs postgres, psql and pgbench")
+    return folders[-1]
+
+
+@pytest.fixture
+def postgres() -> Iterator[str]:
+    """Returns a command that starts a PostgreSQL server at port 8000. It refuses to run as root."""
+    programs = _programs()
+    as_user = ""
+    if os.geteuid() == 0:
+        as_user = "setpriv --reuid=postgres --regid=postgres --init-groups "
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        data.mkdir()
+        if as_user:
+            shutil.chown(folder, "postgres")
+            shutil.chown(data, "postgres")
+        line = f"{as_user}{programs / 'initdb'} -D {data} -A trust -U postgres -N"
+        subprocess.run(line.split(), check=True, capture_output=True, cwd="/")
+        with (data / "pg_hba.conf").open("a") as file:
+            file.write("host all all 0.0.0.0/0 trust\nhost all all ::/0 trust\n")
+        yield f"cd {folder}; exec {as_user}{programs / 'postgres'} -D {data} -h '*' -p 8000 -k {data}"
 
 
 def _limited_by(limit: str, attempt: Callable[[], lf.Explanation]) -> lf.Explanation:
@@ -103,3 +140,37 @@ def test_a_program_that_does_not_read(captured: Callable[..., lf.Explanation]) -
     )
     stall = found.to_polars().filter(cause="receiver-stall")
     assert (stall["end_s"] - stall["start_s"]).sum() == pytest.approx(3, abs=0.7)
+
+
+def test_a_query_of_postgresql_over_a_slow_link(
+    captured: Callable[..., lf.Explanation], postgres: str
+) -> None:
+    query = "copy (select repeat('x', 1000) from generate_series(1, 5000)) to stdout"
+    command = f'psql -h receiver -p 8000 -U postgres -o copy.txt -c "{query}"'
+    found = _limited_by(explained.BANDWIDTH, lambda: captured(command, postgres))
+    assert found.one is not None
+    # tcpdump on a busy machine may miss the end.
+    assert found.one.bytes > 3_000_000
+    assert found.one.path["position"] == "receiver"
+
+
+def test_many_small_queries_wait_for_requests(captured: Callable[..., lf.Explanation], postgres: str) -> None:
+    script = "echo 'select 1;' > one.sql"
+    command = f"{script}; pgbench -h receiver -p 8000 -U postgres -n -f one.sql -t 60 postgres"
+    found = _limited_by(explained.APPLICATION, lambda: captured(command, postgres))
+    assert found.one is not None
+    assert found.one.path["base_rtt_s"] == pytest.approx(0.04, rel=0.05)
+
+
+def test_a_copy_by_rsync_with_losses(captured: Callable[..., lf.Explanation], tmp_path: Path) -> None:
+    if shutil.which("rsync") is None:
+        requirements.skip("programs", "needs rsync")
+    (tmp_path / "rsyncd.conf").write_text(FILES.format(folder=tmp_path))
+    server = f"rsync --daemon --no-detach --port=8000 --config={tmp_path / 'rsyncd.conf'}"
+    command = "rsync rsync://receiver:8000/files/file copy"
+    settings = ("--set", "reverse.loss=1%")
+    found = _limited_by(
+        explained.LOSS, lambda: captured(command, server, *settings, **{"--rate": "100Mbit/s"})
+    )
+    assert found.one is not None
+    assert found.one.bytes > 4_000_000

@@ -37,6 +37,7 @@ def direction(series: list[Document], intervals: list[Document], **figures: Any)
         "mss": 1448,
         "window": 64_000,
         "flight": 10_000,
+        "changes": [],
     }
     known = {
         "bytes": 1_000_000,
@@ -60,6 +61,7 @@ def direction(series: list[Document], intervals: list[Document], **figures: Any)
 def connection(stream: int, sender: Document) -> Document:
     return {
         "stream": stream,
+        "multipath": None,
         "client": f"10.0.0.1:{40_000 + stream}",
         "server": "10.0.0.2:443",
         "has_handshake": True,
@@ -75,6 +77,7 @@ def capture(*connections: Document) -> Document:
         "others": others,
         "omitted": {"connections": 0, "bytes": 0, "packets": 0},
         "ended_early": None,
+        "quic": [],
         "connections": list(connections),
     }
 

@@ -10,8 +10,11 @@ use foundation::{Duration, Instant};
 use serde::Serialize;
 
 use crate::direction::SHRUNK;
-use crate::path::{PathFigures, Position};
+use crate::gaps::Gaps;
+use crate::losses::Losses;
+use crate::path::PathFigures;
 use crate::rates::Distribution;
+use crate::round_trips::Position;
 use crate::slices::{Slice, State};
 
 /// A cause of the duration of a transfer.
@@ -38,6 +41,18 @@ pub enum Cause {
     RandomLoss,
     /// Losses by a full queue, their repair, and the reduced window after them.
     QueueOverflow,
+    /// Losses of bursts that a short queue could not hold, although their flights fit the path.
+    Burst,
+    /// Losses by a policer: a limit of the rate that drops packets without a queue.
+    Policer,
+    /// Retransmissions of packets that had arrived, and the reduced window after them.
+    Reordering,
+    /// A change of the path: its losses, and the reduced window after them.
+    PathChange,
+    /// A sender that sends at constant intervals: its pacing rate.
+    Pacing,
+    /// Nagle's algorithm together with delayed ACKs.
+    DelayedAck,
     /// Timeouts and probes of the tail.
     Timeout,
     /// A flight that stays the same without loss, queue or full window: the sender's buffer or a fixed window.
@@ -71,13 +86,13 @@ const BUSY: f64 = 0.8;
 /// A queue is too long if it never falls below this share of the RTT of the idle path, and this time.
 const BLOATED_SHARE: f64 = 1.0;
 const BLOATED_S: f64 = 0.02;
-/// Share of the largest queue above which a loss is one of a full queue.
-const OVERFLOW: f64 = 0.5;
 /// Growth of the flight per slice that counts as growth.
 const GROWTH: f64 = 1.1;
 /// Slices over which a flight must stay the same, and the segments by which it may grow.
 const FLAT: usize = 8;
 const FLAT_SEGMENTS: u64 = 2;
+/// Slices whose intervals show whether a sender paces.
+const PACED: usize = 8;
 /// Share of the receiver's window from which a flight fills it, with a sender that paces its packets.
 const FULL: f64 = 0.95;
 /// Share of its peak below which a flight without loss shows an application that sends less than it may.
@@ -90,12 +105,21 @@ pub struct Causes {
     pub spent: Vec<Spent>,
     /// Intervals in order.
     pub intervals: Vec<Interval>,
-    /// Packets sent again after losses without a queue.
-    pub random_losses: u64,
-    /// Packets sent again after losses by a full queue.
-    pub overflow_losses: u64,
+    /// Retransmissions by the cause of their losses.
+    repeated: Vec<(Cause, u64)>,
+    /// Rate of the policer, in bit/s of payload.
+    pub policer_bps: Option<f64>,
     /// Median of the flight after a loss in relation to that before it: what a controller does on a loss.
     pub reduction: Option<f64>,
+}
+
+impl Causes {
+    /// Returns the retransmissions after losses with a cause.
+    #[must_use]
+    pub fn lost(&self, cause: Cause) -> u64 {
+        let found = self.repeated.iter().filter(|(one, _)| *one == cause);
+        found.map(|(_, packets)| packets).sum()
+    }
 }
 
 /// Names the causes of a direction.
@@ -106,7 +130,8 @@ pub fn causes(
     handshake: Option<(Instant, Instant)>,
     origin: Instant,
 ) -> Causes {
-    let (mut random_losses, mut overflow_losses) = (0, 0);
+    let losses = Losses::of(slices, path);
+    let mut repeated: Vec<(Cause, u64)> = Vec::new();
     let mut found = Timeline::new(origin);
     if let Some((start, end)) = handshake {
         found.add(
@@ -116,9 +141,13 @@ pub fn causes(
             &[(Cause::Handshake, end.saturating_since(start))],
         );
     }
-    let mut window = Window::default();
+    let mut window = Window {
+        losses,
+        ..Window::default()
+    };
     for (place, slice) in slices.iter().enumerate() {
-        let cause = window.cause(&slices[..place], slice, path);
+        let cause = window.cause(slices, place, path);
+        window.last = cause;
         let busy = match cause {
             Cause::Bandwidth | Cause::Bufferbloat => Some(cause),
             _ => None,
@@ -131,15 +160,21 @@ pub fn causes(
                 busy.unwrap_or(Cause::ReceiveWindow),
                 slice.time(State::WindowLimited),
             ),
-            (busy.unwrap_or(window.loss()), slice.time(State::Recovery)),
-            (Cause::Timeout, slice.time(State::Timeout)),
+            (busy.unwrap_or(window.loss), slice.time(State::Recovery)),
+            (
+                if path.is_changing(slice) {
+                    Cause::PathChange
+                } else {
+                    Cause::Timeout
+                },
+                slice.time(State::Timeout),
+            ),
+            (Cause::DelayedAck, slice.time(State::Delayed)),
             (cause, slice.time(State::Open)),
         ];
         found.add(slice.start, slice.end, slice.frames, &times);
-        if window.overflowed {
-            overflow_losses += u64::from(slice.repeated);
-        } else {
-            random_losses += u64::from(slice.repeated);
+        if slice.repeated > 0 {
+            repeated.push((window.loss, u64::from(slice.repeated)));
         }
         window.after(slice);
     }
@@ -147,43 +182,55 @@ pub fn causes(
     Causes {
         spent,
         intervals,
-        random_losses,
-        overflow_losses,
+        repeated,
+        policer_bps: losses.policer_bps,
         reduction: window.reductions.quantile(0.5),
     }
 }
 
 /// What the open time of a slice depends on: the slices before it.
-#[derive(Default)]
 struct Window {
     /// Peak of the flight since the last loss or pause.
     peak: u64,
     /// Whether a loss happened since the bottleneck was busy: it is why the window is smaller than the path.
     has_lost: bool,
-    overflowed: bool,
+    /// The cause of the last loss.
+    loss: Cause,
+    losses: Losses,
+    /// The cause of the slice before.
+    last: Cause,
     last_flight: u64,
     /// Flight before a loss whose repair has not ended.
     unrepaired: Option<u64>,
     reductions: Distribution,
 }
 
-impl Window {
-    fn loss(&self) -> Cause {
-        if self.overflowed {
-            Cause::QueueOverflow
-        } else {
-            Cause::RandomLoss
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            peak: 0,
+            has_lost: false,
+            loss: Cause::RandomLoss,
+            losses: Losses::default(),
+            last: Cause::SlowStart,
+            last_flight: 0,
+            unrepaired: None,
+            reductions: Distribution::default(),
         }
     }
+}
 
-    fn cause(&mut self, before: &[Slice], slice: &Slice, path: &PathFigures) -> Cause {
+impl Window {
+    fn cause(&mut self, slices: &[Slice], place: usize, path: &PathFigures) -> Cause {
+        let (before, slice) = (&slices[..place], &slices[place]);
         if slice.losses > 0 {
-            self.overflowed = overflowed(slice, path);
+            self.loss = self.losses.cause(slices, place, path);
             self.has_lost = true;
             self.unrepaired = Some(self.peak.max(slice.flight));
         }
-        let is_full = path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
-        if path.is_queued(slice) || is_full {
+        let is_round = slice.arrival.as_secs_f64() > 0.5 * path.base_rtt_s.unwrap_or(0.0);
+        let is_full = is_round && path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);
+        if path.is_queued(slice) {
             self.has_lost = false;
             return busy(path);
         }
@@ -194,6 +241,24 @@ impl Window {
             } else {
                 Cause::ReceiveWindow
             };
+        }
+        // Without a queue, a full window limits, whatever the estimate of the bottleneck's rate.
+        if is_full {
+            self.has_lost = false;
+            return busy(path);
+        }
+        if self.has_lost && self.loss == Cause::Policer {
+            return self.loss;
+        }
+        if !self.has_lost && is_paced(before, slice, path) {
+            return Cause::Pacing;
+        }
+        // The ACKs of the last flight: what limited it lasts until then.
+        let is_end = slices[place..]
+            .iter()
+            .all(|one| one.sent == 0 && one.repeated == 0);
+        if is_end && !self.has_lost {
+            return self.last;
         }
         let is_scarce = slice.short > 0 && u64::from(slice.short) * u64::from(path.mss) >= slice.sent / 2;
         let is_late = if path.position == Position::Sender {
@@ -206,7 +271,7 @@ impl Window {
             return Cause::Application;
         }
         if self.has_lost {
-            return self.loss();
+            return self.loss;
         }
         if slice.flight as f64 >= GROWTH * self.last_flight as f64 {
             return Cause::SlowStart;
@@ -214,11 +279,11 @@ impl Window {
         if (slice.flight as f64) < UNUSED * self.peak as f64 {
             return Cause::Application;
         }
-        let flat = before
-            .len()
-            .checked_sub(FLAT)
-            .is_some_and(|place| slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss));
-        if flat { Cause::SendBuffer } else { Cause::SlowStart }
+        if is_flat(before, slice, path) {
+            Cause::SendBuffer
+        } else {
+            Cause::SlowStart
+        }
     }
 
     fn after(&mut self, slice: &Slice) {
@@ -248,12 +313,29 @@ fn busy(path: &PathFigures) -> Cause {
     }
 }
 
-fn overflowed(slice: &Slice, path: &PathFigures) -> bool {
-    let (Some(rtt), Some(base), Some(most)) = (slice.loss_rtt, path.base_rtt_s, path.most_queue_s) else {
+/// Whether the flight has not grown for some round trips.
+fn is_flat(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
+    before
+        .len()
+        .checked_sub(FLAT)
+        .is_some_and(|place| slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss))
+}
+
+/// Whether the sender sends full segments at constant intervals, without growth: neither writes nor ACKs clock them.
+fn is_paced(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
+    if path.position != Position::Sender || !is_flat(before, slice, path) {
         return false;
-    };
-    let queue = rtt.as_secs_f64() - base;
-    queue > OVERFLOW * most && queue > 0.1 * base
+    }
+    let mut gaps = Gaps::default();
+    let (mut packets, mut pushed, mut short) = (0, 0, 0);
+    let newest = before.iter().rev().take(PACED).take_while(|one| one.losses == 0);
+    for one in newest.chain([slice]) {
+        gaps.join(&one.gaps);
+        packets += one.packets;
+        pushed += one.pushed;
+        short += one.short;
+    }
+    2 * pushed < packets && 4 * short < packets && gaps.are_even()
 }
 
 /// Intervals and times by cause.

@@ -6,6 +6,7 @@ use foundation::Instant;
 
 use crate::direction::Direction;
 use crate::handshake::Handshake;
+use crate::multipath::Subflow;
 use crate::packet::TcpPacket;
 use crate::tallies::{Analysis, InitialRtt};
 
@@ -37,6 +38,8 @@ pub struct Connection {
     pub sides: [Side; 2],
     /// The handshake.
     pub handshake: Handshake,
+    /// Keys and token of Multipath TCP.
+    pub subflow: Subflow,
     /// First and last packet.
     pub first: (Instant, u64),
     /// See [`first`](Self::first).
@@ -62,6 +65,7 @@ impl Connection {
             addresses,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),
+            subflow: Subflow::default(),
             first: (packet.time, packet.number),
             last: (packet.time, packet.number),
             is_closed: false,
@@ -119,6 +123,9 @@ impl Connection {
         let from = self.sender(packet);
         self.last = (packet.time, packet.number);
         self.opening(packet, from);
+        if let Some(option) = packet.multipath {
+            self.subflow.option(option, from);
+        }
         self.analyse(packet, from);
         let [first, second] = &mut self.sides;
         let (own, peer) = if from == 0 {
@@ -169,8 +176,14 @@ impl Connection {
         } else if handshake.established.is_none() && handshake.answer.is_some() && from == 0 {
             handshake.established = Some(time);
             if let Some((to_server, to_client)) = handshake.round_trips() {
-                self.sides[0].direction.handshake(to_server, to_client);
-                self.sides[1].direction.handshake(to_client, to_server);
+                self.sides[0]
+                    .direction
+                    .round_trips
+                    .handshake(to_server, to_client);
+                self.sides[1]
+                    .direction
+                    .round_trips
+                    .handshake(to_client, to_server);
             }
         }
     }

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use crate::connection::Connection;
 use crate::file::{CaptureError, CaptureFile};
 use crate::packet::{Parsed, TcpPacket, parse};
+use crate::quic::QuicConnections;
 
 /// Connections that are followed at the same time. With more, those that were silent for longest end, and packets that
 /// follow start connections of their own.
@@ -45,6 +46,8 @@ pub struct Connections {
     pub all: Vec<Box<Connection>>,
     /// The others.
     pub omitted: Omitted,
+    /// QUIC connections.
+    pub quic: QuicConnections,
     /// Other frames.
     pub others: Others,
     active: HashMap<Ends, Box<Connection>>,
@@ -77,7 +80,10 @@ impl Connections {
     fn take(&mut self, parsed: Parsed) {
         match parsed {
             Parsed::Tcp(packet) => self.packet(&packet),
-            Parsed::Udp(..) => self.others.udp += 1,
+            Parsed::Udp(packet) => {
+                self.others.udp += 1;
+                self.quic.packet(&packet);
+            }
             Parsed::Other => self.others.other += 1,
             Parsed::Unreadable => self.others.unreadable += 1,
         }

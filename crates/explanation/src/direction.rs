@@ -10,19 +10,16 @@ use foundation::{Duration, Instant};
 use crate::numbering::Numbering;
 use crate::outstanding::{Outstanding, Repeated, Sent};
 use crate::packet::TcpPacket;
-use crate::rates::{Distribution, Trains};
+use crate::rates::Trains;
+use crate::round_trips::RoundTrips;
 use crate::slices::{Slice, Slices, State};
 
 /// ACKs on their way from the capture to the sender, at most.
 const MOST_PENDING: usize = 1 << 16;
-/// Timestamps whose echo is awaited, at most.
-const MOST_STAMPS: usize = 4096;
 /// Silence after which a retransmission is that of a timer: just below the minimum RTO of Linux and of most systems.
 const TIMER: Duration = Duration::from_millis(190);
 /// A probe of the tail comes after two RTTs (RFC 8985, section 7.2); part of the silence is the ACK on its way.
 const PROBE_ROUNDS: f64 = 1.5;
-/// Share of the RTT below which the capture is at the sender.
-const AT_SENDER: f64 = 0.1;
 /// A gap of this share of the RTT starts a burst; an ACK within it causes the burst.
 const GAP: f64 = 1.0 / 16.0;
 /// The same seen from afar, where queues and jitter spread what the sender did at once.
@@ -30,9 +27,11 @@ const DISTANT_GAP: f64 = 1.0 / 4.0;
 const LEAST_GAP: Duration = Duration::from_micros(500);
 /// Window in relation to the maximum below which the receiver's application is too slow.
 pub const SHRUNK: u64 = 2;
-/// A late packet within this share of an RTT was reordered, not sent again.
+/// A late packet within this share of an RTT was reordered, not retransmitted.
 const REORDERED: f64 = 0.6;
 
+/// Time that an ACK waits at least at a receiver that delays it; the shortest timers are those of Linux, 40 ms.
+const DELAYED: Duration = Duration::from_millis(25);
 /// Numbers of lost packets that are kept.
 const MOST_LOST: usize = 10_000;
 /// Share of the time between ACKs within which data follows an ACK directly.
@@ -52,13 +51,15 @@ pub struct Totals {
     pub data_packets: u64,
     /// Bytes sent for the first time.
     pub bytes: u64,
-    /// Bytes sent again.
+    /// Retransmitted bytes.
     pub repeated_bytes: u64,
-    /// Packets sent again.
+    /// Retransmissions.
     pub repeated_packets: u64,
+    /// Retransmissions of data that had arrived, as the receiver reports them (DSACK, RFC 2883).
+    pub spurious_packets: u64,
     /// Losses that a timer detected.
     pub timeouts: u64,
-    /// Packets that arrived late without having been sent again.
+    /// Packets that arrived late without a retransmission.
     pub reordered: u64,
     /// Bytes acknowledged but never captured.
     pub unseen_bytes: u64,
@@ -79,19 +80,22 @@ struct Ack {
     block_count: usize,
 }
 
+/// An ACK that the receiver delayed, without data of its own.
+#[derive(Clone, Copy, Debug)]
+struct DelayedAck {
+    /// When it reached the sender.
+    at: Instant,
+    /// How long it was delayed.
+    wait: Duration,
+}
+
 /// The data of one sender.
 #[derive(Debug)]
 pub struct Direction {
     /// Counters.
     pub totals: Totals,
-    /// RTTs of the whole path, in seconds, weighted by samples.
-    pub rtts: Distribution,
-    /// Smallest RTT of data: a full packet takes longer than those of the handshake.
-    pub least_data_rtt: Option<Duration>,
-    /// Smallest RTT from the capture to the receiver, and to the sender.
-    pub far: Option<Duration>,
-    /// See [`far`](Self::far).
-    pub near: Option<Duration>,
+    /// RTTs, and the place of the capture.
+    pub round_trips: RoundTrips,
     /// Trains of packets.
     pub trains: Trains,
     /// Payload of a full segment.
@@ -104,6 +108,10 @@ pub struct Direction {
     pub lost: Vec<u64>,
     /// Bytes sent directly after an ACK, and all bytes sent while data was in flight.
     pub clocked: (u64, u64),
+    /// The last ACK if it was delayed and acknowledged everything.
+    delayed: Option<DelayedAck>,
+    /// Whether the last new segment was smaller than the maximum.
+    is_short: bool,
     /// Packets of the sender, with large ones as several.
     segments: u64,
     last_any_ack: Instant,
@@ -119,12 +127,13 @@ pub struct Direction {
     /// The slice ends when this is acknowledged.
     mark: u64,
     pending: VecDeque<Ack>,
-    stamps: VecDeque<(u32, Instant)>,
-    near_now: Duration,
-    near_round: Option<Duration>,
-    rtt_now: Option<Duration>,
     last_data: Instant,
     last_ack: Instant,
+    /// The newest time to the receiver and back, and whether a later one was left out because its ACK was delayed.
+    last_far: Duration,
+    is_late: bool,
+    /// When the data of the newest sample of the RTT was sent.
+    last_sample: Instant,
     recovery: Option<u64>,
     delivered: u64,
     is_finished: bool,
@@ -134,16 +143,15 @@ impl Default for Direction {
     fn default() -> Self {
         Self {
             totals: Totals::default(),
-            rtts: Distribution::default(),
-            least_data_rtt: None,
-            far: None,
-            near: None,
+            round_trips: RoundTrips::default(),
             trains: Trains::default(),
             mss: DEFAULT_MSS,
             most_window: 0,
             first_data: None,
             lost: Vec::new(),
             clocked: (0, 0),
+            delayed: None,
+            is_short: false,
             segments: 0,
             last_any_ack: Instant::ZERO,
             last_captured: Instant::ZERO,
@@ -157,12 +165,11 @@ impl Default for Direction {
             slices: None,
             mark: 0,
             pending: VecDeque::new(),
-            stamps: VecDeque::new(),
-            near_now: Duration::ZERO,
-            near_round: None,
-            rtt_now: None,
             last_data: Instant::ZERO,
             last_ack: Instant::ZERO,
+            last_far: Duration::MAX,
+            is_late: false,
+            last_sample: Instant::ZERO,
             recovery: None,
             delivered: 0,
             is_finished: false,
@@ -175,27 +182,6 @@ impl Direction {
     #[must_use]
     pub fn slices(&self) -> Vec<Slice> {
         self.slices.as_ref().map(Slices::finished).unwrap_or_default()
-    }
-
-    /// Returns the bytes that the receiver acknowledged.
-    #[must_use]
-    pub const fn delivered(&self) -> u64 {
-        self.delivered
-    }
-
-    /// Takes the round trips that the handshake shows: from the capture to the receiver, and to the sender.
-    pub fn handshake(&mut self, far: Duration, near: Duration) {
-        self.far = Some(far);
-        self.near = Some(near);
-        self.near_now = self.shift(near);
-        self.rtt_now = Some(far + near);
-    }
-
-    /// Returns the time between the capture and the sender that matters: none if the capture is at the sender.
-    fn shift(&self, near: Duration) -> Duration {
-        let far = self.far.unwrap_or(Duration::ZERO);
-        let share = near.as_secs_f64() / (near + far).as_secs_f64().max(1e-9);
-        if share < AT_SENDER { Duration::ZERO } else { near }
     }
 
     /// Takes a packet of the sender.
@@ -222,7 +208,7 @@ impl Direction {
             (self.next, self.acked, self.mark) = (sequence, sequence, sequence);
         }
         if packet.length == 0 {
-            self.near_sample(packet);
+            self.echo(packet);
             if packet.is_fin {
                 self.finish(sequence, packet);
             }
@@ -230,7 +216,7 @@ impl Direction {
         }
         let end = sequence + u64::from(packet.length);
         self.apply(packet.time);
-        self.near_sample(packet);
+        self.echo(packet);
         self.totals.data_packets += 1;
         self.totals.large += u64::from(packet.length > self.mss);
         self.first_data.get_or_insert(packet.time);
@@ -271,26 +257,18 @@ impl Direction {
             *place = (numbering.unwrapped(start), numbering.unwrapped(end));
         }
         let ack = Ack {
-            due: packet.time + self.near_now,
+            due: packet.time + self.round_trips.near_now,
             captured: packet.time,
             number,
             window: u64::from(packet.window) << scale,
             blocks,
             block_count: packet.sack_blocks().len(),
         };
-        if let Some((stamp, _)) = packet.timestamps
-            && self
-                .stamps
-                .back()
-                .is_none_or(|&(last, _)| (stamp.wrapping_sub(last) as i32) > 0)
-        {
-            self.stamps.push_back((stamp, packet.time));
-            if self.stamps.len() > MOST_STAMPS {
-                self.stamps.pop_front();
-            }
+        if let Some((stamp, _)) = packet.timestamps {
+            self.round_trips.stamp(stamp, packet.time);
         }
         self.pending.push_back(ack);
-        if self.near_now.is_zero() || self.pending.len() > MOST_PENDING {
+        if self.round_trips.near_now.is_zero() || self.pending.len() > MOST_PENDING {
             self.apply(packet.time);
         }
     }
@@ -298,6 +276,7 @@ impl Direction {
     /// Takes data of the peer: an application that waited for a request has it now.
     pub fn requested(&mut self, time: Instant) {
         self.apply(time);
+        self.delayed = None;
         if self.is_idle() && !self.is_blocked() && !self.is_finished {
             self.spend(State::Request, time);
         }
@@ -328,17 +307,26 @@ impl Direction {
         }
         let time = ack.due;
         let interval = time.saturating_since(self.last_any_ack);
-        self.ack_interval = if self.ack_interval.is_zero() || interval > self.rtt_now.unwrap_or(interval) {
-            self.ack_interval.max(Duration::from_micros(1))
-        } else {
-            self.ack_interval.mul_f64(1.0 - NEWEST) + interval.mul_f64(NEWEST)
-        };
+        self.ack_interval =
+            if self.ack_interval.is_zero() || interval > self.round_trips.now.unwrap_or(interval) {
+                self.ack_interval.max(Duration::from_micros(1))
+            } else {
+                self.ack_interval.mul_f64(1.0 - NEWEST) + interval.mul_f64(NEWEST)
+            };
         self.last_any_ack = time;
         if !self.is_idle() || self.is_blocked() {
             self.spend(self.state(), time);
         }
         let mut newest = None;
         let mut bytes = 0;
+        self.delayed = None;
+        if ack.block_count > 0 && ack.blocks[0].1 <= ack.number {
+            self.totals.spurious_packets += 1;
+            if let Some(slices) = &mut self.slices {
+                slices.open().spurious += 1;
+            }
+        }
+        let is_single = self.outstanding.is_single();
         for &(start, end) in &ack.blocks[..ack.block_count] {
             // A block at or below the acknowledgement reports a duplicate (RFC 2883).
             if start >= ack.number && end > start {
@@ -351,7 +339,10 @@ impl Direction {
         let covered = self.outstanding.acknowledge(ack.number);
         bytes += covered.bytes;
         self.totals.unseen_bytes += covered.unseen;
-        newest = newest.max(covered.newest);
+        // Of data behind a hole, SACK blocks may have been missing: it arrived long before.
+        if !covered.has_repeated {
+            newest = newest.max(covered.newest);
+        }
         self.acked = self.acked.max(ack.number.min(self.next));
         self.delivered += bytes;
         if ack.number >= self.acked || self.right_edge == u64::MAX {
@@ -366,10 +357,26 @@ impl Direction {
         if bytes > 0 {
             self.last_ack = time;
         }
-        if let Some(sent) = newest {
-            self.sample(ack.captured.saturating_since(sent));
+        // SACK blocks that were left out appear later: only the latest transmission so far gives a sample.
+        if let Some(sent) = newest.filter(|&sent| sent >= self.last_sample) {
+            self.last_sample = sent;
+            let far = ack.captured.saturating_since(sent);
+            let least = self.round_trips.far.unwrap_or(far).min(far);
+            // Receivers delay the ACK of a single segment only. No queue grows that much from one ACK to the next.
+            let is_delayed =
+                bytes <= u64::from(self.mss) && far.saturating_sub(self.last_far) >= DELAYED && !self.is_late;
+            if is_single && self.acked >= self.next && far - least >= DELAYED {
+                self.delayed = Some(DelayedAck {
+                    at: time,
+                    wait: far - least,
+                });
+            } else if !is_delayed {
+                self.last_far = far;
+                self.sample(far);
+            }
+            self.is_late = is_delayed;
             if bytes > 0 {
-                let rtt = self.rtt_now.unwrap_or(Duration::ZERO);
+                let rtt = self.round_trips.now.unwrap_or(Duration::ZERO);
                 self.trains
                     .acknowledge((ack.captured, sent), self.delivered, self.mss, rtt);
             }
@@ -382,13 +389,7 @@ impl Direction {
             if self.acked >= self.mark {
                 self.mark = self.next;
                 slices.close();
-                if let (Some(near), Some(least)) = (self.near_round.take(), self.near) {
-                    self.near_now = if self.shift(least).is_zero() {
-                        Duration::ZERO
-                    } else {
-                        near
-                    };
-                }
+                self.round_trips.end_round();
             }
         }
         self.last_captured = self.last_captured.max(ack.captured);
@@ -401,45 +402,28 @@ impl Direction {
     }
 
     fn sample(&mut self, far: Duration) {
-        self.far = Some(self.far.map_or(far, |least| least.min(far)));
-        let rtt = far + self.near_now;
-        self.rtt_now = Some(rtt);
-        self.least_data_rtt = Some(self.least_data_rtt.map_or(rtt, |least| least.min(rtt)));
-        self.rtts.add(rtt.as_secs_f64(), 1);
+        let rtt = self.round_trips.sample(far);
         if let Some(slices) = &mut self.slices {
-            slices.open().sample(rtt);
+            let slice = slices.open();
+            slice.sample(rtt, self.last_any_ack);
         }
     }
 
-    /// Takes the echo of a timestamp: the time from the capture to the sender and back.
-    fn near_sample(&mut self, packet: &TcpPacket) {
-        let Some((_, echo)) = packet.timestamps else {
-            return;
-        };
-        let mut found = None;
-        while let Some(&(stamp, time)) = self.stamps.front() {
-            if (echo.wrapping_sub(stamp) as i32) < 0 {
-                break;
-            }
-            if stamp == echo {
-                found = Some(time);
-            }
-            self.stamps.pop_front();
-        }
-        let Some(time) = found else { return };
-        let near = packet.time.saturating_since(time);
-        let least = self.near.map_or(near, |least| least.min(near));
-        self.near = Some(least);
-        // A sender that was silent echoes late; only a flight shows how long the way is now.
-        if packet.length > 0 && !self.is_idle() {
-            // A sender whose application is slow answers late as well: the least of a round trip counts.
-            self.near_round = Some(self.near_round.map_or(near, |least| least.min(near)));
+    fn echo(&mut self, packet: &TcpPacket) {
+        if let Some((_, echo)) = packet.timestamps {
+            let is_in_flight = packet.length > 0 && !self.is_idle();
+            self.round_trips.echo(echo, packet.time, is_in_flight);
         }
     }
 
     fn gap(&self) -> Duration {
-        let share = if self.near_now.is_zero() { GAP } else { DISTANT_GAP };
-        self.rtt_now
+        let share = if self.round_trips.near_now.is_zero() {
+            GAP
+        } else {
+            DISTANT_GAP
+        };
+        self.round_trips
+            .now
             .map_or(LEAST_GAP, |rtt| rtt.mul_f64(share))
             .max(LEAST_GAP)
     }
@@ -468,7 +452,7 @@ impl Direction {
     fn spend(&mut self, state: State, until: Instant) {
         let Some(slices) = &mut self.slices else { return };
         let from = slices.open().end;
-        let pause = self.rtt_now.unwrap_or(LEAST_GAP).max(LEAST_GAP);
+        let pause = self.round_trips.now.unwrap_or(LEAST_GAP).max(LEAST_GAP);
         let is_pause = !matches!(state, State::Open | State::WindowLimited | State::Recovery);
         if is_pause && until.saturating_since(from) > pause {
             slices.spend_apart(state, until);
@@ -478,7 +462,7 @@ impl Direction {
         }
     }
 
-    /// Takes data that was sent before, or that fills a hole.
+    /// Takes a retransmission, or data that fills a hole.
     fn repeated(&mut self, start: u64, end: u64, packet: &TcpPacket) {
         let silence = packet.time.saturating_since(self.last_data.max(self.last_ack));
         let end = end.min(self.next);
@@ -487,7 +471,7 @@ impl Direction {
         let filled = filled.min(end - start);
         self.totals.bytes += filled;
         self.totals.repeated_bytes += end - start - filled;
-        let rtt = self.rtt_now;
+        let rtt = self.round_trips.now;
         let was_hole = before.is_some_and(|one| one.is_hole);
         if was_hole {
             let late = before.map_or(Duration::ZERO, |one| packet.time.saturating_since(one.time));
@@ -526,6 +510,7 @@ impl Direction {
                 slice.losses += 1;
                 slice.timeouts += u32::from(is_timeout);
                 slice.loss_rtt = slice.loss_rtt.or(rtt);
+                slice.loss_flight = slice.loss_flight.or(before.map(|one| one.flight));
             }
         }
     }
@@ -538,6 +523,14 @@ impl Direction {
             self.spend(State::Idle, time);
             self.trains.interrupt();
             self.last_captured = time;
+            let is_short = self.is_short || packet.length < self.mss;
+            if let Some(delayed) = self.delayed.take()
+                && is_short
+                && time.saturating_since(delayed.at) <= self.gap()
+                && let Some(slices) = &mut self.slices
+            {
+                slices.change(State::Open, State::Delayed, delayed.wait);
+            }
         } else {
             self.spend(self.state(), time);
         }
@@ -551,6 +544,7 @@ impl Direction {
                 time,
                 frame: 0,
                 ordinal: 0,
+                flight: 0,
                 is_repeated: false,
                 is_sacked: false,
                 is_hole: true,
@@ -562,6 +556,7 @@ impl Direction {
             time,
             frame: packet.number,
             ordinal: self.segments,
+            flight: (end - self.acked.min(end)).saturating_sub(self.outstanding.sacked()),
             is_repeated: false,
             is_sacked: false,
             is_hole: false,
@@ -575,6 +570,9 @@ impl Direction {
             }
         }
         let is_short = !packet.length.is_multiple_of(self.mss);
+        self.is_short = packet.length < self.mss;
+        let gap = time.saturating_since(self.last_data);
+        let is_gap = !was_idle && self.recovery.is_none() && !self.is_blocked();
         self.next = end;
         self.totals.bytes += end - start;
         let in_flight = self.next.saturating_sub(self.acked);
@@ -593,6 +591,11 @@ impl Direction {
                 packet.number,
             );
             slice.short += u32::from(is_short);
+            slice.packets += 1;
+            slice.pushed += u32::from(packet.is_push);
+            if is_gap {
+                slice.gaps.add(gap);
+            }
             if is_burst && !was_idle {
                 if is_prompted {
                     slice.prompted += 1;

@@ -7,7 +7,7 @@ use foundation::{Duration, Instant};
 pub struct Handshake {
     /// The first SYN, and the last one before the answer.
     pub syns: Option<(Instant, Instant)>,
-    /// SYNs sent again.
+    /// Retransmitted SYNs.
     pub repeated: u32,
     /// The SYN-ACK.
     pub answer: Option<Instant>,
@@ -23,7 +23,7 @@ impl Handshake {
         Some((answer.saturating_since(syn), end.saturating_since(answer)))
     }
 
-    /// Returns the start, the end, and the SYNs sent again.
+    /// Returns the start, the end, and the retransmitted SYNs.
     #[must_use]
     pub fn span(&self) -> Option<(Instant, Instant)> {
         Some((self.syns?.0, self.established.or(self.answer)?))

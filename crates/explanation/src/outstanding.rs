@@ -20,6 +20,8 @@ pub struct Sent {
     pub frame: u64,
     /// Number of its first packet among those of its sender, from 1; 0 for a hole.
     pub ordinal: u64,
+    /// Bytes in flight with it when it was first sent.
+    pub flight: u64,
     /// Whether it was captured more than once.
     pub is_repeated: bool,
     /// Whether a SACK block covered it.
@@ -77,6 +79,11 @@ impl Outstanding {
     /// Returns the bytes that SACK blocks cover.
     pub const fn sacked(&self) -> u64 {
         self.sacked
+    }
+
+    /// Whether one captured segment is in flight.
+    pub fn is_single(&self) -> bool {
+        self.segments.len() == 1 && self.segments.front().is_some_and(|one| !one.is_hole)
     }
 
     /// Takes data of a range that was sent before, or that fills holes. The rest of a hole stays one.
@@ -178,6 +185,7 @@ mod tests {
             time: Instant::from_nanos(millis * 1_000_000),
             frame: millis,
             ordinal: millis,
+            flight: end,
             is_repeated: false,
             is_sacked: false,
             is_hole: false,

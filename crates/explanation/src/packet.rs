@@ -9,10 +9,14 @@ use foundation::Instant;
 use pcap_file::DataLink;
 
 use crate::file::Frame;
+use crate::multipath::{Multipath, OPTION};
+use crate::quic::UdpPacket;
 
 /// Bytes of a TCP header without options, and the place of the data offset.
 const FIXED_HEADER: usize = 20;
 const OFFSET: usize = 12;
+/// Bytes of a UDP header.
+const UDP_HEADER: usize = 8;
 /// SACK blocks that fit into a header.
 const MOST_BLOCKS: usize = 4;
 
@@ -21,8 +25,8 @@ const MOST_BLOCKS: usize = 4;
 pub enum Parsed {
     /// A TCP packet.
     Tcp(TcpPacket),
-    /// A UDP packet, with its addresses and the bytes of its payload.
-    Udp(SocketAddr, SocketAddr, u32),
+    /// A UDP packet.
+    Udp(UdpPacket),
     /// Another protocol, or a later fragment of a packet.
     Other,
     /// A frame that cannot be read: an unknown type of link, or a header that was not captured.
@@ -50,6 +54,8 @@ pub struct TcpPacket {
     pub is_fin: bool,
     /// RST.
     pub is_rst: bool,
+    /// PSH.
+    pub is_push: bool,
     /// Window field, not scaled.
     pub window: u16,
     /// Bytes of payload on the wire, or of several packets with segmentation offload.
@@ -62,6 +68,8 @@ pub struct TcpPacket {
     pub permits_sack: bool,
     /// Option: timestamps, own value and echo.
     pub timestamps: Option<(u32, u32)>,
+    /// Option: keys or token of Multipath TCP.
+    pub multipath: Option<Multipath>,
     /// Whether the IP header has the mark Congestion Experienced.
     pub is_marked: bool,
     blocks: [(u32, u32); MOST_BLOCKS],
@@ -122,11 +130,16 @@ pub fn parse(frame: &Frame<'_>) -> Parsed {
     match payload.ip_number {
         IpNumber::TCP => tcp(frame, addresses, payload.payload, on_wire, is_marked),
         IpNumber::UDP => match payload.payload {
-            [a, b, c, d, ..] => Parsed::Udp(
-                SocketAddr::new(addresses.0, u16::from_be_bytes([*a, *b])),
-                SocketAddr::new(addresses.1, u16::from_be_bytes([*c, *d])),
-                on_wire.saturating_sub(8) as u32,
-            ),
+            [a, b, c, d, rest @ ..] => Parsed::Udp(UdpPacket {
+                time: frame.time,
+                source: SocketAddr::new(addresses.0, u16::from_be_bytes([*a, *b])),
+                destination: SocketAddr::new(addresses.1, u16::from_be_bytes([*c, *d])),
+                length: on_wire.saturating_sub(UDP_HEADER) as u32,
+                start: rest.get(4..9).map(|bytes| {
+                    let version = u32::from_be_bytes([bytes[1], bytes[2], bytes[3], bytes[4]]);
+                    (bytes[0], version)
+                }),
+            }),
             _ => Parsed::Unreadable,
         },
         _ => Parsed::Other,
@@ -183,18 +196,26 @@ fn tcp(
         is_syn: header.syn(),
         is_fin: header.fin(),
         is_rst: header.rst(),
+        is_push: header.psh(),
         window: header.window_size(),
         length: length as u32,
         mss: None,
         scale: None,
         permits_sack: false,
         timestamps: None,
+        multipath: None,
         is_marked,
         blocks: [(0, 0); MOST_BLOCKS],
         block_count: 0,
     };
-    // An invalid option ends the options; those before it are valid.
-    for option in TcpOptionsIterator::from_slice(options).map_while(Result::ok) {
+    for bytes in each_option(options) {
+        if bytes[0] == OPTION {
+            packet.multipath = packet.multipath.or(Multipath::read(bytes, packet.is_syn));
+            continue;
+        }
+        let Some(Ok(option)) = TcpOptionsIterator::from_slice(bytes).next() else {
+            continue;
+        };
         match option {
             TcpOptionElement::MaximumSegmentSize(mss) => packet.mss = Some(mss),
             TcpOptionElement::WindowScale(scale) => packet.scale = Some(scale.min(14)),
@@ -211,4 +232,25 @@ fn tcp(
         }
     }
     Parsed::Tcp(packet)
+}
+
+/// Returns each option with its kind and length; one with an invalid length ends them.
+fn each_option(mut options: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const END: u8 = 0;
+    const PADDING: u8 = 1;
+    std::iter::from_fn(move || {
+        while let [PADDING, rest @ ..] = options {
+            options = rest;
+        }
+        let length = match options {
+            [] | [END, ..] | [_] => return None,
+            [_, length, ..] => usize::from(*length),
+        };
+        if length < 2 || length > options.len() {
+            return None;
+        }
+        let (option, rest) = options.split_at(length);
+        options = rest;
+        Some(option)
+    })
 }

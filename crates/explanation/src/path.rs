@@ -1,34 +1,20 @@
 //! The path of a direction: round trips, the rate of the bottleneck, its queue, losses, and where the capture was made.
 
-use foundation::Duration;
+use foundation::{Duration, Instant};
 use serde::Serialize;
 
 use crate::direction::Direction;
+use crate::path_changes::{PathChange, path_changes};
 use crate::rates::Distribution;
+use crate::round_trips::Position;
 use crate::slices::Slice;
 
 /// Packets that an estimate needs.
 const ENOUGH: u64 = 50;
-/// Shares of the way between sender and receiver that count as its ends.
-const NEAR_END: f64 = 0.1;
 /// The rate of a bottleneck is at least this share of the rate over any round trip.
 const LEAST_OF_PEAK: f64 = 0.8;
 /// Arrivals show the bottleneck if they come in bursts this much faster than the flow.
 const BURSTS: f64 = 1.5;
-
-/// Where the capture was made, seen from the sender of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Position {
-    /// At the sender.
-    Sender,
-    /// Between both.
-    Between,
-    /// At the receiver.
-    Receiver,
-    /// Not known: neither a handshake nor timestamps.
-    Unknown,
-}
 
 /// How the rate of the bottleneck is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -65,7 +51,7 @@ pub struct PathFigures {
     pub standing_queue_s: Option<f64>,
     /// Largest time that the queue added.
     pub most_queue_s: Option<f64>,
-    /// Share of the packets that were sent again.
+    /// Share of the packets that were retransmitted.
     pub repeated_share: f64,
     /// Payload of a full segment in bytes.
     pub mss: u32,
@@ -73,6 +59,14 @@ pub struct PathFigures {
     pub window: u64,
     /// Largest flight in bytes.
     pub flight: u64,
+    /// Steps of the RTT.
+    pub changes: Vec<PathChange>,
+    /// Largest time that the queue adds in most round trips. Unlike the maximum, it has no ACKs that were delayed once.
+    #[serde(skip)]
+    pub usual_queue_s: Option<f64>,
+    /// Smallest RTT of data in the times between the steps.
+    #[serde(skip)]
+    idle_s: Vec<f64>,
 }
 
 /// Time that a queue adds at least to count as one: a share of the RTT, and a time.
@@ -82,24 +76,53 @@ const QUEUE_S: f64 = 0.0003;
 const DISTANT_SHARE: f64 = 0.08;
 const DISTANT_S: f64 = 0.002;
 
+/// Share of the round trips with at most the usual queue and rate.
+const USUAL: f64 = 0.9;
+
 impl PathFigures {
     /// Derives the figures of a direction from its slices.
     #[must_use]
-    pub fn of(direction: &Direction, slices: &[Slice]) -> Self {
-        let base = match (direction.far, direction.near) {
+    pub fn of(direction: &Direction, slices: &[Slice], origin: Instant) -> Self {
+        let found = Self::derived(direction, slices, (Vec::new(), Vec::new()));
+        // From afar, the RTT is a sum of two, which do not change at the same time.
+        if !matches!(found.position, Position::Sender | Position::Unknown) {
+            return found;
+        }
+        let rate = found
+            .rate_bps
+            .map_or_else(|| usual_rate(slices), |rate| rate / 8.0);
+        let changes = path_changes(slices, rate, origin);
+        if changes.is_empty() {
+            return found;
+        }
+        // Queues are those above the RTT of the idle path at their time.
+        let idle_s = idle_rtts(slices, &changes);
+        Self::derived(direction, slices, (changes, idle_s))
+    }
+
+    fn derived(
+        direction: &Direction,
+        slices: &[Slice],
+        (changes, idle_s): (Vec<PathChange>, Vec<f64>),
+    ) -> Self {
+        let round_trips = &direction.round_trips;
+        let base = match (round_trips.far, round_trips.near) {
             (Some(far), near) => Some((far + near.unwrap_or(Duration::ZERO)).as_secs_f64()),
             _ => None,
         };
-        let position = position(direction);
-        let data = direction.least_data_rtt.map(Duration::as_secs_f64);
+        let position = round_trips.position();
+        let data = round_trips.least_data.map(Duration::as_secs_f64);
         let mut queued = Distribution::default();
         let mut standing = Distribution::default();
+        let mut usual = Distribution::default();
         let mut most = None;
         for slice in slices {
-            let (Some((least, largest)), Some(idle)) = (slice.rtt, data) else {
+            let (Some((least, largest)), Some(idle)) = (slice.rtt, idle_at(slice, &changes, &idle_s, data))
+            else {
                 continue;
             };
             most = Some(f64::max(most.unwrap_or(0.0), largest.as_secs_f64() - idle));
+            usual.add(largest.as_secs_f64() - idle, 1);
             let queue = least.as_secs_f64() - idle;
             let is_round = slice.arrival.as_secs_f64() > 0.5 * idle;
             if queue > margin(position, idle) && is_round && slice.repeated == 0 {
@@ -133,8 +156,8 @@ impl PathFigures {
             position,
             base_rtt_s: base,
             data_rtt_s: data,
-            rtt_p50_s: direction.rtts.quantile(0.5),
-            rtt_p95_s: direction.rtts.quantile(0.95),
+            rtt_p50_s: round_trips.all.quantile(0.5),
+            rtt_p95_s: round_trips.all.quantile(0.95),
             rate_bps: found.map(|(rate, _)| 8.0 * rate),
             rate_from: found.map(|(_, source)| source),
             peak_bps: 8.0 * peak,
@@ -144,36 +167,74 @@ impl PathFigures {
             mss: direction.mss,
             window: direction.most_window,
             flight: slices.iter().map(|slice| slice.flight).max().unwrap_or(0),
+            changes,
+            usual_queue_s: usual.quantile(USUAL),
+            idle_s,
         }
     }
 
     /// Whether the queue did not empty during a slice.
     #[must_use]
     pub fn is_queued(&self, slice: &Slice) -> bool {
-        match (slice.rtt, self.data_rtt_s) {
+        match (slice.rtt, self.idle_rtt_s(slice)) {
             (Some((least, _)), Some(idle)) => least.as_secs_f64() - idle > margin(self.position, idle),
             _ => false,
         }
     }
+
+    /// Returns the RTT of data on the idle path at the time of a slice.
+    #[must_use]
+    pub fn idle_rtt_s(&self, slice: &Slice) -> Option<f64> {
+        idle_at(slice, &self.changes, &self.idle_s, self.data_rtt_s)
+    }
+
+    /// Returns the time that a queue adds at least to count as one.
+    #[must_use]
+    pub fn margin(&self, slice: &Slice) -> f64 {
+        margin(self.position, self.idle_rtt_s(slice).unwrap_or(0.0))
+    }
+
+    /// Whether the path changes during a slice.
+    #[must_use]
+    pub fn is_changing(&self, slice: &Slice) -> bool {
+        self.changes
+            .iter()
+            .any(|one| slice.end > one.from && slice.start < one.until)
+    }
+}
+
+/// Returns a rate that few round trips exceed, in bytes per second: the largest one can be that of ACKs that came together.
+fn usual_rate(slices: &[Slice]) -> f64 {
+    let mut rates = Distribution::default();
+    for slice in slices {
+        rates.add(slice.rate(), slice.arrival.as_nanos() / 1000);
+    }
+    rates.quantile(USUAL).unwrap_or(f64::INFINITY)
+}
+
+/// Returns the smallest RTT of data before, between and after changes.
+fn idle_rtts(slices: &[Slice], changes: &[PathChange]) -> Vec<f64> {
+    let mut found = vec![f64::INFINITY; changes.len() + 1];
+    for slice in slices {
+        if let Some((least, _)) = slice.rtt {
+            let place = changes.partition_point(|one| one.start <= slice.start);
+            found[place] = found[place].min(least.as_secs_f64());
+        }
+    }
+    found
+}
+
+fn idle_at(slice: &Slice, changes: &[PathChange], idle_s: &[f64], all: Option<f64>) -> Option<f64> {
+    if changes.is_empty() {
+        return all;
+    }
+    let place = changes.partition_point(|one| one.start <= slice.start);
+    idle_s.get(place).copied().filter(|idle| idle.is_finite()).or(all)
 }
 
 fn margin(position: Position, idle: f64) -> f64 {
     match position {
         Position::Sender => (QUEUE_SHARE * idle).max(QUEUE_S),
         _ => (DISTANT_SHARE * idle).max(DISTANT_S),
-    }
-}
-
-fn position(direction: &Direction) -> Position {
-    let (Some(far), Some(near)) = (direction.far, direction.near) else {
-        return Position::Unknown;
-    };
-    let share = near.as_secs_f64() / (near + far).as_secs_f64().max(1e-9);
-    if share < NEAR_END {
-        Position::Sender
-    } else if share > 1.0 - NEAR_END {
-        Position::Receiver
-    } else {
-        Position::Between
     }
 }

@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use foundation::Instant;
 use serde::Serialize;
 
-use crate::causes::{Interval, Spent, causes};
+use crate::causes::{Cause, Interval, Spent, causes};
 use crate::connection::Connection;
 use crate::connections::{Connections, Omitted, Others};
 use crate::direction::Direction;
 use crate::file::CaptureFile;
+use crate::multipath::first_subflows;
 use crate::path::PathFigures;
+use crate::quic::QuicReport;
 use crate::tallies::Tallies;
 
 /// A capture: its frames and connections, those with most data first.
@@ -26,6 +28,8 @@ pub struct CaptureReport {
     pub connections: Vec<ConnectionReport>,
     /// The other connections.
     pub omitted: Omitted,
+    /// QUIC connections, those with most data first.
+    pub quic: Vec<QuicReport>,
 }
 
 /// A connection.
@@ -33,6 +37,8 @@ pub struct CaptureReport {
 pub struct ConnectionReport {
     /// Number in the order of first packets, from 0, as in Wireshark's `tcp.stream`.
     pub stream: usize,
+    /// Of Multipath TCP: the stream of the first subflow of the same connection.
+    pub multipath: Option<usize>,
     /// Address of the client.
     pub client: SocketAddr,
     /// Address of the server.
@@ -47,7 +53,7 @@ pub struct ConnectionReport {
     pub has_handshake: bool,
     /// Duration of the handshake.
     pub handshake_s: Option<f64>,
-    /// SYNs sent again.
+    /// Retransmitted SYNs.
     pub repeated_syns: u32,
     /// Whether the capture has the end.
     pub is_closed: bool,
@@ -68,14 +74,22 @@ pub struct DirectionReport {
     pub packets: u64,
     /// Packets with data.
     pub data_packets: u64,
-    /// Packets sent again.
+    /// Retransmissions.
     pub repeated_packets: u64,
-    /// Bytes sent again.
+    /// Retransmitted bytes.
     pub repeated_bytes: u64,
-    /// Packets sent again after losses without a queue.
+    /// Retransmissions after losses without a queue.
     pub random_loss_packets: u64,
-    /// Packets sent again after losses by a full queue.
+    /// Retransmissions after losses by a full queue.
     pub overflow_packets: u64,
+    /// Retransmissions after losses of bursts that a queue could not hold.
+    pub burst_packets: u64,
+    /// Retransmissions after losses by a policer.
+    pub policed_packets: u64,
+    /// Retransmissions that the receiver reports as unnecessary (DSACK).
+    pub spurious_packets: u64,
+    /// Rate between losses by a policer, in bit/s of payload; up to a tenth below its rate, because its bucket overflows.
+    pub policer_bps: Option<f64>,
     /// Median of the flight after a loss in relation to that before it.
     pub reduction: Option<f64>,
     /// Share of the bytes that were sent directly after an ACK: small if the sender paces its packets.
@@ -84,7 +98,7 @@ pub struct DirectionReport {
     pub lost: Vec<u64>,
     /// Timeouts and probes of the tail.
     pub timeouts: u64,
-    /// Packets that arrived late without having been sent again.
+    /// Packets that arrived late without a retransmission.
     pub reordered: u64,
     /// Bytes acknowledged but never captured.
     pub unseen_bytes: u64,
@@ -117,7 +131,7 @@ pub struct Point {
     pub rtt_s: Option<f64>,
     /// Rate of new data at the receiver.
     pub rate_bps: f64,
-    /// Packets sent again.
+    /// Retransmissions.
     pub repeated: u32,
 }
 
@@ -125,8 +139,12 @@ impl CaptureReport {
     /// Returns the report of a capture that was read.
     #[must_use]
     pub fn of(file: &CaptureFile, found: &Connections) -> Self {
-        let mut connections: Vec<ConnectionReport> =
-            found.all.iter().map(|one| ConnectionReport::of(one)).collect();
+        let first = first_subflows(found.all.iter().map(|one| (one.stream, one.subflow)));
+        let mut connections: Vec<ConnectionReport> = found
+            .all
+            .iter()
+            .map(|one| ConnectionReport::of(one, first.get(&one.stream).copied()))
+            .collect();
         connections.sort_by_key(|one| std::cmp::Reverse(one.directions[0].bytes + one.directions[1].bytes));
         Self {
             frames: file.frames(),
@@ -134,12 +152,13 @@ impl CaptureReport {
             ended_early: file.ended_early().map(str::to_owned),
             connections,
             omitted: found.omitted,
+            quic: found.quic.reports(),
         }
     }
 }
 
 impl ConnectionReport {
-    fn of(connection: &Connection) -> Self {
+    fn of(connection: &Connection, multipath: Option<usize>) -> Self {
         let origin = connection.first.0;
         let span = connection.handshake.span();
         let direction = |side: usize| {
@@ -152,6 +171,7 @@ impl ConnectionReport {
         };
         Self {
             stream: connection.stream,
+            multipath,
             client: connection.addresses[0],
             server: connection.addresses[1],
             start_s: origin.as_secs_f64(),
@@ -174,7 +194,7 @@ impl DirectionReport {
         origin: Instant,
     ) -> Self {
         let slices = direction.slices();
-        let path = PathFigures::of(direction, &slices);
+        let path = PathFigures::of(direction, &slices, origin);
         let found = causes(&slices, &path, handshake, origin);
         let since = |time: Instant| time.saturating_since(origin).as_secs_f64();
         let start = direction.first_data.unwrap_or(origin);
@@ -206,8 +226,12 @@ impl DirectionReport {
             large: totals.large,
             wireshark,
             path,
-            random_loss_packets: found.random_losses,
-            overflow_packets: found.overflow_losses,
+            random_loss_packets: found.lost(Cause::RandomLoss),
+            overflow_packets: found.lost(Cause::QueueOverflow),
+            burst_packets: found.lost(Cause::Burst),
+            policed_packets: found.lost(Cause::Policer),
+            spurious_packets: totals.spurious_packets,
+            policer_bps: found.policer_bps,
             reduction: found.reduction,
             clocked_share: direction.clocked.0 as f64 / direction.clocked.1.max(1) as f64,
             lost: direction.lost.clone(),

@@ -26,7 +26,7 @@ pub struct Chosen {
 pub enum MarkKind {
     /// Data sent for the first time.
     Data,
-    /// Data sent again.
+    /// Retransmitted data.
     Again,
     /// A cumulative acknowledgement.
     Ack,

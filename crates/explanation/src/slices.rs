@@ -2,8 +2,13 @@
 
 use foundation::{Duration, Instant};
 
+use crate::gaps::Gaps;
+
 /// Slices that a direction keeps; with twice as many, neighbours are joined.
 const MOST_SLICES: usize = 2048;
+
+/// Ratio of RTTs that are about the same.
+const ALIKE: f64 = 1.1;
 
 /// What a sender does in a moment, as far as the moment itself shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +25,14 @@ pub enum State {
     Recovery,
     /// Nothing happens until a timer ends.
     Timeout,
+    /// A small segment waits for an ACK (Nagle's algorithm) that the receiver delays.
+    Delayed,
     /// None of them: the congestion window, the sender's buffer or its application limits the flight.
     Open,
 }
 
 /// Number of states.
-pub const STATES: usize = 7;
+pub const STATES: usize = 8;
 
 /// Counters of a part of a transfer.
 #[derive(Clone, Debug)]
@@ -44,12 +51,16 @@ pub struct Slice {
     pub delivered: u64,
     /// Time in which they arrived, by the times of the ACKs as captured.
     pub arrival: Duration,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub repeated: u32,
     /// Losses that were detected: the starts of recoveries and timeouts.
     pub losses: u32,
     /// The last RTT before the first of them.
     pub loss_rtt: Option<Duration>,
+    /// The flight when the first lost packet was sent, in bytes.
+    pub loss_flight: Option<u64>,
+    /// Retransmissions that the receiver reported as unnecessary.
+    pub spurious: u32,
     /// Timeouts among the losses, with probes of the tail.
     pub timeouts: u32,
     /// Maximum of the flight, in bytes.
@@ -58,12 +69,20 @@ pub struct Slice {
     pub window: u64,
     /// Smallest and largest RTT.
     pub rtt: Option<(Duration, Duration)>,
+    /// When the last RTT ended that is about as short as the smallest one.
+    pub sampled: Instant,
     /// Bursts that started directly after an ACK, and those that did not.
     pub prompted: u32,
     /// Bursts that no ACK caused.
     pub unprompted: u32,
     /// Segments below the maximum size that ended a burst.
     pub short: u32,
+    /// New packets, and those with PSH: the last ones of writes.
+    pub packets: u32,
+    /// See [`packets`](Self::packets).
+    pub pushed: u32,
+    /// Times between new packets, without pauses.
+    pub gaps: Gaps,
 }
 
 impl Slice {
@@ -79,13 +98,19 @@ impl Slice {
             repeated: 0,
             losses: 0,
             loss_rtt: None,
+            loss_flight: None,
+            spurious: 0,
             timeouts: 0,
             flight: 0,
             window: 0,
             rtt: None,
+            sampled: start,
             prompted: 0,
             unprompted: 0,
             short: 0,
+            packets: 0,
+            pushed: 0,
+            gaps: Gaps::default(),
         }
     }
 
@@ -108,8 +133,11 @@ impl Slice {
     }
 
     /// Takes a sample of the RTT.
-    pub fn sample(&mut self, rtt: Duration) {
+    pub fn sample(&mut self, rtt: Duration, time: Instant) {
         let (least, most) = self.rtt.unwrap_or((rtt, rtt));
+        if rtt <= least.mul_f64(ALIKE) {
+            self.sampled = time;
+        }
         self.rtt = Some((least.min(rtt), most.max(rtt)));
     }
 
@@ -128,16 +156,21 @@ impl Slice {
         self.repeated += next.repeated;
         self.losses += next.losses;
         self.loss_rtt = self.loss_rtt.or(next.loss_rtt);
+        self.loss_flight = self.loss_flight.or(next.loss_flight);
+        self.spurious += next.spurious;
         self.timeouts += next.timeouts;
         self.flight = self.flight.max(next.flight);
         self.window = self.window.max(next.window);
         if let Some((least, most)) = next.rtt {
-            self.sample(least);
-            self.sample(most);
+            self.sample(most, next.end);
+            self.sample(least, next.sampled);
         }
         self.prompted += next.prompted;
         self.unprompted += next.unprompted;
         self.short += next.short;
+        self.packets += next.packets;
+        self.pushed += next.pushed;
+        self.gaps.join(&next.gaps);
     }
 }
 
@@ -170,6 +203,20 @@ impl Slices {
         let spent = until.saturating_since(self.open.end);
         self.open.times[state as usize] += spent;
         self.open.end = self.open.end.max(until);
+    }
+
+    /// Moves the last time in a state to another one: what follows shows what it was.
+    pub fn change(&mut self, from: State, to: State, time: Duration) {
+        let last = if self.open.time(from).is_zero() {
+            self.done.last_mut()
+        } else {
+            Some(&mut self.open)
+        };
+        if let Some(slice) = last {
+            let moved = slice.time(from).min(time);
+            slice.times[from as usize] = slice.time(from) - moved;
+            slice.times[to as usize] += moved;
+        }
     }
 
     /// Adds time in a state as a slice of its own.

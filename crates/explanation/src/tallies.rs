@@ -222,7 +222,7 @@ impl Analysis {
             self.tallies.spurious_retransmissions += 1;
             return;
         }
-        // The byte of a probe is sent again with the data after it.
+        // The data after a probe includes its byte.
         let follows_probe = packet.length > 1 && packet.sequence == self.next.wrapping_sub(1);
         if self.next == 0 || !is_before(packet.sequence, self.next) || follows_probe {
             return;

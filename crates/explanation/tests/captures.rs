@@ -68,7 +68,7 @@ impl Packet {
             ports[self.from],
             ports[to],
             self.sequence,
-            1000,
+            60_000,
         );
         if self.is_syn {
             tcp = tcp.syn();

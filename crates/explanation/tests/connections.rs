@@ -2,6 +2,7 @@
 
 use std::io::Cursor;
 
+use explanation::causes::Cause;
 use explanation::report::CaptureReport;
 use explanation::{CaptureFile, Connections};
 
@@ -43,4 +44,89 @@ fn the_largest_of_many_connections_are_kept() {
         .map(|one| one.directions[0].packets)
         .sum();
     assert_eq!(packets + report.omitted.packets, report.frames);
+}
+
+/// Returns the data of the client in a capture of packets, each with its time in microseconds.
+fn explained(packets: &[(u32, Packet)]) -> explanation::report::DirectionReport {
+    let frames: Vec<(u32, u32, Vec<u8>)> = packets
+        .iter()
+        .map(|(time, packet)| (time / 1_000_000, time % 1_000_000, packet.ethernet()))
+        .collect();
+    let bytes = pcap(Order::Little, false, 1, &frames, 200);
+    let mut file = CaptureFile::open(Cursor::new(bytes)).expect("capture");
+    let found = Connections::read(&mut file, |_| true).expect("read");
+    let mut report = CaptureReport::of(&file, &found);
+    let [client, _] = report.connections.remove(0).directions;
+    client
+}
+
+fn time_of(found: &explanation::report::DirectionReport, cause: Cause) -> f64 {
+    let spent = found.causes.iter().find(|one| one.cause == cause);
+    spent.map_or(0.0, |one| one.time_s)
+}
+
+/// Returns small writes over a path of 10 ms, whose receiver delays each ACK by some time. Each write follows an ACK after `pause`.
+fn small_writes(delay: u32, pause: u32) -> Vec<(u32, Packet)> {
+    let mut packets = vec![(0, Packet::data(1, 100)), (10_000, Packet::ack(101))];
+    let mut now = 20_000;
+    for number in 1..50 {
+        packets.push((now, Packet::data(1 + number * 100, 100)));
+        now += 10_000 + delay;
+        packets.push((now, Packet::ack(101 + number * 100)));
+        now += pause;
+    }
+    packets
+}
+
+#[test]
+fn small_writes_that_wait_for_delayed_acks_are_named() {
+    let found = explained(&small_writes(40_000, 100));
+    // Each of the 49 ACKs is 40 ms late, and the next write waits for it; none follows the last one.
+    let waited = time_of(&found, Cause::DelayedAck);
+    assert!((waited - 48.0 * 0.040).abs() < 0.002, "{waited}");
+}
+
+#[test]
+fn writes_after_a_pause_do_not_wait_for_delayed_acks() {
+    for packets in [small_writes(40_000, 30_000), small_writes(0, 100)] {
+        assert!(time_of(&explained(&packets), Cause::DelayedAck) < 1e-9);
+    }
+}
+
+/// Returns flights of 4 packets, each sent when the one before is acknowledged; the RTT is 20 ms until `at`, and then `after`.
+fn flights(at: u32, after: u32) -> Vec<(u32, Packet)> {
+    let (mut packets, mut now, mut sequence) = (Vec::new(), 0, 1);
+    for _ in 0..60 {
+        let rtt = if now < at { 20_000 } else { after };
+        for place in 0..4 {
+            packets.push((now + place, Packet::data(sequence + place * 1448, 1448)));
+        }
+        sequence += 4 * 1448;
+        now += rtt;
+        packets.push((now, Packet::ack(sequence)));
+    }
+    packets
+}
+
+#[test]
+fn a_step_of_the_rtt_is_a_change_of_the_path() {
+    for after in [45_000, 12_000] {
+        let found = explained(&flights(500_000, after));
+        let [change] = found.path.changes.as_slice() else {
+            panic!("{:?}", found.path.changes)
+        };
+        // The first packets have no ACK yet, and the round trip after the last one that is short starts the new path.
+        assert!((change.time_s - 0.5).abs() < 0.041, "{}", change.time_s);
+        assert!((change.before_s - 0.020).abs() < 1e-4, "{}", change.before_s);
+        assert!(
+            (change.after_s * 1e6 - f64::from(after)).abs() < 100.0,
+            "{}",
+            change.after_s
+        );
+    }
+}
+
+#[test]
+fn a_small_step_of_the_rtt_is_none() {
+    assert!(explained(&flights(500_000, 22_000)).path.changes.is_empty());
 }

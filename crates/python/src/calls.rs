@@ -156,7 +156,7 @@ impl Signals {
 }
 
 /// How often signals are handled while there is nothing to report.
-const TICK: Duration = Duration::from_millis(50);
+pub const TICK: Duration = Duration::from_millis(50);
 /// Reports that may wait for the function.
 const WAITING: usize = 1024;
 

@@ -37,6 +37,13 @@ _MOST_BYTES, _MOST_PACKETS = 500e6, 4e6
 """Data of a replay, and packets of all simulated changes."""
 _MOST_PAUSES = 0.1
 _SEGMENT = 1500
+_UNMODELLED = {
+    explained.POLICER: "a policer drops packets, which the simulated path does not have",
+    explained.PATH_CHANGE: "the path changed during the transfer",
+    explained.PACING: "the sender's pacing rate limits it, whose reason the capture does not show",
+    explained.DELAYED_ACKS: "it waits for delayed ACKs: send larger writes, or disable Nagle's algorithm",
+}
+"""Limits whose transfers are not simulated, with the reason."""
 
 
 def path_model(one: Direction) -> dict[str, Any]:
@@ -57,6 +64,11 @@ def path_model(one: Direction) -> dict[str, Any]:
     if loss > 0:
         path["loss"] = f"{100 * loss:.3g}%"
     return path
+
+
+def is_queue_assumed(one: Direction) -> bool:
+    """Whether the queue of the path model is assumed: only losses by a full queue show its size."""
+    return not one.document["overflow_packets"]
 
 
 def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,6 +106,12 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     if pauses > _MOST_PAUSES:
         text = "the applications take more than a tenth of the time, which no change of the network shortens"
         return Replay(captured, path, {}, problem=text)
+    if one.connection["multipath"] is not None:
+        text = "a subflow of Multipath TCP is not simulated without the others"
+        return Replay(captured, path, {}, problem=text)
+    for limit, text in _UNMODELLED.items():
+        if one.limits.get(limit, 0.0) > _MOST_PAUSES:
+            return Replay(captured, path, {}, problem=text)
     if one.bytes > _MOST_BYTES:
         return Replay(captured, path, {}, problem="more data than a replay simulates (500 MB)")
     # With the losses of the capture, and without random ones, all trials are alike.
@@ -117,7 +135,7 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         for name, metrics in results.items()
         if metrics
     )
-    return Replay(captured, path, controllers, duration, kept)
+    return Replay(captured, path, controllers, duration, kept, is_queue_assumed=is_queue_assumed(one))
 
 
 _Job = tuple[str, Mapping[str, Any], Mapping[str, Any]]

@@ -9,12 +9,14 @@ from pathlib import Path as File
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from longfat import _native
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import explained, phases
+from longfat.analysis.captures.confidence import confidence
 from longfat.analysis.captures.explained import Direction
+from longfat.analysis.captures.phases import Phase
 from longfat.analysis.captures.replayed import Replay
 from longfat.api import explanation_replay
 from longfat.presentation.displayed import Displayed, TextTable
-from longfat.presentation.measured import explanation_text
+from longfat.presentation.measured import explanation_others, explanation_text
 from longfat.system.parameters import ParameterError
 from longfat.system.progress import watching
 
@@ -51,6 +53,11 @@ class Explanation(Displayed):
         return {} if self.one is None else self.one.limits
 
     @property
+    def phases(self) -> list[Phase]:
+        """Up to four phases in order, each with `start` and `end` in s and the main limit."""
+        return [] if self.one is None else phases.phases(self.one)
+
+    @property
     def verdict(self) -> str:
         """What limited the transfer, in one sentence."""
         return "No TCP connection." if self.one is None else explanation_text.verdict(self.one)
@@ -75,8 +82,12 @@ class Explanation(Displayed):
         return explanation_text.connections(self.document)
 
     def remarks(self) -> list[str]:
-        """Returns the path, the sender, what would help, and what the capture does not show."""
-        found = [] if self.one is None else [explanation_text.path(self.one)]
+        """Returns the phases, the path, the sender, what would help, and what the capture does not show."""
+        found = []
+        if self.one is not None:
+            found = [*explanation_text.when(self.one), explanation_text.path(self.one)]
+            found += explanation_others.multipath(self.document, self.one)
+        found += explanation_others.quic(self.document)
         if self.replay is not None:
             found += explanation_text.replayed(self.replay)
         return found + explanation_text.notes(self.document, self.one)
@@ -125,6 +136,15 @@ class Explanation(Displayed):
             "verdict": self.verdict,
             "limit": one.limit,
             "limits": one.limits,
+            "confidence": {
+                limit: {"word": found.word, "right": found.right, "named": found.named}
+                for limit in one.limits
+                for found in [confidence(one, limit)]
+            },
+            "phases": [
+                {"start_s": phase.start, "end_s": phase.end, "limit": phase.limit}
+                for phase in self.phases
+            ],
             "replay": None if self.replay is None else self.replay.document(),
         }
 
@@ -157,7 +177,10 @@ class Explanation(Displayed):
         if self.one is None:
             raise ValueError(f"{file}: the capture has no TCP connection")
         tables = {"path": explanation_replay.path_model(self.one)}
-        write_whole(File(file), f"# {self.title}\n{tomli_w.dumps(tables)}".encode())
+        lines = [f"# {self.title}"]
+        if explanation_replay.is_queue_assumed(self.one):
+            lines.append("# The queue is assumed: no loss by a full queue shows its size.")
+        write_whole(File(file), "\n".join([*lines, tomli_w.dumps(tables)]).encode())
 
 
 def explain(
@@ -171,7 +194,8 @@ def explain(
     """Explains a capture: what limited its largest connection, when, and what would help.
 
     Args:
-        capture: Capture file: pcap or pcapng, also compressed with gzip or zstd; "-" is standard input.
+        capture: Capture file: pcap or pcapng, also compressed with gzip or zstd; "-" is standard input, which
+            Ctrl-C ends: what was read until then is explained.
         flow: Number of the connection in the order of first packets, from 0, as `tcp.stream` in Wireshark; by
             default that with most data.
         replay: Whether to simulate the transfer over the path that the capture shows, and with changes.
@@ -225,7 +249,7 @@ def _chosen(document: Mapping[str, Any], number: int | None) -> Direction | None
     """Returns the direction with most data of a connection, by default of the largest one."""
     found = document["connections"]
     if number is None:
-        return explained.directions(found[0])[0] if found else None
+        return explained.groups(document)[0][0] if found else None
     for connection in found:
         if connection["stream"] == number:
             return explained.directions(connection)[0]

@@ -10,6 +10,8 @@ from typing import Any
 LATENCY, BANDWIDTH, BUFFERBLOAT = "latency", "bandwidth", "bufferbloat"
 WINDOW, STALL = "receive window", "receiver stall"
 LOSS, APPLICATION, SENDER = "loss", "application", "sender's buffer"
+BURSTS, POLICER, REORDERING = "bursts", "policer", "reordering"
+PACING, DELAYED_ACKS, PATH_CHANGE = "pacing", "delayed ACKs", "path change"
 
 HEADERS, HEADERS_6 = 52, 72
 """Bytes of an IPv4 or IPv6 and a TCP header with timestamps."""
@@ -26,6 +28,12 @@ GROUPS = {
     "random-loss": LOSS,
     "queue-overflow": LOSS,
     "timeout": LOSS,
+    "burst": BURSTS,
+    "policer": POLICER,
+    "reordering": REORDERING,
+    "path-change": PATH_CHANGE,
+    "pacing": PACING,
+    "delayed-ack": DELAYED_ACKS,
     "send-buffer": SENDER,
 }
 """The limit that each cause belongs to."""
@@ -112,3 +120,31 @@ def directions(connection: Mapping[str, Any]) -> list[Direction]:
         for document, is_client in zip(connection["directions"], (True, False), strict=True)
     ]
     return sorted(both, key=lambda one: -one.bytes)
+
+
+def groups(document: Mapping[str, Any]) -> list[list[Direction]]:
+    """Returns the larger direction of each connection, that with most data first.
+
+    The subflows of a Multipath TCP connection are together, the largest first.
+    """
+    found: dict[int, list[Direction]] = {}
+    for connection in document["connections"]:
+        first = connection["multipath"]
+        found.setdefault(connection["stream"] if first is None else first, []).append(
+            directions(connection)[0]
+        )
+    for group in found.values():
+        group.sort(key=lambda one: -one.bytes)
+    return sorted(found.values(), key=lambda group: -sum(one.bytes for one in group))
+
+
+def subflows(document: Mapping[str, Any], one: Direction) -> list[Direction]:
+    """Returns the subflows of the same Multipath TCP connection, the largest first; empty for other TCP."""
+    if one.connection["multipath"] is None:
+        return []
+    streams = {one.connection["stream"]}
+    return next(
+        group
+        for group in groups(document)
+        if streams & {other.connection["stream"] for other in group}
+    )

@@ -24,7 +24,8 @@ class Replay:
     """A simulated transfer next to the captured one; durations in s.
 
     `controllers` maps the sender's possible controllers to their probabilities. `problem` is why there is no
-    simulation, or why it says nothing about changes.
+    simulation, or why it says nothing about changes. `simulated` is that with the nearest controller.
+    `is_queue_assumed` states that no loss shows the size of the bottleneck's queue.
     """
 
     captured: float
@@ -33,6 +34,7 @@ class Replay:
     simulated: Interval | None = None
     changes: tuple[Change, ...] = ()
     problem: str | None = None
+    is_queue_assumed: bool = False
 
     @property
     def controller(self) -> str | None:
@@ -46,6 +48,8 @@ class Replay:
             "simulated_s": None if self.simulated is None else self.simulated.to_json(),
             "controllers": dict(self.controllers),
             "problem": self.problem,
+            "model": dict(self.model),
+            "is_queue_assumed": self.is_queue_assumed,
             "changes": [
                 {"name": one.name, "duration_s": one.duration.to_json(), "rtt_p50_s": one.rtt}
                 for one in self.changes

@@ -40,6 +40,12 @@ COLOURS = {
     "request": "#AA4499",
     "random-loss": "#D55E00",
     "queue-overflow": "#882255",
+    "burst": "#C2185B",
+    "policer": "#A63603",
+    "reordering": "#9C6ADE",
+    "path-change": "#00897B",
+    "pacing": "#5E8D2E",
+    "delayed-ack": "#B07AA1",
     "timeout": "#5A4FCF",
     "send-buffer": "#0072B2",
 }

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from longfat.analysis.captures import explained
+from longfat.analysis.captures import confidence, explained
 from longfat.analysis.captures.explained import Direction
+from longfat.analysis.captures.phases import phases
 from longfat.presentation import names
-from longfat.presentation.formatting import DASH, digits, quantity, rounded
+from longfat.presentation.formatting import DASH, digits, quantity
 from longfat.presentation.measured.estimates import with_bounds
+from longfat.presentation.measured.explanation_evidence import evidence
 from longfat.presentation.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -30,6 +32,12 @@ _SENTENCES = {
     explained.STALL: "a receiver stall: the receiving application did not read",
     explained.LOSS: "loss: repairs, and the reduced congestion window after them",
     explained.APPLICATION: "the application: the sender had nothing to send",
+    explained.BURSTS: "bursts: a short queue dropped parts of flights that fit the path",
+    explained.POLICER: "a policer: a limit of the rate drops packets without a queue",
+    explained.REORDERING: "reordering: unnecessary retransmissions reduced the congestion window",
+    explained.PACING: "pacing: the sender sends at a constant rate below that of the path",
+    explained.DELAYED_ACKS: "delayed ACKs: small segments wait for them (Nagle's algorithm)",
+    explained.PATH_CHANGE: "a change of the path: its losses, and the reduced window after them",
     explained.SENDER: "the sender's buffer or a fixed window: the flight stays the same",
 }
 CAUSES = {
@@ -44,6 +52,12 @@ CAUSES = {
     "random-loss": "loss without a queue",
     "queue-overflow": "loss by a full queue",
     "timeout": "timeouts",
+    "burst": "loss by bursts",
+    "policer": "policer",
+    "reordering": "reordering",
+    "path-change": "path change",
+    "pacing": "pacing",
+    "delayed-ack": "delayed ACKs",
     "send-buffer": "sender's buffer",
 }
 """The causes as text."""
@@ -78,7 +92,7 @@ def heading(one: Direction) -> str:
 
 
 def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
-    """Returns the causes with the most time: share, time, the longest interval with its frames, evidence."""
+    """Returns the causes with the most time: share, time, confidence, frames of the longest, evidence."""
     rows = []
     for cause, time in list(one.times.items())[:most]:
         longest = one.longest(cause)
@@ -87,11 +101,22 @@ def causes(one: Direction, most: int | None = MOST_CAUSES) -> TextTable:
                 CAUSES[cause],
                 _percent(time / one.time),
                 quantity(time, "s"),
+                confidence.of_cause(one, cause).word,
                 _frames(longest),
-                _evidence(one, cause),
+                evidence(one, cause),
             )
         )
-    return TextTable(("Cause", "Share", "Time", "Longest: frames", "Evidence"), rows, right=(1, 2))
+    head = ("Cause", "Share", "Time", "Confidence", "Longest: frames", "Evidence")
+    return TextTable(head, rows, right=(1, 2))
+
+
+def when(one: Direction) -> list[str]:
+    """Returns the phases of the transfer in one line; nothing if there is one phase."""
+    found = phases(one)
+    if len(found) < 2:
+        return []
+    parts = [f"{phase.limit} until {quantity(phase.end, 's')}" for phase in found[:-1]]
+    return [f"When: {', '.join([*parts, f'then {found[-1].limit}'])}"]
 
 
 def _frames(interval: Mapping[str, Any] | None) -> str:
@@ -99,31 +124,6 @@ def _frames(interval: Mapping[str, Any] | None) -> str:
         return DASH
     first, last = interval["frames"]
     return f"{first} to {last}"
-
-
-def _evidence(one: Direction, cause: str) -> str:
-    path, document = one.path, one.document
-    if cause in ("random-loss", "queue-overflow", "timeout"):
-        shown = f"{document['repeated_packets']} of {rounded(document['data_packets'])} packets retransmitted"
-        return shown + (f", {document['timeouts']} timeouts" if document["timeouts"] else "")
-    if cause in ("bandwidth", "bufferbloat"):
-        rate = quantity(path["rate_bps"], "bit/s") if path["rate_bps"] else DASH
-        queue = path["standing_queue_s"]
-        return f"payload at {rate}" + (f", queue of at least {quantity(queue, 's')}" if queue else "")
-    if cause == "receive-window":
-        rtt = path["rtt_p50_s"]
-        return f"window of {quantity(path['window'], 'B')}" + (f" per {quantity(rtt, 's')}" if rtt else "")
-    if cause == "receiver-stall":
-        return f"{one.zero_windows} zero windows"
-    if cause == "slow-start":
-        return f"flight grew to {quantity(path['flight'], 'B')}"
-    if cause == "send-buffer":
-        return f"flight of {quantity(path['flight'], 'B')}"
-    if cause == "handshake":
-        again = one.connection["repeated_syns"]
-        return f"{again} SYNs retransmitted" if again else "one RTT"
-    silences = sum(1 for interval in document["intervals"] if interval["cause"] == cause)
-    return f"{silences} pause{'s' if silences > 1 else ''}" if silences else "small or late writes"
 
 
 def path(one: Direction) -> str:
@@ -146,15 +146,15 @@ def path(one: Direction) -> str:
 
 
 def connections(found: Mapping[str, Any]) -> TextTable:
-    """Returns the connections with most data."""
+    """Returns the connections with most data; of Multipath TCP, the largest subflow with the data of all."""
     rows = []
-    for connection in found["connections"][:MOST_CONNECTIONS]:
-        one = explained.directions(connection)[0]
+    for group in explained.groups(found)[:MOST_CONNECTIONS]:
+        one = group[0]
         rows.append(
             (
-                str(connection["stream"]),
+                "+".join(str(other.connection["stream"]) for other in group),
                 one.name,
-                quantity(one.bytes, "B"),
+                quantity(sum(other.bytes for other in group), "B"),
                 quantity(one.document["duration_s"], "s"),
                 one.limit or DASH,
                 _percent(one.limits[one.limit]) if one.limit else DASH,
@@ -184,7 +184,10 @@ def replayed(replay: Replay) -> list[str]:
     if replay.simulated is None:
         return [*found, "No predictions: the simulated transfer failed"]
     simulated = with_bounds(replay.simulated, 1.0)
-    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s). With changes:")
+    basis = f"nearest of {len(replay.controllers)} controllers"
+    if replay.is_queue_assumed:
+        basis += f", assumed queue of {replay.model['queue']}"
+    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis}). With changes:")
     found += changes(replay).lines()
     return found
 

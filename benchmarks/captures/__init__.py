@@ -1,0 +1,1 @@
+"""Captures of transfers whose cause is known, for the benchmarks of `longfat explain`."""
