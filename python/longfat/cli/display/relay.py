@@ -24,12 +24,13 @@ def table(report: Mapping[str, Any]) -> Table:
         ("dropped by queue", "queue_dropped"),
         ("above the MTU", "mtu_dropped"),
         ("dropped while down", "outage_dropped"),
+        ("dropped by NAT", "nat_dropped"),
         ("duplicated", "duplicated"),
         ("corrupted", "corrupted"),
         ("reordered", "reordered"),
         ("longest queue, packets", "max_queue_packets"),
     ):
-        if key != "outage_dropped" or any(link[key] for link in links):
+        if key not in ("outage_dropped", "nat_dropped") or any(link[key] for link in links):
             shown.add_row(title, *(f"{link[key]:,}" for link in links))
     rates = [link["rate_bps"] for link in links]
     shown.add_row("rate", *(DASH if rate is None else quantity(rate, "bit/s") for rate in rates))

@@ -15,6 +15,7 @@ _SIDES = ("forward", "reverse")
 _OPTIONAL = (
     ("above the MTU", "mtu_dropped", "mtu"),
     ("dropped while down", "outage_dropped", "down"),
+    ("dropped by NAT", "nat_dropped", "nat"),
     ("marked (ECN)", "marked", None),
     ("duplicated", "duplicated", "duplicate"),
     ("corrupted", "corrupted", "corrupt"),
