@@ -107,7 +107,9 @@ export const DEFAULT: Scene = {
 };
 
 /** Queue disciplines of the page. */
-export const DISCIPLINES = ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2", "step"];
+export const DISCIPLINES = ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "pi2", "dualpi2", "step", "cake"];
+/** Disciplines that the page does not show, with the reason. */
+const HIDDEN: Readonly<Record<string, string>> = { prio: "the flows of the page have no priorities" };
 
 /** Topologies of the page. */
 export const TOPOLOGIES = ["path", "two-paths", "dumbbell", "parking-lot"];
@@ -164,6 +166,8 @@ function checkSettings(scene: Scene): void {
   }
   checkRange("jitter", quantity("jitter", jitter), 0, quantity("delay", delay), " s, the delay");
   checkRange("burst", scene.burst, 1, 1000, " packets");
+  const reason = HIDDEN[scene.discipline];
+  if (reason !== undefined) throw new Error(`discipline: "${scene.discipline}" is not shown: ${reason} (${DISCIPLINES.join(", ")})`);
   if (!DISCIPLINES.includes(scene.discipline)) {
     throw new Error(`discipline: unknown queue discipline "${scene.discipline}" (${DISCIPLINES.join(", ")})`);
   }

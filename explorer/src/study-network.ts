@@ -5,7 +5,7 @@ import { integer, refuse, string, table, type Table } from "./study-tables";
 
 /** The default queue of a study's path, and the default limits of disciplines with another one. */
 const QUEUE = "1000pkt";
-const LIMITS: Readonly<Record<string, string>> = { "fq-codel": "10240pkt", dualpi2: "10000pkt" };
+const LIMITS: Readonly<Record<string, string>> = { "fq-codel": "10240pkt", dualpi2: "10000pkt", cake: "4MiB" };
 
 /** Returns the settings of a path, or of a topology that the page shows. */
 export function networkOf(path: Table, topology: Table | undefined): Partial<Scene> {

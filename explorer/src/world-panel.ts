@@ -17,7 +17,7 @@ import { theoryOf, type Theory } from "./theory";
 import { last, type World } from "./world";
 
 /** Disciplines with several queues, drawn with one row for each flow. */
-const BY_FLOW = ["fq-codel", "dualpi2"];
+const BY_FLOW = ["fq-codel", "dualpi2", "cake"];
 const NEAR = 14;
 const MEASURED_S = 2;
 /** Limit of the flows in the legend. */

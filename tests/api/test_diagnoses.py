@@ -66,8 +66,8 @@ def test_load_fills_packets_and_not_fragments(
 def test_all_controllers_of_single_paths_are_simulated(cli: Cli) -> None:
     lines = cli("list", "controllers").stdout.splitlines()
     kinds = {line.split('"')[1] for line in lines if line.startswith('  "')}
-    # DCTCP requires switches that mark, LEDBAT++ yields to all others, and no system offers Copa.
-    assert set(CONTROLLERS) == kinds - COUPLED - {"fixed", "dctcp", "prague", "copa", "ledbat++"}
+    # DCTCP requires marks, LEDBAT++ yields to all others, and no system offers Copa or PCC Vivace.
+    assert set(CONTROLLERS) == kinds - COUPLED - {"fixed", "dctcp", "prague", "copa", "vivace", "ledbat++"}
 
 
 def test_the_study_and_the_document_continue_a_diagnosis(cli: Cli, tmp_path: Path) -> None:

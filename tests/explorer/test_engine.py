@@ -113,7 +113,7 @@ def test_packets_that_move_to_another_discipline_are_reported(engine: Engine) ->
     assert {id_ for id_, _ in waiting} <= {one[0] for one in moved["sent"]}
 
 
-@pytest.mark.parametrize("discipline", ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie"])
+@pytest.mark.parametrize("discipline", ["drop-tail", "drop-head", "red", "codel", "fq-codel", "pie", "cake"])
 def test_crossings_are_those_of_the_queue(engine: Engine, discipline: str) -> None:
     queue = {"kind": discipline, "limit": "30pkt"}
     spec = {**SPEC, "path": {**SPEC["path"], "queue": queue}, "workload": {**SPEC["workload"], "flows": 3}}

@@ -178,6 +178,7 @@ def test_a_link_opens_the_same_scene(explorer: Explorer) -> None:
         ('#{"speeed":1}', "unknown key"),
         ('#{"worlds":["quic"]}', "unknown protocol"),
         ('#{"discipline":"fifo"}', "unknown queue discipline"),
+        ('#{"discipline":"prio"}', '"prio" is not shown: the flows of the page have no priorities'),
         ('#{"worlds":"reno"}', "expected a list"),
     ],
 )

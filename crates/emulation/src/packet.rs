@@ -2,8 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use experiment::acknowledgement::acknowledgement;
 use foundation::{Ecn, Instant, checksum};
-use network::{Body, HostId};
+use network::{Body, Connection, HostId, TcpAck};
+use transport::tcp::wire;
 
 use crate::address::from_ipv6;
 
@@ -20,6 +22,15 @@ pub(crate) mod ip {
     pub const CHECKSUM: usize = 10;
     pub const SOURCE: usize = 12;
     pub const DESTINATION: usize = 16;
+}
+/// The header of TCP (RFC 9293, section 3.1), and kinds of options (RFC 2018, section 3; RFC 7323, section 3.2).
+mod tcp {
+    /// Byte offset of the flags.
+    pub const FLAGS: usize = 13;
+    pub const SYN: u8 = 2;
+    pub const ACK: u8 = 16;
+    pub const SACK: u8 = 5;
+    pub const TIMESTAMPS: u8 = 8;
 }
 /// The header of IPv6 (RFC 8200, section 3).
 pub(crate) mod ip6 {
@@ -310,6 +321,40 @@ impl Body for IpPacket {
             self.replace_sum(old, new);
         }
         true
+    }
+
+    /// Addresses and ports without their order. TCP identifies connections by them; datagrams of UDP and ICMP have no
+    /// connection that the header shows.
+    fn connection(&self) -> Connection {
+        let payload = self.payload();
+        let at = |offset: usize| self.bytes.get(payload.start + offset).copied().unwrap_or(0);
+        let is_tcp = payload.protocol == 6 && !payload.is_later_fragment;
+        let flags = if is_tcp { at(tcp::FLAGS) } else { 0 };
+        let port = |offset: usize| u64::from(u16::from_be_bytes([at(offset), at(offset + 1)]));
+        let has_ports = matches!(payload.protocol, 6 | 17) && !payload.is_later_fragment;
+        let ends = [(self.source(), 0), (self.destination(), 2)].map(|(address, offset)| {
+            u64::from(u32::from(address)) << 16 | if has_ports { port(offset) } else { 0 }
+        });
+        Connection {
+            number: ends[0].wrapping_add(ends[1]).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                ^ (ends[0] ^ ends[1]).rotate_left(17)
+                ^ u64::from(payload.protocol),
+            opens: flags & (tcp::SYN | tcp::ACK) == tcp::SYN,
+            is_bound: is_tcp,
+        }
+    }
+
+    /// Options that the decoder does not know, such as those of multipath TCP, keep a segment from being a pure ACK.
+    fn acknowledgement(&self) -> Option<TcpAck> {
+        let payload = self.payload();
+        if payload.protocol != 6 || payload.is_later_fragment {
+            return None;
+        }
+        let decoded = wire::decode(&self.bytes).ok()?;
+        let mut ack = acknowledgement(&decoded.segment)?;
+        let is_known = |option: &[u8]| matches!(option[0], tcp::SACK | tcp::TIMESTAMPS);
+        ack.is_pure &= wire::options(&self.bytes[decoded.options]).all(is_known);
+        Some(ack)
     }
 
     fn flow(&self) -> u64 {

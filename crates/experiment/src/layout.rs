@@ -131,7 +131,7 @@ impl Layout {
 }
 
 fn is_steady(link: &LinkSpec) -> bool {
-    !matches!(link.capacity, Capacity::Trace(_))
+    !link.capacity.varies()
         && link.jitter.is_none()
         && link.reorder.is_none()
         && link.duplicate.is_none()
@@ -168,7 +168,7 @@ fn exchange(group: &Group, way: &Way) -> Option<ExchangeLayout> {
 fn rate(link: &LinkSpec) -> Option<f64> {
     match link.capacity {
         Capacity::Rate(_) => link.mean_rate().map(|rate| rate.bits_per_second() as f64),
-        Capacity::Unlimited | Capacity::Trace(_) => None,
+        _ => None,
     }
 }
 

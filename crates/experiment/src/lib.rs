@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod accounts;
+pub mod acknowledgement;
 pub mod all_reduce;
 pub mod application;
 pub mod barrier;

@@ -65,6 +65,8 @@ pub struct Observation {
     pub lost: u64,
     /// Packets dropped because it was down.
     pub outage_dropped: u64,
+    /// Packets dropped by its address translator.
+    pub nat_dropped: u64,
     /// Packets marked by its queue (ECN).
     pub marked: u64,
     /// Maximum queue length since the start of the trial.
@@ -85,6 +87,7 @@ impl Observation {
             dropped: counters.queue_dropped.packets,
             lost: counters.lost.packets,
             outage_dropped: counters.outage_dropped.packets,
+            nat_dropped: counters.nat_dropped.packets,
             marked: counters.marked.packets,
             max_queue_packets: counters.max_queue_packets,
             packet_nanos: occupancy.packet_nanos,
@@ -114,6 +117,7 @@ impl Observation {
             dropped: self.dropped - before.dropped,
             lost: self.lost - before.lost,
             outage_dropped: self.outage_dropped - before.outage_dropped,
+            nat_dropped: self.nat_dropped - before.nat_dropped,
             marked: self.marked - before.marked,
             max_queue_packets: self.max_queue_packets,
             packet_nanos: self.packet_nanos - before.packet_nanos,

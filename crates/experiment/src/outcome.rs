@@ -124,6 +124,8 @@ pub struct FlowCounters {
     pub delivered: [u64; 2],
     /// RTT samples of the opener in nanoseconds, if recorded.
     pub rtt: RttHistogram,
+    /// One-way delays of the datagrams that arrived at the other end, in nanoseconds, if recorded.
+    pub one_way: RttHistogram,
 }
 
 impl FlowCounters {
@@ -131,16 +133,19 @@ impl FlowCounters {
     /// nothing has increased.
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
-        if let (Some(all), Some(early)) = (&mut self.rtt, &before.rtt)
-            && all.subtract(&**early).is_err()
-        {
-            all.reset();
+        for (all, early) in [(&mut self.rtt, &before.rtt), (&mut self.one_way, &before.one_way)] {
+            if let (Some(all), Some(early)) = (all, early)
+                && all.subtract(&**early).is_err()
+            {
+                all.reset();
+            }
         }
         Self {
             sent: [0, 1].map(|side| self.sent[side].since(before.sent[side])),
             carried: self.carried.since(&before.carried),
             delivered: [0, 1].map(|side| self.delivered[side].saturating_sub(before.delivered[side])),
             rtt: self.rtt,
+            one_way: self.one_way,
         }
     }
 }
@@ -194,6 +199,8 @@ pub struct FlowOutcome {
     pub delivered_in_all: u64,
     /// RTT samples of the sender in nanoseconds, if recorded.
     pub rtt: RttHistogram,
+    /// One-way delays of datagrams in nanoseconds, if recorded.
+    pub one_way: RttHistogram,
     /// Answered requests.
     pub transactions: Vec<Transaction>,
     /// Number of requests without a response in time.

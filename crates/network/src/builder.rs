@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use foundation::{Duration, Streams};
 
 use crate::calendar::MAX_LINKS;
-use crate::config::{LinkSpec, PathSpec};
+use crate::config::{Capacity, LinkSpec, PathSpec};
 use crate::cut_through::links_ahead;
 use crate::link::{Link, Surroundings};
+use crate::medium::{Channel, Sharing, Station};
+use crate::nat::Translator;
 use crate::network::Network;
 use crate::observer::Observer;
 use crate::outages::{Change, OutageSchedule};
@@ -51,6 +53,10 @@ pub struct NetworkBuilder {
     buffers: Vec<SharedBuffer>,
     /// The links whose queues are in a shared buffer, with its index.
     buffered: BTreeMap<LinkId, usize>,
+    /// The links of each Wi-Fi channel.
+    channels: Vec<Vec<LinkId>>,
+    /// Both directions of each link with an address translator.
+    translated: Vec<[LinkId; 2]>,
     /// Links with exact counters in a network with cut-through.
     exact: Option<Vec<LinkId>>,
     /// Changes of routes, by the time since the start.
@@ -75,6 +81,8 @@ impl NetworkBuilder {
             sources: BTreeMap::new(),
             buffers: Vec::new(),
             buffered: BTreeMap::new(),
+            channels: Vec::new(),
+            translated: Vec::new(),
             exact: None,
             reroutes: Vec::new(),
             original: BTreeMap::new(),
@@ -208,6 +216,80 @@ impl NetworkBuilder {
         self.buffers.push(buffer);
     }
 
+    /// Puts `links` on one Wi-Fi channel. A link that is on none has a channel of its own.
+    ///
+    /// # Panics
+    /// If a link does not exist, or is on a channel.
+    pub fn share_channel(&mut self, links: &[LinkId]) {
+        for &link in links {
+            let is_known = (link.0 as usize) < self.links.len();
+            assert!(is_known, "there is no link {}", link.0);
+            let is_on_one = self.channels.iter().flatten().any(|&other| other == link);
+            assert!(!is_on_one, "link {} is on a channel", link.0);
+        }
+        self.channels.push(links.to_vec());
+    }
+
+    /// Lets both directions of a link use one address translator, with the settings of the first. Without this, the translator
+    /// of a link knows no packets of another direction.
+    ///
+    /// # Panics
+    /// If a link does not exist.
+    pub fn share_translator(&mut self, links: [LinkId; 2]) {
+        for link in links {
+            assert!(
+                (link.0 as usize) < self.links.len(),
+                "there is no link {}",
+                link.0
+            );
+        }
+        self.translated.push(links);
+    }
+
+    /// Returns the translators of links.
+    fn translators(&self) -> BTreeMap<LinkId, Translator> {
+        let mut translators = BTreeMap::new();
+        let specs = self.links.iter().map(|(_, spec)| spec.nat.as_ref());
+        for (number, nat) in (0..).zip(specs) {
+            if let Some(nat) = nat {
+                translators.insert(LinkId(number), Translator::new(nat));
+            }
+        }
+        for [first, second] in &self.translated {
+            if let Some(translator) = translators.get(first).cloned() {
+                translators.insert(*second, translator);
+            }
+        }
+        translators
+    }
+
+    /// Returns the users of each link that is a part of a cell, in the order of the hosts.
+    fn users(&self, hosts: &RouteHosts) -> BTreeMap<LinkId, BTreeSet<HostId>> {
+        let mut users: BTreeMap<LinkId, BTreeSet<HostId>> = BTreeMap::new();
+        let is_cell = |(_, spec): &(String, LinkSpec)| matches!(spec.capacity, Capacity::Cell(_));
+        if !self.links.iter().any(is_cell) {
+            return users;
+        }
+        for route in self.routes.all() {
+            for link in self.routes.links(route) {
+                if let Capacity::Cell(cell) = &self.links[link.0 as usize].1.capacity {
+                    users.entry(link).or_default().insert(cell.user(hosts.of(route)));
+                }
+            }
+        }
+        users
+    }
+
+    /// Returns the stations of the links on channels.
+    fn stations(&self) -> BTreeMap<LinkId, Station> {
+        let channels = self.channels.iter().map(|links| (Channel::default(), links));
+        let stations = channels.flat_map(|(channel, links)| {
+            let station = move |&link| (link, channel.station());
+            links.iter().map(station)
+        });
+        stations.collect()
+    }
+
     /// Lets packets join a link as soon as they join the link before it, with their future arrival time, where that makes no
     /// difference: the links have drop-tail queues and no impairments, and only the link before feeds the next one. All
     /// packets arrive in the same order and at the same times, with fewer events.
@@ -251,6 +333,8 @@ impl NetworkBuilder {
                 self.buffered.contains_key(&link)
             })
         });
+        let (mut users, mut stations) = (self.users(&hosts), self.stations());
+        let mut translators = self.translators();
         let mut links = Vec::with_capacity(self.links.len());
         let mut names = Vec::with_capacity(self.links.len());
         for (number, (name, spec)) in self.links.into_iter().enumerate() {
@@ -258,6 +342,11 @@ impl NetworkBuilder {
             let surroundings = Surroundings {
                 pool: self.buffered.get(&id).map(|&buffer| pools[buffer].clone()),
                 hosts: hosts.clone(),
+                translator: translators.remove(&id),
+                sharing: Sharing {
+                    users: users.remove(&id).into_iter().flatten().collect(),
+                    station: stations.remove(&id),
+                },
             };
             let mut link = Link::new(id, &spec, self.streams.component(&name), surroundings);
             if self.recorded.contains(&id) {

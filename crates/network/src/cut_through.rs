@@ -68,8 +68,9 @@ fn is_predictable(spec: &LinkSpec) -> bool {
         || spec.corrupt.is_some()
         || spec.duplicate.is_some()
         || spec.jitter.is_some()
-        || spec.reorder.is_some();
-    matches!(spec.queue, QueueConfig::DropTail(_)) && !has_impairment
+        || spec.reorder.is_some()
+        || spec.nat.is_some();
+    matches!(spec.queue, QueueConfig::DropTail(_)) && !has_impairment && !spec.capacity.is_shared()
 }
 
 /// Returns whether every packet leaves the link later than it joins; otherwise its arrival could precede, within the same

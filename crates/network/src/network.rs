@@ -115,10 +115,13 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         }
     }
 
-    /// Starts the schedule of outages again at `now`: all links operate and all routes are as built, until the first change
+    /// Starts the schedule of outages and of rebindings again at `now`: all links operate and all routes are as built, until the first change
     /// after `now`.
     pub fn restart_outages(&mut self, now: Instant) {
         self.advance(now.as_nanos());
+        for link in &self.links {
+            link.restart_translator(now.as_nanos());
+        }
         let Some(mut outages) = self.outages.take() else {
             return;
         };

@@ -17,6 +17,8 @@ pub enum DropReason {
     Requested,
     /// The link was down.
     Outage,
+    /// The address translator has no mapping for it, or it has a source that its destination does not know.
+    Nat,
 }
 
 impl DropReason {
@@ -29,6 +31,7 @@ impl DropReason {
             Self::Mtu => "mtu",
             Self::Requested => "request",
             Self::Outage => "outage",
+            Self::Nat => "nat",
         }
     }
 }

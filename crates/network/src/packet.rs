@@ -86,10 +86,75 @@ pub trait Body: Clone {
         0
     }
 
+    /// Returns the connection of the body, as address translators see it.
+    fn connection(&self) -> Connection {
+        Connection::default()
+    }
+
+    /// Returns the acknowledgement of a TCP segment with ACK and without SYN; `None` for other packets.
+    fn acknowledgement(&self) -> Option<TcpAck> {
+        None
+    }
+
     /// Returns the flow number of the body among the flows of its route. Flow queues distinguish flows by route and this
     /// number, which need not be uniformly distributed.
     fn flow(&self) -> u64 {
         0
+    }
+}
+
+/// The connection of a packet, as address translators see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Connection {
+    /// Number of the connection, the same in both directions.
+    pub number: u64,
+    /// Whether the packet starts the connection.
+    pub opens: bool,
+    /// Whether the peers identify it by addresses and ports, not by a number in its packets.
+    pub is_bound: bool,
+}
+
+/// The acknowledgement of a TCP segment, as far as queue disciplines read it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpAck {
+    /// Cumulative acknowledgement number.
+    pub number: u32,
+    /// Whether it has no data, no flag but ACK, ECE and CWR, and no option but timestamps and SACK.
+    pub is_pure: bool,
+    /// The flags ECE and CWR.
+    pub signals: [bool; 2],
+    /// The timestamps option: value and echo.
+    pub timestamps: Option<(u32, u32)>,
+    blocks: [(u32, u32); 4],
+    count: usize,
+}
+
+impl TcpAck {
+    /// Returns a cumulative acknowledgement without flags and options.
+    #[must_use]
+    pub const fn new(number: u32) -> Self {
+        Self {
+            number,
+            is_pure: true,
+            signals: [false; 2],
+            timestamps: None,
+            blocks: [(0, 0); 4],
+            count: 0,
+        }
+    }
+
+    /// Adds a SACK block; a fifth one is ignored, since a header has no room for it.
+    pub const fn select(&mut self, block: (u32, u32)) {
+        if self.count < self.blocks.len() {
+            self.blocks[self.count] = block;
+            self.count += 1;
+        }
+    }
+
+    /// Returns the SACK blocks.
+    #[must_use]
+    pub fn selected(&self) -> &[(u32, u32)] {
+        &self.blocks[..self.count]
     }
 }
 

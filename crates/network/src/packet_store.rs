@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use foundation::{Ecn, Instant};
 
 use crate::observer::{DropReason, Observer, Transmission};
-use crate::packet::{Body, LinkId, Packet, PacketRef, RouteId};
+use crate::packet::{Body, Connection, LinkId, Packet, PacketRef, RouteId, TcpAck};
 use crate::requested_loss::RequestedLosses;
 
 /// A handle to a stored packet with the fields that links read.
@@ -157,6 +157,20 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
         stored
             .as_ref()
             .map_or(Ecn::NotEct, |stored| stored.packet.body.ecn())
+    }
+
+    /// Returns the connection of a packet.
+    pub(crate) fn connection(&self, ticket: Ticket) -> Connection {
+        let stored = &self.slots[ticket.slot as usize];
+        stored
+            .as_ref()
+            .map_or_else(Connection::default, |stored| stored.packet.body.connection())
+    }
+
+    /// Returns the acknowledgement of a packet.
+    pub(crate) fn acknowledgement(&self, ticket: Ticket) -> Option<TcpAck> {
+        let stored = &self.slots[ticket.slot as usize];
+        stored.as_ref()?.packet.body.acknowledgement()
     }
 
     /// Returns the priority of a packet.

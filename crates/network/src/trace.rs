@@ -82,6 +82,14 @@ impl DeliveryTrace {
             .saturating_sub(self.bytes_by(from.as_nanos()))
     }
 
+    /// Returns the time of the first opportunity after `at`, both in nanoseconds since the first start of the trace.
+    pub(crate) fn next_after(&self, at: u64) -> u64 {
+        let (base, phase) = (at - at % self.period_nanos(), at % self.period_nanos());
+        // The last time is the period, so it is later than any phase.
+        let index = self.times.partition_point(|&time| time <= phase);
+        base.saturating_add(self.times[index])
+    }
+
     fn bytes_by(&self, at: u64) -> u64 {
         let (turns, phase) = (at / self.period_nanos(), at % self.period_nanos());
         let opportunities =

@@ -1,5 +1,6 @@
 //! All integration tests of the crate in one binary.
 
+mod cell;
 mod changes;
 mod common;
 mod configuration;
@@ -15,3 +16,4 @@ mod shared_buffer;
 mod timing;
 mod topology;
 mod traces;
+mod wifi;

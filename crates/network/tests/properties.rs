@@ -7,8 +7,9 @@ use network::queue::{
     Cake, CoDel, DropHead, DualPi2, FqCoDel, Framing, Overflow, Pi2, Pie, Red, SharedBuffer, Step,
 };
 use network::{
-    Capacity, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig, Network, NetworkBuilder,
-    Outage, Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig, RouteId,
+    Capacity, Cell, CellScheduler, Distribution, DropReason, FORWARD, JitterConfig, LinkSpec, LossConfig,
+    Nat, Network, NetworkBuilder, Outage, Packet, PathSpec, QueueConfig, QueueLimit, ReorderConfig, RouteId,
+    Wifi,
 };
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -271,8 +272,44 @@ fn orderly() -> impl Strategy<Value = LinkSpec> {
             queue,
             mtu,
             down,
+            nat: None,
         },
     )
+}
+
+/// Generates links, some of them on shared media or with an address translator.
+fn link_or_medium() -> impl Strategy<Value = LinkSpec> {
+    let wifi = (1_u64..500, 1_u32..=64).prop_map(|(mbits, frames)| {
+        Capacity::Wifi(Wifi {
+            rate: Rate::from_bits_per_second(mbits * 1_000_000).unwrap(),
+            frames,
+            txop: Duration::from_millis(4),
+        })
+    });
+    let cell = proptest::collection::vec(1_u64..40, 1..30).prop_map(|mut times| {
+        times.sort_unstable();
+        let lines: Vec<String> = times.iter().map(u64::to_string).collect();
+        Capacity::Cell(std::sync::Arc::new(Cell {
+            traces: vec![std::sync::Arc::new(
+                network::DeliveryTrace::parse(&lines.join("\n")).unwrap(),
+            )],
+            scheduler: CellScheduler::ProportionalFair,
+            window: Duration::from_millis(100),
+            shift: Duration::ZERO,
+            users: network::Subscriber::Far,
+        }))
+    });
+    let medium = proptest::option::weighted(0.4, prop_oneof![wifi, cell]);
+    let nat = (1_u64..50, any::<bool>()).prop_map(|(millis, is_outgoing)| Nat {
+        timeout: Duration::from_millis(millis),
+        rebind: vec![Duration::from_millis(10)],
+        is_outgoing,
+    });
+    (any_link(), medium, proptest::option::weighted(0.2, nat)).prop_map(|(mut link, medium, nat)| {
+        link.capacity = medium.unwrap_or(link.capacity);
+        link.nat = nat;
+        link
+    })
 }
 
 /// Generates outages; none for most links.
@@ -364,7 +401,7 @@ proptest! {
 
     /// Each packet is delivered, or dropped and counted; a duplicate counts as a packet.
     #[test]
-    fn packets_are_conserved(links in proptest::collection::vec(any_link(), 1..4), packets in packets(), seed: u64) {
+    fn packets_are_conserved(links in proptest::collection::vec(link_or_medium(), 1..4), packets in packets(), seed: u64) {
         let mut network = chain(&links, seed).build_observed(Log::default());
         let arrivals = drive(&mut network, schedule(&packets));
         let mut entered = packets.len() as u64;
@@ -374,12 +411,12 @@ proptest! {
             prop_assert_eq!(
                 counters.entered.packets + counters.duplicated.packets,
                 counters.delivered.packets + counters.lost.packets + counters.queue_dropped.packets
-                    + counters.mtu_dropped.packets + counters.outage_dropped.packets
+                    + counters.mtu_dropped.packets + counters.outage_dropped.packets + counters.nat_dropped.packets
             );
             prop_assert_eq!(
                 counters.entered.bytes + counters.duplicated.bytes,
                 counters.delivered.bytes + counters.lost.bytes + counters.queue_dropped.bytes
-                    + counters.mtu_dropped.bytes + counters.outage_dropped.bytes
+                    + counters.mtu_dropped.bytes + counters.outage_dropped.bytes + counters.nat_dropped.bytes
             );
             entered = counters.delivered.packets;
             // Events of the observer match the counters.
@@ -390,7 +427,7 @@ proptest! {
             prop_assert_eq!(seen(EventKind::Duplicated), counters.duplicated.packets);
             prop_assert_eq!(seen(EventKind::Corrupted), counters.corrupted.packets);
             prop_assert_eq!(seen(EventKind::Marked), counters.marked.packets);
-            for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu, DropReason::Outage] {
+            for reason in [DropReason::Loss, DropReason::Queue, DropReason::Mtu, DropReason::Outage, DropReason::Nat] {
                 prop_assert_eq!(seen(EventKind::Dropped(reason)), counters.dropped(reason).packets);
             }
         }

@@ -388,7 +388,7 @@ fn link_json(link: &LinkCounters) -> Value {
         "entered": link.entered.packets, "delivered": link.delivered.packets,
         "delivered_bytes": link.delivered.bytes, "lost": link.lost.packets,
         "queue_dropped": link.queue_dropped.packets, "mtu_dropped": link.mtu_dropped.packets,
-        "outage_dropped": link.outage_dropped.packets,
+        "outage_dropped": link.outage_dropped.packets, "nat_dropped": link.nat_dropped.packets,
         "duplicated": link.duplicated.packets, "corrupted": link.corrupted.packets,
         "reordered": link.reordered.packets, "max_queue_packets": link.max_queue_packets,
     })

@@ -1,11 +1,12 @@
 //! Packet bodies in simulation: a typed frame, segment or datagram, without bytes.
 
 pub use experiment::Side;
+use experiment::acknowledgement::acknowledgement;
 use experiment::plan::IPV4_HEADER;
 pub use experiment::trace::Content;
-use network::{Body, Packet, RouteId, UDP_IPV4_OVERHEAD};
+use network::{Body, Connection, Packet, RouteId, TcpAck, UDP_IPV4_OVERHEAD};
 use transport::mptcp;
-use transport::tcp::Ecn;
+use transport::tcp::{Ecn, Flags};
 
 /// The body of a simulated packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,31 @@ impl Body for Parcel {
         self.priority
     }
 
+    /// TCP identifies connections by addresses, each subflow of multipath TCP for itself. Frames of the ARQ protocols have a
+    /// connection number, and a new address is that of the same connection, as for protected transfers.
+    fn connection(&self) -> Connection {
+        let (is_bound, opens) = match &self.content {
+            Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => {
+                let flags = segment.flags;
+                (true, flags.contains(Flags::SYN) && !flags.contains(Flags::ACK))
+            }
+            _ => (false, false),
+        };
+        Connection {
+            number: u64::from(self.flow) << 8 | u64::from(self.way),
+            opens,
+            is_bound,
+        }
+    }
+
+    /// Segments of multipath TCP have options that each later one does not repeat.
+    fn acknowledgement(&self) -> Option<TcpAck> {
+        match &self.content {
+            Content::Tcp(segment) => acknowledgement(segment),
+            _ => None,
+        }
+    }
+
     fn flow(&self) -> u64 {
         // A router sees the two directions as two flows (RFC 8290, section 4.1.1 hashes the 5-tuple).
         u64::from(self.flow) << 1 | u64::from(self.to == Side::Sender)
@@ -65,7 +91,7 @@ fn wire_size(content: &Content) -> u32 {
         Content::Tcp(segment) => IPV4_HEADER + segment.header_length() + segment.length,
         Content::Mptcp(segment) => IPV4_HEADER + segment.header_length() + segment.tcp.length,
         Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
-        Content::Datagram(length) => length + UDP_IPV4_OVERHEAD,
+        Content::Datagram(datagram) => datagram.length + UDP_IPV4_OVERHEAD,
         Content::Message(message) => IPV4_HEADER + message.length,
         // The IPv4 header, 8 bytes of ICMP, and the IPv4 header and 8 bytes of the dropped packet (RFC 792).
         Content::TooBig { .. } => IPV4_HEADER + 8 + IPV4_HEADER + 8,

@@ -9,7 +9,7 @@ from longfat.api import addresses
 from longfat.system.progress import Display
 
 SIDES = ("forward", "reverse")
-_DROPS = ("lost", "queue_dropped", "mtu_dropped", "outage_dropped")
+_DROPS = ("lost", "queue_dropped", "mtu_dropped", "outage_dropped", "nat_dropped")
 
 
 class RelayProgress:

@@ -10,6 +10,7 @@ _METRICS = {
     "lost": "losses",
     "queue_dropped": "drops",
     "outage_dropped": "outage_drops",
+    "nat_dropped": "nat_drops",
     "host_dropped": "host_drops",
     "marked": "marks",
     "max_queue_packets": _LONGEST,

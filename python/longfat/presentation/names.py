@@ -63,6 +63,7 @@ _PROTOCOLS = {
     **{name: name.capitalize() for name in ("reno", "vegas")},
     "westwood": "Westwood+",
     "copa": "Copa",
+    "vivace": "PCC Vivace",
     "ledbat++": "LEDBAT++",
     "dctcp": "DCTCP",
     "prague": "Prague",

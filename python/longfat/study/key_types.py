@@ -14,6 +14,9 @@ from longfat.study.plain import HasSettings
 class PathKeys(TypedDict, total=False):
     """Keys of the table `Path`."""
 
+    cell: PathCellKeys | HasSettings
+    """Cell of a mobile network: a table with the recorded rates of its users and a scheduler; default:
+    none. Excludes rate, trace and wifi."""
     corrupt: str
     """Probability of a bit error in a packet, e.g. "0.1%"; default "0%"."""
     delay: str
@@ -36,6 +39,9 @@ class PathKeys(TypedDict, total=False):
     mtu: str
     """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
     unlimited."""
+    nat: PathNatKeys | HasSettings
+    """Network address translator of both directions: a table with its timeout and its times of rebinding;
+    default: none. Excluded in reverse."""
     preset: Literal["lan", "wifi", "3g", "4g", "5g", "lte", "dsl", "transatlantic", "geo-satellite"]
     """Preset with typical values, which other keys override; default: none."""
     queue: str | PathQueueKeys | HasSettings | type[Any]
@@ -54,11 +60,36 @@ class PathKeys(TypedDict, total=False):
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
     bytes); default: none. Excludes rate."""
+    wifi: PathWifiKeys | HasSettings
+    """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
+    default: none. Excludes rate, trace and cell."""
+
+
+class PathCellKeys(TypedDict, total=False):
+    """Keys of the table `PathCell`."""
+
+    scheduler: Literal["round-robin", "proportional-fair"]
+    """Scheduler: "proportional-fair" (the highest rate relative to the user's mean) or "round-robin";
+    default "proportional-fair"."""
+    shift: str
+    """How much later in its trace each user starts than the user before, in whole milliseconds, e.g. "7s";
+    default "0s"."""
+    traces: Sequence[str]
+    """What the cell can send to each user alone: 1 to 64 files in mahimahi format. The n-th user has the
+    n-th; more users repeat the list."""
+    users: Literal["far", "near"]
+    """End of the path at which the users are: "far" or "near"; default "far". Each host there is one
+    user."""
+    window: str
+    """Time over which proportional fairness averages, from "1ms" to "60s"; default "100ms"."""
 
 
 class PathHopKeys(TypedDict, total=False):
     """Keys of the table `PathHop`."""
 
+    cell: PathCellKeys | HasSettings
+    """Cell of a mobile network: a table with the recorded rates of its users and a scheduler; default:
+    none. Excludes rate, trace and wifi."""
     corrupt: str
     """Probability of a bit error in a packet, e.g. "0.1%"; default "0%"."""
     delay: str
@@ -78,6 +109,9 @@ class PathHopKeys(TypedDict, total=False):
     mtu: str
     """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
     unlimited."""
+    nat: PathNatKeys | HasSettings
+    """Network address translator of both directions: a table with its timeout and its times of rebinding;
+    default: none. Excluded in reverse."""
     preset: Literal["lan", "wifi", "3g", "4g", "5g", "lte", "dsl", "transatlantic", "geo-satellite"]
     """Preset with typical values, which other keys override; default: none."""
     queue: str | PathQueueKeys | HasSettings | type[Any]
@@ -96,6 +130,9 @@ class PathHopKeys(TypedDict, total=False):
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
     bytes); default: none. Excludes rate."""
+    wifi: PathWifiKeys | HasSettings
+    """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
+    default: none. Excludes rate, trace and cell."""
 
 
 class PathJitterKeys(TypedDict, total=False):
@@ -130,6 +167,19 @@ class PathLossKeys(TypedDict, total=False):
     """Numbers of the lost packets, counted from 1 in each direction in the order of arrival at the link,
     e.g. [3, 7]. All packets count: handshake, ACKs, retransmissions, and those of other flows. Without
     reverse.loss, the list applies to both directions"""
+
+
+class PathNatKeys(TypedDict, total=False):
+    """Keys of the table `PathNat`."""
+
+    inside: Literal["far", "near"]
+    """End of the path that is inside: "near" or "far"; default "near". Connections must start there."""
+    rebind: Sequence[str]
+    """Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default:
+    none."""
+    timeout: str
+    """Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default "120s"
+    (RFC 4787)."""
 
 
 class PathQueueKeys(TypedDict, total=False):
@@ -219,6 +269,9 @@ class PathQueueKeys(TypedDict, total=False):
     """Queue length above which arriving ECN-capable packets are marked (K), the arriving packet and the one
     in transmission included; at least "1pkt" or "1B", below limit; default "65pkt" (SIGCOMM 2010, for 10
     Gbit/s), or half of a limit below 130 packets."""
+    ack_filter: bool
+    """Drop ACKs that later ones in the queue make redundant, as the conservative filter of Linux; default
+    false."""
     framing: Literal["none", "atm", "ptm"]
     """Framing of the link layer: "none", "atm" (cells of 53 bytes, 48 of them payload) or "ptm" (one byte
     per 64); default "none". Requires rate."""
@@ -249,6 +302,9 @@ class PathReorderKeys(TypedDict, total=False):
 class PathLinkKeys(TypedDict, total=False):
     """Keys of the table `PathLink`."""
 
+    cell: PathCellKeys | HasSettings
+    """Cell of a mobile network: a table with the recorded rates of its users and a scheduler; default:
+    none. Excludes rate, trace and wifi."""
     corrupt: str
     """Probability of a bit error in a packet, e.g. "0.1%"; default "0%"."""
     delay: str
@@ -268,6 +324,9 @@ class PathLinkKeys(TypedDict, total=False):
     mtu: str
     """Maximum packet size including all headers, e.g. "1500B", from "68B" to "64KiB"; default:
     unlimited."""
+    nat: PathNatKeys | HasSettings
+    """Network address translator of both directions: a table with its timeout and its times of rebinding;
+    default: none. Excluded in reverse."""
     queue: str | PathQueueKeys | HasSettings | type[Any]
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
@@ -279,6 +338,21 @@ class PathLinkKeys(TypedDict, total=False):
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
     bytes); default: none. Excludes rate."""
+    wifi: PathWifiKeys | HasSettings
+    """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
+    default: none. Excludes rate, trace and cell."""
+
+
+class PathWifiKeys(TypedDict, total=False):
+    """Keys of the table `PathWifi`."""
+
+    frames: SupportsIndex
+    """Maximum number of packets in an aggregate, 1 (no aggregation) to 256; default 64."""
+    rate: str
+    """Rate of the physical layer, e.g. "144.4Mbit/s"."""
+    txop: str
+    """Maximum duration of an aggregate, above "0s", at most "10ms"; default "4ms". One packet is always
+    possible."""
 
 
 class TopologyKeys(TypedDict, total=False):
@@ -369,6 +443,7 @@ class TopologySharedBufferKeys(TypedDict, total=False):
 TopologyFreeLinkKeys = TypedDict(
     "TopologyFreeLinkKeys",
     {
+        "cell": "PathCellKeys | HasSettings",
         "corrupt": "str",
         "delay": "str",
         "down": "Sequence[str]",
@@ -378,6 +453,7 @@ TopologyFreeLinkKeys = TypedDict(
         "loss": "str | PathLossKeys | HasSettings",
         "mtu": "str",
         "name": "str",
+        "nat": "PathNatKeys | HasSettings",
         "preset": 'Literal["lan", "wifi", "3g", "4g", "5g", "lte", "dsl", "transatlantic", "geo-satellite"]',
         "queue": "str | PathQueueKeys | HasSettings | type[Any]",
         "rate": "str",
@@ -387,6 +463,7 @@ TopologyFreeLinkKeys = TypedDict(
         "to": "str",
         "trace": "str",
         "weight": "SupportsIndex",
+        "wifi": "PathWifiKeys | HasSettings",
     },
     total=False,
 )
@@ -573,6 +650,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
         | Literal["vegas"]
         | Literal["westwood"]
         | Literal["copa"]
+        | Literal["vivace"]
         | Literal["ledbat++"]
         | Literal["dctcp"]
         | Literal["prague"]
@@ -629,6 +707,10 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     delta: float
     """Weight of delay against rate: a flow keeps 1 / delta packets in the queue; 0.001 to 1 (default
     0.5)."""
+    latency: float
+    """Weight of growing delay, 0 (Vivace-loss) to 10000 (default 900)."""
+    loss: float
+    """Weight of loss, 1 to 1000 (default 11.35)."""
     target: str
     """Queueing delay, "1ms" to "1s" (default "60ms")."""
     gain: float

@@ -8,8 +8,8 @@ from typing import Any
 
 from longfat.extensions.names import CLASS_KEYS, anchored, is_class
 
-FILE_KEYS = frozenset({"trace", "sizes_file"})
-"""The keys that name files: the recorded rate of a link, and the distribution of flow sizes."""
+FILE_KEYS = frozenset({"trace", "traces", "sizes_file"})
+"""The keys that name files: recorded rates of links and cells, and distributions of flow sizes."""
 
 
 def anchored_files(value: Any, folder: Path) -> Any:

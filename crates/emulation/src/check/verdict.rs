@@ -1,6 +1,6 @@
 //! Compares the measurements of a path with its configuration.
 
-use network::{Capacity, Distribution, LinkCounters, LinkSpec, LossConfig, QueueConfig, QueueLimit};
+use network::{Distribution, LinkCounters, LinkSpec, LossConfig, QueueConfig, QueueLimit};
 use serde::Serialize;
 
 use super::measure::{PathMeasurement, SMALL, narrowest, sending};
@@ -65,7 +65,7 @@ fn rate(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
         let packets = full.received.saturating_sub(1) as f64;
         let seen = packets * measured.bytes as f64 * 8.0 / full.span.max(1e-9);
         (figure.configured, figure.measured) = (Some(configured), Some(seen));
-        if matches!(specs[narrow].capacity, Capacity::Trace(_)) {
+        if specs[narrow].capacity.varies() {
             figure.detail = "configured: mean of the trace; measured: the part that was played".into();
         } else {
             // With few packets, one more or less matters.
@@ -112,7 +112,7 @@ fn delay(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport
     let (median, late) = (at(0.5), at(0.99));
     let is_steady = specs
         .iter()
-        .all(|link| link.reorder.is_none() && !matches!(link.capacity, Capacity::Trace(_)));
+        .all(|link| link.reorder.is_none() && !link.capacity.varies());
     let off = median.map(|median| (median - configured).abs());
     let added = late
         .map(|late| late - configured)
@@ -182,7 +182,7 @@ fn loss(specs: &[LinkSpec], measured: &PathMeasurement, report: &mut PathReport)
     let counted: u64 = links
         .iter()
         .map(|link| {
-            let refused = link.mtu_dropped.packets + link.outage_dropped.packets;
+            let refused = link.mtu_dropped.packets + link.outage_dropped.packets + link.nat_dropped.packets;
             link.lost.packets + link.queue_dropped.packets + refused
         })
         .sum();

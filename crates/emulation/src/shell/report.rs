@@ -70,6 +70,8 @@ pub struct LinkReport {
     pub mtu_dropped: u64,
     /// Packets dropped because the link was down.
     pub outage_dropped: u64,
+    /// Packets dropped by the address translator.
+    pub nat_dropped: u64,
     /// Packets marked with congestion experienced (RFC 3168).
     pub marked: u64,
     /// Duplicates made.
@@ -128,7 +130,8 @@ pub(super) fn report(emulation: &Emulation, command: CommandOutcome) -> Result<S
                     counters.lost.bytes
                         + counters.queue_dropped.bytes
                         + counters.mtu_dropped.bytes
-                        + counters.outage_dropped.bytes,
+                        + counters.outage_dropped.bytes
+                        + counters.nat_dropped.bytes,
                 )
                 .saturating_sub(network.queue(link, now).bytes);
             let busy = network.occupancy(link, now).busy;
@@ -185,6 +188,7 @@ impl LinkSnapshot {
             queue_dropped: counters.queue_dropped.packets,
             mtu_dropped: counters.mtu_dropped.packets,
             outage_dropped: counters.outage_dropped.packets,
+            nat_dropped: counters.nat_dropped.packets,
             marked: counters.marked.packets,
             duplicated: counters.duplicated.packets,
             corrupted: counters.corrupted.packets,
@@ -212,6 +216,7 @@ fn over_all(links: &[&LinkReport]) -> LinkReport {
         queue_dropped: sum(|link| link.queue_dropped),
         mtu_dropped: sum(|link| link.mtu_dropped),
         outage_dropped: sum(|link| link.outage_dropped),
+        nat_dropped: sum(|link| link.nat_dropped),
         marked: sum(|link| link.marked),
         duplicated: sum(|link| link.duplicated),
         corrupted: sum(|link| link.corrupted),

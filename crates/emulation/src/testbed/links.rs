@@ -1,6 +1,6 @@
 //! Configuration and counters of a testbed's links.
 
-use network::{Capacity, LinkId, QueueConfig, Topology};
+use network::{LinkId, QueueConfig, Topology};
 use serde::Serialize;
 
 use crate::emulation::Emulation;
@@ -42,6 +42,8 @@ pub struct LinkState {
     pub mtu_dropped: u64,
     /// Packets dropped because the link was down.
     pub outage_dropped: u64,
+    /// Packets dropped by the address translator.
+    pub nat_dropped: u64,
     /// Whether it is down now.
     pub is_down: bool,
     /// Packets in the queue now, including the one in transmission.
@@ -71,7 +73,7 @@ pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkStat
                 .capacity
                 .mean_rate()
                 .map(|rate| rate.bits_per_second() as f64),
-            is_trace: matches!(spec.capacity, Capacity::Trace(_)),
+            is_trace: spec.capacity.varies(),
             delay_s: spec.delay.as_secs_f64(),
             jitter_s: spec.jitter.map_or(0.0, |jitter| jitter.spread.as_secs_f64()),
             loss: spec.loss.as_ref().map_or(0.0, network::LossConfig::mean),
@@ -84,6 +86,7 @@ pub(super) fn states(emulation: &Emulation, topology: &Topology) -> Vec<LinkStat
             queue_dropped: counters.queue_dropped.packets,
             mtu_dropped: counters.mtu_dropped.packets,
             outage_dropped: counters.outage_dropped.packets,
+            nat_dropped: counters.nat_dropped.packets,
             is_down: *is_down,
             waiting: *waiting,
             max_waiting: counters.max_queue_packets,

@@ -353,6 +353,7 @@ impl Flow {
             carried,
             delivered: [read(1), read(0)],
             rtt: locked(&self.rtt).clone(),
+            one_way: None,
         }
     }
 
@@ -381,6 +382,7 @@ impl Flow {
             delivered: [since.delivered[1], since.delivered[0]],
             delivered_in_all,
             rtt: since.rtt,
+            one_way: since.one_way,
             transactions: locked(&self.transactions).clone(),
             unanswered: self.unanswered.load(Ordering::Relaxed),
             round_timeouts: None,

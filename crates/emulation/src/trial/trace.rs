@@ -9,7 +9,7 @@ use std::sync::Arc;
 use experiment::Side;
 use experiment::plan::{Group, Protocol};
 use experiment::trace::capture::{Capture, CaptureOptions};
-use experiment::trace::content::{Message, MessageProtocol};
+use experiment::trace::content::{Datagram, Message, MessageProtocol};
 use experiment::trace::{Content, EventTable, Series, TraceEvent, TraceEventKind, TracedPacket};
 use foundation::icmp::{Echo, PROTOCOL as ICMP};
 use foundation::{Duration, Instant};
@@ -280,5 +280,8 @@ fn content(packet: &IpPacket, is_arq: bool) -> Option<Content> {
     }
     // The length in the header (RFC 768) counts, because this may be a first fragment.
     let length = u32::from(u16::from_be_bytes([datagram[4], datagram[5]]));
-    Some(Content::Datagram(length.saturating_sub(UDP_HEADER as u32)))
+    Some(Content::Datagram(Datagram {
+        length: length.saturating_sub(UDP_HEADER as u32),
+        sent_at: None,
+    }))
 }

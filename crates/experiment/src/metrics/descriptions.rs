@@ -49,6 +49,10 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "utilisation", "", higher, range(SHARE), of_links(true): "share of the measured time in which the bottleneck transmits, or throughput over the capacity of its trace (mean over several bottlenecks)";
     "rtt_mean_s", "s", lower, censoring(requests("rtt_min_s")): "mean round-trip time";
     "rtt_min_s", "s", lower: "minimum round-trip time";
+    "one_way_delay_mean_s", "s", lower: "mean one-way delay of the datagrams that arrive; only of measured UDP flows with a rate, none in netns";
+    "one_way_delay_p50_s", "s", lower: "median one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
+    "one_way_delay_p95_s", "s", lower: "95th percentile of the one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
+    "one_way_delay_p99_s", "s", lower: "99th percentile of the one-way delay of the datagrams that arrive; as one_way_delay_mean_s";
     "queueing_delay_mean_s", "s", lower, of_links(true): "mean queueing delay at the bottleneck of the packets that it did not drop";
     "queueing_delay_p50_s", "s", lower, of_links(true): "median queueing delay at the bottleneck";
     "queueing_delay_p99_s", "s", lower, of_links(true): "99th percentile of the queueing delay at the bottleneck";
@@ -57,6 +61,7 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "drops", "", lower, of_links(true): "packets dropped by the queues of the bottlenecks";
     "losses", "", lower, of_links(true): "packets lost by the loss models of the bottlenecks";
     "outage_drops", "", lower, of_links(true): "packets dropped by the bottlenecks because they were down; only with outages (down)";
+    "nat_drops", "", lower, of_links(true): "packets dropped by the address translators of the bottlenecks; only with nat";
     "marks", "", lower, of_links(true): "packets marked by the queues of all links (ECN)";
     "rwnd_limited_s", "s", lower: "time in which the receive window, not the congestion window, kept a measured TCP flow from sending (tcpi_rwnd_limited in netns), mean over the flows";
     "sndbuf_limited_s", "s", lower: "time in which the send buffer, not the congestion window, kept a measured TCP flow from sending (tcpi_sndbuf_limited in netns), mean over the flows";

@@ -11,6 +11,8 @@ use crate::observation::Observation;
 
 /// The metric that records have only with outages.
 pub(super) const OUTAGE_DROPS: &str = "outage_drops";
+/// The metric that records have only with address translators.
+pub(super) const NAT_DROPS: &str = "nat_drops";
 
 impl TrialOutcome<'_> {
     /// Returns whether a link fails in the trial.
@@ -19,6 +21,11 @@ impl TrialOutcome<'_> {
             .links()
             .iter()
             .any(|link| !link.spec.down.is_empty())
+    }
+
+    /// Returns whether a link has an address translator.
+    pub(super) fn has_translators(&self) -> bool {
+        self.topology.links().iter().any(|link| link.spec.nat.is_some())
     }
 
     /// Metrics of the bottlenecks together.
@@ -68,6 +75,7 @@ impl TrialOutcome<'_> {
             ("drops", sum(&|seen| seen.dropped as f64)),
             ("losses", sum(&|seen| seen.lost as f64)),
             (OUTAGE_DROPS, sum(&|seen| seen.outage_dropped as f64)),
+            (NAT_DROPS, sum(&|seen| seen.nat_dropped as f64)),
             ("marks", sum(&|seen| seen.marked as f64)),
             (
                 "queue_mean_packets",
@@ -82,6 +90,9 @@ impl TrialOutcome<'_> {
         ];
         let waits = merged(links.iter().filter_map(|(_, seen)| seen.waits.as_deref()));
         let waited = |value: &dyn Fn(&Histogram<u64>) -> f64| Some(value(waits.as_deref()?) / 1e9);
+        if !self.has_translators() {
+            found.retain(|&(name, _)| name != NAT_DROPS);
+        }
         if !self.has_outages() {
             found.retain(|&(name, _)| name != OUTAGE_DROPS);
         }
@@ -111,7 +122,8 @@ impl TrialOutcome<'_> {
             return (None, None);
         };
         match &spec.capacity {
-            Capacity::Unlimited => (Some(delivered), None),
+            // What the other users of a medium leave is not known.
+            Capacity::Unlimited | Capacity::Cell(_) | Capacity::Wifi(_) => (Some(delivered), None),
             Capacity::Rate(rate) => {
                 let used = seen.busy.as_secs_f64() / self.seconds();
                 (Some(used * rate.bits_per_second() as f64), Some(used))

@@ -24,7 +24,7 @@ use crate::outcome::{FlowOutcome, SendCounters};
 use crate::plan::{Group, Pair, Plan, Protocol};
 use crate::workload::WorkloadKind;
 use descriptions::OF_A_TRIAL;
-use links::OUTAGE_DROPS;
+use links::{NAT_DROPS, OUTAGE_DROPS};
 
 /// Returns every metric, in the order of reports.
 pub fn descriptions() -> impl Iterator<Item = &'static Description> {
@@ -77,6 +77,9 @@ pub struct TrialOutcome<'a> {
     pub until: Instant,
 }
 
+/// The start of the names of metrics that only records of datagrams have.
+const ONE_WAY_DELAY: &str = "one_way_delay";
+
 impl TrialOutcome<'_> {
     fn kind(&self) -> WorkloadKind {
         self.groups[0].workload.kind
@@ -119,8 +122,12 @@ impl TrialOutcome<'_> {
     #[must_use]
     pub fn metrics(&self) -> Metrics {
         let has_outages = self.has_outages();
+        let has_translators = self.has_translators();
+        let has_datagrams = self.has_datagrams();
         let mut metrics: Metrics = descriptions()
             .filter(|d| has_outages || d.name != OUTAGE_DROPS)
+            .filter(|d| has_translators || d.name != NAT_DROPS)
+            .filter(|d| has_datagrams || !d.name.starts_with(ONE_WAY_DELAY))
             .map(|d| (d.name.to_owned(), None))
             .collect();
         let mut set = |name: &str, value: Option<f64>| {
@@ -133,6 +140,7 @@ impl TrialOutcome<'_> {
         self.set_requests(&mut set);
         self.set_rounds(&mut set);
         self.set_round_trips(&mut set);
+        self.set_one_way_delays(&mut set);
         self.set_bottlenecks(&mut set);
         self.set_fairness(&mut set);
         self.set_lateness(&mut set);
@@ -292,6 +300,27 @@ impl TrialOutcome<'_> {
         set("rtt_p99_s", quantile(0.99));
         set("rtt_mean_s", (beyond == 0).then(|| all.mean() / 1e9));
         set("rtt_min_s", Some(all.min() as f64 / 1e9));
+    }
+
+    /// Returns whether the measured flows are datagrams without feedback.
+    fn has_datagrams(&self) -> bool {
+        matches!(self.groups[0].protocol, Protocol::Udp(_))
+            && matches!(self.kind(), WorkloadKind::Bulk | WorkloadKind::OnOff)
+    }
+
+    /// One-way delays of datagrams.
+    fn set_one_way_delays(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        let Some(all) = merged(self.own().filter_map(|flow| flow.one_way.as_deref())) else {
+            return;
+        };
+        if all.is_empty() {
+            return;
+        }
+        let quantile = |q: f64| Some(all.value_at_quantile(q) as f64 / 1e9);
+        set("one_way_delay_mean_s", Some(all.mean() / 1e9));
+        set("one_way_delay_p50_s", quantile(0.5));
+        set("one_way_delay_p95_s", quantile(0.95));
+        set("one_way_delay_p99_s", quantile(0.99));
     }
 
     /// Delays and losses caused by the emulating machine.

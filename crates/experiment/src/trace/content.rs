@@ -1,5 +1,6 @@
 //! Packet contents as types. Simulated packets consist of them; in other worlds they are parsed from bytes.
 
+use foundation::Instant;
 use transport::arq::{Frame, StreamRange};
 use transport::mptcp;
 use transport::tcp::Segment;
@@ -38,6 +39,15 @@ impl Message {
     }
 }
 
+/// A datagram without feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Payload bytes.
+    pub length: u32,
+    /// Departure from the sender, if known.
+    pub sent_at: Option<Instant>,
+}
+
 /// The content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
@@ -47,8 +57,8 @@ pub enum Content {
     Tcp(Segment),
     /// A segment of multipath TCP.
     Mptcp(mptcp::Segment),
-    /// A datagram with this number of payload bytes.
-    Datagram(u32),
+    /// A datagram without feedback.
+    Datagram(Datagram),
     /// A request or response of one datagram, or a fragment of it.
     Message(Message),
     /// An ICMP error for a packet larger than the MTU (RFC 1191).
@@ -65,7 +75,7 @@ impl Content {
         match self {
             Self::Arq(frame) => frame.payload.map_or(0, |range| range.length),
             Self::Tcp(segment) | Self::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.length,
-            Self::Datagram(length) => *length,
+            Self::Datagram(datagram) => datagram.length,
             Self::Message(message) => message.length,
             Self::TooBig { .. } => 0,
         }

@@ -187,9 +187,9 @@ impl EventTable {
                 event.subflow = Some(segment.subflow);
                 self.describe(&mut event, (packet.flow, segment.subflow), near, &segment.tcp);
             }
-            Content::Datagram(length) => {
+            Content::Datagram(datagram) => {
                 event.frame = Some("datagram");
-                event.length = Some(*length);
+                event.length = Some(datagram.length);
             }
             Content::Message(message) => {
                 event.frame = Some(match message.protocol {

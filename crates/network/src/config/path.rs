@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::{Capacity, LinkSpec, Outage, PathSpec, Preset, Subscriber};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
+use crate::medium::{CellConfig, WifiConfig};
+use crate::nat::NatConfig;
 use crate::queue::{QueueConfig, QueuedLink};
 use crate::trace::DeliveryTrace;
 
@@ -30,6 +32,10 @@ macro_rules! with_link_keys {
                 pub rate: Option<Rate>,
                 /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate.
                 pub trace: Option<String>,
+                /// Cell of a mobile network: a table with the recorded rates of its users and a scheduler; default: none. Excludes rate, trace and wifi.
+                pub cell: Option<CellConfig>,
+                /// Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation; default: none. Excludes rate, trace and cell.
+                pub wifi: Option<WifiConfig>,
                 /// One-way propagation delay, e.g. "20ms", from "0s" to 1 h; default "0s". Serialization at the rate adds to it.
                 pub delay: Option<Duration>,
                 /// Delay variation: a spread such as "5ms" (uniform around the delay, packets stay in order) or a table; default: none.
@@ -48,6 +54,8 @@ macro_rules! with_link_keys {
                 pub mtu: Option<Size>,
                 /// Times in which the link is down, since the start of the trial, e.g. ["5s..7s", "12s..13s"]; default: none. It drops the packets that wait or arrive.
                 pub down: Option<Vec<Outage>>,
+                /// Network address translator of both directions: a table with its timeout and its times of rebinding; default: none. Excluded in reverse.
+                pub nat: Option<NatConfig>,
             }
         }
 
@@ -58,6 +66,8 @@ macro_rules! with_link_keys {
                 LinkConfig {
                     rate: self.rate,
                     trace: self.trace.clone(),
+                    cell: self.cell.clone(),
+                    wifi: self.wifi.clone(),
                     delay: self.delay,
                     jitter: self.jitter,
                     loss: self.loss.clone(),
@@ -67,6 +77,7 @@ macro_rules! with_link_keys {
                     queue: self.queue.clone(),
                     mtu: self.mtu,
                     down: self.down.clone(),
+                    nat: self.nat.clone(),
                 }
             }
         }
@@ -136,14 +147,17 @@ const MTU: std::ops::RangeInclusive<u64> = 68..=65_536;
 impl LinkConfig {
     /// Returns these keys with missing ones taken from `other`; likewise for the limit of a queue.
     pub(super) fn or(&self, other: &Self) -> Self {
-        // Rate and trace exclude each other, so they are inherited together.
-        let (rate, trace) = match (self.rate, &self.trace) {
-            (None, None) => (other.rate, other.trace.clone()),
-            (rate, trace) => (rate, trace.clone()),
+        // The kinds of capacity exclude each other, so they are inherited together.
+        let capacity = if self.capacity_keys().is_empty() {
+            other
+        } else {
+            self
         };
         Self {
-            rate,
-            trace,
+            rate: capacity.rate,
+            trace: capacity.trace.clone(),
+            cell: capacity.cell.clone(),
+            wifi: capacity.wifi.clone(),
             delay: self.delay.or(other.delay),
             jitter: self.jitter.or(other.jitter),
             loss: self.loss.as_ref().or(other.loss.as_ref()).cloned(),
@@ -156,7 +170,20 @@ impl LinkConfig {
             },
             mtu: self.mtu.or(other.mtu),
             down: self.down.as_ref().or(other.down.as_ref()).cloned(),
+            nat: self.nat.as_ref().or(other.nat.as_ref()).cloned(),
         }
+    }
+
+    /// Returns the keys in use that state a capacity.
+    fn capacity_keys(&self) -> Vec<&'static str> {
+        let keys = [
+            ("cell", self.cell.is_some()),
+            ("wifi", self.wifi.is_some()),
+            ("trace", self.trace.is_some()),
+            ("rate", self.rate.is_some()),
+        ];
+        let used = keys.into_iter().filter(|(_, is_used)| *is_used);
+        used.map(|(key, _)| key).collect()
     }
 
     /// Returns all values out of range.
@@ -168,11 +195,19 @@ impl LinkConfig {
         };
         let wrong = |message: String| vec![Problem::new("", message)];
         let delay = self.delay.unwrap_or_default();
-        if self.rate.is_some() && self.trace.is_some() {
+        if let [key, other, ..] = self.capacity_keys()[..] {
             add(
-                "trace",
-                wrong("trace and rate exclude each other: remove one of them".into()),
+                key,
+                wrong(format!(
+                    "{key} and {other} exclude each other: remove one of them"
+                )),
             );
+        }
+        if let Some(cell) = &self.cell {
+            add("cell", cell.validate());
+        }
+        if let Some(wifi) = &self.wifi {
+            add("wifi", wifi.validate());
         }
         if delay > MAX_DELAY {
             add(
@@ -203,18 +238,24 @@ impl LinkConfig {
         if let Some(down) = &self.down {
             add("down", Outage::validate(down));
         }
+        if let Some(nat) = &self.nat {
+            add("nat", nat.validate());
+        }
         problems
     }
 
-    /// Returns the keys that describe a link. A recorded rate is lost, since the specification has no file name.
+    /// Returns the keys that describe a link. A recorded rate and a shared medium are lost, since the specification has no file
+    /// names and no other users.
     #[must_use]
     pub fn of(spec: &LinkSpec) -> Self {
         Self {
             rate: match spec.capacity {
                 Capacity::Rate(rate) => Some(rate),
-                Capacity::Unlimited | Capacity::Trace(_) => None,
+                _ => None,
             },
             trace: None,
+            cell: None,
+            wifi: None,
             delay: Some(spec.delay),
             jitter: spec.jitter,
             loss: spec.loss.clone(),
@@ -224,6 +265,7 @@ impl LinkConfig {
             queue: Some(spec.queue.clone()),
             mtu: spec.mtu.map(|mtu| Size::from_bytes(u64::from(mtu))),
             down: (!spec.down.is_empty()).then(|| spec.down.clone()),
+            nat: None,
         }
     }
 
@@ -239,13 +281,7 @@ impl LinkConfig {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let capacity = match (&self.trace, self.rate) {
-            (Some(file), _) => {
-                Capacity::Trace(Arc::new(read_trace(file, load).map_err(|problem| vec![problem])?))
-            }
-            (None, Some(rate)) => Capacity::Rate(rate),
-            (None, None) => Capacity::Unlimited,
-        };
+        let capacity = self.capacity(load).map_err(|problem| vec![problem])?;
         let mtu = self.mtu.map(|mtu| mtu.bytes() as u32);
         let queue = self.queue.clone().unwrap_or_default().with_limit();
         let rate = capacity.mean_rate();
@@ -264,15 +300,32 @@ impl LinkConfig {
             queue,
             mtu,
             down: self.down.clone().unwrap_or_default(),
+            nat: self.nat.as_ref().map(|nat| nat.resolve(nat.is_near_inside())),
+        })
+    }
+}
+
+impl LinkConfig {
+    fn capacity(&self, load: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Capacity, Problem> {
+        Ok(if let Some(file) = &self.trace {
+            Capacity::Trace(Arc::new(read_trace("trace", file, load)?))
+        } else if let Some(cell) = &self.cell {
+            let mut read = |file: &str| read_trace("cell.traces", file, load);
+            Capacity::Cell(Arc::new(cell.resolve(&mut read)?))
+        } else if let Some(wifi) = &self.wifi {
+            Capacity::Wifi(wifi.resolve())
+        } else {
+            self.rate.map_or(Capacity::Unlimited, Capacity::Rate)
         })
     }
 }
 
 fn read_trace(
+    key: &str,
     file: &str,
     load: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<DeliveryTrace, Problem> {
-    let problem = |reason: String| Problem::new("trace", format!("{file:?}: {reason}"));
+    let problem = |reason: String| Problem::new(key, format!("{file:?}: {reason}"));
     let text = load(file).map_err(problem)?;
     DeliveryTrace::parse(&text).map_err(|error| problem(error.to_string()))
 }
@@ -286,6 +339,8 @@ impl PathConfig {
             subscriber: None,
             rate: link.rate,
             trace: link.trace,
+            cell: link.cell,
+            wifi: link.wifi,
             delay: link.delay,
             jitter: link.jitter,
             loss: link.loss,
@@ -295,6 +350,7 @@ impl PathConfig {
             queue: link.queue,
             mtu: link.mtu,
             down: link.down,
+            nat: link.nat,
             reverse: None,
             hops: None,
         }
@@ -310,7 +366,11 @@ impl PathConfig {
             .unwrap_or_default();
         let own = self.link_keys();
         let reverse = self.reverse.clone().unwrap_or_default();
-        (own.or(&preset_forward), reverse.or(&own).or(&preset_reverse))
+        let mut back = reverse.or(&own).or(&preset_reverse);
+        // The ends of a path are those of the forward direction.
+        back.cell = back.cell.map(CellConfig::reversed);
+        back.nat = back.nat.map(NatConfig::reversed);
+        (own.or(&preset_forward), back)
     }
 
     /// Returns all values out of range.
@@ -335,6 +395,10 @@ impl PathConfig {
         if self.subscriber.is_some() && self.preset.is_none() {
             let message = "requires preset: set preset, or write the keys of each direction";
             return Err(vec![Problem::new("subscriber", message)]);
+        }
+        if self.reverse.as_ref().is_some_and(|reverse| reverse.nat.is_some()) {
+            let message = "a translator has both directions: set nat next to reverse";
+            return Err(vec![Problem::new("reverse.nat", message)]);
         }
         let (forward, reverse) = self.directions();
         match (forward.resolve(load), reverse.resolve(load)) {

@@ -6,6 +6,8 @@ use foundation::{Duration, Probability, Rate};
 
 use crate::config::Outage;
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
+use crate::medium::{Cell, Wifi};
+use crate::nat::Nat;
 use crate::queue::QueueConfig;
 use crate::trace::DeliveryTrace;
 
@@ -19,10 +21,15 @@ pub enum Capacity {
     Rate(Rate),
     /// The opportunities of a recorded trace.
     Trace(Arc<DeliveryTrace>),
+    /// A share of a cell.
+    Cell(Arc<Cell>),
+    /// A share of a Wi-Fi channel.
+    Wifi(Wifi),
 }
 
 impl Capacity {
-    /// Returns the rate, or the mean rate of a trace; `None` if unlimited.
+    /// Returns the rate, the mean rate of a trace, or a typical rate on a shared medium ([`Cell::mean_rate`],
+    /// [`Wifi::mean_rate`]); `None` if unlimited.
     #[must_use]
     pub fn mean_rate(&self) -> Option<Rate> {
         match self {
@@ -30,7 +37,21 @@ impl Capacity {
             Self::Rate(rate) => Some(*rate),
             // A trace below 1 bit/s counts as 1 bit/s.
             Self::Trace(trace) => trace.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
+            Self::Cell(cell) => cell.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
+            Self::Wifi(wifi) => wifi.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
         }
+    }
+
+    /// Returns whether the time of a packet on the link depends on when it is sent, or on other users of a medium.
+    #[must_use]
+    pub const fn varies(&self) -> bool {
+        matches!(self, Self::Trace(_) | Self::Cell(_) | Self::Wifi(_))
+    }
+
+    /// Returns whether the link is a part of a shared medium.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        matches!(self, Self::Cell(_) | Self::Wifi(_))
     }
 }
 
@@ -57,6 +78,8 @@ pub struct LinkSpec {
     pub mtu: Option<u32>,
     /// Times in which the link is down, in order.
     pub down: Vec<Outage>,
+    /// Address translator.
+    pub nat: Option<Nat>,
 }
 
 impl LinkSpec {

@@ -84,7 +84,9 @@ impl Impairments {
             || impairments.corrupt.is_some()
             || impairments.duplicate.is_some()
             || impairments.jitter.is_some()
-            || impairments.reorder.is_some();
+            || impairments.reorder.is_some()
+            // Address translation belongs to the same path of a packet, so that other links do not check for it.
+            || spec.nat.is_some();
         any.then(|| Box::new(impairments))
     }
 

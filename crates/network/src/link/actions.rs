@@ -5,7 +5,7 @@ use foundation::{Ecn, Instant};
 use crate::link::LinkCounters;
 use crate::link::link_rate::LinkRate;
 use crate::observer::{DropReason, Observer};
-use crate::packet::{Body, LinkId};
+use crate::packet::{Body, LinkId, TcpAck};
 use crate::packet_store::PacketStore;
 use crate::queue::{QueueActions, QueuedPacket};
 
@@ -44,6 +44,10 @@ impl<B: Body, O: Observer<B>> QueueActions for Executor<'_, B, O> {
 
     fn priority(&self, packet: &QueuedPacket) -> u8 {
         self.store.priority(packet.ticket)
+    }
+
+    fn acknowledgement(&self, packet: &QueuedPacket) -> Option<TcpAck> {
+        self.store.acknowledgement(packet.ticket)
     }
 
     fn mark(&mut self, packet: &QueuedPacket) -> bool {

@@ -10,7 +10,7 @@ use crate::calendar::DueTime;
 use crate::link::meter::{Meter, Occupancy};
 use crate::link::{Count, Wire};
 use crate::observer::Observer;
-use crate::packet::Body;
+use crate::packet::{Body, TcpAck};
 use crate::queue::{Discipline, QueueActions, QueuedPacket, Transmitter};
 
 /// A discipline and the packet in transmission.
@@ -42,6 +42,10 @@ impl QueueActions for Withdrawal {
 
     fn priority(&self, _: &QueuedPacket) -> u8 {
         0
+    }
+
+    fn acknowledgement(&self, _: &QueuedPacket) -> Option<TcpAck> {
+        None
     }
 
     fn mark(&mut self, _: &QueuedPacket) -> bool {
@@ -78,14 +82,8 @@ impl ActiveQueue {
     pub(super) fn withdraw(&mut self, now: u64, meter: &mut Meter) -> Vec<QueuedPacket> {
         self.meter(now, meter);
         let mut all = Withdrawal(Vec::new());
-        let mut at = Instant::from_nanos(now);
-        while self.discipline.waiting().packets > 0 {
-            match (self.discipline.dequeue(at, &mut all), self.discipline.ready()) {
-                (Some(next), _) => all.0.push(next),
-                (None, Some(later)) => at = later,
-                (None, None) => break,
-            }
-        }
+        let withdrawn = self.discipline.withdraw(Instant::from_nanos(now), &mut all);
+        all.0.extend(withdrawn);
         self.waiting = Count::default();
         all.0.sort_by_key(|packet| packet.since);
         all.0

@@ -10,6 +10,8 @@ use super::link_rate::LinkRate;
 use super::{Link, Queue, size_limit};
 use crate::config::LinkSpec;
 use crate::impairment::{Impairments, Lag};
+use crate::medium::Sharing;
+use crate::nat::Translator;
 use crate::observer::Observer;
 use crate::packet::Body;
 use crate::packet_store::{PacketStore, Ticket};
@@ -33,6 +35,10 @@ pub(crate) struct Surroundings {
     /// The shared buffer that contains it.
     pub(crate) pool: Option<BufferPool>,
     pub(crate) hosts: RouteHosts,
+    /// The address translator of both directions.
+    pub(crate) translator: Option<Translator>,
+    /// The other users of its medium.
+    pub(crate) sharing: Sharing,
 }
 
 impl Origin {
@@ -56,14 +62,19 @@ impl Origin {
             streams,
             hosts: self.surroundings.hosts.clone(),
         };
+        let own = self.surroundings.sharing.discipline(spec, &context);
         let discipline = match &self.surroundings.pool {
-            Some(pool) => Some(pool.member(spec.queue.discipline_or_tail(&context))),
-            None => spec.queue.discipline(&context),
+            Some(pool) => Some(pool.member(own.unwrap_or_else(|| spec.queue.discipline_or_tail(&context)))),
+            None => own.or_else(|| spec.queue.discipline(&context)),
         };
         match discipline {
             Some(discipline) => Queue::Active(Box::new(ActiveQueue::new(discipline))),
             None => Queue::DropTail(DropTail::new(spec.queue.limit())),
         }
+    }
+
+    pub(super) const fn translator(&self) -> Option<&Translator> {
+        self.surroundings.translator.as_ref()
     }
 
     pub(super) const fn spec(&self) -> &LinkSpec {
@@ -128,10 +139,14 @@ impl Link {
         spec: &LinkSpec,
         streams: Streams,
     ) -> Option<Vec<Moved>> {
-        if before.queue == spec.queue {
+        let is_shared = before.capacity.is_shared() || spec.capacity.is_shared();
+        let same_medium = !is_shared || before.capacity == spec.capacity;
+        if before.queue == spec.queue && same_medium {
             return None;
         }
-        if let (Queue::DropTail(queue), QueueConfig::DropTail(_)) = (&mut self.queue, &spec.queue) {
+        if let (Queue::DropTail(queue), QueueConfig::DropTail(_), true) =
+            (&mut self.queue, &spec.queue, same_medium)
+        {
             queue.set_limit(spec.queue.limit());
             return None;
         }

@@ -41,7 +41,7 @@ impl std::ops::Sub for Count {
 }
 
 /// Counters of a link since the start. When the link is empty,
-/// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped + outage_dropped`, in packets and in bytes.
+/// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped + outage_dropped + nat_dropped`, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets that reached the near end of the link (without copies made by the link).
@@ -56,6 +56,8 @@ pub struct LinkCounters {
     pub mtu_dropped: Count,
     /// Packets dropped because the link was down.
     pub outage_dropped: Count,
+    /// Packets dropped by the address translator.
+    pub nat_dropped: Count,
     /// Copies made.
     pub duplicated: Count,
     /// Packets with a flipped bit.
@@ -79,6 +81,7 @@ impl LinkCounters {
             DropReason::Queue => self.queue_dropped,
             DropReason::Mtu => self.mtu_dropped,
             DropReason::Outage => self.outage_dropped,
+            DropReason::Nat => self.nat_dropped,
         }
     }
 
@@ -96,6 +99,7 @@ impl LinkCounters {
             DropReason::Queue => self.queue_dropped.add(size),
             DropReason::Mtu => self.mtu_dropped.add(size),
             DropReason::Outage => self.outage_dropped.add(size),
+            DropReason::Nat => self.nat_dropped.add(size),
         }
     }
 }

@@ -21,7 +21,8 @@ pub(crate) enum LinkRate {
 impl LinkRate {
     pub(crate) fn new(capacity: &Capacity) -> Self {
         match capacity {
-            Capacity::Unlimited => Self::Unlimited,
+            // The discipline of a shared medium holds each packet until it has been sent.
+            Capacity::Unlimited | Capacity::Cell(_) | Capacity::Wifi(_) => Self::Unlimited,
             Capacity::Rate(rate) => Self::Constant(Serializer::new(*rate)),
             Capacity::Trace(trace) => Self::Traced(Cursor::new(Arc::clone(trace))),
         }

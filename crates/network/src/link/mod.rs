@@ -116,6 +116,13 @@ impl Link {
         self.origin.pool()
     }
 
+    /// Starts the times of the address translator at `epoch`.
+    pub(crate) fn restart_translator(&self, epoch: u64) {
+        if let Some(translator) = self.origin.translator() {
+            translator.restart(epoch);
+        }
+    }
+
     /// Returns the current specification.
     pub(crate) const fn spec(&self) -> &LinkSpec {
         self.origin.spec()
@@ -259,6 +266,12 @@ impl Link {
             .unwrap_or_default();
         if ticket.size >= self.size_limit {
             return self.refuse(now, ticket, store);
+        }
+        if let Some(nat) = &self.origin.spec().nat
+            && let Some(translator) = self.origin.translator()
+            && !translator.passes(now, nat, &store.connection(ticket))
+        {
+            return self.drop(now, DropReason::Nat, ticket, store);
         }
         if fate.lost {
             return self.drop(now, DropReason::Loss, ticket, store);

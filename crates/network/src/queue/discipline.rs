@@ -6,7 +6,7 @@ use foundation::{Duration, Ecn, Instant, Problem, Rate, Streams};
 
 use crate::impairment::Lag;
 use crate::link::Count;
-use crate::packet::{HostId, RouteId};
+use crate::packet::{HostId, RouteId, TcpAck};
 use crate::packet_store::Ticket;
 use crate::queue::limit::{DEFAULT_LIMIT, QueueLimit};
 
@@ -51,6 +51,9 @@ pub trait QueueActions {
     /// Returns the priority of a packet, from 0 to 7; the highest is the most urgent.
     fn priority(&self, packet: &QueuedPacket) -> u8;
 
+    /// Returns the acknowledgement of a TCP segment with ACK and without SYN; `None` for other packets.
+    fn acknowledgement(&self, packet: &QueuedPacket) -> Option<TcpAck>;
+
     /// Marks a packet with ECN CE (RFC 3168). Returns whether it is ECN-capable; if not, the discipline must drop it
     /// instead.
     fn mark(&mut self, packet: &QueuedPacket) -> bool;
@@ -80,6 +83,20 @@ pub trait Discipline {
     /// Returns when the next packet may leave, after `dequeue` returned `None` although packets wait; a time in the future.
     fn ready(&self) -> Option<Instant> {
         None
+    }
+
+    /// Removes all packets, in any order. `actions` collects those that the discipline would drop.
+    fn withdraw(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Vec<QueuedPacket> {
+        let mut all = Vec::new();
+        let mut at = now;
+        while self.waiting().packets > 0 {
+            match (self.dequeue(at, actions), self.ready()) {
+                (Some(next), _) => all.push(next),
+                (None, Some(later)) => at = later,
+                (None, None) => break,
+            }
+        }
+        all
     }
 
     /// Returns the length of the queue.

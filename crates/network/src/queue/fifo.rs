@@ -31,6 +31,23 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Removes the packet at a position.
+    pub(super) fn remove(&mut self, position: usize) -> Option<QueuedPacket> {
+        let packet = self.packets.remove(position)?;
+        self.bytes -= u64::from(packet.size());
+        Some(packet)
+    }
+
+    /// Returns the packets in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &QueuedPacket> {
+        self.packets.iter()
+    }
+
+    /// Returns the packet that joined last.
+    pub(super) fn last(&self) -> Option<&QueuedPacket> {
+        self.packets.back()
+    }
+
     /// Returns when the first packet joined, in nanoseconds.
     pub(super) fn head_since(&self) -> Option<u64> {
         self.packets.front().map(|packet| packet.since.as_nanos())

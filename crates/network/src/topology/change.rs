@@ -29,7 +29,7 @@ pub fn changed_link(
             format!("there is no link {name:?}: {hint}allowed: {}", names.join(", ")),
         )
     })?;
-    if key == "down" {
+    if matches!(key, "down" | "cell" | "wifi" | "nat") {
         let message = "cannot change while the network runs";
         return Err(Problem::new(key, message));
     }
@@ -53,5 +53,6 @@ pub fn changed_link(
     if !matches!(key, "rate" | "trace") {
         spec.capacity = before.capacity.clone();
     }
+    spec.nat.clone_from(&before.nat);
     Ok((link, spec))
 }

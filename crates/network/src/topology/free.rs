@@ -12,6 +12,8 @@ use super::draft::Draft;
 use super::{NodeId, unknown};
 use crate::config::{LinkConfig, Outage, PathConfig, PathSpec, Preset, Subscriber, with_link_keys};
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
+use crate::medium::{CellConfig, WifiConfig};
+use crate::nat::NatConfig;
 use crate::packet::{HostId, LinkId};
 use crate::queue::{QueueConfig, SharedBuffer};
 

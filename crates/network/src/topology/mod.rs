@@ -24,7 +24,7 @@ use foundation::quantity::nearest;
 use foundation::{Duration, Problem, Streams, kinds};
 
 use crate::builder::NetworkBuilder;
-use crate::config::{LinkSpec, PathSpec};
+use crate::config::{Capacity, LinkSpec, PathSpec};
 use crate::packet::{HostId, LinkId};
 use crate::queue::SharedBuffer;
 use config::TopologyKind;
@@ -267,7 +267,27 @@ impl Topology {
             builder.link(link.name.as_str(), &link.spec);
         }
         self.share_buffers(&mut builder);
+        self.share_between_directions(&mut builder);
         builder
+    }
+
+    /// Puts both directions of each Wi-Fi link on one channel, and lets both directions of a link share its address translator.
+    /// The two directions of a link follow each other.
+    fn share_between_directions(&self, builder: &mut NetworkBuilder) {
+        let is_wifi = |link: &TopologyLink| matches!(link.spec.capacity, Capacity::Wifi(_));
+        for (number, pair) in self.links.windows(2).enumerate().step_by(2) {
+            let [there, back] = pair else { continue };
+            if (there.from, there.to) != (back.to, back.from) {
+                continue;
+            }
+            let both = [LinkId(number as u32), LinkId(number as u32 + 1)];
+            if is_wifi(there) && is_wifi(back) {
+                builder.share_channel(&both);
+            }
+            if there.spec.nat.is_some() {
+                builder.share_translator(both);
+            }
+        }
     }
 }
 

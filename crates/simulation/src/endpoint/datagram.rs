@@ -1,6 +1,8 @@
 //! An end that sends or receives datagrams without feedback.
 
 use experiment::application::Stream;
+use experiment::outcome::RttHistogram;
+use experiment::trace::content::Datagram;
 use foundation::Instant;
 use transport::Statistics;
 
@@ -18,12 +20,17 @@ pub(crate) struct DatagramEnd {
 }
 
 impl DatagramEnd {
-    pub(crate) fn new(size: u32) -> Self {
+    /// Returns an end whose statistics contain the one-way delays of the datagrams that it receives, if recorded.
+    pub(crate) fn new(size: u32, records_delays: bool) -> Self {
         Self {
             size,
             unsent: 0,
             unread: 0,
-            statistics: Statistics::default(),
+            statistics: if records_delays {
+                Statistics::with_rtt_histogram()
+            } else {
+                Statistics::default()
+            },
         }
     }
 }
@@ -50,10 +57,17 @@ impl End for DatagramEnd {
         Probe::default()
     }
 
-    fn receive(&mut self, _: Instant, _: u8, content: &Content, _: &mut Host<'_>) -> Option<Content> {
-        if let &Content::Datagram(bytes) = content {
-            self.unread += u64::from(bytes);
+    fn take_round_trips(&mut self) -> RttHistogram {
+        self.statistics.take_round_trips()
+    }
+
+    fn receive(&mut self, now: Instant, _: u8, content: &Content, _: &mut Host<'_>) -> Option<Content> {
+        if let &Content::Datagram(Datagram { length, sent_at }) = content {
+            self.unread += u64::from(length);
             self.statistics.packets_received += 1;
+            if let Some(sent_at) = sent_at {
+                self.statistics.record_rtt(now - sent_at);
+            }
         }
         None
     }
@@ -78,7 +92,10 @@ impl End for DatagramEnd {
         self.statistics.first_data_at.get_or_insert(now);
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += bytes;
-        Some(Content::Datagram(bytes as u32))
+        Some(Content::Datagram(Datagram {
+            length: bytes as u32,
+            sent_at: Some(now),
+        }))
     }
 
     fn timeout(&self) -> Option<Instant> {

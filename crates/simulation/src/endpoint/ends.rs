@@ -84,8 +84,8 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
         }
         Protocol::Icmp => messages(MessageProtocol::Icmp, group),
         &Protocol::Udp(size) => (
-            Machine::Datagram(Box::new(DatagramEnd::new(size))),
-            Machine::Datagram(Box::new(DatagramEnd::new(size))),
+            Machine::Datagram(Box::new(DatagramEnd::new(size, false))),
+            Machine::Datagram(Box::new(DatagramEnd::new(size, records_rtt))),
         ),
     }
 }
@@ -98,10 +98,10 @@ fn messages(protocol: MessageProtocol, group: &Group) -> (Machine, Machine) {
 
 /// Returns the current counters of both ends.
 pub(crate) fn baseline(ends: &[Endpoint; 2]) -> FlowCounters {
+    let recorded = |end: &Endpoint| end.statistics()?.round_trips();
     FlowCounters {
-        rtt: ends[0]
-            .statistics()
-            .and_then(|statistics| statistics.round_trips()),
+        rtt: recorded(&ends[0]),
+        one_way: recorded(&ends[1]),
         ..counters(ends)
     }
 }
@@ -118,6 +118,7 @@ fn counters(ends: &[Endpoint; 2]) -> FlowCounters {
         carried,
         delivered: [ends[0].received(), ends[1].received()],
         rtt: None,
+        one_way: None,
     }
 }
 
@@ -131,6 +132,7 @@ pub(crate) fn timeouts(ends: &[Endpoint; 2]) -> u64 {
 pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
     let figures = FlowCounters {
         rtt: flow.ends[0].take_round_trips(),
+        one_way: flow.ends[1].take_round_trips(),
         ..counters(&flow.ends)
     };
     let since = figures.since(&flow.baseline);
@@ -150,6 +152,7 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         delivered: [since.delivered[1], since.delivered[0]],
         delivered_in_all: sender.port.delivered + receiver.port.delivered,
         rtt: since.rtt,
+        one_way: since.one_way,
         packets: Some(sender.port.packets + receiver.port.packets),
         ways: sender.ways(),
         transactions: sender.port.progress.transactions,

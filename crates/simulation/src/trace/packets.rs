@@ -9,7 +9,7 @@ use etherparse::{
     IcmpEchoHeader, Icmpv4Type, Icmpv6Type, IpFragOffset, IpHeaders, Ipv4Header, PacketBuilder,
     PacketBuilderStep,
 };
-use experiment::trace::content::{Message, MessageProtocol};
+use experiment::trace::content::{Datagram, Message, MessageProtocol};
 use transport::arq::codec;
 use transport::mptcp;
 use transport::mptcp::keys::Keys;
@@ -56,7 +56,7 @@ pub fn write(
             }
             udp(endpoints, &bytes, out)
         }
-        Content::Datagram(length) => {
+        Content::Datagram(Datagram { length, .. }) => {
             udp(endpoints, &vec![0; *length as usize], out)?;
             if corrupt {
                 // The checksum's place in a UDP header (RFC 768).

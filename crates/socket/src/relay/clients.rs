@@ -22,6 +22,13 @@ pub struct ClientId {
     holder: u32,
 }
 
+impl ClientId {
+    /// Returns a number that no other client has.
+    pub(crate) const fn number(self) -> u64 {
+        (self.place as u64) << 32 | self.holder as u64
+    }
+}
+
 /// A sender that uses the relay.
 #[derive(Debug)]
 pub struct Client {

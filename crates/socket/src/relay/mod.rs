@@ -10,7 +10,8 @@ use std::ops::ControlFlow;
 use foundation::{Duration, Instant, Streams};
 use hdrhistogram::Histogram;
 use network::{
-    Body, FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId, UDP_IPV4_OVERHEAD,
+    Body, Connection, FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId,
+    UDP_IPV4_OVERHEAD,
 };
 use rustix::event::{PollFd, PollFlags};
 
@@ -94,6 +95,14 @@ struct Datagram {
 }
 
 impl Body for Datagram {
+    /// The servers follow a new address of a client.
+    fn connection(&self) -> Connection {
+        Connection {
+            number: self.client.number(),
+            ..Connection::default()
+        }
+    }
+
     fn flip_bit(&mut self, choice: u64) {
         self.bytes.flip_bit(choice);
     }

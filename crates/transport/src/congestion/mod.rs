@@ -54,6 +54,7 @@ registry::controllers! {
     vegas { "vegas" => VegasSettings: "delay-based, alpha to beta packets queued (1995)" }
     westwood { "westwood" => WestwoodSettings: "Reno, resumes at the measured bandwidth (Westwood+)" }
     copa { "copa" => CopaSettings: "delay-based, 1 / delta packets queued, competes with TCP (Copa, 2018)" }
+    vivace { "vivace" => VivaceSettings: "online learning: follows the gradient of a utility of rate, delay and loss (PCC Vivace, 2018)" }
     ledbat { "ledbat++" => LedbatSettings: "background traffic, 60 ms of queue, yields to others (LEDBAT++)" }
     dctcp { "dctcp" => DctcpSettings: "reduces by the share of marked bytes, for data centres (RFC 8257)" }
     prague { "prague" => PragueSettings: "scalable, for the low-latency queues of L4S (TCP Prague)" }

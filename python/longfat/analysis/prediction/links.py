@@ -38,6 +38,9 @@ def sending_time(link: Mapping[str, Any], size: float) -> float:
     """Returns the transmission time of `size` bytes in s; raises NoClosedFormError if the rate varies."""
     if "trace" in link:
         raise NoClosedFormError("the rate follows a trace")
+    for medium in ("cell", "wifi"):
+        if medium in link:
+            raise NoClosedFormError(f"the link is a part of a shared medium ({medium})")
     if "rate" not in link:
         return 0.0
     return size * 8 / number(link["rate"], "rate")

@@ -25,12 +25,13 @@ def table(report: Mapping[str, Any]) -> Table:
         "queue_dropped",
         "mtu_dropped",
         "outage_dropped",
+        "nat_dropped",
         "duplicated",
         "corrupted",
         "reordered",
         "max_queue_packets",
     ):
-        if key != "outage_dropped" or any(link[key] for link in links):
+        if key not in ("outage_dropped", "nat_dropped") or any(link[key] for link in links):
             shown.add_row(title(key), *(f"{link[key]:,}" for link in links))
     rates = [link["rate_bps"] for link in links]
     shown.add_row("rate", *(DASH if rate is None else quantity(rate, "bit/s") for rate in rates))

@@ -16,6 +16,7 @@ _SIDES = ("forward", "reverse")
 _OPTIONAL = (
     ("mtu_dropped", "mtu"),
     ("outage_dropped", "down"),
+    ("nat_dropped", "nat"),
     ("marked", None),
     ("duplicated", "duplicate"),
     ("corrupted", "corrupt"),

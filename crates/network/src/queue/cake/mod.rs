@@ -1,7 +1,8 @@
 //! CAKE, common applications kept enhanced: a shaper in front of fair queueing by flow and by host, with an AQM per flow
 //! (Høiland-Jørgensen, Täht and Morton, "Piece of CAKE: A Comprehensive Queue Management Solution for Home Gateways", LANMAN
-//! 2018, arXiv 1804.07617). Constants are those of Linux's `sch_cake`, with one tin ("besteffort") and without ACK filter.
+//! 2018, arXiv 1804.07617). Constants are those of Linux's `sch_cake`, with one tin ("besteffort").
 
+mod ack_filter;
 mod cobalt;
 mod flows;
 mod shaper;
@@ -49,7 +50,14 @@ omit_unset! {
         /// Framing of the link layer: "none", "atm" (cells of 53 bytes, 48 of them payload) or "ptm" (one byte per 64); default "none". Requires rate.
         #[serde(skip_serializing_if = "Framing::is_default")]
         pub framing: Framing,
+        /// Drop ACKs that later ones in the queue make redundant, as the conservative filter of Linux; default false.
+        #[serde(skip_serializing_if = "is_off")]
+        pub ack_filter: bool,
     }
+}
+
+fn is_off(value: &bool) -> bool {
+    !value
 }
 
 /// Hosts that receive equal shares.
@@ -91,6 +99,7 @@ impl Default for Cake {
             overhead: None,
             mpu: None,
             framing: Framing::None,
+            ack_filter: false,
         }
     }
 }
@@ -195,6 +204,7 @@ impl DisciplineConfig for Cake {
         let overhead = (self.overhead.unwrap_or_default(), self.mpu.unwrap_or_default());
         Some(Box::new(Queue {
             bounds: Bounds::new(self.limit()),
+            filters_acks: self.ack_filter,
             parameters: self.parameters(),
             quantum: self.quantum(),
             overhead: Overhead::new(overhead.0, overhead.1, self.framing),
@@ -215,6 +225,7 @@ const DECAYING: usize = 2;
 
 struct Queue {
     bounds: Bounds,
+    filters_acks: bool,
     parameters: Parameters,
     quantum: i64,
     overhead: Overhead,
@@ -242,6 +253,16 @@ impl Queue {
         self.remove(&packet);
         actions.drop(packet);
         true
+    }
+
+    /// Drops the ACK of a queue that its last packet makes redundant.
+    fn filter(&mut self, number: u32, actions: &mut dyn QueueActions) {
+        let fifo = &mut self.flows.get(number).fifo;
+        let position = ack_filter::droppable(fifo, actions);
+        if let Some(packet) = position.and_then(|position| fifo.remove(position)) {
+            self.remove(&packet);
+            actions.drop(packet);
+        }
     }
 
     fn remove(&mut self, packet: &QueuedPacket) {
@@ -329,6 +350,9 @@ impl Discipline for Queue {
         let number = self.flows.number_of(&arriving, self.hosts.of(arriving.route));
         self.waiting.add(arriving.size());
         self.flows.get(number).fifo.push(arriving);
+        if self.filters_acks {
+            self.filter(number, actions);
+        }
         match self.flows.get(number).rotation {
             rotation @ (Rotation::None | Rotation::Decaying) => {
                 if rotation == Rotation::Decaying {

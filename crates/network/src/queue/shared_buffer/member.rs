@@ -59,6 +59,11 @@ impl Discipline for Member {
         self.discipline.ready()
     }
 
+    fn withdraw(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Vec<QueuedPacket> {
+        self.pool.lock().remove(self.discipline.waiting().bytes);
+        self.discipline.withdraw(now, actions)
+    }
+
     fn waiting(&self) -> Count {
         self.discipline.waiting()
     }

@@ -1,0 +1,321 @@
+//! Network address translation: a middlebox at a link that gives each connection from the inside a port of its own.
+//!
+//! A mapping from a connection to a port starts with the first packet from the inside, and ends when no packet leaves for the
+//! timeout, or when the translator rebinds, as after a restart or a new address. The next packet from the inside then has
+//! another source port (RFC 4787, sections 4.1 and 4.3; RFC 5382). Packets from the outside to a port without mapping are dropped.
+//!
+//! A peer that identifies connections by addresses and ports, as TCP does, knows none with the new port, so that the packet
+//! is dropped. (A real peer answers it with a reset, which is not modelled.) Peers that identify connections by numbers in the packets,
+//! as QUIC does (RFC 9000, section 9), and datagrams without connections send to the new port from then on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foundation::{Duration, Problem, omit_unset};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::config::Subscriber;
+use crate::packet::Connection;
+
+/// The shortest timeout of UDP mappings that RFC 4787 permits (section 4.3, REQ-5).
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
+/// Limit of rebindings.
+const MOST: usize = 1000;
+
+omit_unset! {
+    /// A network address translator between both ends of a link: `{ timeout = "30s", rebind = ["5s"] }`.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields, expecting = "a table such as { timeout = \"30s\", rebind = [\"5s\"] }")]
+    #[schemars(rename = "Nat")]
+    pub struct NatConfig {
+        /// Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default "120s" (RFC 4787).
+        pub timeout: Option<Duration>,
+        /// Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default: none.
+        pub rebind: Option<Vec<Duration>>,
+        /// End of the path that is inside: "near" or "far"; default "near". Connections must start there.
+        pub inside: Option<Subscriber>,
+    }
+}
+
+impl NatConfig {
+    /// Returns all values out of range.
+    #[must_use]
+    pub(crate) fn validate(&self) -> Vec<Problem> {
+        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let rebind = self.rebind.as_deref().unwrap_or_default();
+        let is_timeout = (Duration::from_millis(1)..=MAX_TIMEOUT).contains(&timeout);
+        let is_ordered = rebind.len() <= MOST && rebind.windows(2).all(|pair| pair[0] < pair[1]);
+        let order = format!("rising times, at most {MOST}");
+        let problems = [
+            Problem::range(
+                "timeout",
+                format!("\"{timeout}\""),
+                is_timeout,
+                "\"1ms\" to \"24h\"",
+            ),
+            Problem::range("rebind", "the list", is_ordered, &order),
+        ];
+        problems.into_iter().flatten().collect()
+    }
+
+    /// Returns the translator at a link, whose sender is inside if `is_outgoing`.
+    #[must_use]
+    pub(crate) fn resolve(&self, is_outgoing: bool) -> Nat {
+        Nat {
+            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            rebind: self.rebind.clone().unwrap_or_default(),
+            is_outgoing,
+        }
+    }
+
+    /// Returns the same translator as seen from the opposite direction.
+    #[must_use]
+    pub(crate) fn reversed(mut self) -> Self {
+        self.inside = Some(match self.is_near_inside() {
+            true => Subscriber::Far,
+            false => Subscriber::Near,
+        });
+        self
+    }
+
+    /// Returns whether the near end is inside.
+    pub(crate) fn is_near_inside(&self) -> bool {
+        self.inside.unwrap_or(Subscriber::Near) == Subscriber::Near
+    }
+}
+
+/// A translator at one direction of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Nat {
+    /// Time without packets from the inside after which a mapping ends.
+    pub timeout: Duration,
+    /// Times at which all mappings end, in order.
+    pub rebind: Vec<Duration>,
+    /// Whether the packets of the link come from the inside.
+    pub is_outgoing: bool,
+}
+
+/// A connection.
+#[derive(Clone, Copy, Debug)]
+struct Mapping {
+    /// Its port.
+    port: u32,
+    /// Time of the last packet from the inside, in nanoseconds.
+    used: u64,
+    /// The port of the connection that its peer knows.
+    known: u32,
+}
+
+#[derive(Debug)]
+struct State {
+    timeout: u64,
+    rebind: Vec<u64>,
+    /// Start of the trial.
+    epoch: u64,
+    /// The next port. Ports are not reused, like a port that another connection has taken.
+    next: u32,
+    mappings: BTreeMap<u64, Mapping>,
+}
+
+impl State {
+    /// Returns whether a mapping last used at `used` exists at `now`.
+    fn is_alive(&self, used: u64, now: u64) -> bool {
+        let rebinds = self.rebind.iter().map(|after| self.epoch.saturating_add(*after));
+        let is_rebound = rebinds.into_iter().any(|at| used < at && at <= now);
+        now - used <= self.timeout && !is_rebound
+    }
+
+    /// Translates a packet from the inside. Returns whether its peer accepts it.
+    fn leave(&mut self, now: u64, connection: &Connection) -> bool {
+        let before = self.mappings.get(&connection.number).copied();
+        let alive = before.filter(|mapping| self.is_alive(mapping.used, now));
+        let port = alive.map_or_else(
+            || {
+                self.next += 1;
+                self.next
+            },
+            |mapping| mapping.port,
+        );
+        let is_accepted = connection.opens || !connection.is_bound;
+        let known = match before {
+            Some(mapping) if !is_accepted => mapping.known,
+            // The peer never saw a start of the connection: none is known.
+            None if !is_accepted => 0,
+            _ => port,
+        };
+        let mapping = Mapping {
+            port,
+            used: now,
+            known,
+        };
+        self.mappings.insert(connection.number, mapping);
+        known == port
+    }
+
+    /// Returns whether a packet from the outside has a mapping.
+    fn enter(&self, now: u64, connection: &Connection) -> bool {
+        let mapping = self.mappings.get(&connection.number);
+        mapping.is_some_and(|mapping| self.is_alive(mapping.used, now) && mapping.known == mapping.port)
+    }
+}
+
+/// The mappings of both directions. The links of a network belong to one thread, so the lock is never contended.
+#[derive(Clone, Debug)]
+pub(crate) struct Translator(Arc<Mutex<State>>);
+
+impl Translator {
+    pub(crate) fn new(nat: &Nat) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            timeout: nat.timeout.as_nanos(),
+            rebind: nat.rebind.iter().map(|after| after.as_nanos()).collect(),
+            epoch: 0,
+            next: 0,
+            mappings: BTreeMap::new(),
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the start of the times of rebindings, and ends all mappings.
+    pub(crate) fn restart(&self, epoch: u64) {
+        let mut state = self.lock();
+        state.epoch = epoch;
+        state.mappings.clear();
+    }
+
+    /// Returns whether a packet passes.
+    pub(crate) fn passes(&self, now: u64, nat: &Nat, connection: &Connection) -> bool {
+        if nat.is_outgoing {
+            self.lock().leave(now, connection)
+        } else {
+            self.lock().enter(now, connection)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const TCP: Connection = Connection {
+        number: 7,
+        opens: false,
+        is_bound: true,
+    };
+    const SYN: Connection = Connection { opens: true, ..TCP };
+    const QUIC: Connection = Connection {
+        number: 8,
+        opens: false,
+        is_bound: false,
+    };
+
+    fn translator(rebind: &[u64]) -> Translator {
+        let nat = Nat {
+            timeout: Duration::from_secs(30),
+            rebind: rebind
+                .iter()
+                .map(|&seconds| Duration::from_secs(seconds))
+                .collect(),
+            is_outgoing: true,
+        };
+        Translator::new(&nat)
+    }
+
+    fn outcomes(translator: &Translator, packets: &[(u64, bool, Connection)]) -> Vec<bool> {
+        let mut state = translator.lock();
+        let pass = |&(at, leaves, connection): &(u64, bool, Connection)| match leaves {
+            true => state.leave(at * SECOND, &connection),
+            false => state.enter(at * SECOND, &connection),
+        };
+        packets.iter().map(pass).collect()
+    }
+
+    #[test]
+    fn a_rebinding_ends_connections_that_addresses_identify() {
+        let packets = |start: Connection, connection: Connection| {
+            [
+                (0, true, start),
+                (1, false, connection),
+                (4, true, connection),
+                // The peer sends to the old port.
+                (5, false, connection),
+                (6, true, connection),
+                (7, false, connection),
+            ]
+        };
+        let nat = translator(&[5]);
+        assert_eq!(
+            outcomes(&nat, &packets(SYN, TCP)),
+            [true, true, true, false, false, false]
+        );
+        assert_eq!(
+            outcomes(&nat, &packets(QUIC, QUIC)),
+            [true, true, true, false, true, true]
+        );
+        // Another connection of the same hosts is accepted.
+        assert_eq!(outcomes(&nat, &[(8, true, SYN), (9, false, TCP)]), [true, true]);
+    }
+
+    /// Packets from the inside keep a mapping, and those from the outside do not (RFC 4787, section 4.3, REQ-6).
+    #[test]
+    fn a_mapping_ends_after_the_timeout() {
+        let nat = translator(&[]);
+        let packets = [
+            (0, true, SYN),
+            (30, true, TCP),
+            (59, false, TCP),
+            (60, false, TCP),
+            (61, false, TCP),
+            (62, true, TCP),
+        ];
+        assert_eq!(outcomes(&nat, &packets), [true, true, true, true, false, false]);
+    }
+
+    #[test]
+    fn the_outside_starts_no_connection() {
+        assert_eq!(
+            outcomes(
+                &translator(&[]),
+                &[(0, false, SYN), (1, false, QUIC), (2, true, TCP)]
+            ),
+            [false; 3]
+        );
+    }
+
+    proptest! {
+        /// A packet from the outside passes only while the last packet from the inside passed, since the last rebinding and
+        /// within the timeout. Datagrams from the inside always pass.
+        #[test]
+        fn replies_need_a_recent_packet(
+            rebind in proptest::collection::btree_set(1_u64..200, 0..4),
+            packets in proptest::collection::vec((0_u64..20, any::<bool>(), 0_u8..3), 1..80),
+        ) {
+            let times: Vec<u64> = rebind.into_iter().collect();
+            let nat = translator(&times);
+            let mut at = 0;
+            let mut last: [Option<(u64, bool)>; 2] = [None; 2];
+            for (gap, leaves, kind) in packets {
+                at += gap;
+                let connection = [TCP, SYN, QUIC][usize::from(kind)];
+                let which = usize::from(kind == 2);
+                let passes = outcomes(&nat, &[(at, leaves, connection)])[0];
+                if leaves {
+                    prop_assert!(passes || (connection.is_bound && !connection.opens));
+                    last[which] = Some((at, passes));
+                } else {
+                    let expected = last[which].is_some_and(|(used, passed)| {
+                        passed && at - used <= 30 && !times.iter().any(|&time| used < time && time <= at)
+                    });
+                    prop_assert_eq!(passes, expected);
+                }
+            }
+        }
+    }
+}
