@@ -210,8 +210,8 @@ def explain_capture(path: str | None, on_progress: Callable[[int], bool | None])
     """Reads a capture (pcap, pcapng, also gzip or zstd), or standard input for None, and names the causes.
 
     `on_progress` is called with the number of frames every 65,536 frames; when it returns False, the rest is
-    not read. Returns the JSON of `explanation::report::CaptureReport`. OSError if reading fails, ValueError
-    for another format.
+    not read. Ctrl-C ends standard input, and what was read is explained. Returns the JSON of
+    `explanation::report::CaptureReport`. OSError if reading fails, ValueError for another format.
     """
 
 def capture_sequence(path: str, sender: str, receiver: str, frames: tuple[int, int], most: int) -> str:

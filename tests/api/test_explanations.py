@@ -290,8 +290,8 @@ def test_unknown_connections_name_the_allowed_ones(capture: Capture) -> None:
 def test_subflows_of_multipath_tcp_are_one_connection(tmp_path: Path) -> None:
     file = tmp_path / "multipath.pcapng"
     links = [
-        {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"},
-        {"rate": "5Mbit/s", "delay": "30ms", "queue": "50pkt"},
+        lf.Path(rate="10Mbit/s", delay="10ms", queue="50pkt"),
+        lf.Path(rate="5Mbit/s", delay="30ms", queue="50pkt"),
     ]
     topology = lf.Topology("multipath", path=links)
     lf.trace(lf.Mptcp(), topology=topology, size="5MB", pcapng=file, snap=128, samples=False)

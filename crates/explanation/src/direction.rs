@@ -7,12 +7,14 @@ use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
 
+use crate::delayed_acks::{DelayedAcks, Sample};
 use crate::numbering::Numbering;
 use crate::outstanding::{Outstanding, Repeated, Sent};
 use crate::packet::TcpPacket;
 use crate::rates::Trains;
 use crate::round_trips::RoundTrips;
 use crate::slices::{Slice, Slices, State};
+use crate::totals::Totals;
 
 /// ACKs on their way from the capture to the sender, at most.
 const MOST_PENDING: usize = 1 << 16;
@@ -30,8 +32,6 @@ pub const SHRUNK: u64 = 2;
 /// A late packet within this share of an RTT was reordered, not retransmitted.
 const REORDERED: f64 = 0.6;
 
-/// Time that an ACK waits at least at a receiver that delays it; the shortest timers are those of Linux, 40 ms.
-const DELAYED: Duration = Duration::from_millis(25);
 /// Numbers of lost packets that are kept.
 const MOST_LOST: usize = 10_000;
 /// Share of the time between ACKs within which data follows an ACK directly.
@@ -42,33 +42,6 @@ const NEWEST: f64 = 0.125;
 /// Payload of a full segment, unless a handshake or a larger segment states another.
 const DEFAULT_MSS: u32 = 1448;
 
-/// Counters of the data of one sender.
-#[derive(Clone, Debug, Default)]
-pub struct Totals {
-    /// Packets, with and without data.
-    pub packets: u64,
-    /// Packets with data.
-    pub data_packets: u64,
-    /// Bytes sent for the first time.
-    pub bytes: u64,
-    /// Retransmitted bytes.
-    pub repeated_bytes: u64,
-    /// Retransmissions.
-    pub repeated_packets: u64,
-    /// Retransmissions of data that had arrived, as the receiver reports them (DSACK, RFC 2883).
-    pub spurious_packets: u64,
-    /// Losses that a timer detected.
-    pub timeouts: u64,
-    /// Packets that arrived late without a retransmission.
-    pub reordered: u64,
-    /// Bytes acknowledged but never captured.
-    pub unseen_bytes: u64,
-    /// Marked packets (Congestion Experienced).
-    pub marked: u64,
-    /// Packets larger than the maximum segment: captured before segmentation or after aggregation.
-    pub large: u64,
-}
-
 /// An ACK on its way to the sender.
 #[derive(Clone, Debug)]
 struct Ack {
@@ -78,15 +51,6 @@ struct Ack {
     window: u64,
     blocks: [(u64, u64); 4],
     block_count: usize,
-}
-
-/// An ACK that the receiver delayed, without data of its own.
-#[derive(Clone, Copy, Debug)]
-struct DelayedAck {
-    /// When it reached the sender.
-    at: Instant,
-    /// How long it was delayed.
-    wait: Duration,
 }
 
 /// The data of one sender.
@@ -108,8 +72,7 @@ pub struct Direction {
     pub lost: Vec<u64>,
     /// Bytes sent directly after an ACK, and all bytes sent while data was in flight.
     pub clocked: (u64, u64),
-    /// The last ACK if it was delayed and acknowledged everything.
-    delayed: Option<DelayedAck>,
+    delayed_acks: DelayedAcks,
     /// Whether the last new segment was smaller than the maximum.
     is_short: bool,
     /// Packets of the sender, with large ones as several.
@@ -129,9 +92,6 @@ pub struct Direction {
     pending: VecDeque<Ack>,
     last_data: Instant,
     last_ack: Instant,
-    /// The newest time to the receiver and back, and whether a later one was left out because its ACK was delayed.
-    last_far: Duration,
-    is_late: bool,
     /// When the data of the newest sample of the RTT was sent.
     last_sample: Instant,
     recovery: Option<u64>,
@@ -150,7 +110,7 @@ impl Default for Direction {
             first_data: None,
             lost: Vec::new(),
             clocked: (0, 0),
-            delayed: None,
+            delayed_acks: DelayedAcks::default(),
             is_short: false,
             segments: 0,
             last_any_ack: Instant::ZERO,
@@ -167,8 +127,6 @@ impl Default for Direction {
             pending: VecDeque::new(),
             last_data: Instant::ZERO,
             last_ack: Instant::ZERO,
-            last_far: Duration::MAX,
-            is_late: false,
             last_sample: Instant::ZERO,
             recovery: None,
             delivered: 0,
@@ -276,7 +234,7 @@ impl Direction {
     /// Takes data of the peer: an application that waited for a request has it now.
     pub fn requested(&mut self, time: Instant) {
         self.apply(time);
-        self.delayed = None;
+        self.delayed_acks.forget();
         if self.is_idle() && !self.is_blocked() && !self.is_finished {
             self.spend(State::Request, time);
         }
@@ -319,7 +277,7 @@ impl Direction {
         }
         let mut newest = None;
         let mut bytes = 0;
-        self.delayed = None;
+        self.delayed_acks.forget();
         if ack.block_count > 0 && ack.blocks[0].1 <= ack.number {
             self.totals.spurious_packets += 1;
             if let Some(slices) = &mut self.slices {
@@ -361,20 +319,16 @@ impl Direction {
         if let Some(sent) = newest.filter(|&sent| sent >= self.last_sample) {
             self.last_sample = sent;
             let far = ack.captured.saturating_since(sent);
-            let least = self.round_trips.far.unwrap_or(far).min(far);
-            // Receivers delay the ACK of a single segment only. No queue grows that much from one ACK to the next.
-            let is_delayed =
-                bytes <= u64::from(self.mss) && far.saturating_sub(self.last_far) >= DELAYED && !self.is_late;
-            if is_single && self.acked >= self.next && far - least >= DELAYED {
-                self.delayed = Some(DelayedAck {
-                    at: time,
-                    wait: far - least,
-                });
-            } else if !is_delayed {
-                self.last_far = far;
+            let sample = Sample {
+                at: time,
+                far,
+                least: self.round_trips.far.unwrap_or(far),
+                is_segment: bytes <= u64::from(self.mss),
+                is_everything: is_single && self.acked >= self.next,
+            };
+            if !self.delayed_acks.is_delayed(&sample) {
                 self.sample(far);
             }
-            self.is_late = is_delayed;
             if bytes > 0 {
                 let rtt = self.round_trips.now.unwrap_or(Duration::ZERO);
                 self.trains
@@ -524,12 +478,11 @@ impl Direction {
             self.trains.interrupt();
             self.last_captured = time;
             let is_short = self.is_short || packet.length < self.mss;
-            if let Some(delayed) = self.delayed.take()
-                && is_short
-                && time.saturating_since(delayed.at) <= self.gap()
+            if is_short
+                && let Some(wait) = self.delayed_acks.wait_before(time, self.gap())
                 && let Some(slices) = &mut self.slices
             {
-                slices.change(State::Open, State::Delayed, delayed.wait);
+                slices.change(State::Open, State::Delayed, wait);
             }
         } else {
             self.spend(self.state(), time);

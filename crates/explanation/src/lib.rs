@@ -8,6 +8,7 @@
 pub mod causes;
 mod connection;
 mod connections;
+mod delayed_acks;
 pub mod direction;
 mod file;
 mod gaps;
@@ -26,6 +27,7 @@ pub mod round_trips;
 pub mod sequence;
 pub mod slices;
 mod tallies;
+mod totals;
 
 pub use connections::Connections;
 pub use file::{CaptureError, CaptureFile, Frame};

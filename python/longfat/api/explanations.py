@@ -142,8 +142,7 @@ class Explanation(Displayed):
                 for found in [confidence(one, limit)]
             },
             "phases": [
-                {"start_s": phase.start, "end_s": phase.end, "limit": phase.limit}
-                for phase in self.phases
+                {"start_s": phase.start, "end_s": phase.end, "limit": phase.limit} for phase in self.phases
             ],
             "replay": None if self.replay is None else self.replay.document(),
         }

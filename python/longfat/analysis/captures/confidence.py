@@ -19,8 +19,28 @@ _LEAST_HIGH, _LEAST_MEDIUM = 0.95, 0.8
 _ENOUGH = 10
 """Captures with a limit below which it counts as not measured."""
 
-AT_SENDER: dict[str, tuple[int, int]] = {}
-AT_RECEIVER: dict[str, tuple[int, int]] = {}
+AT_SENDER: dict[str, tuple[int, int]] = {
+    explained.BANDWIDTH: (26, 26),
+    explained.WINDOW: (26, 26),
+    explained.LOSS: (26, 27),
+    explained.LATENCY: (26, 26),
+    explained.APPLICATION: (26, 26),
+    explained.BUFFERBLOAT: (26, 26),
+    explained.BURSTS: (25, 25),
+    explained.POLICER: (24, 24),
+    explained.PACING: (28, 28),
+    explained.DELAYED_ACKS: (4, 4),
+    explained.STALL: (2, 2),
+}
+AT_RECEIVER: dict[str, tuple[int, int]] = {
+    explained.BANDWIDTH: (16, 18),
+    explained.WINDOW: (16, 16),
+    explained.LOSS: (16, 16),
+    explained.LATENCY: (16, 16),
+    explained.APPLICATION: (13, 13),
+    explained.BUFFERBLOAT: (16, 16),
+    explained.SENDER: (0, 1),
+}
 """Captures that a limit named correctly, and all that it named, by the place of the capture."""
 
 

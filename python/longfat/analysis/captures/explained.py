@@ -144,7 +144,5 @@ def subflows(document: Mapping[str, Any], one: Direction) -> list[Direction]:
         return []
     streams = {one.connection["stream"]}
     return next(
-        group
-        for group in groups(document)
-        if streams & {other.connection["stream"] for other in group}
+        group for group in groups(document) if streams & {other.connection["stream"] for other in group}
     )
