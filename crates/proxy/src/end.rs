@@ -59,6 +59,10 @@ impl<S: Socket> End<S> {
         self.stream
     }
 
+    pub(crate) const fn socket(&self) -> &S {
+        &self.socket
+    }
+
     /// Records what the socket is ready for.
     pub(crate) const fn set_ready(&mut self, readable: bool, writable: bool) {
         self.readable |= readable;

@@ -17,8 +17,9 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket as OsSocket, Type};
 
+use crate::negotiation::{Mode, Negotiation, Step};
 use crate::options::{Listener, RelayOptions};
-use crate::proxy::{Proxy, Request};
+use crate::proxy::{Greeting, Proxy, Request};
 use crate::report::Report;
 use crate::slots::Key;
 use crate::target::Target;
@@ -35,8 +36,11 @@ const BACKLOG: i32 = 4096;
 /// Requested size of the receive buffers of the system's sockets, which the kernel doubles. Bytes in them are invisible to TCP on the path, so a
 /// large buffer would hide backpressure.
 const RECEIVE_BUFFER: usize = 256 * 1024;
-/// Bit that marks the tokens of listeners.
+/// Bits that mark the tokens of listeners, and of clients that have not named their target.
 const LISTENER: u64 = 1 << 63;
+const NEGOTIATING: u64 = 1 << 62;
+/// Time in which a client must name its target.
+const NEGOTIATION: Duration = Duration::from_secs(30);
 /// Token of the eventfd that wakes the thread.
 const WAKE: u64 = u64::MAX;
 /// The thread sleeps under load, because the programs at both ends need the processor.
@@ -128,6 +132,8 @@ impl Relay {
             epoll,
             listeners,
             attempts: HashMap::new(),
+            negotiations: HashMap::new(),
+            negotiated: 0,
             paused_until: None,
             handle: Handle {
                 jobs: sender,
@@ -230,6 +236,9 @@ struct EventLoop {
     epoll: OwnedFd,
     listeners: Vec<(TcpListener, Listener)>,
     attempts: HashMap<Key, Attempt>,
+    /// Clients that have not named their target, by number, with the time limit.
+    negotiations: HashMap<u64, (TcpStream, Negotiation, Instant)>,
+    negotiated: u64,
     /// Accepts no connections until then.
     paused_until: Option<Instant>,
     handle: Handle,
@@ -261,6 +270,7 @@ impl EventLoop {
             }
             if now >= next_tick {
                 next_tick = now + TICK;
+                self.negotiations.retain(|_, (_, _, limit)| *limit > now);
                 if tick(&mut self.proxy).is_break() {
                     return Ok(());
                 }
@@ -295,6 +305,7 @@ impl EventLoop {
         match token {
             WAKE => self.run_jobs(jobs),
             _ if token & LISTENER != 0 => self.accept((token & !LISTENER) as usize),
+            _ if token & NEGOTIATING != 0 => self.negotiate(token & !NEGOTIATING),
             _ => {
                 let key = Key::from_number(token);
                 let flags = event.flags;
@@ -325,8 +336,14 @@ impl EventLoop {
         for _ in 0..ACCEPTED {
             match self.listeners[index].0.accept() {
                 Ok((socket, _)) => {
-                    let target = self.listeners[index].1.target.clone();
-                    self.admit(socket, target);
+                    // Without these options the connection works, but less well.
+                    let _ = socket.set_nonblocking(true);
+                    let _ = socket.set_nodelay(true);
+                    match self.listeners[index].1.mode.clone() {
+                        Mode::Fixed(target) => self.admit(socket, target, None, &[]),
+                        Mode::Socks5 => self.start_negotiation(socket, Negotiation::new(true)),
+                        Mode::HttpConnect => self.start_negotiation(socket, Negotiation::new(false)),
+                    }
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
@@ -350,25 +367,60 @@ impl EventLoop {
         Ok(())
     }
 
-    fn admit(&mut self, socket: TcpStream, target: Target) {
-        // Without these options the connection works, but less well.
-        let _ = socket.set_nonblocking(true);
-        let _ = socket.set_nodelay(true);
-        let Ok(copy) = socket.try_clone() else {
-            return crate::socket::Socket::reset(socket);
-        };
+    fn admit(&mut self, socket: TcpStream, target: Target, greeting: Option<Greeting>, early: &[u8]) {
         let now = self.clock.now();
-        if let Some(key) = self.proxy.accept(now, socket, target, None) {
-            self.watch(&copy, key);
+        if let Some(key) = self.proxy.accept(now, socket, target, greeting) {
+            self.proxy.send_early(now, key, early);
+            self.watch(key);
         }
     }
 
-    /// Reports changes of a socket, each once. Its file is removed from the queue when the socket is closed.
-    fn watch(&mut self, socket: &TcpStream, key: Key) {
+    fn start_negotiation(&mut self, socket: TcpStream, negotiation: Negotiation) {
+        self.negotiated += 1;
+        let token = EventData::new_u64(NEGOTIATING | self.negotiated);
+        // Without an event queue the client would wait in vain: the connection is closed.
+        if epoll::add(&self.epoll, &socket, token, EventFlags::IN).is_ok() {
+            let limit = self.clock.now() + NEGOTIATION;
+            self.negotiations
+                .insert(self.negotiated, (socket, negotiation, limit));
+        }
+    }
+
+    /// Reads the bytes by which a client names its target.
+    fn negotiate(&mut self, number: u64) {
+        let Some((mut socket, mut negotiation, limit)) = self.negotiations.remove(&number) else {
+            return;
+        };
+        let mut buffer = [0; 4096];
+        match io::Read::read(&mut socket, &mut buffer) {
+            Ok(0) => {}
+            Ok(count) => match negotiation.handle(&buffer[..count]) {
+                Step::More(answer) => {
+                    // The answers are shorter than any send buffer. A client that has left needs none.
+                    let _ = io::Write::write(&mut socket, &answer);
+                    self.negotiations.insert(number, (socket, negotiation, limit));
+                }
+                Step::Refuse(answer) => {
+                    let _ = io::Write::write(&mut socket, &answer);
+                }
+                Step::Connect(target, greeting, early) => self.admit(socket, target, Some(greeting), &early),
+            },
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                self.negotiations.insert(number, (socket, negotiation, limit));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Reports changes of an end's socket, each once. A closed socket leaves the queue by itself.
+    fn watch(&mut self, key: Key) {
+        let Some(socket) = self.proxy.socket(key) else {
+            return;
+        };
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let token = EventData::new_u64(key.number());
-        let added = epoll::add(&self.epoll, socket, token, flags);
-        let watched = match added {
+        let watched = match epoll::add(&self.epoll, socket, token, flags) {
+            // It was watched while it was connecting.
             Err(Errno::EXIST) => epoll::modify(&self.epoll, socket, token, flags),
             other => other,
         };
@@ -437,11 +489,8 @@ impl EventLoop {
         };
         match failure {
             None => {
-                let Ok(copy) = socket.try_clone() else {
-                    return self.fail(now, key, "too many open files".into());
-                };
                 if let Some(key) = self.proxy.connected(now, key, Ok(socket)) {
-                    self.watch(&copy, key);
+                    self.watch(key);
                 }
             }
             Some(_) if !others.is_empty() => self.attempt(key, others),

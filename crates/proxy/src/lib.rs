@@ -14,6 +14,7 @@ mod end;
 #[cfg(target_os = "linux")]
 mod event_loop;
 mod lanes;
+mod negotiation;
 mod options;
 mod proxy;
 mod report;
@@ -23,6 +24,7 @@ mod target;
 
 #[cfg(target_os = "linux")]
 pub use event_loop::{Handle, Relay, RelayError};
+pub use negotiation::Mode;
 pub use options::{Listener, ProxyOptions, RelayOptions};
 pub use proxy::{Greeting, Proxy, Request};
 pub use report::{Delays, Failure, Report};

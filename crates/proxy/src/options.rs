@@ -7,7 +7,7 @@ use foundation::{Duration, Streams};
 use network::PathSpec;
 use transport::tcp::TcpConfig;
 
-use crate::target::Target;
+use crate::negotiation::Mode;
 
 /// Idle time before keep-alive probes unless the settings have another one. A reset that the path loses would otherwise
 /// leave the other end open forever.
@@ -51,7 +51,7 @@ pub struct Listener {
     /// Where clients connect to. Port 0 takes any free port.
     pub listen: SocketAddr,
     /// Where their connections lead.
-    pub target: Target,
+    pub mode: Mode,
 }
 
 /// Options of a [`Relay`](crate::Relay).

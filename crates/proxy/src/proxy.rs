@@ -145,6 +145,23 @@ impl<S: Socket> Proxy<S> {
         Some(self.add(End::new(socket, stream), CLIENT, greeting))
     }
 
+    /// Sends bytes to the target that were read from the socket of an end before it was accepted.
+    pub fn send_early(&mut self, now: Instant, key: Key, bytes: &[u8]) {
+        if let Some(Slot::Open { end, host, .. }) = self.slots.get_mut(key) {
+            // The send buffer is empty, and larger than a client's first bytes.
+            end.read += self.stacks[*host].write(now, end.stream(), bytes) as u64;
+        }
+    }
+
+    /// Returns the socket of an end.
+    #[must_use]
+    pub fn socket(&self, key: Key) -> Option<&S> {
+        match self.slots.get(key) {
+            Some(Slot::Open { end, .. }) => Some(end.socket()),
+            _ => None,
+        }
+    }
+
     fn add(&mut self, end: End<S>, host: usize, greeting: Option<Greeting>) -> Key {
         let stream = end.stream();
         let key = self.slots.add(Slot::Open {

@@ -55,6 +55,11 @@ impl<T> Slots<T> {
         Key { index, age: *age }
     }
 
+    pub(crate) fn get(&self, key: Key) -> Option<&T> {
+        let (age, slot) = self.slots.get(key.index as usize)?;
+        slot.as_ref().filter(|_| *age == key.age)
+    }
+
     pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let (age, slot) = self.slots.get_mut(key.index as usize)?;
         slot.as_mut().filter(|_| *age == key.age)
@@ -66,8 +71,8 @@ impl<T> Slots<T> {
             return None;
         }
         let value = slot.take()?;
-        // Bit 31 stays free for the tokens of the event loop.
-        *age = (*age + 1) & 0x7fff_ffff;
+        // The two highest bits stay free for the tokens of the event loop.
+        *age = (*age + 1) & 0x3fff_ffff;
         self.free.push(key.index);
         Some(value)
     }

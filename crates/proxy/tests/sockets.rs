@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 
 use foundation::Streams;
 use network::PathConfig;
-use proxy::{Listener, ProxyOptions, Relay, RelayOptions, Report, Target};
+use proxy::{Listener, Mode, ProxyOptions, Relay, RelayOptions, Report, Target};
 use transport::tcp::TcpConfig;
 
 pub struct Running {
@@ -25,7 +25,7 @@ impl Running {
         let relay = Relay::bind(RelayOptions {
             listeners: vec![Listener {
                 listen: ([127, 0, 0, 1], 0).into(),
-                target: Target::Address(target),
+                mode: Mode::Fixed(Target::Address(target)),
             }],
             proxy: ProxyOptions::new(path, TcpConfig::default(), Streams::new(1, 0)),
         })
