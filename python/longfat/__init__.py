@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from longfat.api.studies import run
     from longfat.api.sweeps import sweep
     from longfat.api.traces import Traces, trace
+    from longfat.api.tcp_relays import TcpRelay
     from longfat.api.transactions import MeasuredTransactions, transact
     from longfat.api.transfers import Receiver, SentFiles, receive, send
     from longfat.api.trials import TransferError, Trial, simulate
@@ -102,6 +103,7 @@ __all__ = [
     "Study",
     "StudyError",
     "Tcp",
+    "TcpRelay",
     "Topology",
     "Traces",
     "Traffic",
@@ -143,6 +145,7 @@ _MODULES = {
     "api.transactions": "MeasuredTransactions transact",
     "api.emulations": "emulate",
     "api.relays": "Relay relay",
+    "api.tcp_relays": "TcpRelay",
     "api.scripts": "ScriptResults packetdrill",
     "api.transfers": "Receiver SentFiles receive send",
     "api.sessions": "Session Snapshot Step",

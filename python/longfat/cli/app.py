@@ -42,7 +42,7 @@ _GROUPS = {
     },
     "Emulation": {
         "shell": "Run a command, or your shell, behind an emulated path (Linux).",
-        "relay": "Relay UDP datagrams over an emulated path until Ctrl-C.",
+        "relay": "Relay UDP datagrams or TCP connections over an emulated path until Ctrl-C.",
         "check": "Measure the paths of a study as this machine emulates them (Linux).",
         "net": "Emulate the network of a study, with a prompt for commands at its hosts (Linux).",
     },
