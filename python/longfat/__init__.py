@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from longfat._native import version
     from longfat.api.bundles import Reproduced, bundle, reproduce
+    from longfat.api.comparisons import compare
     from longfat.api.diagnoses import Diagnosis, diagnose
     from longfat.api.emulations import emulate
     from longfat.api.explanations import Explanation, explain
@@ -113,6 +114,7 @@ __all__ = [
     "Verdict",
     "Workload",
     "bundle",
+    "compare",
     "diagnose",
     "emulate",
     "explain",
@@ -137,6 +139,7 @@ __all__ = [
 
 _MODULES = {
     "_native": "version",
+    "api.comparisons": "compare",
     "api.diagnoses": "Diagnosis diagnose",
     "api.explanations": "Explanation explain",
     "api.links": "MeasuredPath path",

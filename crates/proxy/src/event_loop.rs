@@ -449,9 +449,7 @@ impl EventLoop {
                 Err(error) => relay.fail(now, key, reason(&error)),
             }));
         };
-        let spawned = std::thread::Builder::new()
-            .name("resolver".into())
-            .spawn(lookup);
+        let spawned = std::thread::Builder::new().name("resolver".into()).spawn(lookup);
         if let Err(error) = spawned {
             self.fail(self.clock.now(), key, reason(&error));
         }

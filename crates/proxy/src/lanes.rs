@@ -199,8 +199,7 @@ impl Lanes {
             return;
         };
         while let Some((_, packet)) = lane.network.poll_delivery() {
-            self.arrived
-                .push_back((Direction::of(packet.route), packet.body));
+            self.arrived.push_back((Direction::of(packet.route), packet.body));
         }
         while let Some(refused) = lane.network.poll_too_big() {
             let direction = Direction::of(refused.packet.route);

@@ -203,17 +203,18 @@ mod tests {
 
     #[test]
     fn reads_socks5_requests_in_any_pieces() {
-        let name = [b"\x05\x02\x01\x00\x05\x01\x00\x03\x0bexample.com".as_slice(), &[1, 187]].concat();
+        let name = [
+            b"\x05\x02\x01\x00\x05\x01\x00\x03\x0bexample.com".as_slice(),
+            &[1, 187],
+        ]
+        .concat();
         let v4 = [5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1, 0, 80];
         for size in 1..=name.len() {
             for (bytes, expected) in [(&name[..], "example.com:443"), (&v4[..], "127.0.0.1:80")] {
                 let (answers, step) = run(true, bytes, size);
                 let (found, success, early) = target(step);
                 assert_eq!(found, expected);
-                assert_eq!(
-                    [answers, success].concat(),
-                    [5, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
-                );
+                assert_eq!([answers, success].concat(), [5, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
                 assert_eq!(early, b"");
             }
         }

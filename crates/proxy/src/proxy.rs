@@ -124,7 +124,13 @@ impl<S: Socket> Proxy<S> {
 
     /// Carries a connection of a client to a target. Returns the key of the client's end; `None` if all virtual ports are in
     /// use, after a reset of the socket. With a greeting, the client receives it instead of bytes of the relay's own.
-    pub fn accept(&mut self, now: Instant, socket: S, target: Target, greeting: Option<Greeting>) -> Option<Key> {
+    pub fn accept(
+        &mut self,
+        now: Instant,
+        socket: S,
+        target: Target,
+        greeting: Option<Greeting>,
+    ) -> Option<Key> {
         self.report.accepted += 1;
         let to = SocketAddr::new(SERVER, target.port());
         let stream = (0..MOST_ADDRESSES).find_map(|number| {
@@ -377,10 +383,7 @@ impl<S: Socket> Proxy<S> {
     /// Removes an end. Its peer at the other end of the path learns of it by packets.
     fn end(&mut self, now: Instant, key: Key, ending: Ending) {
         let Some(Slot::Open {
-            end,
-            host,
-            greeting,
-            ..
+            end, host, greeting, ..
         }) = self.slots.remove(key)
         else {
             return;

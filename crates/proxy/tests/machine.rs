@@ -242,7 +242,10 @@ fn check(path: &str, separate: bool, scripts: &[(bool, Script)], seed: u64) -> R
             let pipe = program.pipe.borrow();
             pipe.is_reset || pipe.was_reset
         });
-        prop_assert!(!world.refuses[number] || was_reset, "{number}: refused without a reset");
+        prop_assert!(
+            !world.refuses[number] || was_reset,
+            "{number}: refused without a reset"
+        );
         for (from, to) in [(0, 1), (1, 0)] {
             let (sent, received) = (&pair[from].written, &pair[to].read);
             // After a reset the streams are cut; they are never wrong.
@@ -253,12 +256,24 @@ fn check(path: &str, separate: bool, scripts: &[(bool, Script)], seed: u64) -> R
                 prop_assert!(has_end, "{number}: no end of the stream from {from}");
             }
             if has_end {
-                prop_assert_eq!(sent.len(), received.len(), "{}: an early end from {}", number, from);
+                prop_assert_eq!(
+                    sent.len(),
+                    received.len(),
+                    "{}: an early end from {}",
+                    number,
+                    from
+                );
             }
         }
-        prop_assert!(pair[0].pipe.borrow().is_closed, "{number}: the client's socket is open");
+        prop_assert!(
+            pair[0].pipe.borrow().is_closed,
+            "{number}: the client's socket is open"
+        );
         if pair[1].key.is_some() {
-            prop_assert!(pair[1].pipe.borrow().is_closed, "{number}: the target's socket is open");
+            prop_assert!(
+                pair[1].pipe.borrow().is_closed,
+                "{number}: the target's socket is open"
+            );
         }
     }
     let networks = usize::from(!separate);
@@ -278,8 +293,12 @@ fn path() -> impl Strategy<Value = &'static str> {
         Just("{}"),
         Just(r#"{"delay": "10ms", "loss": "3%"}"#),
         Just(r#"{"rate": "5Mbit/s", "delay": "20ms", "queue": "20pkt"}"#),
-        Just(r#"{"delay": "5ms", "jitter": {"spread": "4ms", "keep_order": false}, "corrupt": "1%", "duplicate": "2%", "mtu": "1200B"}"#),
-        Just(r#"{"rate": "10Mbit/s", "queue": {"kind": "fq-codel"}, "reorder": {"probability": "3%", "delay": "8ms"}}"#),
+        Just(
+            r#"{"delay": "5ms", "jitter": {"spread": "4ms", "keep_order": false}, "corrupt": "1%", "duplicate": "2%", "mtu": "1200B"}"#
+        ),
+        Just(
+            r#"{"rate": "10Mbit/s", "queue": {"kind": "fq-codel"}, "reorder": {"probability": "3%", "delay": "8ms"}}"#
+        ),
     ]
 }
 

@@ -9,11 +9,12 @@ use std::thread::JoinHandle;
 
 use foundation::Streams;
 use network::PathConfig;
-use proxy::{Listener, Mode, ProxyOptions, Relay, RelayOptions, Report, Target};
+use proxy::{Handle, Listener, Mode, ProxyOptions, Relay, RelayOptions, Report, Target};
 use transport::tcp::TcpConfig;
 
 pub struct Running {
     pub address: std::net::SocketAddr,
+    handle: Handle,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Report>>,
 }
@@ -31,6 +32,7 @@ impl Running {
         })
         .unwrap();
         let address = relay.addresses()[0];
+        let handle = relay.handle();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -43,9 +45,15 @@ impl Running {
         });
         Self {
             address,
+            handle,
             stop,
             thread: Some(thread),
         }
+    }
+
+    /// Number of sockets, and of targets being connected.
+    pub fn sockets(&self) -> usize {
+        self.handle.call(|proxy, _| proxy.in_use()[0]).unwrap()
     }
 
     pub fn stop(mut self) -> Report {

@@ -138,7 +138,8 @@ impl TcpRelay {
                     guarded(|| {
                         relay.run(&mut |proxy| {
                             while let Some(failure) = proxy.poll_failure() {
-                                let failure = json!({"failure": failure.reason, "target": failure.target.to_string()});
+                                let failure =
+                                    json!({"failure": failure.reason, "target": failure.target.to_string()});
                                 if pass_on(&failure).is_break() {
                                     return ControlFlow::Break(());
                                 }
@@ -168,7 +169,9 @@ impl TcpRelay {
     /// Takes the path down for a time.
     fn start_outage(&self, py: Python<'_>, seconds: f64, forward: bool, reverse: bool) -> PyResult<()> {
         let length = Duration::from_secs_f64(seconds);
-        self.call(py, move |proxy, now| proxy.start_outage(now, length, forward, reverse))
+        self.call(py, move |proxy, now| {
+            proxy.start_outage(now, length, forward, reverse)
+        })
     }
 
     /// Ends outages.

@@ -19,6 +19,7 @@ _GROUPS = {
         "list": "List what study files can use: studies, protocols, keys, metrics.",
         "schema": "Print the JSON Schema of study files, for editors.",
         "chart": "Draw a metric of a run with its confidence intervals.",
+        "compare": "Report which cells differ between two runs, corrected for the number of comparisons.",
         "bundle": "Write a run and all its files into one archive that others can repeat.",
         "reproduce": "Repeat the run of a bundle, and compare all records bit by bit.",
         "open": "Show an index of all runs, or the report of one run, in a browser.",
