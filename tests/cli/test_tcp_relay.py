@@ -207,7 +207,7 @@ def test_a_schedule_changes_the_path(tmp_path: Path) -> None:
     [
         ("x = 1", "entries [[schedule]] and nothing else"),
         ('[[schedule]]\nat = "1s"', "schedule.1: write at and one of set, outage, drop, reset"),
-        ('[[schedule]]\nat = "1"\ndrop = 1', 'schedule.1: at: "1" has no unit'),
+        ('[[schedule]]\nat = "1"\ndrop = 1', 'schedule.1: at: "1" is not a duration'),
         ('[[schedule]]\nat = "1s"\ndrop = 0', "schedule.1: drop: 0 is out of range"),
         ('[[schedule]]\nat = "1s"\ndorp = 1', "schedule.1: dorp: unknown key"),
         ('[[schedule]]\nat = "1s"\nreset = true\ndirection = "forward"', "schedule.1: direction"),

@@ -196,6 +196,8 @@ class _Handler(BaseHTTPRequestHandler):
             status, answer = HTTPStatus.BAD_REQUEST, {"error": "; ".join(str(error).splitlines())}
         except OSError as error:
             status, answer = HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)}
+        except Exception as error:  # noqa: BLE001 - a mistake here must not leave a client without an answer
+            status, answer = HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__}: {error}"}
         text = json.dumps(answer).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -125,6 +125,7 @@ class TcpRelay(Stoppable):
         self._schedule = schedule
         self._rates = RelayRates()
         self._last: dict[str, Any] = {}
+        self._ended = False
         options = {
             "listeners": [{"listen": pair.listen, "target": pair.target} for pair in pairs],
             "path": path,
@@ -134,10 +135,18 @@ class TcpRelay(Stoppable):
         }
         self._native = _native.TcpRelay(json.dumps(options))
         try:
-            self._server = Server(self._native.run, self._handle, wait=wait)
+            self._server = Server(self._serve, self._handle, wait=wait)
         finally:
             if wait:
                 self._close()
+
+    def _serve(self, handle: Callable[[str], bool]) -> str:
+        try:
+            result = self._native.run(handle)
+            self._last = json.loads(result)
+        finally:
+            self._ended = True
+        return result
 
     def _handle(self, report: dict[str, Any]) -> None:
         if "listening" in report:
@@ -175,10 +184,7 @@ class TcpRelay(Stoppable):
     @property
     def report(self) -> dict[str, Any]:
         """The counters so far."""
-        if not self._server.is_running:
-            report = json.loads(self._server.result or "{}") or self._last
-        else:
-            report = json.loads(self._native.report())
+        report = self._last if self._ended else json.loads(self._native.report())
         if not report:
             return {}
         rates = self._rates.overall(report)
@@ -251,7 +257,7 @@ class TcpRelay(Stoppable):
         return self.report
 
     def __repr__(self) -> str:
-        state = "running" if self._server.is_running else "stopped"
+        state = "stopped" if self._ended else "running"
         pairs = ", ".join(
             f"{at} to {pair.target}" for at, pair in zip(self.addresses, self.pairs, strict=False)
         )
