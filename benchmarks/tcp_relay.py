@@ -1,15 +1,16 @@
 """The TCP relay: goodput compared with kernels, delay, throughput and memory.
 
-    python benchmarks/tcp_relay.py goodput                  # compared with world netns; needs `longfat doctor` netns and tun
+    python benchmarks/tcp_relay.py goodput
     cargo build --release -p longfat-proxy --example relay
     python benchmarks/tcp_relay.py delay throughput memory
 
-Goodput: one file over a path with 1 % loss and an RTT of 50 ms, for Reno, CUBIC and BBR, through the relay and between two kernels in world
-netns. Trials of the relay run at the same time, each on its own path.
+Goodput: one file over a path with 1 % loss and an RTT of 50 ms, for Reno, CUBIC and BBR version 1, through
+the relay and between two kernels in world netns (`longfat doctor netns tun`). Trials of the relay run at the same
+time, each on its own path.
 
-Delay: round trips of 64 bytes through the relay without impairments, minus those of a direct connection; half of the difference is the added delay
-of one direction. Throughput: one connection, at both ends a process. Memory: the resident set of a relay with idle connections, each of which has carried
-a byte both ways.
+Delay: round trips of 64 bytes through the relay without impairments, minus those of a direct connection; half
+of the difference is the added delay of one direction. Throughput: one connection, with a process at both ends.
+Memory: the resident set of a relay with idle connections, each of which has carried a byte both ways.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pathlib import Path
 import longfat as lf
 
 PATH = {"rate": "100Mbit/s", "delay": "25ms", "loss": "1%", "queue": "1BDP"}
-CONTROLLERS = ("reno", "cubic", "bbr")
+CONTROLLERS = ("reno", "cubic", "bbr1")
 RELAY = Path("target/release/examples/relay")
 
 
@@ -100,7 +101,9 @@ def goodput(trials: int, size: int) -> None:
 @contextmanager
 def released(target: str) -> Iterator[tuple[tuple[str, int], int]]:
     """Yields the address and the process of a relay without impairments."""
-    process = subprocess.Popen([RELAY, "127.0.0.1:0", target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [RELAY, "127.0.0.1:0", target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     yield address(process.stdout.readline().strip()), process.pid
     process.communicate()
@@ -162,7 +165,9 @@ def delay(count: int = 3000) -> None:
     relayed = statistics.median(time for pair in pairs for time in pair[1])
     added = (relayed - direct) / 2
     print(f"round trip: direct {direct * 1e6:.0f} µs, through the relay {relayed * 1e6:.0f} µs (medians)")
-    print(f"added delay: {added * 1e6:.0f} µs per direction, {added * 2e6:.0f} µs per round trip (limit 150 µs)")
+    print(
+        f"added delay: {added * 1e6:.0f} µs per direction, {added * 2e6:.0f} µs per round trip (limit 150 µs)"
+    )
 
 
 def transferred(to: tuple[str, int], size: int) -> float:
@@ -187,7 +192,10 @@ def throughput(size: int = 1 << 30) -> None:
             direct = transferred(to, size)
     whole = 3 * size * 8
     print(f"relay {max(rates) / 1e9:.2f} Gbit/s (best of 3), direct {direct / 1e9:.2f} Gbit/s")
-    print(f"processor time of the relay: {spent:.2f} s for {whole / 1e9:.1f} Gbit: {whole / spent / 1e9:.2f} Gbit/s per core")
+    print(
+        f"processor time of the relay: {spent:.2f} s for {whole / 1e9:.1f} Gbit: "
+        f"{whole / spent / 1e9:.2f} Gbit/s per core"
+    )
 
 
 def used(pid: int) -> int:
@@ -196,7 +204,9 @@ def used(pid: int) -> int:
 
 
 def resident(pid: int) -> float:
-    line = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
+    line = next(
+        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")
+    )
     return int(line.split()[1]) / 1024
 
 
@@ -205,7 +215,7 @@ def memory(connections: int = 5000) -> None:
 
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
-    with socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:
+    with socket.create_server(("127.0.0.1", 0), backlog=4096) as listener:  # noqa: SIM117 - its address
         with released("{}:{}".format(*listener.getsockname())) as (through, pid):
             empty = resident(pid)
             clients, servers = [], []
@@ -224,11 +234,16 @@ def memory(connections: int = 5000) -> None:
                     received += len(server.recv(65_536))
             busy = resident(pid)
     each = (idle - empty) / connections * 1024
-    print(f"{connections:,} connections: {idle:.0f} MiB ({each:.1f} KiB each), {busy:.0f} MiB after 64 KiB on each (limit 500 MiB)")
+    print(
+        f"{connections:,} connections: {idle:.0f} MiB ({each:.1f} KiB each), "
+        f"{busy:.0f} MiB after 64 KiB on each (limit 500 MiB)"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", nargs="+", choices=("goodput", "delay", "throughput", "memory"))
     parser.add_argument("--trials", type=int, default=24)
     parser.add_argument("--size", type=int, default=3_000_000)

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from longfat.api.sessions import Session, Snapshot, Step
     from longfat.api.studies import run
     from longfat.api.sweeps import sweep
-    from longfat.api.traces import Traces, trace
     from longfat.api.tcp_relays import TcpRelay
+    from longfat.api.traces import Traces, trace
     from longfat.api.transactions import MeasuredTransactions, transact
     from longfat.api.transfers import Receiver, SentFiles, receive, send
     from longfat.api.trials import TransferError, Trial, simulate

@@ -295,18 +295,19 @@ def capacity(enough: float = ...) -> str:
     """
 
 class TcpRelay:
-    """A relay of TCP connections over an emulated path on wall time. The constructor opens the listening sockets.
+    """A relay of TCP connections over an emulated path. The constructor opens the listening sockets.
 
     `options_json` has `listeners` (a list of `{"listen", "target"}`: addresses, or the target "socks5" or
-    "http-connect"), `path`, `protocol`, `separate` and `seed`. ValueError is about options, OSError about the system.
+    "http-connect"), `path`, `protocol`, `separate` and `seed`. ValueError is about options, OSError about
+    the system.
     """
 
     def __init__(self, options_json: str) -> None: ...
     def run(self, on_report: Callable[[str], bool | None] | None = None) -> str:
         """Relays until the function returns False, or Ctrl-C; returns the last report.
 
-        `on_report` first gets `{"listening", "addresses", "path"}`, then reports, and `{"failure", "target"}` for
-        each target that cannot be reached.
+        `on_report` first gets `{"listening", "addresses", "path"}`, then reports, and
+        `{"failure", "target"}` for each target that cannot be reached.
         """
 
     def set_path(self, path_json: str) -> str:

@@ -103,7 +103,9 @@ def test_refuses_wrong_tokens_and_web_pages(
     relay: longfat.TcpRelay, headers: dict[str, str], status: int
 ) -> None:
     for method, path in (("GET", "/report"), ("PATCH", "/path"), ("GET", "/openapi.json")):
-        assert call(relay, method, path, {"loss": "9%"} if method == "PATCH" else None, **headers)[0] == status
+        assert (
+            call(relay, method, path, {"loss": "9%"} if method == "PATCH" else None, **headers)[0] == status
+        )
     assert "loss" not in relay.settings
 
 

@@ -60,7 +60,11 @@ def launch() -> Iterator[Launch]:
 
     def start(*arguments: object, user: str | None = None) -> subprocess.Popen[str]:
         command = [str(argument) for argument in arguments]
-        running.append(subprocess.Popen(command, text=True, user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        running.append(
+            subprocess.Popen(
+                command, text=True, user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        )
         return running[-1]
 
     yield start
@@ -78,7 +82,7 @@ def website(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "data").write_bytes(os.urandom(2_000_000))
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             pass
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
@@ -153,7 +157,12 @@ def test_pgbench_completes(launch: Launch, tmp_path_factory: pytest.TempPathFact
         wait_until(lambda: accepts(port))
         with longfat.relay(PATH, f"127.0.0.1:{port}", tcp=True) as relay:
             at = ("-h", "127.0.0.1", "-p", relay.address.rpartition(":")[2], "-U", "tester", "postgres")
-            wait_until(lambda: subprocess.run([pgbench, "-i", "-q", *at], capture_output=True, check=False).returncode == 0)
+            wait_until(
+                lambda: (
+                    subprocess.run([pgbench, "-i", "-q", *at], capture_output=True, check=False).returncode
+                    == 0
+                )
+            )
             text = run(pgbench, "-c", 4, "-t", 25, "--no-vacuum", *at)
             assert "number of transactions actually processed: 100/100" in text
             assert "number of failed transactions: 0" in text
@@ -183,8 +192,10 @@ def test_nginx_serves_files(launch: Launch, tmp_path: Path) -> None:
     configuration = tmp_path / "nginx.conf"
     configuration.write_text(
         f"daemon off; master_process off; pid {tmp_path}/pid; error_log {tmp_path}/error;\n"
-        f"events {{}}\nhttp {{ access_log off; client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/proxy;\n"
-        f"fastcgi_temp_path {tmp_path}/fastcgi; uwsgi_temp_path {tmp_path}/uwsgi; scgi_temp_path {tmp_path}/scgi;\n"
+        f"events {{}}\nhttp {{ access_log off;\n"
+        f"client_body_temp_path {tmp_path}/body; proxy_temp_path {tmp_path}/proxy;\n"
+        f"fastcgi_temp_path {tmp_path}/fastcgi; uwsgi_temp_path {tmp_path}/uwsgi;\n"
+        f"scgi_temp_path {tmp_path}/scgi;\n"
         f"server {{ listen 127.0.0.1:{port}; root {tmp_path}; }} }}\n"
     )
     launch(nginx, "-c", configuration, "-e", tmp_path / "error")

@@ -118,7 +118,9 @@ def test_an_unreachable_target_is_one_line_and_others_continue(start: Start) -> 
                     refused.recv(1)
             connection.sendall(b"after")
             assert connection.recv(100) == b"after"
-        relay.wait_for(f"longfat: {closed}: Connection refused; clients are reset, other connections continue")
+        relay.wait_for(
+            f"longfat: {closed}: Connection refused; clients are reset, other connections continue"
+        )
         assert relay.finish(signal.SIGINT) == 0
     assert relay.err.count("Connection refused") == 1
     assert "3 without a reachable target" in relay.out
@@ -138,21 +140,23 @@ def test_a_target_that_resets_during_a_transfer_resets_its_client_alone() -> Non
                 server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 server.close()
                 with pytest.raises(ConnectionResetError):
-                    while client.recv(1000):
-                        pass
+                    received(client)
             beside.sendall(b"after")
             assert beside.recv(100) == b"after"
             wait_until(lambda: relay.report["reset"] == 1)
 
 
 def test_the_end_of_the_relay_is_a_reset() -> None:
-    with echo_server() as target, longfat.relay({}, target, tcp=True) as relay:
-        with connect(relay.address) as client:
-            client.sendall(b"hello")
-            assert client.recv(100) == b"hello"
-            report = relay.stop()
-            with pytest.raises(ConnectionResetError):
-                client.recv(1)
+    with (
+        echo_server() as target,
+        longfat.relay({}, target, tcp=True) as relay,
+        connect(relay.address) as client,
+    ):
+        client.sendall(b"hello")
+        assert client.recv(100) == b"hello"
+        report = relay.stop()
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
     assert (report["accepted"], report["open"]) == (1, 1)
 
 
@@ -194,7 +198,8 @@ def test_the_path_changes_while_a_connection_uses_it() -> None:
 def test_a_schedule_changes_the_path(tmp_path: Path) -> None:
     file = tmp_path / "schedule.toml"
     file.write_text(
-        '[[schedule]]\nat = "50ms"\nset = { delay = "25ms" }\n\n[[schedule]]\nat = "10ms"\ndrop = 2\ndirection = "reverse"\n'
+        '[[schedule]]\nat = "50ms"\nset = { delay = "25ms" }\n\n'
+        '[[schedule]]\nat = "10ms"\ndrop = 2\ndirection = "reverse"\n'
     )
     with echo_server() as target, longfat.relay({}, target, tcp=True, schedule=file) as relay:
         wait_until(lambda: relay.settings == {"delay": "25ms"})
@@ -216,7 +221,7 @@ def test_a_schedule_changes_the_path(tmp_path: Path) -> None:
 def test_a_wrong_schedule_is_refused(text: str, reported: str, tmp_path: Path) -> None:
     file = tmp_path / "schedule.toml"
     file.write_text(text)
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match="schedule") as caught:
         longfat.relay({}, NOWHERE, tcp=True, schedule=file)
     assert str(caught.value).startswith(str(file))
     assert reported in str(caught.value)
@@ -268,7 +273,11 @@ def test_invalid_arguments_are_refused(
 def test_a_port_in_use_is_one_line(refused: Refused) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        refused(["relay", "--tcp", f"{address}={NOWHERE}"], 1, [f"cannot listen at {address}: Address already in use"])
+        refused(
+            ["relay", "--tcp", f"{address}={NOWHERE}"],
+            1,
+            [f"cannot listen at {address}: Address already in use"],
+        )
         arguments = ["relay", "--tcp", f"127.0.0.1:0={NOWHERE}", "--control", address]
         refused(arguments, 1, [f"cannot listen at {address}: Address already in use"])
 
@@ -280,9 +289,13 @@ def test_a_stalled_reader_stalls_the_writer() -> None:
             server = listener.accept()[0]
             client.settimeout(1.0)
             sent = 0
-            with pytest.raises(TimeoutError):
-                while sent < 200_000_000:
+            is_stalled = False
+            while not is_stalled and sent < 200_000_000:
+                try:
                     sent += client.send(bytes(1_000_000))
+                except TimeoutError:
+                    is_stalled = True
+            assert is_stalled
             count = 0
             client.settimeout(PATIENCE_S)
             client.shutdown(socket.SHUT_WR)

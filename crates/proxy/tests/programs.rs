@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use foundation::Streams;
+use proptest::prelude::RngExt as _;
 use socket2::SockRef;
 
 use crate::sockets::Running;

@@ -1,7 +1,8 @@
 """Which cells of a run differ from those of another run of the same study, such as one of an older version.
 
-Each shown metric of each cell that both runs have is one comparison, paired by trial. Their differences are tested at a common level of 95 %: with m
-comparisons, each has 1 - 0.05 / m (Bonferroni). If nothing has changed, the probability of at least one reported change is therefore at most 5 %, whatever the number of
+Each shown metric of each cell that both runs have is one comparison, paired by trial. Their differences are
+tested at a common level of 95 %: with m comparisons, each has 1 - 0.05 / m (Bonferroni). If nothing has
+changed, the probability of at least one reported change is therefore at most 5 %, whatever the number of
 cells.
 """
 
@@ -28,8 +29,8 @@ Outcome = Literal["higher", "lower", "equal", "similar"]
 class Change:
     """One metric of one cell in both runs, in the metric's base unit.
 
-    `difference` is the mean of second - first over pairs of trials, and `ratio` second / first, at the level of all comparisons
-    together. `n` is the number of pairs.
+    `difference` is the mean of second - first over pairs of trials, and `ratio` second / first, at the level
+    of all comparisons together. `n` is the number of pairs.
     """
 
     cell: Cell

@@ -35,6 +35,8 @@ def compare(run_a: str | Path, run_b: str | Path, *, metrics: Sequence[str] = ()
     for metric in metrics:
         column = resolve_metric(metric)
         if column not in present:
-            raise ParameterError("metrics", f'"{metric}" is not measured in {run_a}; measured: {", ".join(present)}')
+            raise ParameterError(
+                "metrics", f'"{metric}" is not measured in {run_a}; measured: {", ".join(present)}'
+            )
         chosen.append(column)
     return run_comparison.compare(first, second, chosen)

@@ -72,8 +72,9 @@ class Schedule:
 
 
 def read_schedule(file: str | Path) -> Schedule:
-    """Returns the schedule of a TOML file: a list `[[schedule]]` of tables with `at` and one of `set`, `outage`, `drop`
-    and `reset`.
+    """Returns the schedule of a TOML file.
+
+    Its list `[[schedule]]` has tables with `at` and one of `set`, `outage`, `drop` and `reset`.
 
     Raises:
         ValueError: with the file, the entry and what is allowed.
@@ -105,7 +106,9 @@ def _change(entry: Mapping[str, Any]) -> Change:
     action = actions[0]
     value = entry[action]
     direction = entry.get("direction", "both")
-    if direction not in ("both", "forward", "reverse") or ("direction" in entry and action in ("set", "reset")):
+    if direction not in ("both", "forward", "reverse") or (
+        "direction" in entry and action in ("set", "reset")
+    ):
         raise ValueError(f"direction: {direction}: both, forward or reverse, with outage or drop")
     match action:
         case "set":

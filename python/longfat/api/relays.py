@@ -167,7 +167,8 @@ def relay(
 ) -> Relay | TcpRelay:
     """Relays UDP datagrams or TCP connections over an emulated path, in the background.
 
-    TCP connections end at the relay (Linux): longfat's own TCP carries their bytes over the path, on which they share queues.
+    TCP connections end at the relay (Linux): longfat's own TCP carries their bytes over the path, on which
+    they share queues.
 
     Args:
         path: The path between clients and servers; forward is from the clients.
@@ -221,7 +222,9 @@ def relay(
         if is_set:
             raise ParameterError(parameter, "for TCP only: set {tcp}, {socks} or {http_connect}")
     if to is None:
-        raise ParameterError("to", "missing: write HOST:PORT of the server, or set {tcp}, {socks} or {http_connect}")
+        raise ParameterError(
+            "to", "missing: write HOST:PORT of the server, or set {tcp}, {socks} or {http_connect}"
+        )
     address, target = ends(listen, to)
     shown = RelayProgress(watching(progress, log=True), target)
     try:

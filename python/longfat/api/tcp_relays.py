@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longfat import _native
 from longfat.api import addresses
-from longfat.api.relays import RelayRates
 from longfat.api.relay_progress import SIDES
+from longfat.api.relays import RelayRates
 from longfat.api.servers import Server, Stoppable
 from longfat.api.tcp_relay_progress import TcpRelayProgress
 from longfat.system.parameters import ParameterError
@@ -51,13 +51,13 @@ def pairs_of(
             raise ParameterError("to", "the address of the server is missing")
         found = [_pair(listen, to, "listen")]
     elif to is not None:
-        raise ParameterError("to", "not with {tcp}: write LISTEN=TARGET there, and start another relay for UDP")
+        raise ParameterError(
+            "to", "not with {tcp}: write LISTEN=TARGET there, and start another relay for UDP"
+        )
     for text in [tcp] if isinstance(tcp, str) else tcp or () if not isinstance(tcp, bool) else ():
         at, equals, target = text.partition("=")
         if not equals:
-            raise ParameterError(
-                "tcp", f'"{text}": write LISTEN=TARGET, e.g. 127.0.0.1:15432=127.0.0.1:5432'
-            )
+            raise ParameterError("tcp", f'"{text}": write LISTEN=TARGET, e.g. 127.0.0.1:15432=127.0.0.1:5432')
         found.append(_pair(at, target, "tcp"))
     for parameter, address in (("socks", socks), ("http_connect", http_connect)):
         if address is not None:
@@ -79,7 +79,9 @@ def tcp_settings(protocol: Any) -> dict[str, Any]:
 
     settings = {"kind": "tcp"} if protocol is None else protocol_settings(protocol)
     if settings.get("kind") != "tcp":
-        raise ParameterError("protocol", f'"{settings.get("kind")}": a relay of TCP connections needs kind "tcp"')
+        raise ParameterError(
+            "protocol", f'"{settings.get("kind")}": a relay of TCP connections needs kind "tcp"'
+        )
     refuse("protocol", settings)
     problems = [
         Problem(key, "a relay has longfat's own TCP, one path, and a handshake with its target")
@@ -94,9 +96,9 @@ def tcp_settings(protocol: Any) -> dict[str, Any]:
 class TcpRelay(Stoppable):
     """A running relay of TCP connections, in a thread. `stop()` or the end of a `with` block ends it.
 
-    `address` is where clients connect to, `addresses` has all listening addresses. `report` has the counters so far.
-    The methods `set`, `start_outage`, `end_outage`, `drop_next` and `reset_connections` change the path while connections
-    use it.
+    `address` is where clients connect to, `addresses` has all listening addresses. `report` has the counters
+    so far. The methods `set`, `start_outage`, `end_outage`, `drop_next` and `reset_connections` change the
+    path while connections use it.
     """
 
     def __init__(
@@ -210,7 +212,9 @@ class TcpRelay(Stoppable):
             changed = copy.deepcopy(self._settings)
             for key, value in settings.items():
                 if "down" in key.split("."):
-                    raise StudyError("", [Problem(key, "scheduled at the start only: start an outage instead")])
+                    raise StudyError(
+                        "", [Problem(key, "scheduled at the start only: start an outage instead")]
+                    )
                 if value is None:
                     _remove(changed, key.split("."))
                 else:

@@ -48,8 +48,7 @@ def longfat_relay() -> Iterator[Callable[..., Relay]]:
 
 @pytest.fixture
 def longfat_tcp_relay() -> Iterator[Callable[..., TcpRelay]]:
-    """A function that relays TCP connections over an emulated path: `longfat_tcp_relay(path, to)`, with the keywords
-    `tcp`, `separate`, `protocol`, `schedule` and `seed` of `longfat.relay`.
+    """A function that relays TCP connections over an emulated path, with the parameters of `longfat.relay`.
 
     The relays stop at the end of the test and reset their connections.
     """

