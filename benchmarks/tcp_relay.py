@@ -4,13 +4,14 @@
     cargo build --release -p longfat-proxy --example relay
     python benchmarks/tcp_relay.py delay throughput memory
 
-Goodput: one file over a path with 1 % loss and an RTT of 50 ms, for Reno, CUBIC and BBR version 1, through
-the relay and between two kernels in world netns (`longfat doctor netns tun`). Trials of the relay run at the same
-time, each on its own path.
+Goodput: one file over a path with 1 % loss and an RTT of 50 ms, for Reno, CUBIC and BBR version 1,
+through the relay and between two kernels in world netns (`longfat doctor netns tun`). Several trials of
+the relay run at the same time, each on its own path.
 
-Delay: round trips of 64 bytes through the relay without impairments, minus those of a direct connection; half
-of the difference is the added delay of one direction. Throughput: one connection, with a process at both ends.
-Memory: the resident set of a relay with idle connections, each of which has carried a byte both ways.
+Delay: round trips of 64 bytes through the relay without impairments, minus those of a direct connection;
+half of the difference is the added delay of one direction. Throughput: one connection, with a process at
+both ends. Memory: the resident set of a relay with idle connections, each of which has carried a byte
+both ways.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from pathlib import Path
 
 import longfat as lf
 
-PATH = {"rate": "100Mbit/s", "delay": "25ms", "loss": "1%", "queue": "1BDP"}
-CONTROLLERS = ("reno", "cubic", "bbr1")
+PATH = {"rate": "100Mbit/s", "delay": "25ms", "loss": "1%", "queue": "416pkt"}
+CONTROLLERS = {"reno": 12, "cubic": 12, "bbr1": 2}
+"""Controllers, with the transfers at the same time: two of BBR need as much time as twelve others."""
 RELAY = Path("target/release/examples/relay")
 
 
@@ -82,10 +84,13 @@ def goodput(trials: int, size: int) -> None:
         "protocols": [{"name": name, "kind": "tcp", "congestion": name} for name in CONTROLLERS],
     }
     between = lf.sweep(study, seeds=trials, worlds=["netns"])
-    simulated = lf.sweep(study, seeds=trials)
-    print(f"{size:,} bytes, {trials} trials, {PATH}")
-    for controller in CONTROLLERS:
-        own = relayed_goodput(controller, size, trials, 1)
+    simulated = lf.sweep(study, seeds=10 * trials)
+    print(f"{size:,} bytes, {trials} trials, {2 * trials} of the relay, {10 * trials} of sim, {PATH}")
+    for controller, most in CONTROLLERS.items():
+        own: list[float] = []
+        while len(own) < 2 * trials:
+            at_once = min(most, 2 * trials - len(own))
+            own += relayed_goodput(controller, size, at_once, len(own) + 1)
         mean = {
             name: next(cell for cell in run.cells if cell.cell.protocol == controller).samples["goodput_bps"]
             for name, run in (("netns", between), ("sim", simulated))
@@ -94,8 +99,9 @@ def goodput(trials: int, size: int) -> None:
         for name, values in {"relay": own, **mean}.items():
             error = statistics.stdev(values) / len(values) ** 0.5
             texts.append(f"{name} {statistics.mean(values) / 1e6:.2f} ±{2 * error / 1e6:.2f} Mbit/s")
-        ratio = statistics.mean(own) / statistics.mean(mean["netns"])
-        print(f"{controller}: {', '.join(texts)}; relay / netns {ratio:.3f}")
+        ratios = (statistics.mean(own) / statistics.mean(mean[name]) for name in ("netns", "sim"))
+        shown = ", ".join(f"{ratio:.3f}" for ratio in ratios)
+        print(f"{controller}: {', '.join(texts)}; relay / netns, relay / sim {shown}", flush=True)
 
 
 @contextmanager

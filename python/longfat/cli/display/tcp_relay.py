@@ -39,7 +39,8 @@ def connections(report: Mapping[str, Any]) -> str:
         (
             f"Connections: {report['accepted']:,} ({', '.join(parts)}); {again:,} retransmissions",
             f"Bytes: {shown('bytes_sent', 'B')} from clients, {shown('bytes_received', 'B')} to clients",
-            f"Delay of packets (median, 99th percentile): forward {delays('forward')}; reverse {delays('reverse')}",
+            "Delay of packets (median, 99th percentile): "
+            + "; ".join(f"{side} {delays(side)}" for side in ("forward", "reverse")),
             f"Delay error {shown('late_p50_s', 's')} (median), {shown('late_p99_s', 's')} (99th percentile)",
         )
     )
