@@ -9,7 +9,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 from tests.conftest import Cli, command
 
 import longfat
