@@ -370,3 +370,43 @@ fn an_outage_and_requested_losses_are_counted_and_end() {
     assert_eq!(world.pairs[0][1].read.len(), before + 10_000);
     assert!(world.proxy.report().forward.outage_dropped.packets > 0);
 }
+
+/// Returns the goodput of one transfer in virtual time, in bit/s.
+fn goodput(controller: &str, size: usize, seed: u64) -> f64 {
+    let path: PathConfig =
+        serde_json::from_str(r#"{"rate": "100Mbit/s", "delay": "25ms", "loss": "1%", "queue": "416pkt"}"#)
+            .unwrap();
+    let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
+    let tcp: TcpConfig =
+        serde_json::from_str(&format!(r#"{{"kind": "tcp", "congestion": "{controller}"}}"#)).unwrap();
+    let mut world = World {
+        now: Instant::ZERO,
+        proxy: Proxy::new(ProxyOptions::new(path, tcp, Streams::new(seed, 0))),
+        pairs: Vec::new(),
+        refuses: Vec::new(),
+    };
+    world.connect(false);
+    let mut pipe = world.pairs[0][0].pipe.borrow_mut();
+    pipe.outgoing.extend(std::iter::repeat_n(0, size));
+    pipe.has_finished = true;
+    drop(pipe);
+    world.settle();
+    while world.pairs[0][1].read.len() < size {
+        let due = world.proxy.poll_timeout().unwrap();
+        world.run_until(due.max(world.now));
+    }
+    size as f64 * 8.0 / (world.now - Instant::ZERO).as_secs_f64()
+}
+
+#[test]
+#[ignore = "a measurement, compared with world sim by benchmarks/tcp_relay.py"]
+fn prints_goodput_in_virtual_time() {
+    let trials = testing::count("LONGFAT_TRIALS", 320);
+    for controller in ["reno", "cubic", "bbr1"] {
+        let all: Vec<f64> = (0..trials)
+            .map(|seed| goodput(controller, 5_000_000, seed))
+            .collect();
+        let mean = all.iter().sum::<f64>() / trials as f64;
+        println!("{controller} {:.3} Mbit/s, {trials} trials", mean / 1e6);
+    }
+}

@@ -9,10 +9,11 @@ import hmac
 import json
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from email.message import Message
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from longfat.api import addresses
 from longfat.system.parameters import ParameterError
@@ -48,7 +49,7 @@ class ControlServer:
         self.address = f"{at!s}:{number}"
         self.url = f"http://{self.address}"
         self._server.token = self.token
-        self._server.hosts = {self.address, f"localhost:{number}", f"127.0.0.1:{number}"}
+        self._server.hosts = frozenset({self.address, f"localhost:{number}", f"127.0.0.1:{number}"})
 
     def start(self, relay: TcpRelay) -> None:
         """Starts to answer requests about a relay."""
@@ -65,7 +66,7 @@ class ControlServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     token: str
-    hosts: ClassVar[set[str]] = set()
+    hosts: frozenset[str] = frozenset()
     relay: TcpRelay | None = None
 
 
@@ -226,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
         assert relay is not None
         return route[0](relay, self._body() if route[2] is not None else None)
 
-    def _authorize(self, headers: Mapping[str, str]) -> None:
+    def _authorize(self, headers: Message) -> None:
         if headers.get("Origin") is not None:
             raise RequestError(HTTPStatus.FORBIDDEN, "requests from web pages (Origin) are refused")
         if headers.get("Host") not in self.server.hosts:

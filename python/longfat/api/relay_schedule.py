@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.api.quantities import duration
 
 if TYPE_CHECKING:
-    from longfat.api.tcp_relays import TcpRelay
+    from longfat.api.tcp_relays import Direction, TcpRelay
 
 _KEYS = ("at", "set", "outage", "drop", "reset", "direction")
 _ACTIONS = ("set", "outage", "drop", "reset")
@@ -26,7 +26,7 @@ class Change:
     at_s: float
     action: str
     value: Any
-    direction: str = "both"
+    direction: Direction = "both"
 
     def apply(self, relay: TcpRelay) -> None:
         """Applies the change. Raises ValueError."""
@@ -34,9 +34,9 @@ class Change:
             case "set":
                 relay.set(self.value)
             case "outage":
-                relay.start_outage(self.value, self.direction)  # type: ignore[arg-type] - checked there
+                relay.start_outage(self.value, self.direction)
             case "drop":
-                relay.drop_next(self.value, self.direction)  # type: ignore[arg-type] - checked there
+                relay.drop_next(self.value, self.direction)
             case _:
                 relay.reset_connections()
 

@@ -246,9 +246,12 @@ class TcpRelay(Stoppable):
             ValueError: for a count below 1 or a direction that is not valid.
             OSError: if the relay has stopped.
         """
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**63:
-            raise ParameterError("count", f"{count!r} is out of range: 1 or more")
-        self._native.lose_next(count, *_sides(direction))
+        from longfat.api.specification import whole_number
+
+        number = whole_number(count, "count")
+        if number < 1:
+            raise ParameterError("count", f"{number} is out of range: 1 or more")
+        self._native.lose_next(number, *_sides(direction))
 
     def reset_connections(self) -> None:
         """Resets all connections at both ends. Raises OSError if the relay has stopped."""

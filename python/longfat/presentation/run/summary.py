@@ -72,7 +72,7 @@ def junit(results: Sequence[RunResult]) -> bytes:
             "skipped": sum(claim.verdict == "undecided" for claim in result.claims),
         }
         about = {key: str(value) for key, value in counts.items()}
-        suite = ElementTree.SubElement(root, "testsuite", name=result.study.name, **about)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": result.study.name, **about})
         for claim in result.claims:
             _case(suite, result.study.name, claim)
         for cell in broken:
