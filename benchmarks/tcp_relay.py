@@ -45,8 +45,8 @@ def relayed_goodput(controller: str, size: int, trials: int, seed: int) -> list[
     found: list[float] = []
     with socket.create_server(("127.0.0.1", 0), backlog=trials) as listener:
         target = "{}:{}".format(*listener.getsockname())
-        options = {"tcp": True, "separate": True, "protocol": lf.Tcp(controller), "seed": seed}
-        with lf.relay(PATH, target, **options) as relay:
+        tcp = lf.Tcp(controller)
+        with lf.relay(PATH, target, tcp=True, separate=True, protocol=tcp, seed=seed) as relay:
 
             def send() -> None:
                 with socket.create_connection(address(relay.address)) as client:

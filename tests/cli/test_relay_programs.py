@@ -106,7 +106,8 @@ def test_curl_downloads(website: str, tmp_path: Path) -> None:
 def test_curl_uses_the_relay_as_proxy(mode: str, website: str, tmp_path: Path) -> None:
     curl = program("curl")
     port = website.rpartition(":")[2]
-    with longfat.relay(PATH, **{mode: "127.0.0.1:0"}) as relay:
+    at = "127.0.0.1:0"
+    with longfat.relay(PATH, socks=at) if mode == "socks" else longfat.relay(PATH, http_connect=at) as relay:
         proxy = {
             "socks": ["--socks5-hostname", relay.address],
             "http_connect": ["--proxytunnel", "--proxy", f"http://{relay.address}"],

@@ -61,9 +61,12 @@ def received(connection: socket.socket) -> bytes:
 
 def echoed(address: str, data: bytes) -> bytes:
     with connect(address) as connection:
-        writer = threading.Thread(
-            target=lambda: (connection.sendall(data), connection.shutdown(socket.SHUT_WR)), daemon=True
-        )
+
+        def write() -> None:
+            connection.sendall(data)
+            connection.shutdown(socket.SHUT_WR)
+
+        writer = threading.Thread(target=write, daemon=True)
         writer.start()
         found = received(connection)
         writer.join(PATIENCE_S)
