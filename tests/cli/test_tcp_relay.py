@@ -210,6 +210,19 @@ def test_a_schedule_changes_the_path(tmp_path: Path) -> None:
         assert relay.report["reverse"]["lost"] == 2
 
 
+def test_a_change_of_a_schedule_that_fails_is_one_line(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "schedule.toml"
+    file.write_text(
+        '[[schedule]]\nat = "1ms"\nset = { loss = "200%" }\n\n'
+        '[[schedule]]\nat = "10ms"\nset = { delay = "3ms" }\n'
+    )
+    relay = start("relay", "--tcp", f"127.0.0.1:0={NOWHERE}", "--schedule", file, "--json")
+    relay.wait_for('longfat: schedule at 0.001 s: path.loss: "200%" is out of range')
+    relay.wait_for("Listening on")
+    wait_until(lambda: relay.err.count("schedule at") == 1)
+    assert relay.finish(signal.SIGINT) == 0
+
+
 @pytest.mark.parametrize(
     ("text", "reported"),
     [

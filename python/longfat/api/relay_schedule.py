@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,16 +46,14 @@ class Schedule:
 
     def __init__(self, changes: Sequence[Change]) -> None:
         self.changes = sorted(changes, key=lambda change: change.at_s)
-        self.errors: list[str] = []
-        """Changes that failed."""
         self._stopped = threading.Event()
 
-    def start(self, relay: TcpRelay) -> None:
-        """Starts the thread; times count from now."""
+    def start(self, relay: TcpRelay, note: Callable[[str], None]) -> None:
+        """Starts the thread; times count from now. `note` prints why a change failed."""
         begin = time.monotonic()
-        threading.Thread(target=self._run, args=(relay, begin), daemon=True).start()
+        threading.Thread(target=self._run, args=(relay, begin, note), daemon=True).start()
 
-    def _run(self, relay: TcpRelay, begin: float) -> None:
+    def _run(self, relay: TcpRelay, begin: float, note: Callable[[str], None]) -> None:
         for change in self.changes:
             if self._stopped.wait(max(0.0, begin + change.at_s - time.monotonic())):
                 return
@@ -64,7 +62,7 @@ class Schedule:
             except OSError:
                 return
             except ValueError as error:
-                self.errors.append(f"at {change.at_s:g} s: {error}")
+                note(f"longfat: schedule at {change.at_s:g} s: {error}")
 
     def stop(self) -> None:
         """Leaves the remaining changes out."""

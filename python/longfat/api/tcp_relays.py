@@ -159,7 +159,7 @@ class TcpRelay(Stoppable):
                 self.control.start(self)
                 self._progress.note(f"Control: {self.control.url} (token {self.control.token})")
             if self._schedule is not None:
-                self._schedule.start(self)
+                self._schedule.start(self, self._progress.note)
         elif "failure" in report:
             self._progress.fail(report["target"], report["failure"])
         else:
