@@ -98,9 +98,9 @@ mod _native {
     #[cfg(not(target_os = "linux"))]
     #[pymodule_export]
     use super::unsupported::{
-        HopProber, TcpRelay, Testbed, capacity, check_emulated, check_path, checked_paths, clean, doctor, echo,
-        emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support, ping,
-        shell, transact,
+        HopProber, TcpRelay, Testbed, capacity, check_emulated, check_path, checked_paths, clean, doctor,
+        echo, emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support,
+        ping, shell, transact,
     };
     #[pymodule_export]
     use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files};
