@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from longfat._native import version
     from longfat.api.bundles import Reproduced, bundle, reproduce
+    from longfat.api.comparisons import compare
     from longfat.api.diagnoses import Diagnosis, diagnose
     from longfat.api.emulations import emulate
     from longfat.api.explanations import Explanation, explain
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from longfat.api.sessions import Session, Snapshot, Step
     from longfat.api.studies import run
     from longfat.api.sweeps import sweep
+    from longfat.api.tcp_relays import TcpRelay
     from longfat.api.traces import Traces, trace
     from longfat.api.transactions import MeasuredTransactions, transact
     from longfat.api.transfers import Receiver, SentFiles, receive, send
@@ -102,6 +104,7 @@ __all__ = [
     "Study",
     "StudyError",
     "Tcp",
+    "TcpRelay",
     "Topology",
     "Traces",
     "Traffic",
@@ -111,6 +114,7 @@ __all__ = [
     "Verdict",
     "Workload",
     "bundle",
+    "compare",
     "diagnose",
     "emulate",
     "explain",
@@ -135,6 +139,7 @@ __all__ = [
 
 _MODULES = {
     "_native": "version",
+    "api.comparisons": "compare",
     "api.diagnoses": "Diagnosis diagnose",
     "api.explanations": "Explanation explain",
     "api.links": "MeasuredPath path",
@@ -143,6 +148,7 @@ _MODULES = {
     "api.transactions": "MeasuredTransactions transact",
     "api.emulations": "emulate",
     "api.relays": "Relay relay",
+    "api.tcp_relays": "TcpRelay",
     "api.scripts": "ScriptResults packetdrill",
     "api.transfers": "Receiver SentFiles receive send",
     "api.sessions": "Session Snapshot Step",

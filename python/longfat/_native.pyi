@@ -294,6 +294,40 @@ def capacity(enough: float = ...) -> str:
     Higher loads than `enough` packets a second are not tried.
     """
 
+class TcpRelay:
+    """A relay of TCP connections over an emulated path. The constructor opens the listening sockets.
+
+    `options_json` has `listeners` (a list of `{"listen", "target"}`: addresses, or the target "socks5" or
+    "http-connect"), `path`, `protocol`, `separate` and `seed`. ValueError is about options, OSError about
+    the system.
+    """
+
+    def __init__(self, options_json: str) -> None: ...
+    def run(self, on_report: Callable[[str], bool | None] | None = None) -> str:
+        """Relays until the function returns False, or Ctrl-C; returns the last report.
+
+        `on_report` first gets `{"listening", "addresses", "path"}`, then reports, and
+        `{"failure", "target"}` for each target that cannot be reached.
+        """
+
+    def set_path(self, path_json: str) -> str:
+        """Replaces the path; returns its keys by direction."""
+
+    def start_outage(self, seconds: float, forward: bool, reverse: bool) -> None:
+        """Takes directions down for a time."""
+
+    def end_outage(self) -> None:
+        """Ends outages."""
+
+    def lose_next(self, count: int, forward: bool, reverse: bool) -> None:
+        """Loses the next packets of directions."""
+
+    def reset_all(self) -> int:
+        """Resets all connections; returns the number of their ends."""
+
+    def report(self) -> str:
+        """The counters so far."""
+
 class Testbed:
     """The network of a trial between real kernels, whose hosts run commands, until `close`.
 

@@ -341,6 +341,27 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.calendar.set(index, link.due());
     }
 
+    /// Takes a link down at `now`, as an outage of its schedule does, until [`Network::recover`] or the end of a scheduled outage.
+    ///
+    /// # Panics
+    /// If the link does not exist, or with [`NetworkBuilder::cut_through`].
+    pub fn fail(&mut self, now: Instant, LinkId(index): LinkId) {
+        assert!(!self.is_fixed, "cut-through requires links that do not change");
+        self.advance(now.as_nanos());
+        let link = &mut self.links[index as usize];
+        link.fail(self.now, &mut self.store);
+        self.calendar.set(index, link.due());
+    }
+
+    /// Returns a link to operation at `now`.
+    ///
+    /// # Panics
+    /// If the link does not exist.
+    pub fn recover(&mut self, now: Instant, LinkId(index): LinkId) {
+        self.advance(now.as_nanos());
+        self.links[index as usize].recover();
+    }
+
     /// Requests the loss of a packet by its id, at the far end of its current link: it keeps its place in the queue and its
     /// transmission time, like a packet that the medium corrupts. Duplicates are lost too. Returns whether the packet is
     /// inside the network.

@@ -23,6 +23,8 @@ mod multipath;
 mod packetdrill;
 mod session;
 #[cfg(target_os = "linux")]
+mod tcp_relay;
+#[cfg(target_os = "linux")]
 mod testbed;
 mod trials;
 #[cfg(not(target_os = "linux"))]
@@ -84,6 +86,9 @@ mod _native {
     use super::session::Session;
     #[cfg(target_os = "linux")]
     #[pymodule_export]
+    use super::tcp_relay::TcpRelay;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
     use super::testbed::Testbed;
     #[pymodule_export]
     use super::trials::{
@@ -93,9 +98,9 @@ mod _native {
     #[cfg(not(target_os = "linux"))]
     #[pymodule_export]
     use super::unsupported::{
-        HopProber, Testbed, capacity, check_emulated, check_path, checked_paths, clean, doctor, echo,
-        emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support, ping,
-        shell, transact,
+        HopProber, TcpRelay, Testbed, capacity, check_emulated, check_path, checked_paths, clean, doctor,
+        echo, emulate, emulate_traced, enter_user_namespace, manage_paths, mptcp_subflows, mptcp_support,
+        ping, shell, transact,
     };
     #[pymodule_export]
     use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files};

@@ -34,7 +34,7 @@ unsupported! {
     capacity check_path checked_paths check_emulated clean doctor emulate emulate_traced enter_user_namespace shell
     echo ping transact manage_paths mptcp_subflows
 }
-unsupported_class! { HopProber Testbed }
+unsupported_class! { HopProber TcpRelay Testbed }
 
 /// Returns "missing": there is no MPTCP here.
 #[pyfunction]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use experiment::TrialRecord;
 use foundation::{Streams, reading};
-use network::{LinkCounters, PathConfig};
+use network::{LinkCounters, PathConfig, PathSpec};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -383,7 +383,7 @@ pub fn receive_files(
     }))
 }
 
-fn link_json(link: &LinkCounters) -> Value {
+pub fn link_json(link: &LinkCounters) -> Value {
     json!({
         "entered": link.entered.packets, "delivered": link.delivered.packets,
         "delivered_bytes": link.delivered.bytes, "lost": link.lost.packets,
@@ -402,6 +402,15 @@ fn relayed_json(report: &RelayReport) -> Value {
     })
 }
 
+/// Returns the links of a path, with its traces.
+pub fn links(path: &PathConfig) -> PyResult<PathSpec> {
+    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| without_number(&error));
+    path.resolve(&mut load).map_err(|problems| {
+        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        wrong(all.join("; "))
+    })
+}
+
 /// Relays datagrams through a network on wall time until the callback or Ctrl-C stops it; returns the links' counters
 /// as JSON. The first call of the callback has the relay's address and its links.
 #[pyfunction]
@@ -415,11 +424,7 @@ pub fn relay(
     on_report: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let path: PathConfig = reading::read(path_json).map_err(wrong)?;
-    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| without_number(&error));
-    let links = path.resolve(&mut load).map_err(|problems| {
-        let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        wrong(all.join("; "))
-    })?;
+    let links = links(&path)?;
     let options = RelayOptions::new(
         address(py, listen)?,
         address(py, to)?,

@@ -133,19 +133,36 @@ impl Stack {
     }
 
     fn handle_message(&mut self, now: Instant, packet: &[u8]) -> Arrival {
-        let Some(TooBig {
+        match icmp::read_too_big(packet) {
+            Some(message) if self.lower_path_mtu(now, message) => Arrival::Handled,
+            _ => Arrival::Other,
+        }
+    }
+
+    /// Handles the report that a packet of this stack exceeds a link's MTU, without an ICMP message.
+    pub fn handle_too_big(&mut self, now: Instant, packet: &[u8], mtu: u32) {
+        if let Ok(decoded) = decode(packet) {
+            let message = TooBig {
+                endpoints: decoded.endpoints,
+                sequence: decoded.segment.sequence,
+                mtu: u16::try_from(mtu).unwrap_or(u16::MAX),
+            };
+            self.lower_path_mtu(now, message);
+        }
+    }
+
+    /// Returns whether the message concerns a connection of this stack.
+    fn lower_path_mtu(&mut self, now: Instant, message: TooBig) -> bool {
+        let TooBig {
             endpoints,
             sequence,
             mtu,
-        }) = icmp::read_too_big(packet)
-        else {
-            return Arrival::Other;
-        };
+        } = message;
         let Some(id) = self.streams.find(endpoints) else {
-            return Arrival::Other;
+            return false;
         };
         let Some(stream) = self.streams.get_mut(id) else {
-            return Arrival::Other;
+            return false;
         };
         // RFC 5927, section 4.1: without this check anybody could lower the MTU.
         if stream.connection.is_outstanding(sequence) {
@@ -156,7 +173,7 @@ impl Stack {
             self.counters.too_big += 1;
         }
         self.settle(id);
-        Arrival::Handled
+        true
     }
 
     /// Replies to a packet that is an echo request; returns whether it was one. A host whose kernel handles all other

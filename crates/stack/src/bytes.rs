@@ -82,7 +82,7 @@ impl Bytes {
 }
 
 /// Capacity in bytes that an empty buffer may keep.
-const SPARE_CAPACITY: usize = 64 * 1024;
+const SPARE_CAPACITY: usize = 16 * 1024;
 
 #[cfg(test)]
 mod tests {

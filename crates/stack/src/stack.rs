@@ -364,6 +364,12 @@ impl Stack {
         self.streams.get(id).map(|stream| stream.endpoints)
     }
 
+    /// Whether there is a connection between these endpoints, including those in TIME-WAIT.
+    #[must_use]
+    pub fn has(&self, endpoints: Endpoints) -> bool {
+        self.streams.find(endpoints).is_some()
+    }
+
     /// The number of connections, including those in TIME-WAIT.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,11 +1,11 @@
-"""`relay`: an emulated path between UDP programs, in wall time."""
+"""`relay`: an emulated path between programs, in wall time."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from longfat import _native
 from longfat.api import addresses
@@ -15,6 +15,9 @@ from longfat.system.parameters import ParameterError
 from longfat.system.progress import Rate, watching
 
 if TYPE_CHECKING:
+    from pathlib import Path as File
+
+    from longfat.api.tcp_relays import TcpRelay
     from longfat.study.tables import Path
 
 _RATE_OVER_S = 1.0
@@ -112,21 +115,73 @@ class Relay(Stoppable):
         return f"Relay({self.address} to {self.to}, {state})"
 
 
+@overload
 def relay(
     path: Path | Mapping[str, Any],
     to: str,
     *,
+    listen: str = ...,
+    tcp: Literal[False] = ...,
+    seed: SupportsIndex = ...,
+    progress: bool = ...,
+    wait: bool = ...,
+) -> Relay: ...
+
+
+@overload
+def relay(
+    path: Path | Mapping[str, Any],
+    to: str | None = ...,
+    *,
+    listen: str = ...,
+    tcp: bool | str | Sequence[str] = ...,
+    socks: str | None = ...,
+    http_connect: str | None = ...,
+    separate: bool = ...,
+    protocol: Any = ...,
+    control: bool | str = ...,
+    token: str | None = ...,
+    schedule: str | File | None = ...,
+    seed: SupportsIndex = ...,
+    progress: bool = ...,
+    wait: bool = ...,
+) -> TcpRelay: ...
+
+
+def relay(
+    path: Path | Mapping[str, Any],
+    to: str | None = None,
+    *,
     listen: str = "127.0.0.1:0",
+    tcp: bool | str | Sequence[str] = False,
+    socks: str | None = None,
+    http_connect: str | None = None,
+    separate: bool = False,
+    protocol: Any = None,
+    control: bool | str = False,
+    token: str | None = None,
+    schedule: str | File | None = None,
     seed: SupportsIndex = 1,
     progress: bool = False,
     wait: bool = False,
-) -> Relay:
-    """Relays UDP datagrams over an emulated path, in the background.
+) -> Relay | TcpRelay:
+    """Relays UDP datagrams or TCP connections over an emulated path, in the background.
+
+    TCP connections end at the relay (Linux): longfat's own TCP carries their bytes over the path, on which
+    they share queues.
 
     Args:
-        path: The path between clients and the server.
-        to: Address of the server, e.g. "127.0.0.1:9000".
+        path: The path between clients and servers; forward is from the clients.
+        to: Address of the server, e.g. "127.0.0.1:9000"; not with pairs in `tcp`.
         listen: Local address for clients; port 0 for any free one.
+        tcp: TCP instead of UDP: True for `listen` and `to`, or pairs "LISTEN=TARGET".
+        socks: Listening address for TCP clients that name their target by SOCKS5.
+        http_connect: Listening address for TCP clients that name their target by HTTP CONNECT.
+        separate: Whether each TCP connection has its own path.
+        protocol: TCP on the path, such as `longfat.Tcp("bbr")`; by default Linux's with CUBIC.
+        control: Whether to open the control interface for TCP, at port 8475, or its address.
+        token: Token of the control interface; by default a random one.
+        schedule: TOML file with changes of a TCP relay's path.
         seed: Random seed of losses and delays.
         progress: Whether to show the address, the path and the traffic.
         wait: Whether to relay until Ctrl-C, not in the background.
@@ -136,7 +191,7 @@ def relay(
 
     Raises:
         ValueError: with the key or parameter and what is allowed.
-        OSError: if the address is in use.
+        OSError: if an address is in use.
     """
     # Commands import this module, and start without the checks of studies.
     from longfat.api.specification import whole_number
@@ -144,10 +199,76 @@ def relay(
 
     table = table_of(path, "path")
     refuse("path", table)
+    number = whole_number(seed, "seed")
+    if tcp is not False or socks is not None or http_connect is not None:
+        return _tcp_relay(
+            table,
+            (tcp, to, listen, socks, http_connect),
+            (control, token, schedule),
+            protocol=protocol,
+            separate=separate,
+            seed=number,
+            progress=progress,
+            wait=wait,
+        )
+    only_tcp = {
+        "separate": separate,
+        "protocol": protocol is not None,
+        "control": control is not False,
+        "token": token is not None,
+        "schedule": schedule is not None,
+    }
+    for parameter, is_set in only_tcp.items():
+        if is_set:
+            raise ParameterError(parameter, "for TCP only: set {tcp}, {socks} or {http_connect}")
+    if to is None:
+        raise ParameterError(
+            "to", "missing: write HOST:PORT of the server, or set {tcp}, {socks} or {http_connect}"
+        )
     address, target = ends(listen, to)
     shown = RelayProgress(watching(progress, log=True), target)
     try:
-        return Relay(table, target, address, whole_number(seed, "seed"), shown, wait=wait)
+        return Relay(table, target, address, number, shown, wait=wait)
     except BaseException:
         shown.close()
+        raise
+
+
+def _tcp_relay(
+    path: dict[str, Any],
+    addresses_of: tuple[bool | str | Sequence[str], str | None, str, str | None, str | None],
+    control: tuple[bool | str, str | None, str | File | None],
+    *,
+    protocol: Any,
+    separate: bool,
+    seed: int,
+    progress: bool,
+    wait: bool,
+) -> TcpRelay:
+    from longfat.api.relay_control import control_server
+    from longfat.api.relay_schedule import read_schedule
+    from longfat.api.tcp_relay_progress import TcpRelayProgress
+    from longfat.api.tcp_relays import TcpRelay, pairs_of, tcp_settings
+
+    pairs = pairs_of(*addresses_of)
+    settings = tcp_settings(protocol)
+    schedule = None if control[2] is None else read_schedule(control[2])
+    server = control_server(*control[:2])
+    shown = TcpRelayProgress(watching(progress, log=True))
+    try:
+        return TcpRelay(
+            path,
+            pairs,
+            settings,
+            separate=separate,
+            seed=seed,
+            progress=shown,
+            wait=wait,
+            control=server,
+            schedule=schedule,
+        )
+    except BaseException:
+        shown.close()
+        if server is not None:
+            server.stop()
         raise

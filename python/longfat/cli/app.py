@@ -19,6 +19,7 @@ _GROUPS = {
         "list": "List protocols, keys, metrics and studies, or the cells of a study.",
         "schema": "Print the JSON Schema of study files, for editors.",
         "chart": "Draw a metric of a run with its confidence intervals.",
+        "compare": "Report which cells differ between two runs, corrected for the number of comparisons.",
         "bundle": "Write a run and all its files into one archive that others can repeat.",
         "reproduce": "Repeat the run of a bundle, and compare all records bit by bit.",
         "open": "Show an index of all runs, or the report of one run, in a browser.",
@@ -42,7 +43,7 @@ _GROUPS = {
     },
     "Emulation": {
         "shell": "Run a command, or your shell, behind an emulated path (Linux).",
-        "relay": "Relay UDP datagrams over an emulated path until Ctrl-C.",
+        "relay": "Relay UDP datagrams or TCP connections over an emulated path until Ctrl-C.",
         "check": "Measure the paths of a study as this machine emulates them (Linux).",
         "net": "Emulate the network of a study, with a prompt for commands at its hosts (Linux).",
     },

@@ -1,6 +1,7 @@
 """Tests of transport programs and protocols over emulated and simulated paths, with confidence intervals.
 
-The pytest plugin of this package provides the fixtures `longfat_relay` and `longfat_emulation`.
+The pytest plugin of this package provides the fixtures `longfat_relay`, `longfat_tcp_relay` and
+`longfat_emulation`.
 """
 
 from longfat.testing.assertions import assert_at_least, assert_at_most, assert_claim

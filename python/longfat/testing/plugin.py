@@ -10,6 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from longfat.api.relays import Relay
+    from longfat.api.tcp_relays import TcpRelay
     from longfat.study.tables import Path
     from longfat.testing.emulation import Emulated
 
@@ -41,6 +42,24 @@ def longfat_relay() -> Iterator[Callable[..., Relay]]:
 
         def start(path: Path | Mapping[str, Any], to: str, *, seed: int = 1) -> Relay:
             return stack.enter_context(longfat.relay(path, to, seed=seed))
+
+        yield start
+
+
+@pytest.fixture
+def longfat_tcp_relay() -> Iterator[Callable[..., TcpRelay]]:
+    """A function that relays TCP connections over an emulated path, with the parameters of `longfat.relay`.
+
+    The relays stop at the end of the test and reset their connections.
+    """
+    import longfat
+
+    with ExitStack() as stack:
+
+        def start(path: Path | Mapping[str, Any], to: str | None = None, **options: Any) -> TcpRelay:
+            if to is not None:
+                options["tcp"] = True
+            return stack.enter_context(longfat.relay(path, to, **options))
 
         yield start
 

@@ -40,6 +40,24 @@ impl std::ops::Sub for Count {
     }
 }
 
+impl std::ops::AddAssign for LinkCounters {
+    /// Adds the counters of another link; the maxima are those of the longer queue.
+    fn add_assign(&mut self, other: Self) {
+        let add = |count: &mut Count, other: Count| *count = *count + other;
+        add(&mut self.entered, other.entered);
+        add(&mut self.delivered, other.delivered);
+        add(&mut self.lost, other.lost);
+        add(&mut self.queue_dropped, other.queue_dropped);
+        add(&mut self.mtu_dropped, other.mtu_dropped);
+        add(&mut self.outage_dropped, other.outage_dropped);
+        add(&mut self.duplicated, other.duplicated);
+        add(&mut self.corrupted, other.corrupted);
+        add(&mut self.marked, other.marked);
+        add(&mut self.reordered, other.reordered);
+        self.record_queue(other.max_queue_packets, other.max_queue_bytes);
+    }
+}
+
 /// Counters of a link since the start. When the link is empty,
 /// `entered + duplicated = delivered + lost + queue_dropped + mtu_dropped + outage_dropped + nat_dropped`, in packets and in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
-"""`longfat relay`: an emulated path between UDP programs, in wall time."""
+"""`longfat relay`: an emulated path between programs, in wall time."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,38 +15,147 @@ from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 
 _PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
+_DEFAULT_CONTROL = "127.0.0.1:8475"
 
 
 @_PATH.added_to
-@command_of(relays.relay, without=["path", "listen", "wait"], to=typer.Option(metavar="HOST:PORT"), seed=Seed)
+@command_of(
+    relays.relay,
+    without=["path", "listen", "wait", "tcp", "protocol", "control", "token"],
+    to=typer.Option(metavar="HOST:PORT"),
+    socks=typer.Option(metavar="HOST:PORT"),
+    http_connect=typer.Option(metavar="HOST:PORT"),
+    schedule=typer.Option(metavar="FILE"),
+    seed=Seed,
+)
 def relay(
     *,
-    call: partial[relays.Relay],
+    action: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ACTION...]",
+            help="Change of a running relay instead: set KEY=VALUE..., outage TIME, drop COUNT, reset "
+            "or report.",
+        ),
+    ] = None,
+    call: partial[Any],
     listen: Annotated[
         str, typer.Option(metavar="HOST:PORT", help="Local address for clients; port 0 for any free one.")
     ] = addresses.LISTEN,
+    tcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LISTEN=TARGET",
+            help="TCP connections from a local address to a server, "
+            "e.g. 127.0.0.1:15432=127.0.0.1:5432; repeatable.",
+        ),
+    ] = None,
+    congestion: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Congestion controller of TCP on the path.  [default: cubic]"),
+    ] = None,
+    tcp_settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tcp-set",
+            metavar="KEY=VALUE",
+            help="Key of TCP on the path (longfat list protocol), e.g. min_rto=1s; repeatable.",
+        ),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Address of the control interface of TCP, e.g. 127.0.0.1:8475.",
+        ),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKEN",
+            envvar="LONGFAT_RELAY_TOKEN",
+            help="Token of the control interface.  [default: a random one]",
+        ),
+    ] = None,
     settings: PathSettings = None,
     as_json: AsJson = False,
     given: Given,
 ) -> None:
-    """Relay UDP datagrams over an emulated path until Ctrl-C.
+    """Relay UDP datagrams or TCP connections over an emulated path until Ctrl-C.
 
     \b
     Examples:
       longfat relay --listen 127.0.0.1:9001 --to 127.0.0.1:9000 --rate 10Mbit/s --delay 20ms --loss 2%
-      longfat relay --to 127.0.0.1:9000 --preset dsl --set reverse.loss=1%
+      longfat relay --tcp 127.0.0.1:15432=127.0.0.1:5432 --preset lte --loss 1%
     """  # noqa: D301 - this backslash keeps the lines of the examples
-    from longfat.cli.display.relay import late, table
     from longfat.cli.signals import interrupt_on_sigterm
+
+    if action:
+        _change(action, control or _DEFAULT_CONTROL, token)
+        return
+    path = as_subscriber(_PATH.read(given, settings or ()))
+    options: dict[str, Any] = {}
+    if tcp or congestion or tcp_settings or control:
+        options = {"tcp": tcp or (), "protocol": _protocol(congestion, tcp_settings or ())}
+        options |= {"control": control, "token": token} if control is not None else {}
+        if not (tcp or call.keywords["socks"] or call.keywords["http_connect"]):
+            raise ValueError("--tcp: missing: write LISTEN=TARGET, or set --socks or --http-connect")
+    interrupt_on_sigterm()
+    done = call(path, listen=listen, wait=True, **options)
+    report = done.stop()
+    (_show_udp if isinstance(done, relays.Relay) else _show_tcp)(
+        done, report, call.keywords["seed"], as_json=as_json
+    )
+
+
+def _protocol(congestion: str | None, settings: list[str] | tuple[()]) -> dict[str, Any]:
+    from longfat.study import read_setting
+    from longfat.study.keys import place
+
+    found: dict[str, Any] = {"kind": "tcp"}
+    if congestion is not None:
+        found["congestion"] = congestion
+    for text in settings:
+        key, value = read_setting(text, "--tcp-set")
+        place(found, key, value)
+    return found
+
+
+def _show_udp(done: relays.Relay, report: dict[str, Any], seed: int, *, as_json: bool) -> None:
+    from longfat.cli.display.relay import late, table
     from longfat.presentation import tables
 
-    path = as_subscriber(_PATH.read(given, settings or ()))
-    interrupt_on_sigterm()
-    done = call(path, listen=listen, wait=True)
-    report = done.stop()
     if as_json:
         about = {"listening": done.address, "path": done.path, "to": done.to}
-        standard_output.document({**about, "seed": call.keywords["seed"], **report})
+        standard_output.document({**about, "seed": seed, **report})
         return
     tables.show(table(report))
     typer.echo(late(report))
+
+
+def _show_tcp(done: Any, report: dict[str, Any], seed: int, *, as_json: bool) -> None:
+    from longfat.cli.display.relay import table
+    from longfat.cli.display.tcp_relay import connections
+    from longfat.presentation import tables
+
+    if as_json:
+        listening = [
+            {"listen": at, "target": pair.target} for at, pair in zip(done.addresses, done.pairs, strict=True)
+        ]
+        standard_output.document({"listening": listening, "path": done.path, "seed": seed, **report})
+        return
+    tables.show(table(report))
+    typer.echo(connections(report))
+
+
+def _change(action: list[str], control: str, token: str | None) -> None:
+    """Changes a running relay through its control interface."""
+    from longfat.cli.relay_client import change
+
+    if token is None:
+        raise ValueError(
+            "--token: missing: write the token that the relay printed, or set LONGFAT_RELAY_TOKEN"
+        )
+    answer = change(action, addresses.peer(control, "control"), token)
+    if answer:
+        standard_output.document(answer)

@@ -53,6 +53,8 @@ def run(
     fail_on: str | None = None,
     details: bool = False,
     csv: File | None = None,
+    junit: File | None = None,
+    summary: File | None = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -76,6 +78,8 @@ def run(
         fail_on: Claims that end the run with an exit code: failed (code 3), or undecided (code 4) as well.
         details: Output with all tables, verdicts and differences between worlds.
         csv: Output file for a row for each trial: .csv, or .parquet; - is standard output.
+        junit: Output file with the claims as test cases for continuous integration: .xml.
+        summary: Output file for verdicts and metrics in Markdown: .md.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api.running import RunOptions
     from longfat.cli.arguments.formats import require_suffix
@@ -93,6 +97,8 @@ def run(
     if csv is not None and len(study) > 1:
         raise ValueError("--csv is a file for one run: run the studies one by one")
     require_suffix("--csv", None if csv == _STANDARD_OUTPUT else csv, ".csv", ".parquet")
+    require_suffix("--junit", junit, ".xml")
+    require_suffix("--summary", summary, ".md")
     standard_output.reserve(context, csv == _STANDARD_OUTPUT and not as_json)
     # A mistake in any study is reported before the first one runs.
     loaded = [options.load(one) for one in study]
@@ -111,6 +117,7 @@ def run(
     if as_json:
         documents = [result.to_json() for result in results]
         standard_output.document(documents if len(study) > 1 else documents[0])
+    _write_summaries(results, junit, summary)
     _report_failures(results)
     if fail_on is not None:
         _report_claims([result for result in results if not options.awaits_others(result)], fail_on)
@@ -180,6 +187,17 @@ def _write_trials(result: RunResult, target: File) -> None:
     else:
         write_whole(target, encoded(result.to_polars(), target.suffix.removeprefix(".")))
         typer.echo(f"Trials: {target}", err=True)
+
+
+def _write_summaries(results: Sequence[RunResult], junit: File | None, summary: File | None) -> None:
+    """Writes files for continuous integration."""
+    from longfat.presentation.run import summary as presentation
+    from longfat.system.files import write_whole
+
+    if junit is not None:
+        write_whole(junit, presentation.junit(results))
+    if summary is not None:
+        write_whole(summary, presentation.markdown(results).encode())
 
 
 def _print_answer(result: RunResult) -> None:

@@ -1,0 +1,502 @@
+//! The relay on wall time: one thread that waits for sockets and timers.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+
+use ::socket::clock::Clock;
+use ::socket::spin::{Pause, SpinBudget, SpinLimits};
+use ::socket::wait;
+use foundation::{Duration, Instant};
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::io::Errno;
+use socket2::{Domain, Protocol, Socket as OsSocket, Type};
+
+use crate::negotiation::{Mode, Negotiation, Step};
+use crate::options::{Listener, RelayOptions};
+use crate::proxy::{Greeting, Proxy, Request};
+use crate::report::Report;
+use crate::slots::Key;
+use crate::target::Target;
+
+/// How often the caller can stop the relay, at least.
+const TICK: Duration = Duration::from_millis(50);
+/// How long no connection is accepted after the system has refused one, for example because too many files are open.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Events per look.
+const EVENTS: usize = 256;
+/// Connections accepted per look, so that others continue.
+const ACCEPTED: usize = 64;
+const BACKLOG: i32 = 4096;
+/// Requested size of the receive buffers of the system's sockets, which the kernel doubles. Bytes in them are invisible to TCP on the path, so a
+/// large buffer would hide backpressure.
+const RECEIVE_BUFFER: usize = 256 * 1024;
+/// Bits that mark the tokens of listeners, and of clients that have not named their target.
+const LISTENER: u64 = 1 << 63;
+const NEGOTIATING: u64 = 1 << 62;
+/// Time in which a client must name its target.
+const NEGOTIATION: Duration = Duration::from_secs(30);
+/// Token of the eventfd that wakes the thread.
+const WAKE: u64 = u64::MAX;
+/// The thread sleeps under load, because the programs at both ends need the processor.
+const LIMITS: SpinLimits = SpinLimits {
+    awake_when_busy: false,
+    ..SpinLimits::SHARED
+};
+
+/// Why a relay cannot start or has stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// The address to listen at is not available.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The system provides no event queue.
+    #[error("cannot wait for connections: {0}")]
+    Wait(#[from] io::Error),
+}
+
+/// A function for the relay's thread to run between two looks.
+type Job = Box<dyn FnOnce(&mut EventLoop, Instant) + Send>;
+
+/// A connection to a running relay, for other threads.
+#[derive(Clone)]
+pub struct Handle {
+    jobs: Sender<Job>,
+    wake: Arc<OwnedFd>,
+}
+
+impl Handle {
+    fn send(&self, job: Job) {
+        // A relay that has ended needs no jobs.
+        if self.jobs.send(job).is_ok() {
+            let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Calls a function with the machine in the relay's thread and waits for its result; `None` once the relay has ended.
+    pub fn call<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&mut Proxy<TcpStream>, Instant) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, result) = sync_channel(1);
+        self.send(Box::new(move |relay, now| {
+            // The caller waits.
+            let _ = answer.send(act(&mut relay.proxy, now));
+        }));
+        result.recv().ok()
+    }
+}
+
+/// A relay with its listening sockets.
+pub struct Relay {
+    inner: EventLoop,
+    jobs: Receiver<Job>,
+    addresses: Vec<SocketAddr>,
+}
+
+impl Relay {
+    /// Opens the listening sockets.
+    ///
+    /// # Errors
+    /// [`RelayError::Listen`] if an address is not available.
+    pub fn bind(options: RelayOptions) -> Result<Self, RelayError> {
+        allow_many_files();
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
+        let mut listeners = Vec::new();
+        let mut addresses = Vec::new();
+        for (index, listener) in options.listeners.into_iter().enumerate() {
+            let address = listener.listen;
+            let failed = |source| RelayError::Listen { address, source };
+            let socket = listen(address).map_err(failed)?;
+            addresses.push(socket.local_addr().map_err(failed)?);
+            let token = EventData::new_u64(LISTENER | index as u64);
+            epoll::add(&epoll, &socket, token, EventFlags::IN).map_err(io::Error::from)?;
+            listeners.push((socket, listener));
+        }
+        epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN).map_err(io::Error::from)?;
+        let (sender, jobs) = channel();
+        let inner = EventLoop {
+            proxy: Proxy::new(options.proxy),
+            clock: Clock::new(),
+            epoll,
+            listeners,
+            attempts: HashMap::new(),
+            negotiations: HashMap::new(),
+            negotiated: 0,
+            paused_until: None,
+            handle: Handle {
+                jobs: sender,
+                wake: Arc::new(wake),
+            },
+        };
+        Ok(Self {
+            inner,
+            jobs,
+            addresses,
+        })
+    }
+
+    /// Returns the addresses that clients connect to, in the order of the options.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Returns a handle for other threads.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        self.inner.handle.clone()
+    }
+
+    /// Relays until `tick` breaks; `tick` is called about 20 times a second with the machine. Then all connections are reset, so
+    /// that no program takes the end of the relay for the end of its peer's stream.
+    ///
+    /// # Errors
+    /// [`RelayError::Wait`] if the system fails.
+    pub fn run(
+        mut self,
+        tick: &mut dyn FnMut(&mut Proxy<TcpStream>) -> ControlFlow<()>,
+    ) -> Result<Report, RelayError> {
+        wait::sharpen_timers();
+        wait::raise_priority();
+        self.inner.run(&self.jobs, tick)?;
+        let now = self.inner.clock.now();
+        let report = self.inner.proxy.report();
+        self.inner.proxy.reset_all(now);
+        Ok(report)
+    }
+}
+
+/// Raises the limit of open files to the highest that needs no privileges: each connection needs two.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // On failure fewer connections are possible at a time; the others wait.
+    let _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            ..limit
+        },
+    );
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = OsSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    // Accepted sockets inherit it.
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// Starts a connection without waiting for it.
+fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = OsSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.set_nonblocking(true)?;
+    match socket.connect(&address.into()) {
+        Err(error) if error.raw_os_error() != Some(Errno::INPROGRESS.raw_os_error()) => Err(error),
+        _ => Ok(socket.into()),
+    }
+}
+
+/// Returns an error's message without the system's error number.
+fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}
+
+/// A connection to a target that is being opened.
+struct Attempt {
+    socket: TcpStream,
+    /// Further addresses of the target's name.
+    others: VecDeque<SocketAddr>,
+}
+
+struct EventLoop {
+    proxy: Proxy<TcpStream>,
+    clock: Clock,
+    epoll: OwnedFd,
+    listeners: Vec<(TcpListener, Listener)>,
+    attempts: HashMap<Key, Attempt>,
+    /// Clients that have not named their target, by number, with the time limit.
+    negotiations: HashMap<u64, (TcpStream, Negotiation, Instant)>,
+    negotiated: u64,
+    /// Accepts no connections until then.
+    paused_until: Option<Instant>,
+    handle: Handle,
+}
+
+impl EventLoop {
+    fn run(
+        &mut self,
+        jobs: &Receiver<Job>,
+        tick: &mut dyn FnMut(&mut Proxy<TcpStream>) -> ControlFlow<()>,
+    ) -> Result<(), RelayError> {
+        let mut budget = SpinBudget::new(LIMITS);
+        let mut events = Vec::with_capacity(EVENTS);
+        let mut next_tick = Instant::ZERO;
+        loop {
+            self.look(&mut events)?;
+            for event in &events {
+                self.handle_event(event, jobs);
+            }
+            let now = self.clock.now();
+            budget.count(now, events.len() as u64);
+            self.proxy.handle_timeout(now);
+            while let Some(request) = self.proxy.poll_request() {
+                self.start(request);
+            }
+            if self.paused_until.is_some_and(|until| until <= now) {
+                self.paused_until = None;
+                self.watch_listeners(EventFlags::IN)?;
+            }
+            if now >= next_tick {
+                next_tick = now + TICK;
+                self.negotiations.retain(|_, (_, _, limit)| *limit > now);
+                if tick(&mut self.proxy).is_break() {
+                    return Ok(());
+                }
+            }
+            let now = self.clock.now();
+            // More events may have arrived meanwhile.
+            if !events.is_empty() || self.proxy.poll_timeout().is_some_and(|due| due <= now) {
+                continue;
+            }
+            match budget.pause(now, self.proxy.poll_timeout(), next_tick.saturating_since(now)) {
+                Pause::Spin => {}
+                Pause::Sleep(span) => wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span),
+            }
+        }
+    }
+
+    /// Takes the events of sockets without waiting.
+    fn look(&self, events: &mut Vec<epoll::Event>) -> io::Result<()> {
+        events.clear();
+        let none = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&none)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn handle_event(&mut self, event: &epoll::Event, jobs: &Receiver<Job>) {
+        let token = event.data.u64();
+        match token {
+            WAKE => self.run_jobs(jobs),
+            _ if token & LISTENER != 0 => self.accept((token & !LISTENER) as usize),
+            _ if token & NEGOTIATING != 0 => self.negotiate(token & !NEGOTIATING),
+            _ => {
+                let key = Key::from_number(token);
+                let flags = event.flags;
+                if self.attempts.contains_key(&key) {
+                    self.finish_attempt(key);
+                } else if flags.contains(EventFlags::ERR) {
+                    self.proxy.socket_reset(self.clock.now(), key);
+                } else {
+                    let readable = flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP);
+                    let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP);
+                    self.proxy.ready(key, readable, writable);
+                }
+            }
+        }
+    }
+
+    fn run_jobs(&mut self, jobs: &Receiver<Job>) {
+        // The read resets the counter. It fails if there is nothing to reset.
+        let _ = rustix::io::read(&self.handle.wake, &mut [0_u8; 8]);
+        while let Ok(job) = jobs.try_recv() {
+            let now = self.clock.now();
+            self.proxy.handle_timeout(now);
+            job(self, now);
+        }
+    }
+
+    fn accept(&mut self, index: usize) {
+        for _ in 0..ACCEPTED {
+            match self.listeners[index].0.accept() {
+                Ok((socket, _)) => {
+                    // Without these options the connection works, but less well.
+                    let _ = socket.set_nonblocking(true);
+                    let _ = socket.set_nodelay(true);
+                    match self.listeners[index].1.mode.clone() {
+                        Mode::Fixed(target) => self.admit(socket, target, None, &[]),
+                        Mode::Socks5 => self.start_negotiation(socket, Negotiation::new(true)),
+                        Mode::HttpConnect => self.start_negotiation(socket, Negotiation::new(false)),
+                    }
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return,
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
+                    _ => {
+                        self.paused_until = Some(self.clock.now() + ACCEPT_PAUSE);
+                        // If this fails, the loop only looks more often than necessary.
+                        let _ = self.watch_listeners(EventFlags::empty());
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    fn watch_listeners(&self, flags: EventFlags) -> io::Result<()> {
+        for (index, (socket, _)) in self.listeners.iter().enumerate() {
+            let token = EventData::new_u64(LISTENER | index as u64);
+            epoll::modify(&self.epoll, socket, token, flags)?;
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, socket: TcpStream, target: Target, greeting: Option<Greeting>, early: &[u8]) {
+        let now = self.clock.now();
+        if let Some(key) = self.proxy.accept(now, socket, target, greeting) {
+            self.proxy.send_early(now, key, early);
+            self.watch(key);
+        }
+    }
+
+    fn start_negotiation(&mut self, socket: TcpStream, negotiation: Negotiation) {
+        self.negotiated += 1;
+        let token = EventData::new_u64(NEGOTIATING | self.negotiated);
+        // Without an event queue the client would wait in vain: the connection is closed.
+        if epoll::add(&self.epoll, &socket, token, EventFlags::IN).is_ok() {
+            let limit = self.clock.now() + NEGOTIATION;
+            self.negotiations
+                .insert(self.negotiated, (socket, negotiation, limit));
+        }
+    }
+
+    /// Reads the bytes by which a client names its target.
+    fn negotiate(&mut self, number: u64) {
+        let Some((mut socket, mut negotiation, limit)) = self.negotiations.remove(&number) else {
+            return;
+        };
+        let mut buffer = [0; 4096];
+        match io::Read::read(&mut socket, &mut buffer) {
+            Ok(0) => {}
+            Ok(count) => match negotiation.handle(&buffer[..count]) {
+                Step::More(answer) => {
+                    // The answers are shorter than any send buffer. A client that has left needs none.
+                    let _ = io::Write::write(&mut socket, &answer);
+                    self.negotiations.insert(number, (socket, negotiation, limit));
+                }
+                Step::Refuse(answer) => {
+                    let _ = io::Write::write(&mut socket, &answer);
+                }
+                Step::Connect(target, greeting, early) => self.admit(socket, target, Some(greeting), &early),
+            },
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                self.negotiations.insert(number, (socket, negotiation, limit));
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Reports changes of an end's socket, each once. A closed socket leaves the queue by itself.
+    fn watch(&mut self, key: Key) {
+        let Some(socket) = self.proxy.socket(key) else {
+            return;
+        };
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        let token = EventData::new_u64(key.number());
+        let watched = match epoll::add(&self.epoll, socket, token, flags) {
+            // It was watched while it was connecting.
+            Err(Errno::EXIST) => epoll::modify(&self.epoll, socket, token, flags),
+            other => other,
+        };
+        if watched.is_err() {
+            self.proxy.socket_reset(self.clock.now(), key);
+        }
+    }
+
+    /// Starts the connection of a request.
+    fn start(&mut self, request: Request) {
+        match request.target {
+            Target::Address(address) => self.attempt(request.key, [address].into()),
+            Target::Name(host, port) => self.resolve(request.key, host, port),
+        }
+    }
+
+    /// Resolves a name on a thread, since the system's resolver blocks.
+    fn resolve(&mut self, key: Key, host: String, port: u16) {
+        let handle = self.handle.clone();
+        let lookup = move || {
+            let found = (host.as_str(), port).to_socket_addrs();
+            let found: io::Result<VecDeque<SocketAddr>> = found.map(Iterator::collect);
+            handle.send(Box::new(move |relay, now| match found {
+                Ok(addresses) if !addresses.is_empty() => relay.attempt(key, addresses),
+                Ok(_) => relay.fail(now, key, "the name has no address".into()),
+                Err(error) => relay.fail(now, key, reason(&error)),
+            }));
+        };
+        let spawned = std::thread::Builder::new().name("resolver".into()).spawn(lookup);
+        if let Err(error) = spawned {
+            self.fail(self.clock.now(), key, reason(&error));
+        }
+    }
+
+    fn attempt(&mut self, key: Key, mut addresses: VecDeque<SocketAddr>) {
+        let mut last = String::from("no address");
+        while let Some(address) = addresses.pop_front() {
+            match connect(address) {
+                Ok(socket) => {
+                    let _ = socket.set_nodelay(true);
+                    let token = EventData::new_u64(key.number());
+                    if let Err(error) = epoll::add(&self.epoll, &socket, token, EventFlags::OUT) {
+                        last = reason(&error.into());
+                        continue;
+                    }
+                    let others = addresses;
+                    self.attempts.insert(key, Attempt { socket, others });
+                    return;
+                }
+                Err(error) => last = reason(&error),
+            }
+        }
+        self.fail(self.clock.now(), key, last);
+    }
+
+    fn finish_attempt(&mut self, key: Key) {
+        let Some(Attempt { socket, others }) = self.attempts.remove(&key) else {
+            return;
+        };
+        let now = self.clock.now();
+        let failure = match socket.take_error() {
+            Ok(None) => None,
+            Ok(Some(error)) | Err(error) => Some(error),
+        };
+        match failure {
+            None => {
+                if let Some(key) = self.proxy.connected(now, key, Ok(socket)) {
+                    self.watch(key);
+                }
+            }
+            Some(_) if !others.is_empty() => self.attempt(key, others),
+            Some(error) => self.fail(now, key, reason(&error)),
+        }
+    }
+
+    fn fail(&mut self, now: Instant, key: Key, reason: String) {
+        self.proxy.connected(now, key, Err(reason));
+    }
+}

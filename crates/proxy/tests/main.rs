@@ -1,0 +1,7 @@
+//! All integration tests of the crate in one binary.
+
+mod machine;
+#[cfg(target_os = "linux")]
+mod programs;
+#[cfg(target_os = "linux")]
+mod sockets;
