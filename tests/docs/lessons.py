@@ -1,7 +1,8 @@
 """Runs the commands of the lessons and writes their outputs into the pages: `python -m tests.docs.lessons`.
 
 Blocks marked `file: NAME` are written to files. Each console block has one command and its output.
-`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others.
+`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others, `<!-- trace: ... -->` one that is read from
+a trace (`tests/docs/observations.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests import in_process
+from tests.docs import observations
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "learn"
@@ -27,6 +29,7 @@ _BLOCK = re.compile(
     r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMES = re.compile(
     r"RFC \d+|\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d|\]\([^)]*\)|(?:^# |\*\*|(?<=\? ))\d\. ",
     re.MULTILINE,
@@ -84,8 +87,9 @@ def unsupported_numbers(text: str) -> list[str]:
         known |= set(_numbers(match["text"]))
     for match in _CALC.finditer(text):
         known |= {match["value"], *_numbers(match["expression"])}
+    known |= {match["value"] for match in observations.TRACE.finditer(text)}
     text = text.partition("\n## Exercises")[0]
-    prose = _NAMES.sub("", re.sub(r"`[^`]*`", "", _CALC.sub("", _BLOCK.sub("", text))))
+    prose = _NAMES.sub("", re.sub(r"`[^`]*`", "", _COMMENT.sub("", _BLOCK.sub("", text))))
     return [number for number in _numbers(prose) if number not in known]
 
 

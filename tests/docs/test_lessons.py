@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.docs import lessons
+from tests.docs import lessons, observations
 
 
 @pytest.mark.slow
@@ -28,6 +28,21 @@ def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> No
     text = page.read_text(encoding="utf-8")
     assert lessons.wrong_calculations(text) == []
     assert lessons.unsupported_numbers(text) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
+def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert observations.TRACE.search(text)
+    assert observations.wrong_observations(text) == []
+
+
+def test_wrong_observations_are_found() -> None:
+    study = 'title = "a"\npath = { rate = "10Mbit/s", delay = "20ms" }\nworkload = { kind = "file", size = "4kB" }\nprotocols = ["stop-and-wait"]'
+    sent = "count('send', frame='data')"
+    text = f"<!-- file: a.toml -->\n```toml\n{study}\n```\n<!-- trace: a.toml: {sent} = 4 -->\n<!-- trace: a.toml: {sent} = 5 -->\n"
+    assert observations.wrong_observations(text) == [f"<!-- trace: a.toml: {sent} = 5 -->: 4"]
 
 
 def test_wrong_numbers_are_found() -> None:
