@@ -33,9 +33,7 @@ class Observed:
         (self.metrics,) = traces.metrics.values()
 
     def _found(self, what: str, after: float, before: float, **where: Any) -> pl.DataFrame:
-        return self.events.filter(
-            pl.col(_TIMES).is_between(after, before, closed="left"), what=what, **where
-        )
+        return self.events.filter(pl.col(_TIMES).is_between(after, before, closed="left"), what=what, **where)
 
     def count(self, what: str, after: float = 0, before: float = math.inf, **where: Any) -> int:
         """Returns the number of events of a kind in a period."""
