@@ -56,16 +56,20 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
     return [];
   }
   const lines: Line[] = [];
+  // Packets that were sent earlier cross the upper edge.
+  context.save();
+  context.beginPath();
+  context.rect(0, 20, width, height - 20);
+  context.clip();
   const shown: Packet[] = [...world.packets.inside.values()].filter(({ event }) => event.flow === flow);
   const { finished } = world.packets;
   for (let index = finished.length - 1; index >= 0 && shown.length < 3000; index -= 1) {
     const packet = finished[index]!;
-    if (packet.event.time < from - span) break;
+    if ((packet.dropped?.time ?? packet.received ?? from) < from) break;
     if (packet.event.flow === flow) shown.push(packet);
   }
   for (const packet of shown) {
     const { event } = packet;
-    if (event.time < from) continue;
     const [near, far] = event.direction === "forward" ? [left, right] : [right, left];
     const points = wayOf(packet, world).map(([time, share]) => ({ x: near + (far - near) * share, y: y(time) }));
     context.strokeStyle = packet.dropped ? LOSS : event.retransmission ? RETRANSMISSION : event.length ? colour : ACK;
@@ -83,7 +87,7 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
       context.fillText("✕", end.x - 4, end.y + 4);
     }
   }
-  context.setLineDash([]);
+  context.restore();
   return lines;
 }
 
