@@ -28,7 +28,8 @@ class Observed:
 
     def __init__(self, traces: Any) -> None:
         self.events: pl.DataFrame = traces.events
-        self.samples: pl.DataFrame = traces.samples.filter(pl.col("flow") == 0)
+        self.all: pl.DataFrame = traces.samples
+        self.samples = self.all.filter(pl.col("flow") == 0)
         self.queues: pl.DataFrame = traces.queues
         (self.metrics,) = traces.metrics.values()
 
@@ -91,6 +92,11 @@ class Observed:
     def mean(self, column: str, after: float = 0, before: float = math.inf) -> float:
         """Returns the mean of a column of samples in a period."""
         return float(self._column(column, after, before).mean())  # type: ignore[arg-type]
+
+    def others(self, column: str, flow: int, after: float = 0) -> float:
+        """Returns the mean of a column of samples of another flow."""
+        inside = self.all.filter(pl.col(_TIMES) >= after, flow=flow)
+        return float(inside[column].drop_nulls().mean())  # type: ignore[arg-type]
 
     def when(self, column: str, limit: float, after: float = 0) -> float:
         """Returns the first time after `after` at which a column of samples is at least `limit`."""

@@ -38,6 +38,39 @@ def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
     assert observations.wrong_observations(text) == []
 
 
+@pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
+def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    solutions = lessons.solutions().read_text(encoding="utf-8")
+    predictions, _, exercises = text.partition("## Exercises")
+    assert lessons.questions(predictions) >= 2
+    assert lessons.wrong_questions(text, solutions) == []
+    number = page.name.partition("-")[0]
+    assert f"<!-- scene: lesson={number} -->" in text
+    assert f"`longfat explore lesson={number}`" in text
+    assert text.splitlines()[2].startswith("**Objective (15 minutes).** After this lesson you can ")
+
+
+def test_wrong_answers_are_found() -> None:
+    text = "<!-- calc: 6 * 2 = 12 -->\n<!-- ask: Q | 12 | 0 20 | Since 6. -->\n<!-- ask: Q | 12 | 0 10 | So. -->\n<!-- ask: Q | 13 | 0 20 | So. -->"
+    assert [line.rpartition(": ")[2] for line in lessons.wrong_questions(text)] == [
+        "out of range",
+        "unknown numbers ['13']",
+    ]
+
+
+@pytest.mark.slow
+def test_solutions_are_current_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", lessons.COLUMNS)
+    text = lessons.solutions().read_text(encoding="utf-8")
+    assert lessons.rewritten(text, lessons.files()) == text
+    for page in lessons.pages():
+        exercises = page.read_text(encoding="utf-8").partition("## Exercises")[2]
+        number = page.name.partition("-")[0]
+        section = text.partition(f"\n## Lesson {number}\n")[2].partition("\n## ")[0]
+        assert section.count("\n**") == exercises.count("\n- "), page.name
+
+
 def test_wrong_observations_are_found() -> None:
     study = 'title = "a"\npath = { rate = "10Mbit/s", delay = "20ms" }\nworkload = { kind = "file", size = "4kB" }\nprotocols = ["stop-and-wait"]'
     sent = "count('send', frame='data')"
@@ -52,7 +85,7 @@ def test_wrong_numbers_are_found() -> None:
 
 
 def test_every_lesson_has_a_prediction_an_experiment_and_a_solution() -> None:
-    assert len(lessons.pages()) == 8
+    assert len(lessons.pages()) == 12
     for page in lessons.pages():
         headings = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
         assert headings == ["## Predict", "## Experiment", "## Solution", "## Exercises"]
