@@ -122,7 +122,7 @@ export class Charts {
   }
 
   private width(): number {
-    const columns = this.parent.clientWidth >= 900 ? 2 : 1;
+    const columns = getComputedStyle(this.parent).gridTemplateColumns.split(" ").length;
     return Math.floor((this.parent.clientWidth - 12 * (columns - 1)) / columns);
   }
 

@@ -56,11 +56,6 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
     return [];
   }
   const lines: Line[] = [];
-  // Packets that were sent earlier cross the upper edge.
-  context.save();
-  context.beginPath();
-  context.rect(0, 20, width, height - 20);
-  context.clip();
   const shown: Packet[] = [...world.packets.inside.values()].filter(({ event }) => event.flow === flow);
   const { finished } = world.packets;
   for (let index = finished.length - 1; index >= 0 && shown.length < 3000; index -= 1) {
@@ -71,7 +66,7 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
   for (const packet of shown) {
     const { event } = packet;
     const [near, far] = event.direction === "forward" ? [left, right] : [right, left];
-    const points = wayOf(packet, world).map(([time, share]) => ({ x: near + (far - near) * share, y: y(time) }));
+    const points = since(from, wayOf(packet, world)).map(([time, share]) => ({ x: near + (far - near) * share, y: y(time) }));
     context.strokeStyle = packet.dropped ? LOSS : event.retransmission ? RETRANSMISSION : event.length ? colour : ACK;
     context.setLineDash(event.retransmission ? [6, 3] : []);
     context.beginPath();
@@ -81,14 +76,23 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
       const [a, b] = [points[place - 1]!, points[place]!];
       lines.push({ x1: a.x, y1: a.y, x2: b.x, y2: b.y, event });
     }
-    const end = points[points.length - 1]!;
+    const end = points[points.length - 1];
+    if (!end) continue;
     if (packet.dropped) {
       context.fillStyle = LOSS;
       context.fillText("✕", end.x - 4, end.y + 4);
     }
   }
-  context.restore();
+  context.setLineDash([]);
   return lines;
+}
+
+/** Returns the part of a way from a time on: packets that were sent earlier cross the upper edge. */
+function since(from: number, way: [number, number][]): [number, number][] {
+  const first = way.findIndex(([time]) => time >= from);
+  if (first <= 0) return first < 0 ? [] : way;
+  const [[t0, s0], [t1, s1]] = [way[first - 1]!, way[first]!];
+  return [[from, s0 + ((s1 - s0) * (from - t0)) / Math.max(1e-12, t1 - t0)], ...way.slice(first)];
 }
 
 /** Returns times and shares of the way of a packet so far: it waits at the near end of each link. */

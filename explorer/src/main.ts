@@ -108,7 +108,7 @@ class Page {
         this.closeSettings();
         await openServed(this.shared);
       } else await this.restart();
-      this.play(!still && !embedded);
+      this.play(!still && (!embedded || new URLSearchParams(location.search).has("play")));
     });
     if (!embedded) this.tour.startOnce();
     requestAnimationFrame((time) => this.frame(time));

@@ -45,8 +45,10 @@ def scene(match: re.Match[str], to_root: str) -> str:
     if not is_built():
         return ""
     address = f"{to_root}explorer/index.html?lesson={match['lesson']}"
+    # The scene of the start page runs; those of lessons wait for the prediction.
+    mode = "embed" if to_root else "embed&amp;play"
     return (
-        f'\n<figure class="scene"><iframe src="{address}&amp;embed" loading="lazy" '
+        f'\n<figure class="scene"><iframe src="{address}&amp;{mode}" loading="lazy" '
         f'title="Running scene of lesson {match["lesson"]}"></iframe>'
         f'<figcaption><a href="{address}">Open with all settings</a></figcaption></figure>\n'
     )
