@@ -133,12 +133,12 @@ def _observed(trial: str, folder: Path) -> Observed:
     return Observed(traces)
 
 
-def wrong_observations(text: str, *, shown: Callable[[str], None] = lambda line: None) -> list[str]:
-    """Returns the statements of a page whose values differ from their traces."""
+def wrong_observations(text: str, others: str = "", *, shown: Callable[[str], None] = lambda line: None) -> list[str]:
+    """Returns the statements of a page whose values differ from their traces; `others` has further files."""
     wrong = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for match in _FILE.finditer(text):
+        for match in _FILE.finditer(others + text):
             (folder / match["file"]).write_text(match["text"], encoding="utf-8")
         made: dict[str, Observed] = {}
         for match in TRACE.finditer(text):

@@ -64,6 +64,7 @@ def test_solutions_are_current_and_complete(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", lessons.COLUMNS)
     text = lessons.solutions().read_text(encoding="utf-8")
     assert lessons.rewritten(text, lessons.files()) == text
+    assert observations.wrong_observations(text, lessons.files()) == []
     for page in lessons.pages():
         exercises = page.read_text(encoding="utf-8").partition("## Exercises")[2]
         number = page.name.partition("-")[0]
