@@ -90,7 +90,9 @@ def wrong_calculations(text: str) -> list[str]:
     return wrong
 
 
-_ASK = re.compile(r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) \| (?P<low>\S+) (?P<high>\S+) \| (?P<why>.*?) -->")
+_ASK = re.compile(
+    r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) \| (?P<low>\S+) (?P<high>\S+) \| (?P<why>.*?) -->"
+)
 
 
 def wrong_questions(text: str, others: str = "") -> list[str]:

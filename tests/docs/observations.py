@@ -133,7 +133,9 @@ def _observed(trial: str, folder: Path) -> Observed:
     return Observed(traces)
 
 
-def wrong_observations(text: str, others: str = "", *, shown: Callable[[str], None] = lambda line: None) -> list[str]:
+def wrong_observations(
+    text: str, others: str = "", *, shown: Callable[[str], None] = lambda line: None
+) -> list[str]:
     """Returns the statements of a page whose values differ from their traces; `others` has further files."""
     wrong = []
     with tempfile.TemporaryDirectory() as name:

@@ -166,4 +166,6 @@ def test_the_page_of_the_package_is_current(node: str, tmp_path: Path) -> None:
     subprocess.run(command, cwd=root / "explorer", check=True, timeout=120)
     for name in ("index.html", "explorer.css", "explorer.js"):
         shipped = root / "python" / "longfat" / "explorer" / name
-        assert shipped.read_bytes() == (tmp_path / name).read_bytes(), "make explorer builds it; commit the result"
+        assert shipped.read_bytes() == (tmp_path / name).read_bytes(), (
+            "make explorer builds it; commit the result"
+        )

@@ -18,7 +18,7 @@ from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
 
 sys.path.insert(0, str(Path(__file__).parent))
-from explorer import is_built  # noqa: E402 - a module of this folder
+from explorer import is_built
 
 ASK = re.compile(
     r"^[ ]*<!-- ask: (?P<question>[^|]*) \| (?P<value>[^|]*) \| (?P<low>\S+) (?P<high>\S+) \| (?P<why>.*?) -->$",

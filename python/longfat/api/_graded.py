@@ -1,4 +1,4 @@
-"""The process of one submission: reads a task from standard input, runs it, and writes the result to a file."""
+"""The process of one submission: reads a task from standard input, and writes the result to a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
-
 
 _LOOK_S = 0.1
 """Seconds between two looks at the memory."""
@@ -34,7 +33,7 @@ def _watch_memory(size: int, result: Path) -> None:
 
 
 def tables(lab: dict[str, Any], submission: Path) -> dict[str, Any]:
-    """Returns the study of a submission: the lab with its controller, or its study with the claims of the lab.
+    """Returns the study of a submission: the lab with its controller, or its study with the lab's claims.
 
     Raises:
         ValueError: for a lab without the protocol to replace, and for a file without one controller.
@@ -66,7 +65,7 @@ def tables(lab: dict[str, Any], submission: Path) -> dict[str, Any]:
 def main() -> None:
     """Runs the task of standard input."""
     task = json.loads(sys.stdin.read())
-    with open(task["place"], "w", encoding="utf-8") as place:
+    with Path(task["place"]).open("w", encoding="utf-8") as place:
         # Loops of Python code cannot stop the thread that writes the stacks and ends the process.
         faulthandler.dump_traceback_later(task["seconds"], exit=True, file=place)
         result = Path(task["result"])
