@@ -20,7 +20,7 @@ LAB = """
 title = "Which controller is faster than Reno?"
 path = { rate = "10Mbit/s", delay = "10ms", queue = "50pkt", loss = "1%" }
 workload = { kind = "bulk", duration = "4s", warm_up = "1s" }
-protocols = [{ name = "submission", kind = "tcp", congestion = "cubic" }, { name = "reno", kind = "tcp", congestion = "reno" }]
+protocols = [{ name = "submission", kind = "tcp", congestion = "cubic" }, "reno"]
 repeats = 3
 notes = "The answer is in the notes."
 
@@ -88,7 +88,7 @@ def test_each_submission_has_a_grade(lab: Path) -> None:
     limits = ["--csv", "grades.csv", "--time", "20s", "--memory", "800MB"]
     done = subprocess.run([*command, *limits], cwd=lab, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
-    with open(lab / "grades.csv", encoding="utf-8") as file:
+    with (lab / "grades.csv").open(encoding="utf-8") as file:
         rows = {row["submission"]: row for row in csv.DictReader(file)}
     verdicts = {name: (row["faster"], row["retransmits"]) for name, row in rows.items()}
     assert verdicts["fixed"] == ("holds", "holds")

@@ -1,8 +1,8 @@
 """Runs the commands of the lessons and writes their outputs into the pages: `python -m tests.docs.lessons`.
 
 Blocks marked `file: NAME` are written to files. Each console block has one command and its output.
-`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others, `<!-- trace: ... -->` one that is read from
-a trace (`tests/docs/observations.py`).
+`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others, and
+`<!-- trace: ... -->` one that is read from a trace (`tests/docs/observations.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _BLOCK = re.compile(
 _CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMES = re.compile(
-    r"RFC \d+|(?:^# )\d+\. |\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^# |\*\*|(?<=\? ))\d\. ",
+    r"RFC \d+|(?:^# )\d+\. |\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d"
+    r"|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^# |\*\*|(?<=\? ))\d\. ",
     re.MULTILINE,
 )
 """Numbers that name something: documents, years, lessons, questions."""
@@ -91,7 +92,8 @@ def wrong_calculations(text: str) -> list[str]:
 
 
 _ASK = re.compile(
-    r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) \| (?P<low>\S+) (?P<high>\S+) \| (?P<why>.*?) -->"
+    r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) \| (?P<low>\S+) (?P<high>\S+) \| "
+    r"(?P<why>.*?) -->"
 )
 
 

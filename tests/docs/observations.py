@@ -1,7 +1,8 @@
 """Statements of lessons about causes and times, read from traces.
 
-`<!-- trace: STUDY [KEY=VALUE ...] [PROTOCOL]: EXPRESSION = VALUE -->` runs a trial of a study of the same page and evaluates
-an expression over the names of `Observed`. Keys select a point of the sweep; `trial=N` selects a trial.
+`<!-- trace: STUDY [KEY=VALUE ...] [PROTOCOL]: EXPRESSION = VALUE -->` runs a trial of a study of the same
+page and evaluates an expression over the names of `Observed`. Keys select a point of the sweep;
+`trial=N` selects a trial.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Observed:
         return again
 
     def discarded(self) -> int:
-        """Returns the number of data packets that a receiver of Go-Back-N discards: out of order, or repeated."""
+        """Returns the number of data packets that a receiver of Go-Back-N discards."""
         arrived = self._found("receive", 0, math.inf, frame="data")["sequence"].to_list()
         accepted = 0
         for one in arrived:
@@ -150,7 +151,8 @@ def wrong_observations(
             names = made[trial].names()
             value = eval(match["expression"], {"__builtins__": {}}, names)  # the project's own pages
             digits = len(match["value"].partition(".")[2])
-            shown(f"{match['expression']} = {value} ({match['value']})")
+            if shown is not None:
+                shown(f"{match['expression']} = {value} ({match['value']})")
             if abs(value - float(match["value"])) > 0.5001 * 10**-digits:
                 wrong.append(f"{match[0]}: {value}")
     return wrong

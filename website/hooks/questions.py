@@ -1,6 +1,7 @@
 """Lessons in the site: questions become forms that check answers, and scenes become the running explorer.
 
-`<!-- ask: QUESTION | VALUE | LOWEST HIGHEST | EXPLANATION -->` asks for a number; `<!-- scene: lesson=5 -->` shows a scene.
+`<!-- ask: QUESTION | VALUE | LOWEST HIGHEST | EXPLANATION -->` asks for a number;
+`<!-- scene: lesson=5 -->` shows a scene.
 In plain Markdown both are invisible, and the sentence above them names the scene.
 """
 
@@ -21,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from explorer import is_built
 
 ASK = re.compile(
-    r"^[ ]*<!-- ask: (?P<question>[^|]*) \| (?P<value>[^|]*) \| (?P<low>\S+) (?P<high>\S+) \| (?P<why>.*?) -->$",
+    r"^[ ]*<!-- ask: (?P<question>[^|]*) \| (?P<value>[^|]*) \| (?P<low>\S+) (?P<high>\S+) \| "
+    r"(?P<why>.*?) -->$",
     re.MULTILINE | re.DOTALL,
 )
 SCENE = re.compile(r"^<!-- scene: lesson=(?P<lesson>\d+) -->$", re.MULTILINE)

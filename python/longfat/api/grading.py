@@ -117,16 +117,16 @@ def grades(
     limits = {"seconds": seconds, "memory": memory}
     running = _Running({"lab": read_study(lab).data, **limits}, [claim.id for claim in claims])
 
-    graded = []
+    graded: list[Grade] = []
     with ThreadPoolExecutor(jobs) as pool:
         try:
             for grade in pool.map(running.grade, found):
                 graded.append(grade)
                 done(grade)
-            return graded
         except BaseException:
             running.stop()
             raise
+    return graded
 
 
 class _Running:

@@ -19,7 +19,7 @@ FILES = {
     "explorer.js": "text/javascript; charset=utf-8",
     "simulator.js": "text/javascript; charset=utf-8",
 }
-"""The files of the page, and their types. The repository has all but the simulator, which the native engine replaces."""
+"""The files of the page, and their types. The simulator may be missing: the native engine replaces it."""
 STUDY = "study.json"
 """The study that the page opens, if there is one."""
 _LARGEST_REQUEST = 1 << 20

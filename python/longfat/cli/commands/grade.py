@@ -13,7 +13,7 @@ from longfat.cli.arguments.from_function import command
 if TYPE_CHECKING:
     from longfat.api.grading import Grade
 
-_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?", "not run": "–"}
+_MARKS = {"holds": "✓", "fails": "✗", "undecided": "?", "not run": "-"}
 
 
 @command(jobs=typer.Option(min=1, metavar="N"))
