@@ -1,4 +1,4 @@
-"""What helps first-time readers: sliders, the time line, kinds of losses, the tour, and scenes inside of lessons."""
+"""What helps first-time readers: sliders, time line, kinds of losses, tour, and scenes inside of lessons."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.explorer.driver import CLOCK, Explorer, click, measured, pause, scene
 
 pytestmark = pytest.mark.slow
 
-STATE = """JSON.stringify([...document.querySelectorAll('.world tbody tr')].map(row => row.cells[1].textContent))"""
+STATE = "JSON.stringify([...document.querySelectorAll('.world tbody tr')].map(r => r.cells[1].textContent))"
 
 
 def move(page: Browser, selector: str, value: float) -> None:
     page.evaluate(
-        f"(i => {{ i.value = {value}; i.dispatchEvent(new Event('input')); i.dispatchEvent(new Event('change')) }})"
+        f"(i => {{ i.value = {value}; for (const e of ['input', 'change']) i.dispatchEvent(new Event(e)) }})"
         f"(document.querySelector({json.dumps(selector)}))"
     )
 
@@ -63,7 +63,7 @@ def test_losses_are_counted_by_kind(explorer: Explorer) -> None:
     page = explorer.start(worlds=["reno"], loss="3%", queue="10pkt", speed=1)
     seek(page, 3)
     drops = page.evaluate(
-        "[...document.querySelectorAll('.world tr')].map(r => [r.cells[0].textContent, r.cells[1].textContent])"
+        "[...document.querySelectorAll('.world tr')].map(r => [...r.cells].slice(0, 2).map(c => c.textContent))"
     )
     found = dict(drops)
     random, queue = map(int, found["Random losses, queue drops"].split(", "))
