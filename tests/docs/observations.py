@@ -76,7 +76,8 @@ class Observed:
 
     def _column(self, column: str, after: float, before: float) -> pl.Series:
         inside = self.samples.filter(pl.col(_TIMES).is_between(after, before))
-        return inside[column].drop_nulls()
+        found: pl.Series = inside[column].drop_nulls()
+        return found
 
     def window(self, at: float) -> float:
         """Returns the congestion window at a time."""

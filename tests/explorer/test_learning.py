@@ -63,9 +63,9 @@ def test_losses_are_counted_by_kind(explorer: Explorer) -> None:
     page = explorer.start(worlds=["reno"], loss="3%", queue="10pkt", speed=1)
     seek(page, 3)
     drops = page.evaluate(
-        "[...document.querySelectorAll('.world tr')].map(r => [...r.cells].slice(0, 2).map(c => c.textContent))"
+        "[...document.querySelectorAll('.world tr')].map(r => [...r.cells].map(c => c.textContent))"
     )
-    found = dict(drops)
+    found = {cells[0]: cells[1] for cells in drops}
     random, queue = map(int, found["Random losses, queue drops"].split(", "))
     acks = int(found["Lost ACKs"])
     total = int(found["Drops, timeouts"].split(", ")[0])

@@ -242,7 +242,10 @@ impl Sessions {
                 Ok(Value::Null)
             }
             Request::Capture { session, side } => {
-                let file = self.session(session)?.capture(side.end(), CAPTURED_BYTES).map_err(text)?;
+                let file = self
+                    .session(session)?
+                    .capture(side.end(), CAPTURED_BYTES)
+                    .map_err(text)?;
                 Ok(BASE64_STANDARD.encode(file).into())
             }
             Request::Lose { session, id } => {

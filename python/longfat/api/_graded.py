@@ -75,24 +75,24 @@ def main() -> None:
 
 
 def _result(task: dict[str, Any]) -> dict[str, Any]:
-    import longfat
+    from longfat.api.studies import run
     from longfat.presentation.run import notes
     from longfat.study.problems import StudyError
 
     try:
         study = tables(task["lab"], Path(task["submission"]))
-        run = longfat.run(study, out=task["out"], report=False, progress=False)
+        found = run(study, out=task["out"], report=False, progress=False)
     except (StudyError, ValueError) as error:
         return {"verdicts": {}, "details": {}, "error": " ".join(str(error).split())}
     except MemoryError:
         return {"verdicts": {}, "details": {}, "error": "not enough memory"}
-    failures = "; ".join(notes.failures(run.cells))
+    failures = "; ".join(notes.failures(found.cells))
     verdicts: dict[str, str] = {}
     # With several worlds, the worst verdict counts.
-    for claim in run.claims:
+    for claim in found.claims:
         order = ("holds", "undecided", "fails")
         verdicts[claim.id] = max(verdicts.get(claim.id, "holds"), claim.verdict, key=order.index)
-    details = {claim.id: claim.detail for claim in run.claims}
+    details = {claim.id: claim.detail for claim in found.claims}
     return {"verdicts": verdicts, "details": details, "error": failures}
 
 
