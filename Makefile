@@ -151,5 +151,5 @@ bench: setup bench-instructions
 	@for script in $(filter-out benchmarks/instructions.py,$(wildcard benchmarks/*.py)); do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
 
 clean:
-	rm -rf $(VENV) explorer/node_modules python/longfat/explorer target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) explorer/node_modules python/longfat/explorer/simulator.js target dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python tests \( -name __pycache__ -o -name '_native*.so' -o -name '_native*.pyd' \) -prune -exec rm -rf {} +

@@ -7,6 +7,8 @@ import { INTERVAL_S, type Columns } from "./columns";
 import type { Chart } from "./picture";
 import type { World } from "./world";
 
+const HEIGHT = 150;
+
 interface Panel {
   title: string;
   columns: { key: keyof Columns; label: string; dash?: number[] }[];
@@ -28,7 +30,13 @@ const PANELS: readonly Panel[] = [
   },
   { title: "RTT (ms)", columns: [{ key: "rtt", label: "RTT" }] },
   { title: "Queue (packets)", columns: [{ key: "queue", label: "queue" }] },
-  { title: "Goodput (Mbit/s)", columns: [{ key: "goodput", label: "goodput" }] },
+  {
+    title: "Goodput (Mbit/s)",
+    columns: [
+      { key: "goodput", label: "goodput" },
+      { key: "received", label: "received", dash: [2, 3] },
+    ],
+  },
 ];
 
 /** Returns the columns of a world: the window of ARQ has no ssthresh. */
@@ -38,7 +46,7 @@ const columnsOf = ({ columns }: Panel, { name }: World): Panel["columns"] =>
 /** Returns the label of a line. Several configurations have their protocols in it, and flows with different protocols theirs. */
 function labelOf(world: World, { key, label }: Panel["columns"][number], several: boolean): string {
   if (!world.groups.several) return several ? `${PROTOCOLS[world.name]!.label} ${label}` : label;
-  const whose = key === "queue" || key === "goodput" ? (several ? `${world.label}:` : "") : PROTOCOLS[world.name]!.label;
+  const whose = ["queue", "goodput", "received"].includes(key) ? (several ? `${world.label}:` : "") : PROTOCOLS[world.name]!.label;
   return `${whose} ${label}${key === "goodput" ? " of all flows" : ""}`.trim();
 }
 
@@ -76,7 +84,7 @@ export class Charts {
       const options: uPlot.Options = {
         title: panel.title,
         width: this.width(),
-        height: 170,
+        height: HEIGHT,
         series,
         plugins: [marksPlugin(this.marks)],
         legend: { markers: { width: 2, dash: (plot, place) => BORDERS[plot.series[place]!.dash?.[0] ?? 0]! } },
@@ -114,11 +122,11 @@ export class Charts {
   }
 
   private width(): number {
-    const columns = this.parent.clientWidth >= 900 ? 2 : 1;
+    const columns = getComputedStyle(this.parent).gridTemplateColumns.split(" ").length;
     return Math.floor((this.parent.clientWidth - 12 * (columns - 1)) / columns);
   }
 
   private resize(): void {
-    for (const plot of this.plots) plot.setSize({ width: this.width(), height: 170 });
+    for (const plot of this.plots) plot.setSize({ width: this.width(), height: HEIGHT });
   }
 }

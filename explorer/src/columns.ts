@@ -14,7 +14,10 @@ export interface Columns {
   inFlight: Column;
   rtt: Column;
   queue: Column;
+  /** In Mbit/s: what applications read. After a hole is filled, it contains data that arrived before. */
   goodput: Column;
+  /** In Mbit/s: payload that arrives at receivers, also out of order and repeated; only with single packets. */
+  received: Column;
 }
 
 /** Columns of a flow. */
@@ -25,7 +28,7 @@ export interface FlowColumns extends Columns {
   queueing: Column;
 }
 
-const empty = (): FlowColumns => ({ cwnd: [], ssthresh: [], inFlight: [], rtt: [], queue: [], goodput: [], marks: [], queueing: [] });
+const empty = (): FlowColumns => ({ cwnd: [], ssthresh: [], inFlight: [], rtt: [], queue: [], goodput: [], received: [], marks: [], queueing: [] });
 
 export interface SubflowColumns {
   path: number;
@@ -50,6 +53,8 @@ export class Samples {
   marked = 0;
   private readonly goodput: Column = [];
   private readonly raw: Column = [];
+  private readonly received: Column = [];
+  private readonly rawReceived: Column = [];
   private readonly rawOfFlows: Column[] = [];
   private readonly marksOfFlows: Column[] = [];
 
@@ -62,18 +67,29 @@ export class Samples {
 
   /** Windows and RTT of the first measured flow, the first queue, and the goodput of all flows. */
   get columns(): Columns {
-    return { ...(this.flows[this.known.main] ?? empty()), queue: this.queues[0] ?? [], goodput: this.goodput };
+    return { ...(this.flows[this.known.main] ?? empty()), queue: this.queues[0] ?? [], goodput: this.goodput, received: this.received };
   }
 
-  /** Adds the events and samples of a step. */
-  add(events: readonly TraceEvent[], series: Step["series"]): void {
+  /** Adds the events and samples of a step; `all` if it has the events of all packets. */
+  add(events: readonly TraceEvent[], series: Step["series"], all: boolean): void {
+    if (all) for (const event of events) this.addReceived(event);
     for (const { what, flow, time } of events) if (what === "mark") this.addMark(flow, time);
     series.queues.forEach((queue, place) => {
       queue.time.forEach((time, sample) => put(this.queues[place]!, time, queue.packets[sample] ?? null));
     });
     for (const flow of series.flows) this.addFlow(flow);
     for (const details of series.details ?? []) this.addDetails(details);
+    // Intervals without packets have zero.
+    if (all) for (let place = this.rawReceived.length; place < this.raw.length; place += 1) this.rawReceived[place] = 0;
     smooth(this.raw, this.goodput);
+    smooth(this.rawReceived, this.received);
+  }
+
+  private addReceived({ what, length, direction, time }: TraceEvent): void {
+    if (what !== "receive" || !length || direction !== "forward") return;
+    const index = Math.ceil(time / INTERVAL_S - 1e-9);
+    while (this.rawReceived.length <= index) this.rawReceived.push(0);
+    this.rawReceived[index] = this.rawReceived[index]! + (length * 8) / INTERVAL_S / 1e6;
   }
 
   private addMark(flow: number, time: number): void {

@@ -151,7 +151,7 @@ export type Request =
   | { do: "advance"; session: number; step: number; detail: Detail; links: boolean; until?: Stop }
   | { do: "link"; session: number; link: string; key: string; value: unknown }
   | { do: "protocol"; session: number; group: number; key: string; value: unknown }
-  | { do: "capture"; session: number }
+  | { do: "capture"; session: number; side: Side }
   | { do: "lose"; session: number; id: number }
   | { do: "lose-next"; session: number; flow: number }
   | { do: "start-flow"; session: number; group: number; pair: number; size?: string }
@@ -159,6 +159,9 @@ export type Request =
   | { do: "finish"; session: number };
 
 export type Reply = { ok: unknown } | { error: string };
+
+/** The end of each flow whose packets a capture contains. */
+export type Side = "sender" | "receiver" | "both";
 
 /** Carries requests to a simulator. */
 export interface Transport {
@@ -210,8 +213,8 @@ export class Session {
     await ask(this.transport, { do: "protocol", session: this.number, group, key, value });
   }
 
-  async capture(): Promise<Uint8Array<ArrayBuffer>> {
-    const encoded = (await ask(this.transport, { do: "capture", session: this.number })) as string;
+  async capture(side: Side): Promise<Uint8Array<ArrayBuffer>> {
+    const encoded = (await ask(this.transport, { do: "capture", session: this.number, side })) as string;
     return Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   }
 

@@ -60,14 +60,13 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
   const { finished } = world.packets;
   for (let index = finished.length - 1; index >= 0 && shown.length < 3000; index -= 1) {
     const packet = finished[index]!;
-    if (packet.event.time < from - span) break;
+    if ((packet.dropped?.time ?? packet.received ?? from) < from) break;
     if (packet.event.flow === flow) shown.push(packet);
   }
   for (const packet of shown) {
     const { event } = packet;
-    if (event.time < from) continue;
     const [near, far] = event.direction === "forward" ? [left, right] : [right, left];
-    const points = wayOf(packet, world).map(([time, share]) => ({ x: near + (far - near) * share, y: y(time) }));
+    const points = since(from, wayOf(packet, world)).map(([time, share]) => ({ x: near + (far - near) * share, y: y(time) }));
     context.strokeStyle = packet.dropped ? LOSS : event.retransmission ? RETRANSMISSION : event.length ? colour : ACK;
     context.setLineDash(event.retransmission ? [6, 3] : []);
     context.beginPath();
@@ -77,7 +76,8 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
       const [a, b] = [points[place - 1]!, points[place]!];
       lines.push({ x1: a.x, y1: a.y, x2: b.x, y2: b.y, event });
     }
-    const end = points[points.length - 1]!;
+    const end = points[points.length - 1];
+    if (!end) continue;
     if (packet.dropped) {
       context.fillStyle = LOSS;
       context.fillText("✕", end.x - 4, end.y + 4);
@@ -85,6 +85,14 @@ export function drawLadder(canvas: HTMLCanvasElement, world: World, { span, colo
   }
   context.setLineDash([]);
   return lines;
+}
+
+/** Returns the part of a way from a time on: packets that were sent earlier cross the upper edge. */
+function since(from: number, way: [number, number][]): [number, number][] {
+  const first = way.findIndex(([time]) => time >= from);
+  if (first <= 0) return first < 0 ? [] : way;
+  const [[t0, s0], [t1, s1]] = [way[first - 1]!, way[first]!];
+  return [[from, s0 + ((s1 - s0) * (from - t0)) / Math.max(1e-12, t1 - t0)], ...way.slice(first)];
 }
 
 /** Returns times and shares of the way of a packet so far: it waits at the near end of each link. */

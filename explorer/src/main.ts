@@ -18,6 +18,9 @@ import { fitted } from "./rivals";
 import { NAMED } from "./scenes";
 import { SettingsForm } from "./settings-form";
 import { openServed, share, type Shared } from "./share";
+import { Sliders } from "./sliders";
+import { Timeline } from "./timeline";
+import { Tour } from "./tour";
 import { transport } from "./transports";
 import type { World } from "./world";
 import { WorldPanel } from "./world-panel";
@@ -27,8 +30,6 @@ const TEXT_MS = 200;
 const STEP_S = 1e-3;
 /** Sentences in the list of events. */
 const MOST_LISTED = 60;
-/** Width in pixels up to which the page starts with closed settings. */
-const NARROW = 700;
 
 const by = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
 const message = by<HTMLParagraphElement>("message");
@@ -39,6 +40,11 @@ function show(text: string): void {
 }
 
 const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** Whether the page is inside a lesson, which has its own text. */
+const embedded = new URLSearchParams(location.search).has("embed");
+/** Whether the page is part of the documentation site. */
+const inSite = new URLSearchParams(location.search).has("lesson");
 
 /** Whether the address requests the study of `longfat explore`, instead of a scene. */
 const served = location.hash === "" && new URLSearchParams(location.search).has("study");
@@ -73,6 +79,9 @@ class Page {
     setWorlds: (worlds, place) => this.act(() => this.changeWorlds(worlds, place)),
     setTogether: (changes) => this.act(() => this.changeTogether(changes)),
   });
+  private readonly sliders = new Sliders(by("quick"), (key, value) => this.act(() => this.set(key, value)));
+  private readonly timeline = new Timeline((time) => this.act(() => this.seek(time)));
+  private readonly tour = new Tour();
   private lastFrame = performance.now();
   private lastCharts = 0;
   private lastText = 0;
@@ -91,7 +100,7 @@ class Page {
     this.flows = new FlowControls((intervention) => this.act(() => this.intervene(intervention)));
     this.listen();
     this.fill();
-    if (window.innerWidth < NARROW || scene.named) this.closeSettings();
+    document.body.classList.toggle("embed", embedded);
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.act(async () => {
       await checkVersion(engine);
@@ -99,8 +108,9 @@ class Page {
         this.closeSettings();
         await openServed(this.shared);
       } else await this.restart();
-      this.play(!still);
+      this.play(!still && (!embedded || new URLSearchParams(location.search).has("play")));
     });
+    if (!embedded) this.tour.startOnce();
     requestAnimationFrame((time) => this.frame(time));
   }
 
@@ -130,7 +140,7 @@ class Page {
         return charts.shown;
       },
       load: (scene) => this.load(scene),
-      capture: (place) => player.capture(place),
+      capture: (place, side) => player.capture(place, side),
       show,
       act: (work) => this.act(work),
     };
@@ -150,6 +160,21 @@ class Page {
 
   private async restart(): Promise<void> {
     await this.player.restart();
+    this.timeline.reset();
+    this.showWorlds();
+  }
+
+  /** Moves to another time. */
+  private async seek(time: number): Promise<void> {
+    const { playing } = this.player;
+    this.play(false);
+    if (await this.player.seek(time)) this.showWorlds();
+    this.stale = true;
+    this.play(playing);
+  }
+
+  /** Shows the worlds of the player, after each of its starts. */
+  private showWorlds(): void {
     this.packet.choose(undefined);
     const open = this.panels.map((panel) => panel.open);
     this.panels = this.player.worlds.map(
@@ -341,6 +366,13 @@ class Page {
     const question = by("question");
     question.textContent = (NAMED[scene.named] ?? LESSONS[scene.lesson - 1])?.question ?? "";
     question.hidden = question.textContent === "";
+    const back = by<HTMLAnchorElement>("back");
+    const page = LESSONS[scene.lesson - 1]?.page ?? "";
+    // The site opens a scene with its lesson's number, and has the lesson next to the explorer.
+    back.hidden = page === "" || embedded;
+    back.textContent = `Lesson ${scene.lesson}`;
+    if (inSite) back.href = `../learn/${page}.html`;
+    else back.title = `docs/learn/${page}.md`;
     this.describeSpeed();
   }
 
@@ -442,6 +474,8 @@ class Page {
     by("clock").textContent = `${player.now.toFixed(3)} s`;
     const { present } = player;
     this.settings.update(present);
+    this.sliders.update(present);
+    this.timeline.update(player.now);
     this.interventions.describe(this.scene, player.now);
     for (const panel of this.panels) panel.describe(present);
     this.describeEvents();

@@ -2,19 +2,23 @@
 import type { TraceEvent } from "./engine";
 import { layoutOf, type Box, type Layout, type LinkPlace } from "./layout";
 import { hopAt, progress, waits, type Hop, type Packet } from "./packets";
+import { lossKind, type LossKind } from "./losses";
 import { ACK, flowColour, LOSS, prepared, RETRANSMISSION, theme } from "./palette";
 import { drawStream, drawSubflows } from "./stream-canvas";
 import type { World } from "./world";
 
 const FALL_S = 0.6;
-const MOST_QUEUED = 200;
-const [SLOTS, SLOT, ROWS] = [10, 5, 5];
+const MOST_QUEUED = 2000;
+const ROWS = 5;
+/** Largest and smallest side of a waiting packet in pixels, with its gap. */
+const [LARGEST, SMALLEST] = [10, 1];
 
 export interface Spot {
   x: number;
   y: number;
   packet: Packet;
-  small?: boolean;
+  /** Side of a waiting packet. */
+  side?: number;
 }
 
 export interface PathView {
@@ -47,7 +51,7 @@ export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView
   layout.links.forEach((place, link) => {
     const waiting = queued[link]!.sort((a, b) => start(a, link) - start(b, link));
     if (place.queue) drawQueue(context, place.queue, view, view.packets ? waiting.length : world.queueOf(link));
-    spots.push(...queueSpots(place, waiting, view.byFlow));
+    spots.push(...queueSpots(place, waiting, view));
   });
   for (const spot of spots) drawPacket(context, spot, world, view);
   drawDrops(context, world, view, layout, spots);
@@ -100,20 +104,33 @@ function drawQueue(context: CanvasRenderingContext2D, box: Box, view: PathView, 
   note(context, box.x + box.width / 2, box.y - 5, `queue ${packets}`, colours.text);
 }
 
-/** Places waiting packets from the exit of the queue. Within a row the order is that of the queue. */
-function queueSpots(place: LinkPlace, waiting: readonly Packet[], byFlow: boolean): Spot[] {
+/**
+ * Places waiting packets from the exit of the queue, in columns. The box has room for its limit: how full it is shows to scale. With
+ * one queue for each flow, rows are flows.
+ */
+function queueSpots(place: LinkPlace, waiting: readonly Packet[], { byFlow, limit }: PathView): Spot[] {
   const flows = [...new Set(waiting.map(({ event }) => event.flow))].sort((a, b) => a - b);
+  const box = place.queue ?? { x: place.x1 - (place.forward ? 56 : 0), y: place.y1 - (place.forward ? 26 : -2), width: 56, height: 24 };
+  const [width, height] = [box.width - 4, box.height - 4];
+  const [rows, side] = byFlow ? [ROWS, height / ROWS] : gridOf(width, height, limit || 50);
+  const exit = place.forward ? box.x + width : box.x + 2;
+  const away = place.forward ? -1 : 1;
+  const most = Math.floor(width / side) * rows;
   const lengths = new Map<number, number>();
   return waiting.slice(0, MOST_QUEUED).map((packet, number) => {
-    const row = byFlow ? Math.min(flows.indexOf(packet.event.flow), ROWS - 1) : Math.floor(Math.min(number, SLOTS * ROWS) / SLOTS);
-    const before = lengths.get(row) ?? 0;
+    const row = byFlow ? Math.min(flows.indexOf(packet.event.flow), ROWS - 1) : number % rows;
+    const before = byFlow ? (lengths.get(row) ?? 0) : Math.floor(Math.min(number, most - 1) / rows);
     lengths.set(row, before + 1);
-    const column = Math.min(before, SLOTS - 1);
-    const exit = place.queue ? place.queue.x + place.queue.width - 6 : place.x1;
-    const away = place.forward ? -1 : 1;
-    const top = place.queue ? place.queue.y + 4 : place.y1 - (place.forward ? 22 : -6);
-    return { x: exit + away * column * SLOT, y: top + row * SLOT, packet, small: true };
+    const column = Math.min(before, Math.floor(width / side) - 1);
+    return { x: exit + away * (column + 0.5) * side, y: box.y + 2 + (row + 0.5) * side, packet, side };
   });
+}
+
+/** Returns rows, and the side of squares of which a box holds a number. */
+function gridOf(width: number, height: number, count: number): [number, number] {
+  let side = Math.max(SMALLEST, Math.min(LARGEST, Math.sqrt((width * height) / count)));
+  while (side > SMALLEST && Math.floor(width / side) * Math.floor(height / side) < count) side -= 0.1;
+  return [Math.max(1, Math.floor(height / side)), side];
 }
 
 function note(context: CanvasRenderingContext2D, x: number, y: number, text: string, colour: string): void {
@@ -122,13 +139,13 @@ function note(context: CanvasRenderingContext2D, x: number, y: number, text: str
   context.fillText(text, x, y);
 }
 
-function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, small }: Spot, world: World, view: PathView): void {
+function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, side }: Spot, world: World, view: PathView): void {
   const { event } = packet;
   const isData = (event.length ?? 0) > 0;
   const own = world.flows.length > 1 || world.groups.several ? flowColour(event.flow) : view.colour;
   context.fillStyle = event.retransmission ? RETRANSMISSION : isData ? own : ACK;
   context.beginPath();
-  if (small) context.rect(x - 2, y - 2, 4, 4);
+  if (side !== undefined) context.rect(x - side / 2, y - side / 2, Math.max(0.7, side - 1), Math.max(0.7, side - 1));
   else if (event.retransmission) {
     context.moveTo(x, y - 7);
     context.lineTo(x + 6, y);
@@ -137,7 +154,7 @@ function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, small }: 
   } else if (isData) context.rect(x - 3, y - 6, 6, 12);
   else context.arc(x, y, 3, 0, 2 * Math.PI);
   context.fill();
-  if (packet.condemned) cross(context, x, y, small ? 3 : 7);
+  if (packet.condemned) cross(context, x, y, side === undefined ? 7 : 3);
   if (event.id === view.chosen?.id && event.time === view.chosen?.time) {
     context.strokeStyle = theme().text;
     context.lineWidth = 2;
@@ -145,8 +162,8 @@ function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, small }: 
   }
 }
 
-function cross(context: CanvasRenderingContext2D, x: number, y: number, size: number): void {
-  context.strokeStyle = LOSS;
+function cross(context: CanvasRenderingContext2D, x: number, y: number, size: number, colour = LOSS): void {
+  context.strokeStyle = colour;
   context.lineWidth = 2.5;
   context.beginPath();
   context.moveTo(x - size, y - size);
@@ -164,20 +181,43 @@ function drawDrops(context: CanvasRenderingContext2D, world: World, view: PathVi
     if (!packet.dropped) continue;
     const share = (world.now - packet.dropped.time) / fall;
     if (share > 1) continue;
-    const hop = hopAt(packet, packet.dropped.time);
-    const place = hop && layout.links[hop.link];
+    const hop = hopAt(packet, packet.dropped.time) ?? packet.hops[0];
+    const place = layout.links[hop?.link ?? firstLink(world, packet)];
     if (!place) continue;
-    const at = dropPlace(place, hop, packet.dropped.time);
-    const y = at.y + 24 * share;
+    const kind = lossKind({ ...packet.event, reason: packet.dropped.reason });
+    // A packet that the queue drops falls out of it. A lost one vanishes where it is lost.
+    const at = kind === "queue" || !place.queue || (hop && !waits(hop, packet.dropped.time)) ? dropPlace(place, hop, packet.dropped.time) : entry(place.queue);
+    const y = kind === "queue" ? at.y + 24 * share : at.y;
     spots.push({ x: at.x, y, packet });
     context.globalAlpha = 1 - share * 0.7;
-    cross(context, at.x, y, 5);
+    drawLoss(context, kind, at.x, y);
     context.globalAlpha = 1;
   }
 }
 
-function dropPlace(place: LinkPlace, hop: Hop, time: number): { x: number; y: number } {
-  if (!waits(hop, time)) return along(place, progress(hop, time));
+/** Returns the entry of a queue, in front of which a link loses packets. */
+const entry = ({ x, y, height }: Box): { x: number; y: number } => ({ x, y: y + height / 2 });
+
+/** Draws a lost packet: a cross for a random loss, a triangle below a full queue, a small grey cross for an ACK. */
+function drawLoss(context: CanvasRenderingContext2D, kind: LossKind, x: number, y: number): void {
+  if (kind !== "queue") return cross(context, x, y, kind === "ack" ? 3 : 5, kind === "ack" ? ACK : LOSS);
+  context.fillStyle = LOSS;
+  context.beginPath();
+  context.moveTo(x - 6, y - 5);
+  context.lineTo(x + 6, y - 5);
+  context.lineTo(x, y + 6);
+  context.fill();
+}
+
+/** Returns the first link of a packet that is lost in front of it: one that leaves the node of its sender. */
+function firstLink(world: World, { event }: Packet): number {
+  const forward = event.direction === "forward";
+  const [sender, receiver] = world.network.pairs[world.groups.pairOf(event.flow)] ?? world.network.pairs[0]!;
+  return world.network.ends.findIndex(([from]) => from === (forward ? sender : receiver).node);
+}
+
+function dropPlace(place: LinkPlace, hop: Hop | undefined, time: number): { x: number; y: number } {
+  if (hop && !waits(hop, time)) return along(place, progress(hop, time));
   const { queue } = place;
   return queue ? { x: queue.x + queue.width / 2, y: queue.y + queue.height / 2 } : { x: place.x1, y: place.y1 };
 }

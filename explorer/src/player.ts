@@ -1,7 +1,7 @@
 // The player: opens the worlds of a scene, advances them together, and applies changes and interventions.
 import { apply, concerns } from "./applying";
 import { INTERVAL_S } from "./columns";
-import { isStop, Session, type Detail, type Stop, type Transport } from "./engine";
+import { isStop, Session, type Detail, type Side, type Stop, type Transport } from "./engine";
 import { MOST_INTERVENTIONS, type Intervention } from "./interventions";
 import { changesSettings, SAME_TIME_S, settingsAt } from "./live-settings";
 import { quantity } from "./quantities";
@@ -225,10 +225,29 @@ const limit = this.stepLimit * (spent > FRAME_MS ? 0.8 : 1.25);
     });
   }
 
+  /** Moves to a time: an earlier one by simulating again from the start. Returns whether it restarted. */
+  async seek(time: number): Promise<boolean> {
+    const back = time < this.now - SAME_TIME_S;
+    if (back) await this.restart();
+    await this.alone(async () => {
+      const { generation } = this;
+      await Promise.all(this.sessions.map((_, place) => this.advanceAll(place, time, generation)));
+    });
+    return back;
+  }
+
+  /** Advances one world to a time, in as many steps as it takes. */
+  private async advanceAll(place: number, time: number, generation: number): Promise<void> {
+    const world = this.worlds[place]!;
+    while (world.now < time - 1e-9 && !world.over && generation === this.generation) {
+      await this.advanceTo(place, time, this.detail, generation);
+    }
+  }
+
   /** Returns the latest packets of a world as a capture file. */
-  async capture(place: number): Promise<Uint8Array<ArrayBuffer>> {
+  async capture(place: number, side: Side): Promise<Uint8Array<ArrayBuffer>> {
     if (this.detail !== "all") throw new Error("a capture needs every packet: lower the speed, play, and export again");
-    return this.sessions[place]!.capture();
+    return this.sessions[place]!.capture(side);
   }
 
   private get jumpDetail(): Detail {

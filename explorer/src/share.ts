@@ -1,5 +1,6 @@
 // The exports of a scene, and the study files that become one.
 import { save, studyFile } from "./exports";
+import type { Side } from "./engine";
 import { cablesOf } from "./layout";
 import { pictureOf, pngOf, type Chart } from "./picture";
 import { pythonProgram } from "./python-export";
@@ -23,7 +24,7 @@ export interface Shared {
   readonly worlds: readonly World[];
   readonly charts: readonly Chart[];
   load(scene: Scene): Promise<void>;
-  capture(place: number): Promise<Uint8Array<ArrayBuffer>>;
+  capture(place: number, side: Side): Promise<Uint8Array<ArrayBuffer>>;
   show(text: string): void;
   /** Runs an action, whose error becomes the page's message. */
   act(work: () => Promise<unknown> | void): void;
@@ -103,8 +104,9 @@ function picture({ charts, worlds, present }: Shared): string {
 }
 
 async function captures(page: Shared): Promise<void> {
+  const side = (document.getElementById("side") as HTMLSelectElement).value as Side;
   for (const [place, world] of page.worlds.entries()) {
-    const file = await page.capture(place);
+    const file = await page.capture(place, side);
     save(`${world.name}.pcapng`, new Blob([file], { type: "application/octet-stream" }));
   }
 }

@@ -28,6 +28,7 @@ export class WorldPanel {
   private readonly path: HTMLCanvasElement;
   private readonly ladder: HTMLCanvasElement;
   private readonly details: HTMLDetailsElement;
+  private readonly figures: HTMLElement;
   private readonly summary: HTMLElement;
   private readonly body: HTMLTableSectionElement;
   private readonly title: HTMLElement;
@@ -47,15 +48,16 @@ export class WorldPanel {
     this.element = document.createElement("article");
     this.element.className = "world";
     this.element.style.setProperty("--colour", `var(--world-${place + 1})`);
-    this.element.innerHTML = `<h2></h2><ul class="legend" aria-label="Flows" hidden></ul><div class="scroll"><canvas class="path" role="application"></canvas></div>
+    this.element.innerHTML = `<h2></h2><ul class="legend" aria-label="Flows" hidden></ul><div class="scroll"><canvas class="path" role="application"></canvas></div><p class="figures"></p>
       <details><summary>Ladder diagram</summary><canvas class="ladder" role="application"></canvas></details>
-      <table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
-      <p class="theory"></p>`;
+      <details class="numbers"><summary>Numbers and theory</summary><table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
+      <p class="theory"></p></details>`;
     this.title = this.element.querySelector("h2")!;
     this.legend = this.element.querySelector("ul.legend")!;
     this.path = this.element.querySelector("canvas.path")!;
     this.ladder = this.element.querySelector("canvas.ladder")!;
     this.details = this.element.querySelector("details")!;
+    this.figures = this.element.querySelector("p.figures")!;
     this.summary = this.element.querySelector("summary")!;
     this.body = this.element.querySelector("tbody")!;
     this.sentence = this.element.querySelector("p.theory")!;
@@ -175,6 +177,8 @@ export class WorldPanel {
       ["cwnd (packets)", number(last(world.columns.cwnd), 0), `BDP ${theory.bdpPackets.toFixed(1)}`],
       ["RTT (ms)", number(last(world.columns.rtt), 1), `${(theory.baseRtt * 1e3).toFixed(1)} with full packets and no queue`],
       ["Drops, timeouts", `${world.drops}, ${world.timeouts}`, ""],
+      ["Random losses, queue drops", `${world.lost.random}, ${world.lost.queue}`, ""],
+      ["Lost ACKs", String(world.lost.ack), ""],
       ["Retransmissions", String(world.retransmissions), ""],
     ];
     if (world.flows.length > 1) {
@@ -186,6 +190,8 @@ export class WorldPanel {
       const text = `1 with the ${parking ? "max-min" : "equal"} share, ${mega(share)} Mbit/s each`;
       rows.push(["Fairness (Jain)", number(jain(goodputs), 3), parking && (changed || parkingRivals) ? "1 with equal shares" : text]);
     }
+    const { random, queue, ack } = world.lost;
+    this.figures.textContent = `${number(goodput, 1)} Mbit/s, RTT ${number(last(world.columns.rtt), 0)} ms; lost: ${random} random, ${queue} queue, ${ack} ACKs`;
     this.body.replaceChildren(
       ...rows.map((cells) => {
         const row = document.createElement("tr");

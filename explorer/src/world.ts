@@ -8,6 +8,7 @@ import { LIVE, valueText } from "./live-settings";
 import { nameOf, sentences, type Sentence } from "./narrative";
 import { Packets } from "./packets";
 import { PROTOCOLS } from "./protocols";
+import { lossKind, type LossKind } from "./losses";
 import { labelWith, type Rival } from "./rivals";
 import type { Scene } from "./scene";
 
@@ -43,6 +44,8 @@ export class World {
   delivered = 0;
   retransmissions = 0;
   drops = 0;
+  /** Dropped packets by their kind. */
+  readonly lost: Record<LossKind, number> = { random: 0, queue: 0, ack: 0, other: 0 };
   timeouts = 0;
   /** The rule behind each retransmission. */
   readonly rules = new WeakMap<TraceEvent, string>();
@@ -120,7 +123,7 @@ export class World {
     this.now = step.now_s;
     this.over = step.over;
     this.groups.add(step.started);
-    this.samples.add(step.events, step.series);
+    this.samples.add(step.events, step.series, detail === "all");
     if (detail === "all") this.packets.add(step.events, step.crossings);
     let decided = 0;
     const decideUntil = (time: number): void => {
@@ -181,7 +184,10 @@ export class World {
 
   private keep(event: TraceEvent): void {
     this.events.push(event);
-    if (event.what === "drop") this.drops += 1;
+    if (event.what === "drop") {
+      this.drops += 1;
+      this.lost[lossKind(event)] += 1;
+    }
     if (event.what === "timeout") this.timeouts += 1;
     if (event.what === "deliver") {
       this.lastDelivery = event.time;

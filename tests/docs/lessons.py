@@ -1,7 +1,8 @@
 """Runs the commands of the lessons and writes their outputs into the pages: `python -m tests.docs.lessons`.
 
 Blocks marked `file: NAME` are written to files. Each console block has one command and its output.
-`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others.
+`<!-- calc: EXPRESSION = VALUE -->` documents a number that is computed from others, and
+`<!-- trace: ... -->` one that is read from a trace (`tests/docs/observations.py`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests import in_process
+from tests.docs import observations
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "learn"
@@ -27,8 +29,10 @@ _BLOCK = re.compile(
     r"(?:^<!-- file: (?P<file>\S+) -->\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMES = re.compile(
-    r"RFC \d+|\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d|\]\([^)]*\)|(?:^# |\*\*|(?<=\? ))\d\. ",
+    r"RFC \d+|(?:^# )\d+\. |\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d"
+    r"|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^# |\*\*|(?<=\? ))\d\. ",
     re.MULTILINE,
 )
 """Numbers that name something: documents, years, lessons, questions."""
@@ -36,12 +40,25 @@ _NAMES = re.compile(
 
 def pages() -> list[Path]:
     """Returns the lessons in their order."""
-    return sorted(FOLDER.glob("[1-9]-*.md"))
+    return sorted(FOLDER.glob("[1-9]*-*.md"), key=lambda page: int(page.name.partition("-")[0]))
 
 
-def rewritten(text: str) -> str:
-    """Returns a lesson with current outputs of its commands."""
+def solutions() -> Path:
+    """Returns the page of all solutions."""
+    return FOLDER / "solutions.md"
+
+
+def files() -> str:
+    """Returns the study files of all lessons, for the page of solutions."""
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages())
+
+
+def rewritten(text: str, others: str = "") -> str:
+    """Returns a page with current outputs of its commands, which use its files and those of other pages."""
     with tempfile.TemporaryDirectory() as folder:
+        for match in _BLOCK.finditer(others):
+            if match["file"]:
+                (Path(folder) / match["file"]).write_text(match["text"], encoding="utf-8")
 
         def one(match: re.Match[str]) -> str:
             if match["file"]:
@@ -74,19 +91,53 @@ def wrong_calculations(text: str) -> list[str]:
     return wrong
 
 
+_ASK = re.compile(
+    r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) \| (?P<low>\S+) (?P<high>\S+) \| "
+    r"(?P<why>.*?) -->"
+)
+
+
+def wrong_questions(text: str, others: str = "") -> list[str]:
+    """Returns the questions of a lesson whose answers no output, calculation or trace contains.
+
+    Answers are within the range of the question.
+    """
+    known = _known(text) | _known(others)
+    wrong = []
+    for match in _ASK.finditer(text):
+        value, low, high = (float(match[name]) for name in ("value", "low", "high"))
+        if not low <= value <= high:
+            wrong.append(f"{match[0]}: out of range")
+        unknown = [one for one in (match["value"], *_numbers(match["why"])) if one not in known]
+        if unknown:
+            wrong.append(f"{match[0]}: unknown numbers {unknown}")
+    return wrong
+
+
+def questions(text: str) -> int:
+    """Returns the number of questions in a text."""
+    return len(_ASK.findall(text))
+
+
 def unsupported_numbers(text: str) -> list[str]:
     """Returns the numbers in a lesson's text that no command, output, study or calculation contains.
 
     Exercises are exempt.
     """
+    known = _known(text)
+    text = text.partition("\n## Exercises")[0]
+    prose = _NAMES.sub("", re.sub(r"`[^`]*`", "", _COMMENT.sub("", _BLOCK.sub("", text))))
+    return [number for number in _numbers(prose) if number not in known]
+
+
+def _known(text: str) -> set[str]:
+    """Returns the numbers of a page's studies, outputs, calculations and traces."""
     known: set[str] = set()
     for match in _BLOCK.finditer(text):
         known |= set(_numbers(match["text"]))
     for match in _CALC.finditer(text):
         known |= {match["value"], *_numbers(match["expression"])}
-    text = text.partition("\n## Exercises")[0]
-    prose = _NAMES.sub("", re.sub(r"`[^`]*`", "", _CALC.sub("", _BLOCK.sub("", text))))
-    return [number for number in _numbers(prose) if number not in known]
+    return known | {match["value"] for match in observations.TRACE.finditer(text)}
 
 
 def _numbers(text: str) -> Iterator[str]:
@@ -105,6 +156,9 @@ def write() -> None:
             text = page.read_text(encoding="utf-8")
             page.write_text(rewritten(text), encoding="utf-8")
             print(page.name, *wrong_calculations(text), *unsupported_numbers(page.read_text()), sep="\n  ")
+    if len(sys.argv) < 2 or "solutions" in sys.argv[1:]:
+        text = solutions().read_text(encoding="utf-8")
+        solutions().write_text(rewritten(text, files()), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.docs import lessons
+from tests.docs import lessons, observations
 
 
 @pytest.mark.slow
@@ -30,6 +30,63 @@ def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> No
     assert lessons.unsupported_numbers(text) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
+def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert observations.TRACE.search(text)
+    assert observations.wrong_observations(text) == []
+
+
+@pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
+def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    solutions = lessons.solutions().read_text(encoding="utf-8")
+    predictions = text.partition("## Exercises")[0]
+    assert lessons.questions(predictions) >= 2
+    assert lessons.wrong_questions(text, solutions) == []
+    number = page.name.partition("-")[0]
+    assert f"<!-- scene: lesson={number} -->" in text
+    assert f"`longfat explore lesson={number}`" in text
+    assert text.splitlines()[2].startswith("**Objective (15 minutes).** After this lesson you can ")
+
+
+def test_wrong_answers_are_found() -> None:
+    asked = ["12 | 0 20 | Since 6.", "12 | 0 10 | So.", "13 | 0 20 | So."]
+    text = "<!-- calc: 6 * 2 = 12 -->\n" + "\n".join(f"<!-- ask: Q | {one} -->" for one in asked)
+    assert [line.rpartition(": ")[2] for line in lessons.wrong_questions(text)] == [
+        "out of range",
+        "unknown numbers ['13']",
+    ]
+
+
+@pytest.mark.slow
+def test_solutions_are_current_and_complete(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", lessons.COLUMNS)
+    text = lessons.solutions().read_text(encoding="utf-8")
+    assert lessons.rewritten(text, lessons.files()) == text
+    assert observations.wrong_observations(text, lessons.files()) == []
+    for page in lessons.pages():
+        exercises = page.read_text(encoding="utf-8").partition("## Exercises")[2]
+        number = page.name.partition("-")[0]
+        section = text.partition(f"\n## Lesson {number}\n")[2].partition("\n## ")[0]
+        assert section.count("\n**") == exercises.count("\n- "), page.name
+
+
+STUDY = """
+title = "a"
+path = { rate = "10Mbit/s", delay = "20ms" }
+workload = { kind = "file", size = "4kB" }
+protocols = ["stop-and-wait"]
+"""
+
+
+def test_wrong_observations_are_found() -> None:
+    right, wrong = (f"<!-- trace: a.toml: count('send', frame='data') = {count} -->" for count in (4, 5))
+    text = f"<!-- file: a.toml -->\n```toml{STUDY}```\n{right}\n{wrong}\n"
+    assert observations.wrong_observations(text) == [f"{wrong}: 4"]
+
+
 def test_wrong_numbers_are_found() -> None:
     text = "It takes 12 ms.\n<!-- calc: 6 * 2 = 12 -->\n<!-- calc: 6 * 2 = 13 -->\nRFC 9438: 14 s, 1,500 B\n"
     assert lessons.wrong_calculations(text) == ["<!-- calc: 6 * 2 = 13 -->: 12"]
@@ -37,7 +94,7 @@ def test_wrong_numbers_are_found() -> None:
 
 
 def test_every_lesson_has_a_prediction_an_experiment_and_a_solution() -> None:
-    assert len(lessons.pages()) == 8
+    assert len(lessons.pages()) == 12
     for page in lessons.pages():
         headings = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
         assert headings == ["## Predict", "## Experiment", "## Solution", "## Exercises"]

@@ -156,3 +156,16 @@ def test_a_toolchain_that_is_too_old_is_passed_over(machine: Machine) -> None:
     machine.add_rust(installed=True, folder="rustup")
     machine.build("--test", first=("debian", "rustup"))
     assert (machine.folder / "cargo.log").read_text().startswith("rustup ")
+
+
+def test_the_page_of_the_package_is_current(node: str, tmp_path: Path) -> None:
+    root = SCRIPT.parents[1]
+    if not (root / "explorer" / "node_modules" / "esbuild").is_dir():
+        pytest.skip("the packages of the page are not installed: make explorer installs them")
+    command = [node, "build.mjs", str(tmp_path)]
+    subprocess.run(command, cwd=root / "explorer", check=True, timeout=120)
+    for name in ("index.html", "explorer.css", "explorer.js"):
+        shipped = root / "python" / "longfat" / "explorer" / name
+        assert shipped.read_bytes() == (tmp_path / name).read_bytes(), (
+            "make explorer builds it; commit the result"
+        )

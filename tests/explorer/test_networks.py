@@ -105,6 +105,7 @@ def test_every_scheduler_and_policy_runs(explorer: Explorer) -> None:
 
 def test_settings_that_do_not_apply_are_hidden(explorer: Explorer) -> None:
     page = explorer.start(worlds=["go-back-n"])
+    page.evaluate("document.querySelector('#setup').open = true")
     visible = "document.querySelector('[name={}]').checkVisibility()"
     for name, expected in {"window": True, "initialWindow": False, "policy": False, "rate2": False}.items():
         assert page.evaluate(visible.format(name)) is expected, name
@@ -143,6 +144,7 @@ def test_a_long_parking_lot_scrolls_on_a_phone(explorer: Explorer) -> None:
 
 def test_settings_charts_and_ladders_are_those_of_the_protocols_and_flows(explorer: Explorer) -> None:
     page = explorer.start(worlds=["stop-and-wait"])
+    page.evaluate("document.querySelector('#setup').open = true")
     assert not page.evaluate("document.querySelector('[name=window]').checkVisibility()")
     assert "ssthresh" not in page.evaluate("document.querySelector('#charts').textContent")
     select = "document.querySelector('#protocols select')"

@@ -78,7 +78,8 @@ def test_pictures_have_charts_legends_and_ladders(explorer: Explorer) -> None:
     labels = [
         element for element in root.iter("{http://www.w3.org/2000/svg}text") if "TCP" in (element.text or "")
     ]
-    assert len(labels) == 9 + 3 * 3 + 3
+    # Windows and goodput have several lines for each configuration.
+    assert len(labels) == 3 * (3 + 1 + 1 + 2) + 3
     assert all(float(one.get("x", "")) + 6 * len(one.text or "") < 1000 for one in labels)
     lines = [element.get("d", "") for element in root.iter("{http://www.w3.org/2000/svg}path")]
     assert len(lines) > 100
@@ -102,7 +103,10 @@ def test_captures_decode(explorer: Explorer, tmp_path: Path) -> None:
     files = saved(page, "pcapng")
     assert set(files) == {"reno.pcapng", "go-back-n.pcapng"}
     packets = [blocks(file) for file in files.values()]
-    assert all(len(found) > 50 for found in packets)
+    assert all(len(found) > 25 for found in packets)
+    page.evaluate("document.querySelector('#side').value = 'both'")
+    both = saved(page, "pcapng")
+    assert all(len(blocks(both[name])) > 1.5 * len(blocks(files[name])) for name in files)
     if shutil.which("tshark") is None:
         return
     file = tmp_path / "reno.pcapng"

@@ -275,3 +275,13 @@ def test_interrupted_runs_draw_the_flows_of_their_own_cells(run: lf.Run) -> None
     rest = {(cell.cell.display_name, *cell.cell.params.values()) for cell in run.cells[3:]}
     assert rest
     assert all(value in whole.values for value in without.values)
+
+
+def test_charts_saved_as_html_need_no_network(tmp_path: Path) -> None:
+    traces = lf.trace("reno", {"rate": "10Mbit/s", "delay": "5ms"}, "100kB")
+    file = tmp_path / "chart.html"
+    traces.chart("window").save(str(file))
+    text = file.read_text(encoding="utf-8")
+    assert len(text) > 500_000
+    assert "<script src=" not in text
+    assert "<script" in text

@@ -158,3 +158,13 @@ def test_a_claim_about_a_failing_class_reports_its_exception(
             size="500kB",
             repeats=3,
         )
+
+
+def test_claims_hold_with_traffic() -> None:
+    path = {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt"}
+    alone = assert_claim("goodput", "at-least", "9Mbit/s", of="reno", path=path, duration="5s", repeats=3)
+    rival = {"name": "rival", "protocol": "reno", "workload": {"kind": "bulk"}}
+    shared = assert_claim(
+        "goodput", "at-most", "8Mbit/s", of="reno", path=path, duration="5s", traffic=rival, repeats=3
+    )
+    assert alone.cells[0].n == shared.cells[0].n == 3

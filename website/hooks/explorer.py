@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
 BUILT = Path(__file__).resolve().parents[2] / "target" / "explorer"
-_LESSON = re.compile(r"learn/(\d)-[\w-]+\.md")
+_LESSON = re.compile(r"learn/(\d+)-[\w-]+\.md")
 _LINKS = {"explorer.md": "explorer/index.html"}
 """Pages with a link to the explorer, besides the lessons."""
 

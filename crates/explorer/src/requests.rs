@@ -31,6 +31,30 @@ const SHORTEST_STEP_S: f64 = 1e-9;
 /// Shortest interval of samples.
 const SHORTEST_INTERVAL_S: f64 = 1e-6;
 
+/// The end of each flow whose packets a capture contains.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Captured {
+    /// As tcpdump on the sender: lost packets are in the capture, so that analysis shows the losses.
+    #[default]
+    Sender,
+    /// As tcpdump on the receiver: lost packets are gaps.
+    Receiver,
+    /// Each delivered packet twice, on two interfaces.
+    Both,
+}
+
+impl Captured {
+    /// Returns the end, or `None` for both.
+    fn end(self) -> Option<Side> {
+        match self {
+            Self::Sender => Some(Side::Sender),
+            Self::Receiver => Some(Side::Receiver),
+            Self::Both => None,
+        }
+    }
+}
+
 /// An event that ends a step.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -89,7 +113,11 @@ enum Request {
         value: Value,
     },
     /// Replies with the latest packets as a capture file in base64.
-    Capture { session: usize },
+    Capture {
+        session: usize,
+        #[serde(default)]
+        side: Captured,
+    },
     /// Requests the loss of a packet on the path.
     Lose { session: usize, id: u64 },
     /// Requests the loss of the next packet of a flow: of data, or of those to the sender.
@@ -213,8 +241,11 @@ impl Sessions {
                 session.set_protocol(group, &key, &value).map_err(text)?;
                 Ok(Value::Null)
             }
-            Request::Capture { session } => {
-                let file = self.session(session)?.capture(CAPTURED_BYTES).map_err(text)?;
+            Request::Capture { session, side } => {
+                let file = self
+                    .session(session)?
+                    .capture(side.end(), CAPTURED_BYTES)
+                    .map_err(text)?;
                 Ok(BASE64_STANDARD.encode(file).into())
             }
             Request::Lose { session, id } => {

@@ -188,14 +188,14 @@ impl Session {
         self.world.set_later_controllers(config)
     }
 
-    /// Returns the latest packets at both ends as a capture file, with `snap` bytes of each.
+    /// Returns the latest packets at one end of each flow, or at both, as a capture file with `snap` bytes of each.
     ///
     /// # Errors
     /// A packet larger than IP allows.
-    pub fn capture(&self, snap: u32) -> std::io::Result<Vec<u8>> {
+    pub fn capture(&self, side: Option<Side>, snap: u32) -> std::io::Result<Vec<u8>> {
         let mut file = Vec::new();
         let extent = CaptureOptions {
-            side: None,
+            side,
             snap: Some(snap),
         };
         let hosts = self.world.topology().hosts();

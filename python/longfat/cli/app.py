@@ -16,6 +16,8 @@ _GROUPS = {
     "Studies": {
         "demo": "Answer one question by simulation, then move a real file.",
         "run": "Run studies and check their claims; resume an interrupted run.",
+        "grade": "Grade a folder of submissions, studies or controllers, by the claims of a lab study.",
+        "handout": "Print a study for students: without claims and readings, each claim as a question.",
         "list": "List protocols, keys, metrics and studies, or the cells of a study.",
         "schema": "Print the JSON Schema of study files, for editors.",
         "chart": "Draw a metric of a run with its confidence intervals.",

@@ -19,19 +19,21 @@ FILES = {
     "explorer.js": "text/javascript; charset=utf-8",
     "simulator.js": "text/javascript; charset=utf-8",
 }
-"""The files of the page, and their types."""
+"""The files of the page, and their types. The simulator may be missing: the native engine replaces it."""
 STUDY = "study.json"
 """The study that the page opens, if there is one."""
 _LARGEST_REQUEST = 1 << 20
+_SIMULATOR_FILE = "simulator.js"
 _SIMULATOR = b"LONGFAT_SIMULATOR"
 
 
 def folder(*, wasm: bool) -> Path:
     """The folder of the page. ValueError if it is not built, or lacks the simulator that `wasm` requires."""
     found = Path(longfat.__file__).parent / PAGE
-    if any(not (found / name).is_file() for name in FILES):
+    if any(not (found / name).is_file() for name in FILES if name != _SIMULATOR_FILE):
         raise ValueError("the explorer's page is not built: make explorer builds it")
-    if wasm and _SIMULATOR not in (found / "simulator.js").read_bytes()[:64]:
+    simulator = found / _SIMULATOR_FILE
+    if wasm and not (simulator.is_file() and _SIMULATOR in simulator.read_bytes()[:64]):
         raise ValueError(
             "--wasm: the page was built without WebAssembly; make explorer lists what is missing"
         )
@@ -93,7 +95,9 @@ class _Handler(BaseHTTPRequestHandler):
         if name is None or kind is None:
             self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
         else:
-            self._answer(HTTPStatus.OK, kind, (self.server.page / name).read_bytes())
+            file = self.server.page / name
+            missing = name == _SIMULATOR_FILE and not file.is_file()
+            self._answer(HTTPStatus.OK, kind, b"" if missing else file.read_bytes())
 
     def do_POST(self) -> None:
         length = _length(self.headers.get("Content-Length"))

@@ -146,6 +146,21 @@ def load(role: str, name: str) -> Any:
     raise ExtensionError(f'"{name}": no class {wanted} in {where}; allowed: {there}{hint}')
 
 
+def classes_in(role: str, file: str) -> list[str]:
+    """Returns the names of the classes of a role that a Python file defines.
+
+    Raises:
+        ExtensionError: if the file cannot be imported.
+    """
+    base = base_class(role)
+    try:
+        module = _from_file(file)
+    except Exception as error:  # noqa: BLE001 - whatever the module does when it is imported
+        raise ExtensionError(f"{Path(file).name}: {_in_one_line(error, file)}") from None
+    own = {key: value for key, value in vars(module).items() if _is_kind(value, base)}
+    return [key for key, value in own.items() if value.__module__ == module.__name__]
+
+
 def _is_kind(value: object, base: type[Extension]) -> bool:
     return isinstance(value, type) and issubclass(value, base) and value is not base
 

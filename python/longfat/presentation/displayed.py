@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
+import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from longfat.presentation.html.markup import Content, Markup, bullets, render, tag
 from longfat.presentation.text_table import TextTable as TextTable  # noqa: PLC0414 - offered here too
@@ -89,7 +90,20 @@ def altair_chart(spec: dict[str, Any] | None) -> Any:
     if alt.renderers.active == "default":
         alt.renderers.enable("svg")
     with alt.data_transformers.disable_max_rows():
-        return alt.Chart.from_dict(spec)
+        chart = alt.Chart.from_dict(spec)
+    # Altair turns other assignments into properties of the chart.
+    object.__setattr__(chart, "__class__", _offline(cast("Any", type(chart))))
+    return chart
+
+
+@functools.cache
+def _offline(kind: type[Any]) -> type[Any]:
+    """Returns a kind of chart whose HTML files contain their scripts, so that they need no network."""
+
+    def save(self: Any, *args: Any, inline: bool = True, **settings: Any) -> None:
+        kind.save(self, *args, inline=inline, **settings)
+
+    return type(kind.__name__, (kind,), {"save": save, "__doc__": kind.__doc__})
 
 
 def _svg(spec: dict[str, Any] | None) -> Content:

@@ -76,6 +76,7 @@ def assert_claim(
     size: str | None = None,
     duration: str | None = None,
     workload: Any = None,
+    traffic: Any = (),
     repeats: int = 10,
     seed: int = 1,
 ) -> Run:
@@ -94,6 +95,7 @@ def assert_claim(
         size: Size of a transferred file.
         duration: Duration of an unlimited transfer, instead of a size.
         workload: Keys of another workload.
+        traffic: Further flows, which share the network: an entry of `traffic` in a study, or a list.
         repeats: Number of trials of each protocol.
         seed: Random seed.
 
@@ -115,6 +117,7 @@ def assert_claim(
     study = {
         "title": f"{metric} {relation}",
         **network,
+        **({"traffic": traffic} if traffic else {}),
         "workload": workload_of(size, duration, workload),
         "protocols": [{"name": OURS, **protocol_settings(of)}, *others],
         "claims": [
