@@ -32,6 +32,7 @@ impl Body for Parcel {
     fn ecn(&self) -> Ecn {
         match &self.content {
             Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.ecn,
+            Content::Quic(datagram) => datagram.ecn,
             _ => Ecn::NotEct,
         }
     }
@@ -42,6 +43,10 @@ impl Body for Parcel {
                 if segment.ecn != Ecn::NotEct =>
             {
                 segment.ecn = Ecn::Ce;
+                true
+            }
+            Content::Quic(datagram) if datagram.ecn != Ecn::NotEct => {
+                datagram.ecn = Ecn::Ce;
                 true
             }
             _ => false,
@@ -65,6 +70,7 @@ fn wire_size(content: &Content) -> u32 {
         Content::Tcp(segment) => IPV4_HEADER + segment.header_length() + segment.length,
         Content::Mptcp(segment) => IPV4_HEADER + segment.header_length() + segment.tcp.length,
         Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
+        Content::Quic(datagram) => datagram.bytes.len() as u32 + UDP_IPV4_OVERHEAD,
         Content::Datagram(length) => length + UDP_IPV4_OVERHEAD,
         Content::Message(message) => IPV4_HEADER + message.length,
         // The IPv4 header, 8 bytes of ICMP, and the IPv4 header and 8 bytes of the dropped packet (RFC 792).

@@ -1,5 +1,6 @@
 //! Packet contents as types. Simulated packets consist of them; in other worlds they are parsed from bytes.
 
+use quic::Datagram;
 use transport::arq::{Frame, StreamRange};
 use transport::mptcp;
 use transport::tcp::Segment;
@@ -45,6 +46,8 @@ pub enum Content {
     Arq(Frame<StreamRange>),
     /// A TCP segment.
     Tcp(Segment),
+    /// A datagram of QUIC.
+    Quic(Datagram),
     /// A segment of multipath TCP.
     Mptcp(mptcp::Segment),
     /// A datagram with this number of payload bytes.
@@ -65,6 +68,7 @@ impl Content {
         match self {
             Self::Arq(frame) => frame.payload.map_or(0, |range| range.length),
             Self::Tcp(segment) | Self::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.length,
+            Self::Quic(datagram) => datagram.data,
             Self::Datagram(length) => *length,
             Self::Message(message) => message.length,
             Self::TooBig { .. } => 0,
