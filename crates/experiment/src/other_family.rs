@@ -47,7 +47,10 @@ pub(crate) fn key_of_other_family(kind: &str, table: &Map<String, Value>) -> Opt
         Some(counterpart) => format!("{kind:?} has {counterpart}"),
         None => format!("{kind:?} has no such key: remove it"),
     };
-    Some(Problem::new(key, format!("a key of kind {other_kind:?}; {instead}")))
+    Some(Problem::new(
+        key,
+        format!("a key of kind {other_kind:?}; {instead}"),
+    ))
 }
 
 #[cfg(test)]
@@ -64,9 +67,15 @@ mod tests {
         let mss = problem("quic", "mss").unwrap();
         assert_eq!(mss, r#"mss: a key of kind "tcp"; "quic" has max_datagram_size"#);
         let sack = problem("quic", "sack").unwrap();
-        assert_eq!(sack, r#"sack: a key of kind "tcp"; "quic" has no such key: remove it"#);
+        assert_eq!(
+            sack,
+            r#"sack: a key of kind "tcp"; "quic" has no such key: remove it"#
+        );
         let window = problem("tcp", "receive_window").unwrap();
-        assert_eq!(window, r#"receive_window: a key of kind "quic"; "tcp" has receive_buffer"#);
+        assert_eq!(
+            window,
+            r#"receive_window: a key of kind "quic"; "tcp" has receive_buffer"#
+        );
         assert_eq!(problem("tcp", "congestion"), None);
         assert_eq!(problem("quic", "unknown"), None);
         assert_eq!(problem("mptcp", "receive_window"), None);

@@ -325,6 +325,16 @@ mod tests {
         let start =
             json!({"protocol": arq, "workload": {"kind": "file", "size": "10kB", "start": "1s"}, "seed": 1});
         assert_eq!(key(WorldKind::Relay, start).as_deref(), Some("workload.start"));
+        let quic = json!({"protocol": {"kind": "quic"}, "workload": file, "seed": 1});
+        assert_eq!(
+            key(WorldKind::Netns, quic.clone()).as_deref(),
+            Some("protocol.kind")
+        );
+        assert_eq!(
+            key(WorldKind::Relay, quic.clone()).as_deref(),
+            Some("protocol.kind")
+        );
+        assert_eq!(key(WorldKind::Sim, quic).is_none(), quic::AVAILABLE);
         let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
         assert_eq!(
             key(WorldKind::Sim, kernel.clone()).as_deref(),

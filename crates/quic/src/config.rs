@@ -103,12 +103,22 @@ impl QuicConfig {
     pub fn validate(&self) -> Vec<Problem> {
         let size = |key, size: Option<Size>, range: std::ops::RangeInclusive<u64>, allowed: &str| {
             let size = size?;
-            Problem::range(key, format_args!("\"{size}\""), range.contains(&size.bytes()), allowed)
+            Problem::range(
+                key,
+                format_args!("\"{size}\""),
+                range.contains(&size.bytes()),
+                allowed,
+            )
         };
         let time = |key, time: Option<Duration>, least: Duration, most: Duration| {
             let time = time?;
             let allowed = format!("\"{least}\" to \"{most}\"");
-            Problem::range(key, format_args!("\"{time}\""), (least..=most).contains(&time), &allowed)
+            Problem::range(
+                key,
+                format_args!("\"{time}\""),
+                (least..=most).contains(&time),
+                &allowed,
+            )
         };
         let windows = "\"16KiB\" to \"1GiB\"";
         let mut problems: Vec<Problem> = self
@@ -119,17 +129,42 @@ impl QuicConfig {
             .collect();
         let packets = self.initial_window.unwrap_or(10);
         let valid = (1..=1_000_000).contains(&packets);
-        problems.extend(Problem::range("initial_window", packets, valid, "1 to 1000000 packets"));
+        problems.extend(Problem::range(
+            "initial_window",
+            packets,
+            valid,
+            "1 to 1000000 packets",
+        ));
         let threshold = self.packet_threshold.unwrap_or(3);
         let valid = (3..=1000).contains(&threshold);
         problems.extend(Problem::range("packet_threshold", threshold, valid, "3 to 1000"));
         let others = [
-            size("max_datagram_size", self.max_datagram_size, LEAST_DATAGRAM..=65_507, "\"1200B\" to \"65507B\""),
-            size("certificate_chain", self.certificate_chain, 100..=12_000, "\"100B\" to \"12kB\""),
+            size(
+                "max_datagram_size",
+                self.max_datagram_size,
+                LEAST_DATAGRAM..=65_507,
+                "\"1200B\" to \"65507B\"",
+            ),
+            size(
+                "certificate_chain",
+                self.certificate_chain,
+                100..=12_000,
+                "\"100B\" to \"12kB\"",
+            ),
             size("receive_window", self.receive_window, WINDOWS, windows),
             size("send_window", self.send_window, WINDOWS, windows),
-            time("initial_rtt", self.initial_rtt, Duration::from_millis(1), Duration::from_secs(10)),
-            time("idle_timeout", self.idle_timeout, Duration::from_secs(1), Duration::from_secs(86_400)),
+            time(
+                "initial_rtt",
+                self.initial_rtt,
+                Duration::from_millis(1),
+                Duration::from_secs(10),
+            ),
+            time(
+                "idle_timeout",
+                self.idle_timeout,
+                Duration::from_secs(1),
+                Duration::from_secs(86_400),
+            ),
         ];
         problems.extend(others.into_iter().flatten());
         if self.initial_window.is_some() && matches!(self.congestion, Some(ControllerChoice::Library(_))) {

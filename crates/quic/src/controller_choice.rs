@@ -65,13 +65,16 @@ impl<'de> Deserialize<'de> for ControllerChoice {
         let is_library = name.is_some_and(|name| name.starts_with(PREFIX));
         if !is_library {
             let own = Registry::builtin().read(&value);
-            let first = |problems: Vec<Problem>| problems.into_iter().next().map(|problem| problem.to_string());
+            let first =
+                |problems: Vec<Problem>| problems.into_iter().next().map(|problem| problem.to_string());
             return own
                 .map(Self::Own)
                 .map_err(|problems| D::Error::custom(first(problems).unwrap_or_default()));
         }
         if let Some(name) = name.filter(|_| value.is_object()) {
-            return Err(D::Error::custom(format!("{name:?} has no settings: write congestion = {name:?}")));
+            return Err(D::Error::custom(format!(
+                "{name:?} has no settings: write congestion = {name:?}"
+            )));
         }
         let unknown = || format!("unknown controller {value}: allowed of QUIC's own: quic-cubic, quic-reno");
         LibraryController::deserialize(&value)

@@ -124,7 +124,10 @@ impl<'d> Reader<'d> {
         let first = self.byte()?;
         let more = self.take((1 << (first >> 6)) - 1)?;
         let start = u64::from(first & 0x3f);
-        Some(more.iter().fold(start, |number, &byte| number << 8 | u64::from(byte)))
+        Some(
+            more.iter()
+                .fold(start, |number, &byte| number << 8 | u64::from(byte)),
+        )
     }
 
     fn integers(&mut self, count: usize) -> Option<()> {
@@ -152,7 +155,11 @@ fn packet<'d>(reader: &mut Reader<'d>) -> Option<Packet<'d>> {
     let first = reader.byte()?;
     let number_length = usize::from(first & 0b11) + 1;
     let number_bits = 8 * number_length as u8;
-    let number = |bytes: &[u8]| bytes.iter().fold(0, |number, &byte| number << 8 | u32::from(byte));
+    let number = |bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(0, |number, &byte| number << 8 | u32::from(byte))
+    };
     if first & 0x80 == 0 {
         reader.take(CONNECTION_ID)?;
         let number = number(reader.take(number_length)?);

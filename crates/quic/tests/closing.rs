@@ -5,7 +5,9 @@ use crate::pair::{Pair, config, minute};
 #[test]
 fn server_finishes_although_the_close_is_lost() {
     // The client's last datagrams are lost once.
-    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |side, number| side == 0 && number >= 4 && number < 6);
+    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |side, number| {
+        side == 0 && number >= 4 && number < 6
+    });
     pair.run(minute());
     assert!(pair.events[0].contains(&Event::Finished), "{:?}", pair.events[0]);
     assert!(pair.events[1].contains(&Event::Finished), "{:?}", pair.events[1]);
@@ -46,11 +48,17 @@ fn error(json: &str) -> String {
 #[test]
 fn settings_name_what_is_allowed() {
     let text = error(r#"{"kind": "quic", "max_datagram_size": "1kB"}"#);
-    assert_eq!(text, r#"max_datagram_size: "1kB" is out of range: "1200B" to "65507B""#);
+    assert_eq!(
+        text,
+        r#"max_datagram_size: "1kB" is out of range: "1200B" to "65507B""#
+    );
     let text = error(r#"{"kind": "quic", "congestion": "quic-bbr3"}"#);
     assert!(text.contains("quic-cubic, quic-reno"), "{text}");
     let text = error(r#"{"kind": "quic", "congestion": "dctcp"}"#);
-    assert!(text.starts_with("congestion: \"dctcp\" counts marked bytes"), "{text}");
+    assert!(
+        text.starts_with("congestion: \"dctcp\" counts marked bytes"),
+        "{text}"
+    );
     let text = error(r#"{"kind": "quic", "congestion": "quic-reno", "initial_window": 5}"#);
     assert!(text.starts_with("initial_window: "), "{text}");
 }

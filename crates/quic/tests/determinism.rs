@@ -1,7 +1,9 @@
 use crate::pair::{Pair, config, minute};
 
 fn run(json: &str, seed: u64) -> Pair {
-    let mut pair = Pair::new(&config(json), seed, 500_000, |side, number| side == 0 && number % 37 == 20);
+    let mut pair = Pair::new(&config(json), seed, 500_000, |side, number| {
+        side == 0 && number % 37 == 20
+    });
     pair.run(minute());
     pair
 }

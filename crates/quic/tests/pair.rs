@@ -89,14 +89,20 @@ impl Pair {
     pub fn run(&mut self, until: Instant) {
         self.drain(0);
         loop {
-            let arrivals = self.on_the_way.iter().filter_map(|way| way.front().map(|&(at, _)| at));
+            let arrivals = self
+                .on_the_way
+                .iter()
+                .filter_map(|way| way.front().map(|&(at, _)| at));
             let timeouts = self.ends.iter().filter_map(Connection::poll_timeout);
             let Some(next) = arrivals.chain(timeouts).min().filter(|&next| next <= until) else {
                 return;
             };
             self.now = self.now.max(next);
             for side in [0, 1] {
-                while self.on_the_way[side].front().is_some_and(|&(at, _)| at <= self.now) {
+                while self.on_the_way[side]
+                    .front()
+                    .is_some_and(|&(at, _)| at <= self.now)
+                {
                     let (_, datagram) = self.on_the_way[side].pop_front().unwrap();
                     self.ends[side].handle_frame(self.now, datagram);
                     self.drain(side);

@@ -19,7 +19,10 @@ fn has(sent: &Sent, kind: PacketType) -> bool {
 #[test]
 fn client_pads_initial_packets() {
     let all = sent(r#"{"kind": "quic"}"#, 10_000);
-    let initials: Vec<&Sent> = all.iter().filter(|sent| sent.from == 0 && has(sent, PacketType::Initial)).collect();
+    let initials: Vec<&Sent> = all
+        .iter()
+        .filter(|sent| sent.from == 0 && has(sent, PacketType::Initial))
+        .collect();
     assert!(!initials.is_empty());
     assert!(initials.iter().all(|sent| sent.datagram.bytes.len() >= 1200));
 }
@@ -30,7 +33,9 @@ fn server_flight_has_the_certificate_chain() {
     for chain in [1000_usize, 3000] {
         let json = format!(r#"{{"kind": "quic", "certificate_chain": "{chain}B"}}"#);
         let all = sent(&json, 1000);
-        let flight = all.iter().filter(|sent| sent.from == 1 && has(sent, PacketType::Handshake));
+        let flight = all
+            .iter()
+            .filter(|sent| sent.from == 1 && has(sent, PacketType::Handshake));
         let bytes: usize = flight.map(|sent| sent.datagram.bytes.len()).sum();
         assert!((chain + 300..chain + 1700).contains(&bytes), "{chain}: {bytes}");
     }
@@ -40,7 +45,12 @@ fn server_flight_has_the_certificate_chain() {
 fn server_sends_at_most_three_times_the_client_before_validation() {
     let all = sent(r#"{"kind": "quic", "certificate_chain": "10kB"}"#, 1000);
     let second = all.iter().filter(|sent| sent.from == 0).nth(1).unwrap().at;
-    let received: usize = all.iter().filter(|sent| sent.from == 0).take(1).map(|sent| sent.datagram.bytes.len()).sum();
+    let received: usize = all
+        .iter()
+        .filter(|sent| sent.from == 0)
+        .take(1)
+        .map(|sent| sent.datagram.bytes.len())
+        .sum();
     let answered = all.iter().filter(|sent| sent.from == 1 && sent.at <= second);
     let bytes: usize = answered.map(|sent| sent.datagram.bytes.len()).sum();
     // The library sends the datagram that crosses the limit in full.
@@ -55,7 +65,11 @@ fn full_packets_fill_the_datagram_size() {
         let largest = all.iter().max_by_key(|sent| sent.datagram.bytes.len()).unwrap();
         assert_eq!(largest.datagram.bytes.len() as u64, size);
         // Packet numbers of one byte and small offsets leave a few bytes more.
-        let most = all.iter().map(|sent| u64::from(sent.datagram.data)).max().unwrap();
+        let most = all
+            .iter()
+            .map(|sent| u64::from(sent.datagram.data))
+            .max()
+            .unwrap();
         let segment = size - u64::from(QuicConfig::overhead());
         assert!((segment..segment + 6).contains(&most), "{most} of {segment}");
     }
@@ -64,7 +78,11 @@ fn full_packets_fill_the_datagram_size() {
 #[test]
 fn discovery_raises_the_size_from_1200() {
     let all = sent(r#"{"kind": "quic", "mtu_discovery": true}"#, 2_000_000);
-    let sizes: Vec<usize> = all.iter().filter(|sent| sent.datagram.data > 0).map(|sent| sent.datagram.bytes.len()).collect();
+    let sizes: Vec<usize> = all
+        .iter()
+        .filter(|sent| sent.datagram.data > 0)
+        .map(|sent| sent.datagram.bytes.len())
+        .collect();
     assert_eq!(sizes[0], 1200);
     assert!(*sizes.iter().max().unwrap() > 1440, "{:?}", sizes.iter().max());
 }

@@ -14,7 +14,10 @@ fn completes_without_loss() {
     assert!(pair.events[1].contains(&Event::Finished), "{:?}", pair.events[1]);
     let statistics = pair.ends[0].statistics();
     assert_eq!(statistics.bytes_acknowledged, 1_000_000);
-    assert_eq!((statistics.bytes_sent, statistics.retransmissions), (1_000_000, 0));
+    assert_eq!(
+        (statistics.bytes_sent, statistics.retransmissions),
+        (1_000_000, 0)
+    );
 }
 
 /// The first payload follows the server's first flight: one round trip with a chain that fits the server's limit.
@@ -44,14 +47,24 @@ fn delivers_all_bytes_over_loss() {
     for congestion in ["cubic", "reno", "bbr", "quic-cubic", "quic-reno"] {
         let config = config(&format!(r#"{{"kind": "quic", "congestion": "{congestion}"}}"#));
         // 5 % of the data and of the acknowledgements, the handshake included.
-        let mut pair = Pair::new(&config, 3, 2_000_000, |side, number| (number * 7 + side) % 20 == 3);
+        let mut pair = Pair::new(&config, 3, 2_000_000, |side, number| {
+            (number * 7 + side) % 20 == 3
+        });
         pair.run(minute());
         assert_eq!(pair.read[1], 2_000_000, "{congestion}");
-        assert!(pair.events[0].contains(&Event::Finished), "{congestion}: {:?}", pair.events[0]);
+        assert!(
+            pair.events[0].contains(&Event::Finished),
+            "{congestion}: {:?}",
+            pair.events[0]
+        );
         let statistics = pair.ends[0].statistics();
         assert_eq!(statistics.bytes_acknowledged, 2_000_000, "{congestion}");
         assert!(statistics.retransmissions > 20, "{congestion}");
-        assert_eq!(statistics.bytes_sent, 2_000_000 + statistics.bytes_retransmitted, "{congestion}");
+        assert_eq!(
+            statistics.bytes_sent,
+            2_000_000 + statistics.bytes_retransmitted,
+            "{congestion}"
+        );
     }
 }
 
@@ -71,7 +84,9 @@ fn controllers_start_with_their_window() {
 #[test]
 fn reno_halves_its_window_once_per_round() {
     let config = config(r#"{"kind": "quic", "congestion": "reno"}"#);
-    let mut pair = Pair::new(&config, 1, 400_000, |side, number| side == 0 && (60..64).contains(&number));
+    let mut pair = Pair::new(&config, 1, 400_000, |side, number| {
+        side == 0 && (60..64).contains(&number)
+    });
     pair.run(foundation::Instant::default() + Duration::from_millis(60));
     let before = pair.ends[0].window().unwrap();
     assert!(before > 20 * 1472, "{before}");
@@ -88,5 +103,9 @@ fn measures_round_trips() {
     let rtt = pair.ends[0].rtt();
     assert_eq!(rtt.minimum(), Some(DELAY * 2));
     // ACKs may wait for max_ack_delay (25 ms).
-    assert!(rtt.smoothed() < DELAY * 2 + Duration::from_millis(25), "{}", rtt.smoothed());
+    assert!(
+        rtt.smoothed() < DELAY * 2 + Duration::from_millis(25),
+        "{}",
+        rtt.smoothed()
+    );
 }

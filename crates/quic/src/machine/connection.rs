@@ -271,7 +271,9 @@ impl Connection {
         use noq_proto::Event as Library;
         match event {
             Library::Connected => {
-                if self.is_client && let Some((_, inner)) = &mut self.inner {
+                if self.is_client
+                    && let Some((_, inner)) = &mut self.inner
+                {
                     self.stream = inner.streams().open(Dir::Bi);
                 }
                 self.events.push_back(Event::Connected);
@@ -314,7 +316,9 @@ impl Connection {
         }
         self.is_finished = true;
         self.events.push_back(Event::Finished);
-        if self.is_client && let Some((_, inner)) = &mut self.inner {
+        if self.is_client
+            && let Some((_, inner)) = &mut self.inner
+        {
             inner.close(to_library(now), VarInt::from_u32(0), Bytes::new());
             self.events.push_back(Event::Closed);
         }

@@ -157,7 +157,9 @@ impl Ledger {
         if ack.largest >= self.next_sent {
             return;
         }
-        let is_newest = self.largest_acknowledged.is_none_or(|before| ack.largest > before);
+        let is_newest = self
+            .largest_acknowledged
+            .is_none_or(|before| ack.largest > before);
         if is_newest && let Some(sent) = self.sent.get(&ack.largest) {
             let rtt = now - sent.at;
             self.rtt.sample(now, rtt);

@@ -41,7 +41,8 @@ fn connection_id(random: &mut Generator) -> ConnectionId {
 }
 
 /// Any two different addresses. The simulated network has its own routes.
-pub(super) const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 50_000);
+pub(super) const CLIENT: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 50_000);
 pub(super) const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
 
 /// Returns the settings of an endpoint.
@@ -51,7 +52,9 @@ pub(super) fn endpoint(config: &QuicConfig, random: &mut Generator) -> EndpointC
     random.fill_bytes(&mut seed);
     let ids = random.next_u64();
     endpoint.rng_seed(Some(seed));
-    endpoint.cid_generator(Arc::new(move || Box::new(SeededIds(Generator::seed_from_u64(ids)))));
+    endpoint.cid_generator(Arc::new(move || {
+        Box::new(SeededIds(Generator::seed_from_u64(ids)))
+    }));
     // A receiver accepts what senders of the same settings may send.
     let _ = endpoint.max_udp_payload_size(config.max_datagram_size().max(1472));
     endpoint

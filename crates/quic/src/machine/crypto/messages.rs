@@ -109,7 +109,10 @@ mod tests {
             found.extend(take(&mut buffer));
         }
         assert_eq!(found.len(), 2);
-        assert_eq!(parameters(Message::EncryptedExtensions, &found[0].1), b"parameters");
+        assert_eq!(
+            parameters(Message::EncryptedExtensions, &found[0].1),
+            b"parameters"
+        );
         assert_eq!(found[1].1.len(), 1 + 3 + 10 + 500);
     }
 }

@@ -72,7 +72,8 @@ impl NullSession {
             (Side::Client, Step::Certificate) if is(Message::EncryptedExtensions) => {
                 self.peer = Some(messages::parameters(Message::EncryptedExtensions, body).to_vec());
             }
-            (Side::Client, Step::Certificate) if is(Message::Certificate) || is(Message::CertificateVerify) => {}
+            (Side::Client, Step::Certificate)
+                if is(Message::Certificate) || is(Message::CertificateVerify) => {}
             (Side::Client, Step::Certificate) if is(Message::Finished) => self.step = Step::FinalKeys,
             _ => {
                 // unexpected_message (RFC 8446, section 6.2)
