@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Mptcp,
         Path,
         Protocol,
+        Quic,
         SelectiveRepeat,
         StopAndWait,
         Tcp,
@@ -87,6 +88,7 @@ __all__ = [
     "PredictedTime",
     "Protocol",
     "QueueDiscipline",
+    "Quic",
     "Receiver",
     "Relay",
     "Reproduced",
@@ -165,8 +167,8 @@ _MODULES = {
     "api.bundles": "Reproduced bundle reproduce",
     "api.runs": "load_run",
     "study": "Claim Study StudyError load_study",
-    "study.tables": "Arq GoBackN Mptcp Path Protocol SelectiveRepeat StopAndWait Tcp Topology Traffic Udp "
-    "Workload",
+    "study.tables": "Arq GoBackN Mptcp Path Protocol Quic SelectiveRepeat StopAndWait Tcp Topology Traffic "
+    "Udp Workload",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
 

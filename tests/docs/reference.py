@@ -200,7 +200,7 @@ def _flows() -> str:
     return table(("column", "type", "meaning"), lines())
 
 
-_TCP, _ARQ, _UDP, _ICMP = 0, 2, 3, 4
+_TCP, _ARQ, _QUIC, _UDP, _ICMP = 0, 2, 3, 4, 5
 _LINKS = ("access", "bottleneck", "exit", "hub", "leaf", "level", "link", "path", "uplink")
 TABLES: dict[str, Callable[[], str]] = {
     "study": _study(
@@ -226,6 +226,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "schedulers": _kinds_of("protocol", "scheduler", 1),
     "policies": _kinds_of("protocol", "policy", 1),
     "arq": _keys_of("protocol", _ARQ, congestion="controllers"),
+    "quic": _keys_of("protocol", _QUIC, congestion="controllers"),
     "udp": _keys_of("protocol", _UDP),
     "icmp": _keys_of("protocol", _ICMP),
     "metrics": _metrics,

@@ -168,7 +168,13 @@ def _sections() -> list[str]:
         if section == "protocol":
             label = ProtocolEntry.model_json_schema()["properties"]["label"]
             families = [{**one, "properties": {"label": label, **one["properties"]}} for one in families]
-            for name, kind in (("Tcp", "tcp"), ("Mptcp", "mptcp"), ("Udp", "udp"), ("Arq", "go-back-n")):
+            for name, kind in (
+                ("Tcp", "tcp"),
+                ("Mptcp", "mptcp"),
+                ("Quic", "quic"),
+                ("Udp", "udp"),
+                ("Arq", "go-back-n"),
+            ):
                 own = [one for one in families if _of_kind(one, types.definitions, kind)]
                 left_out = (*without, "congestion") if name == "Tcp" else without
                 types.table(name, own, without=left_out)

@@ -25,7 +25,7 @@ fn setup(protocol: &Protocol) -> u32 {
     match protocol {
         Protocol::Tcp(config) if config.fast_open || config.ttcp => 0,
         // With ARQ the listener returns a token, and data follows the message with this token.
-        Protocol::Tcp(_) | Protocol::Mptcp(_) | Protocol::Arq(_) => 1,
+        Protocol::Tcp(_) | Protocol::Mptcp(_) | Protocol::Arq(_) | Protocol::Quic(_) => 1,
         Protocol::Udp(_) | Protocol::Icmp => 0,
     }
 }

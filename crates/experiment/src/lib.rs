@@ -1,5 +1,5 @@
 //! The definition of a trial, shared by all worlds: its specification, the plan of flows derived from it, and the metrics
-//! and record computed from its outcome. It depends on `network`, `transport` and `foundation`. It must not run anything:
+//! and record computed from its outcome. It depends on `network`, `transport`, `quic` and `foundation`. It must not run anything:
 //! clocks, sockets and event loops belong to the worlds (`simulation`, `emulation`), which differ only in those.
 
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ pub mod ideal;
 pub mod layout;
 pub mod metrics;
 pub mod observation;
+mod other_family;
 pub mod outcome;
 pub mod plan;
 pub mod protocol;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use foundation::{Duration, Generator, Instant, Problem, Streams};
 use network::topology::Topology;
 use network::{LinkId, NetworkBuilder, UDP_IPV4_OVERHEAD};
+use quic::QuicConfig;
 use rand::Rng;
 use transport::arq::ArqConfig;
 use transport::arq::frame::HEADER_LENGTH;
@@ -39,6 +40,8 @@ pub enum Protocol {
     Mptcp(Arc<Setup>),
     /// An ARQ protocol over UDP.
     Arq(Arc<ArqConfig>),
+    /// QUIC.
+    Quic(Arc<QuicConfig>),
     /// Datagrams with this payload in bytes, for workloads without requests.
     Udp(u32),
     /// ICMP echo.
@@ -67,6 +70,7 @@ impl Protocol {
             ProtocolConfig::Tcp(config) => Self::Tcp(Arc::new(config.clone())),
             ProtocolConfig::Mptcp(config) => Self::Mptcp(Arc::new(Setup::new(config.clone()))),
             ProtocolConfig::Arq(config) => Self::Arq(Arc::new(config.clone())),
+            ProtocolConfig::Quic(config) => Self::Quic(Arc::new(config.clone())),
             ProtocolConfig::Udp(config) => Self::Udp(config.datagram().bytes() as u32),
             ProtocolConfig::Icmp(_) => Self::Icmp,
         }
@@ -78,6 +82,7 @@ impl Protocol {
             Self::Tcp(config) => config.mss().bytes() - u64::from(options(config)),
             Self::Mptcp(setup) => setup.segment(),
             Self::Arq(config) => config.mss.bytes(),
+            Self::Quic(config) => config.segment(),
             Self::Udp(size) => u64::from(*size),
             // The payload of a packet of 1500 bytes.
             Self::Icmp => u64::from(ETHERNET) - u64::from(UDP_IPV4_OVERHEAD),
@@ -292,7 +297,7 @@ impl Group {
         let chooses = match &self.protocol {
             Protocol::Mptcp(_) => true,
             Protocol::Tcp(config) => config.path.unwrap_or(PathChoice::First) != PathChoice::First,
-            Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => false,
+            Protocol::Arq(_) | Protocol::Quic(_) | Protocol::Udp(_) | Protocol::Icmp => false,
         };
         chooses && self.pairs.iter().any(|pair| pair.ways.len() > 1)
     }
@@ -323,6 +328,7 @@ impl Group {
             Protocol::Tcp(config) => IPV4_HEADER + TCP_HEADER + options(config),
             Protocol::Mptcp(setup) => IPV4_HEADER + TCP_HEADER + options(&setup.config().tcp) + DSS_MAPPED,
             Protocol::Arq(_) => UDP_IPV4_OVERHEAD + HEADER_LENGTH as u32,
+            Protocol::Quic(_) => UDP_IPV4_OVERHEAD + QuicConfig::overhead(),
             // The ICMP header has the length of the UDP header (RFC 792, RFC 768).
             Protocol::Udp(_) | Protocol::Icmp => UDP_IPV4_OVERHEAD,
         }

@@ -6,6 +6,7 @@ use foundation::kinds::{self, KIND, Written};
 use foundation::quantity::nearest;
 use foundation::reading::read_value;
 use foundation::{Duration, Problem, Size};
+use quic::QuicConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -13,6 +14,8 @@ use transport::arq::ArqConfig;
 use transport::congestion::Registry;
 use transport::mptcp::MptcpConfig;
 use transport::tcp::TcpConfig;
+
+use crate::other_family::key_of_other_family;
 
 /// A protocol with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +27,8 @@ pub enum ProtocolConfig {
     Mptcp(MptcpConfig),
     /// One of the ARQ protocols over UDP.
     Arq(ArqConfig),
+    /// QUIC.
+    Quic(QuicConfig),
     /// Datagrams.
     Udp(UdpConfig),
     /// ICMP echo.
@@ -117,9 +122,10 @@ impl UdpConfig {
 }
 
 /// All kinds in study files.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "tcp",
     "mptcp",
+    "quic",
     "udp",
     "icmp",
     "stop-and-wait",
@@ -138,10 +144,14 @@ impl Written for ProtocolConfig {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
+        if let Some(problem) = key_of_other_family(&kind, &table) {
+            return Err(problem);
+        }
         let table = Value::Object(table);
         match kind.as_str() {
             "tcp" => read_value(table).map(Self::Tcp),
             "mptcp" => read_value(table).map(Self::Mptcp),
+            "quic" => read_value(table).map(Self::Quic),
             "udp" => read_value(table).map(Self::Udp),
             "icmp" => read_value(table).map(Self::Icmp),
             "" | "stop-and-wait" | "go-back-n" | "selective-repeat" => read_value(table).map(Self::Arq),
@@ -174,7 +184,7 @@ impl ProtocolConfig {
         match self {
             Self::Udp(config) => config.response_timeout,
             Self::Icmp(config) => config.response_timeout,
-            Self::Tcp(_) | Self::Mptcp(_) | Self::Arq(_) => None,
+            Self::Tcp(_) | Self::Mptcp(_) | Self::Arq(_) | Self::Quic(_) => None,
         }
     }
 
@@ -185,6 +195,7 @@ impl ProtocolConfig {
             Self::Tcp(config) => [config.validate(), config.keys_without_effect()].concat(),
             Self::Mptcp(config) => [config.validate(), config.tcp.keys_without_effect()].concat(),
             Self::Arq(config) => config.validate(),
+            Self::Quic(config) => config.validate(),
             Self::Udp(config) => config.validate(),
             Self::Icmp(config) => check_timeout(config.response_timeout).into_iter().collect(),
         }
@@ -201,6 +212,7 @@ impl JsonSchema for ProtocolConfig {
             TcpConfig::json_schema(generator),
             MptcpConfig::json_schema(generator),
             ArqConfig::json_schema(generator),
+            QuicConfig::json_schema(generator),
             UdpConfig::json_schema(generator),
             IcmpConfig::json_schema(generator),
         ];

@@ -110,6 +110,11 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
             Problem::new("stack", message).within(&key)
         })
         .collect();
+    let quic = flows_of_quic(spec).filter(|_| !quic::AVAILABLE);
+    problems.extend(quic.map(|key| {
+        let message = "\"quic\" is not part of this build: build longfat with the feature quic";
+        Problem::new("kind", message).within(&key)
+    }));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -137,7 +142,18 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
     let stacks = protocols(spec).filter_map(|(key, protocol, workload)| {
         Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
     });
-    stacks.chain(priorities(spec)).chain(all_reduces(spec)).collect()
+    let quic = flows_of_quic(spec).map(|key| {
+        let message = "\"quic\" requires the world sim";
+        Problem::new("kind", message).within(&key)
+    });
+    let problems = stacks.chain(quic).chain(priorities(spec));
+    problems.chain(all_reduces(spec)).collect()
+}
+
+/// Returns the keys of the protocols that are QUIC.
+fn flows_of_quic(spec: &TrialSpec) -> impl Iterator<Item = String> {
+    let all = protocols(spec);
+    all.filter_map(|(key, protocol, _)| matches!(protocol, ProtocolConfig::Quic(_)).then_some(key))
 }
 
 /// Returns the workloads with the numbers of their tables.
@@ -205,6 +221,7 @@ const fn family(protocol: &ProtocolConfig) -> &'static str {
         ProtocolConfig::Tcp(_) => "TCP",
         ProtocolConfig::Mptcp(_) => "Multipath TCP",
         ProtocolConfig::Arq(_) => "ARQ",
+        ProtocolConfig::Quic(_) => "QUIC",
         ProtocolConfig::Udp(_) => "UDP",
         ProtocolConfig::Icmp(_) => "ICMP",
     }
@@ -308,6 +325,16 @@ mod tests {
         let start =
             json!({"protocol": arq, "workload": {"kind": "file", "size": "10kB", "start": "1s"}, "seed": 1});
         assert_eq!(key(WorldKind::Relay, start).as_deref(), Some("workload.start"));
+        let quic = json!({"protocol": {"kind": "quic"}, "workload": file, "seed": 1});
+        assert_eq!(
+            key(WorldKind::Netns, quic.clone()).as_deref(),
+            Some("protocol.kind")
+        );
+        assert_eq!(
+            key(WorldKind::Relay, quic.clone()).as_deref(),
+            Some("protocol.kind")
+        );
+        assert_eq!(key(WorldKind::Sim, quic).is_none(), quic::AVAILABLE);
         let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
         assert_eq!(
             key(WorldKind::Sim, kernel.clone()).as_deref(),

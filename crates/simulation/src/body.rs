@@ -33,6 +33,7 @@ impl Body for Parcel {
     fn ecn(&self) -> Ecn {
         match &self.content {
             Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.ecn,
+            Content::Quic(datagram) => datagram.ecn,
             _ => Ecn::NotEct,
         }
     }
@@ -43,6 +44,10 @@ impl Body for Parcel {
                 if segment.ecn != Ecn::NotEct =>
             {
                 segment.ecn = Ecn::Ce;
+                true
+            }
+            Content::Quic(datagram) if datagram.ecn != Ecn::NotEct => {
+                datagram.ecn = Ecn::Ce;
                 true
             }
             _ => false,
@@ -91,6 +96,7 @@ fn wire_size(content: &Content) -> u32 {
         Content::Tcp(segment) => IPV4_HEADER + segment.header_length() + segment.length,
         Content::Mptcp(segment) => IPV4_HEADER + segment.header_length() + segment.tcp.length,
         Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
+        Content::Quic(datagram) => datagram.bytes.len() as u32 + UDP_IPV4_OVERHEAD,
         Content::Datagram(datagram) => datagram.length + UDP_IPV4_OVERHEAD,
         Content::Message(message) => IPV4_HEADER + message.length,
         // The IPv4 header, 8 bytes of ICMP, and the IPv4 header and 8 bytes of the dropped packet (RFC 792).

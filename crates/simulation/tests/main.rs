@@ -10,6 +10,8 @@ mod flows;
 mod measured_time;
 mod path_bytes;
 mod protocol_changes;
+#[cfg(feature = "quic")]
+mod quic;
 mod requests;
 mod sessions;
 mod short_timeouts;

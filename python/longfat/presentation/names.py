@@ -59,7 +59,7 @@ _PROTOCOLS = {
     "stop-and-wait": "Stop-and-wait",
     "go-back-n": "Go-Back-N",
     "selective-repeat": "Selective repeat",
-    **{name: name.upper() for name in ("tcp", "mptcp", "udp", "icmp", "cubic", "lia", "olia", "balia")},
+    **{name: name.upper() for name in ("tcp", "mptcp", "quic", "udp", "icmp", "cubic", "lia", "olia", "balia")},
     **{name: name.capitalize() for name in ("reno", "vegas")},
     "westwood": "Westwood+",
     "copa": "Copa",
@@ -72,6 +72,8 @@ _PROTOCOLS = {
     "bbr-tolerant": "BBRv3, loss-tolerant",
     "bbr1": "BBRv1",
     "fixed": "fixed window",
+    "quic-cubic": "CUBIC of noq",
+    "quic-reno": "Reno of noq",
 }
 """Display names of protocols and controllers. A test compares those of the explorer with them."""
 _BARE_UNITS = {"protocol.window": "packets"}

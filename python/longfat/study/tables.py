@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ProtocolArqKeys,
         ProtocolKeys,
         ProtocolMptcpKeys,
+        ProtocolQuicKeys,
         ProtocolTcpKeys,
         ProtocolUdpKeys,
         TopologyKeys,
@@ -288,6 +289,20 @@ class Mptcp(Protocol):
 
     def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolMptcpKeys]) -> None:
         self._set_named("mptcp", name, settings)
+
+
+class Quic(Protocol):
+    """QUIC with one stream per flow. Takes the keys of `Protocol` with kind "quic".
+
+    Args:
+        **settings: `congestion` ("cubic", "quic-cubic"), `max_datagram_size`, `receive_window`, ...
+
+    >>> Quic(congestion="bbr")
+    Quic(kind='quic', congestion='bbr')
+    """
+
+    def __init__(self, *, name: str | None = None, **settings: Unpack[ProtocolQuicKeys]) -> None:
+        self._set_named("quic", name, settings)
 
 
 class Udp(Protocol):

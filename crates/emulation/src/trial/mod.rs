@@ -230,7 +230,7 @@ fn kernels(groups: &[Group], names: &ControllerNames) -> Result<Vec<Option<Kerne
             Protocol::Mptcp(setup) => multipath::kernel_of(setup.config(), names)
                 .map(Some)
                 .map_err(within),
-            Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => Ok(None),
+            Protocol::Arq(_) | Protocol::Quic(_) | Protocol::Udp(_) | Protocol::Icmp => Ok(None),
         }
     };
     groups.iter().enumerate().map(of).collect()

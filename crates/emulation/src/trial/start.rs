@@ -140,6 +140,7 @@ pub(super) fn start<'scope>(
                 launcher.launch(way.from, move || udp::source(context, group, &here, datagram, to));
                 Ok(to)
             }),
+        Protocol::Quic(_) => Err(std::io::ErrorKind::Unsupported.into()),
         Protocol::Arq(config) => emulation
             .in_host(way.to, || arq::listen(address, config))
             .map(|server| {

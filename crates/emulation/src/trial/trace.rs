@@ -159,7 +159,7 @@ impl<'a> Directory<'a> {
             let group = &groups[flow.id.group as usize];
             let protocol = match group.protocol {
                 Protocol::Tcp(_) | Protocol::Mptcp(_) => TCP,
-                Protocol::Arq(_) | Protocol::Udp(_) => UDP,
+                Protocol::Arq(_) | Protocol::Quic(_) | Protocol::Udp(_) => UDP,
                 Protocol::Icmp => ICMP,
             };
             if let Some(to) = flow.to() {

@@ -182,7 +182,9 @@ impl TrialOutcome<'_> {
         set("flows_unstarted", Some(unstarted as f64));
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
-        set("timeouts", Some(sent.timeouts as f64));
+        // The QUIC library does not report its probe timeouts.
+        let counts_timeouts = !matches!(self.groups[0].protocol, Protocol::Quic(_));
+        set("timeouts", counts_timeouts.then_some(sent.timeouts as f64));
         if matches!(self.groups[0].protocol, Protocol::Tcp(_)) && flows > 0.0 {
             let each = |nanos: u64| Some(nanos as f64 / 1e9 / flows);
             set("rwnd_limited_s", each(sent.receiver_limited_ns));

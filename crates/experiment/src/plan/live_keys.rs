@@ -36,8 +36,8 @@ impl Protocol {
                 first(config.obstacle_to(&next))?;
                 Self::Arq(Arc::new(next))
             }
-            Self::Udp(_) | Self::Icmp => {
-                let message = "the settings of UDP and ICMP cannot change while flows run";
+            Self::Quic(_) | Self::Udp(_) | Self::Icmp => {
+                let message = "the settings of QUIC, UDP and ICMP cannot change while flows run";
                 return Err(Problem::new(key, message));
             }
         })

@@ -55,6 +55,8 @@ pub enum Content {
     Arq(Frame<StreamRange>),
     /// A TCP segment.
     Tcp(Segment),
+    /// A datagram of QUIC.
+    Quic(quic::Datagram),
     /// A segment of multipath TCP.
     Mptcp(mptcp::Segment),
     /// A datagram without feedback.
@@ -75,6 +77,7 @@ impl Content {
         match self {
             Self::Arq(frame) => frame.payload.map_or(0, |range| range.length),
             Self::Tcp(segment) | Self::Mptcp(mptcp::Segment { tcp: segment, .. }) => segment.length,
+            Self::Quic(datagram) => datagram.data,
             Self::Datagram(datagram) => datagram.length,
             Self::Message(message) => message.length,
             Self::TooBig { .. } => 0,

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use foundation::Instant;
+use quic::Datagram;
+use quic::wire::{self, Frame};
 use transport::arq::frame::FrameType;
 use transport::tcp::{Ecn, Flags, Segment};
 
@@ -47,6 +49,8 @@ pub struct EventTable {
     /// The events that it records.
     pub detail: TraceDetail,
     directions: HashMap<(Connection, Side), Direction>,
+    /// Ends of the payload sent so far over QUIC, by flow and sender.
+    streams: HashMap<(u32, Side), u64>,
     sent_before: HashSet<(u32, Side, u32)>,
     retransmissions: HashSet<u64>,
 }
@@ -75,6 +79,7 @@ impl EventTable {
             }
             Content::Tcp(segment) => self.track_segment((packet.flow, 0), from, segment),
             Content::Mptcp(segment) => self.track_segment((packet.flow, segment.subflow), from, &segment.tcp),
+            Content::Quic(datagram) => self.track_stream(packet.flow, from, datagram),
             Content::Datagram(_) | Content::Message(_) | Content::TooBig { .. } => false,
         };
         if is_retransmission {
@@ -119,6 +124,21 @@ impl EventTable {
             .wrapping_add(space);
         let is_retransmission = space > 0 && end <= direction.highest;
         direction.highest = direction.highest.max(end);
+        is_retransmission
+    }
+
+    /// Updates the state of a direction of QUIC. Returns whether the datagram has payload that was sent before.
+    fn track_stream(&mut self, flow: u32, from: Side, datagram: &Datagram) -> bool {
+        let highest = self.streams.entry((flow, from)).or_default();
+        let mut is_retransmission = false;
+        wire::packets(&datagram.bytes, |packet| {
+            packet.frames(|frame| {
+                if let Frame::Stream { offset, length, .. } = frame {
+                    is_retransmission |= length > 0 && offset < *highest;
+                    *highest = (*highest).max(offset + length);
+                }
+            });
+        });
         is_retransmission
     }
 
@@ -187,6 +207,7 @@ impl EventTable {
                 event.subflow = Some(segment.subflow);
                 self.describe(&mut event, (packet.flow, segment.subflow), near, &segment.tcp);
             }
+            Content::Quic(datagram) => describe_quic(&mut event, datagram),
             Content::Datagram(datagram) => {
                 event.frame = Some("datagram");
                 event.length = Some(datagram.length);
@@ -226,4 +247,20 @@ impl EventTable {
                 .collect();
         }
     }
+}
+
+/// Describes the last packet of a datagram of QUIC: its type, its number, and the offset and length of its payload.
+fn describe_quic(event: &mut TraceEvent, datagram: &Datagram) {
+    event.length = Some(datagram.data);
+    event.marked = datagram.ecn == Ecn::Ce;
+    wire::packets(&datagram.bytes, |packet| {
+        event.frame = Some(packet.kind.name());
+        packet.frames(|frame| match frame {
+            Frame::Stream { offset, .. } => event.sequence = Some(offset as u32),
+            Frame::Ack(ack) if event.acknowledgement.is_none() => {
+                event.acknowledgement = Some(ack.largest as u32);
+            }
+            _ => {}
+        });
+    });
 }

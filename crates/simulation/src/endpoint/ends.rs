@@ -12,6 +12,8 @@ use network::RouteId;
 use rand::{Rng, SeedableRng};
 use transport::mptcp::HostPaths;
 
+#[cfg(feature = "quic")]
+use super::Quic;
 use super::{Arq, DatagramEnd, Endpoint, Machine, MessageEnd, Mptcp, Port, StreamEnd, Tcp};
 use crate::body::Side;
 use crate::flow::Flow;
@@ -79,6 +81,16 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
             let end = |arq, records_rtt| Machine::Arq(Box::new(StreamEnd::new(arq, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }
+        #[cfg(feature = "quic")]
+        Protocol::Quic(config) => {
+            let mut random = || Generator::seed_from_u64(group.numbers.next_u64());
+            let opener = Quic::opener(Arc::clone(config), random());
+            let listener = Quic::listener(Arc::clone(config), random());
+            let end = |quic, records_rtt| Machine::Quic(Box::new(StreamEnd::new(quic, records_rtt)));
+            (end(opener, records_rtt), end(listener, false))
+        }
+        #[cfg(not(feature = "quic"))]
+        Protocol::Quic(_) => unreachable!("the world refuses QUIC without the feature"),
         Protocol::Udp(_) if group.workload.kind == WorkloadKind::RequestResponse => {
             messages(MessageProtocol::Udp, group)
         }

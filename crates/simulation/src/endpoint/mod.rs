@@ -7,6 +7,8 @@ mod host;
 mod message;
 mod mptcp;
 mod port;
+#[cfg(feature = "quic")]
+mod quic;
 mod stream;
 mod tcp;
 
@@ -29,6 +31,8 @@ pub(crate) use host::Host;
 use message::MessageEnd;
 use mptcp::Mptcp;
 pub(crate) use port::Port;
+#[cfg(feature = "quic")]
+use quic::Quic;
 use stream::StreamEnd;
 use tcp::Tcp;
 
@@ -38,6 +42,8 @@ pub(crate) enum Machine {
     Arq(Box<StreamEnd<Arq>>),
     Tcp(Box<StreamEnd<Tcp>>),
     Mptcp(Box<StreamEnd<Mptcp>>),
+    #[cfg(feature = "quic")]
+    Quic(Box<StreamEnd<Quic>>),
     Datagram(Box<DatagramEnd>),
     Message(Box<MessageEnd>),
 }
@@ -56,6 +62,8 @@ macro_rules! each_machine {
             Machine::Arq($end) => $call,
             Machine::Tcp($end) => $call,
             Machine::Mptcp($end) => $call,
+            #[cfg(feature = "quic")]
+            Machine::Quic($end) => $call,
             Machine::Datagram($end) => $call,
             Machine::Message($end) => $call,
         }
@@ -176,6 +184,8 @@ impl Endpoint {
             Machine::Arq(end) => end.reconfigure(key, protocol),
             Machine::Tcp(end) => end.reconfigure(key, protocol),
             Machine::Mptcp(end) => end.reconfigure(key, protocol),
+            #[cfg(feature = "quic")]
+            Machine::Quic(end) => end.reconfigure(key, protocol),
             Machine::Datagram(_) | Machine::Message(_) => {}
         }
         self.handle_timeout(now, network, host);

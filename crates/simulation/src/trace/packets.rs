@@ -9,7 +9,7 @@ use etherparse::{
     IcmpEchoHeader, Icmpv4Type, Icmpv6Type, IpFragOffset, IpHeaders, Ipv4Header, PacketBuilder,
     PacketBuilderStep,
 };
-use experiment::trace::content::{Datagram, Message, MessageProtocol};
+use experiment::trace::content::{Message, MessageProtocol};
 use transport::arq::codec;
 use transport::mptcp;
 use transport::mptcp::keys::Keys;
@@ -56,14 +56,9 @@ pub fn write(
             }
             udp(endpoints, &bytes, out)
         }
-        Content::Datagram(Datagram { length, .. }) => {
-            udp(endpoints, &vec![0; *length as usize], out)?;
-            if corrupt {
-                // The checksum's place in a UDP header (RFC 768).
-                let checksum = out.len() - *length as usize - 1;
-                out[checksum] ^= 1;
-            }
-            Ok(())
+        Content::Quic(datagram) => datagram_of(&datagram.bytes, endpoints, corrupt, out),
+        Content::Datagram(datagram) => {
+            datagram_of(&vec![0; datagram.length as usize], endpoints, corrupt, out)
         }
         Content::Message(message) => write_message(message, endpoints, corrupt, out),
         Content::TooBig { mtu } => too_big(*mtu, endpoints, out),
@@ -90,6 +85,17 @@ fn udp(endpoints: Endpoints, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
         .udp(endpoints.source.port(), endpoints.destination.port())
         .write(out, payload)
         .map_err(|error| Error::other(error.to_string()))
+}
+
+/// Writes a UDP datagram; the checksum of a corrupt one is wrong.
+fn datagram_of(payload: &[u8], endpoints: Endpoints, corrupt: bool, out: &mut Vec<u8>) -> Result<()> {
+    udp(endpoints, payload, out)?;
+    if corrupt {
+        // The checksum's place in a UDP header (RFC 768).
+        let checksum = out.len() - payload.len() - 1;
+        out[checksum] ^= 1;
+    }
+    Ok(())
 }
 
 /// Writes a request or a response, or a fragment of one. The first fragment has the header of UDP or ICMP.

@@ -1,0 +1,91 @@
+//! Keys that TCP has and QUIC lacks, and the reverse.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use foundation::Problem;
+use foundation::kinds::KIND;
+use quic::QuicConfig;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value};
+use transport::tcp::TcpConfig;
+
+/// Keys of TCP and of QUIC for the same purpose.
+const COUNTERPARTS: [(&str, &str); 6] = [
+    ("mss", "max_datagram_size"),
+    ("send_buffer", "send_window"),
+    ("receive_buffer", "receive_window"),
+    ("initial_receive_window", "receive_window"),
+    ("user_timeout", "idle_timeout"),
+    ("initial_rto", "initial_rtt"),
+];
+
+static TCP: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<TcpConfig>);
+static QUIC: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<QuicConfig>);
+
+/// Returns the keys of a table.
+fn keys<T: JsonSchema>() -> BTreeSet<String> {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flat_map(Map::keys).cloned().collect()
+}
+
+/// Returns the problem of the first key in a table of TCP that only QUIC has, or in a table of QUIC that only TCP has.
+pub(crate) fn key_of_other_family(kind: &str, table: &Map<String, Value>) -> Option<Problem> {
+    let (own, other, other_kind) = match kind {
+        "tcp" => (&*TCP, &*QUIC, "quic"),
+        "quic" => (&*QUIC, &*TCP, "tcp"),
+        _ => return None,
+    };
+    let foreign = |key: &&String| *key != KIND && !own.contains(*key) && other.contains(*key);
+    let key = table.keys().find(foreign)?;
+    let counterpart = COUNTERPARTS.iter().find_map(|&(tcp, quic)| match kind {
+        "quic" => (tcp == key).then_some(quic),
+        _ => (quic == key).then_some(tcp),
+    });
+    let instead = match counterpart {
+        Some(counterpart) => format!("{kind:?} has {counterpart}"),
+        None => format!("{kind:?} has no such key: remove it"),
+    };
+    Some(Problem::new(
+        key,
+        format!("a key of kind {other_kind:?}; {instead}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(kind: &str, key: &str) -> Option<String> {
+        let table = Map::from_iter([("kind".to_owned(), kind.into()), (key.to_owned(), 1.into())]);
+        key_of_other_family(kind, &table).map(|problem| problem.to_string())
+    }
+
+    #[test]
+    fn names_both_keys() {
+        let mss = problem("quic", "mss").unwrap();
+        assert_eq!(mss, r#"mss: a key of kind "tcp"; "quic" has max_datagram_size"#);
+        let sack = problem("quic", "sack").unwrap();
+        assert_eq!(
+            sack,
+            r#"sack: a key of kind "tcp"; "quic" has no such key: remove it"#
+        );
+        let window = problem("tcp", "receive_window").unwrap();
+        assert_eq!(
+            window,
+            r#"receive_window: a key of kind "quic"; "tcp" has receive_buffer"#
+        );
+        assert_eq!(problem("tcp", "congestion"), None);
+        assert_eq!(problem("quic", "unknown"), None);
+        assert_eq!(problem("mptcp", "receive_window"), None);
+    }
+
+    #[test]
+    fn counterparts_exist() {
+        for (tcp, quic) in COUNTERPARTS {
+            assert!(TCP.contains(tcp) && !QUIC.contains(tcp), "{tcp}");
+            assert!(QUIC.contains(quic) && !TCP.contains(quic), "{quic}");
+        }
+    }
+}

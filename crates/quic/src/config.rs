@@ -1,0 +1,176 @@
+//! The keys of a protocol with `kind = "quic"`.
+
+use foundation::{Duration, Problem, Size, omit_unset};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::ControllerChoice;
+
+/// The only value of `kind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuicKind {
+    /// QUIC (RFC 9000).
+    #[default]
+    Quic,
+}
+
+omit_unset! {
+    /// QUIC and its settings. Every key but `kind` is optional.
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    pub struct QuicConfig {
+        /// Protocol "quic": QUIC (RFC 9000) with one stream per flow.
+        pub kind: QuicKind,
+        /// Congestion controller: one of this project's with Linux's rules, or the QUIC library's own, quic-cubic or quic-reno. Default: "cubic".
+        pub congestion: Option<ControllerChoice>,
+        /// Initial congestion window in packets of max_datagram_size. Default: 10 (RFC 9002, section 7.2), or the controller's own key.
+        #[schemars(range(min = 1, max = 1_000_000))]
+        pub initial_window: Option<u32>,
+        /// Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the MTU of Ethernet over IPv4.
+        pub max_datagram_size: Option<Size>,
+        /// Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC 8899); otherwise send max_datagram_size at once. Default: false.
+        pub mtu_discovery: Option<bool>,
+        /// Certificate chain of the server, which takes part of its limit of three times the client's bytes before the client's address is validated, from "100B" to "12kB". Default: "3kB".
+        pub certificate_chain: Option<Size>,
+        /// Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB".
+        pub receive_window: Option<Size>,
+        /// Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB".
+        pub send_window: Option<Size>,
+        /// Explicit congestion notification with ECT(0). Default: true.
+        pub ecn: Option<bool>,
+        /// Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3.
+        #[schemars(range(min = 3, max = 1000))]
+        pub packet_threshold: Option<u32>,
+        /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
+        pub initial_rtt: Option<Duration>,
+        /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
+        pub idle_timeout: Option<Duration>,
+    }
+}
+
+/// The smallest UDP payload that a path must carry (RFC 9000, section 14).
+pub(crate) const LEAST_DATAGRAM: u64 = 1200;
+const WINDOWS: std::ops::RangeInclusive<u64> = (16 << 10)..=(1 << 30);
+
+impl QuicConfig {
+    /// Returns the controller.
+    #[must_use]
+    pub fn congestion(&self) -> ControllerChoice {
+        self.congestion.clone().unwrap_or_default()
+    }
+
+    /// Returns the largest UDP payload in bytes.
+    #[must_use]
+    pub fn max_datagram_size(&self) -> u16 {
+        let bytes = self.max_datagram_size.map_or(1472, Size::bytes);
+        u16::try_from(bytes).unwrap_or(u16::MAX)
+    }
+
+    /// Returns the bytes of a full packet that are not payload of a stream, in a short header with a packet number of two bytes:
+    /// flags, connection ID, number, tag, and the header of a STREAM frame without length with an offset of four bytes.
+    #[must_use]
+    pub const fn overhead() -> u32 {
+        (1 + crate::CONNECTION_ID + 2 + crate::TAG + 1 + 1 + 4) as u32
+    }
+
+    /// Returns the payload bytes of a stream in a full packet.
+    #[must_use]
+    pub fn segment(&self) -> u64 {
+        u64::from(self.max_datagram_size()) - u64::from(Self::overhead())
+    }
+
+    /// Returns the flow-control window in bytes.
+    #[must_use]
+    pub fn receive_window(&self) -> u64 {
+        self.receive_window.map_or(6 << 20, Size::bytes)
+    }
+
+    /// Returns the size of the send buffer in bytes.
+    #[must_use]
+    pub fn send_window(&self) -> u64 {
+        self.send_window.map_or(6 << 20, Size::bytes)
+    }
+
+    /// Returns the bytes of the certificate chain.
+    #[must_use]
+    pub fn certificate_chain(&self) -> usize {
+        self.certificate_chain.map_or(3000, Size::bytes) as usize
+    }
+
+    /// Returns the keys that are out of range.
+    #[must_use]
+    pub fn validate(&self) -> Vec<Problem> {
+        let size = |key, size: Option<Size>, range: std::ops::RangeInclusive<u64>, allowed: &str| {
+            let size = size?;
+            Problem::range(
+                key,
+                format_args!("\"{size}\""),
+                range.contains(&size.bytes()),
+                allowed,
+            )
+        };
+        let time = |key, time: Option<Duration>, least: Duration, most: Duration| {
+            let time = time?;
+            let allowed = format!("\"{least}\" to \"{most}\"");
+            Problem::range(
+                key,
+                format_args!("\"{time}\""),
+                (least..=most).contains(&time),
+                &allowed,
+            )
+        };
+        let windows = "\"16KiB\" to \"1GiB\"";
+        let mut problems: Vec<Problem> = self
+            .congestion
+            .iter()
+            .flat_map(ControllerChoice::validate)
+            .map(|problem| problem.within("congestion"))
+            .collect();
+        let packets = self.initial_window.unwrap_or(10);
+        let valid = (1..=1_000_000).contains(&packets);
+        problems.extend(Problem::range(
+            "initial_window",
+            packets,
+            valid,
+            "1 to 1000000 packets",
+        ));
+        let threshold = self.packet_threshold.unwrap_or(3);
+        let valid = (3..=1000).contains(&threshold);
+        problems.extend(Problem::range("packet_threshold", threshold, valid, "3 to 1000"));
+        let others = [
+            size(
+                "max_datagram_size",
+                self.max_datagram_size,
+                LEAST_DATAGRAM..=65_507,
+                "\"1200B\" to \"65507B\"",
+            ),
+            size(
+                "certificate_chain",
+                self.certificate_chain,
+                100..=12_000,
+                "\"100B\" to \"12kB\"",
+            ),
+            size("receive_window", self.receive_window, WINDOWS, windows),
+            size("send_window", self.send_window, WINDOWS, windows),
+            time(
+                "initial_rtt",
+                self.initial_rtt,
+                Duration::from_millis(1),
+                Duration::from_secs(10),
+            ),
+            time(
+                "idle_timeout",
+                self.idle_timeout,
+                Duration::from_secs(1),
+                Duration::from_secs(86_400),
+            ),
+        ];
+        problems.extend(others.into_iter().flatten());
+        if self.initial_window.is_some() && matches!(self.congestion, Some(ControllerChoice::Library(_))) {
+            let message = "the QUIC library's controllers keep their own initial window: remove it";
+            problems.push(Problem::new("initial_window", message));
+        }
+        problems
+    }
+}

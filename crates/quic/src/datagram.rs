@@ -1,0 +1,14 @@
+//! The body of a simulated packet: a UDP datagram with its code point.
+
+use foundation::Ecn;
+
+/// A UDP datagram with one or several QUIC packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// The UDP payload.
+    pub bytes: Box<[u8]>,
+    /// Payload bytes of streams.
+    pub data: u32,
+    /// ECN code point of the IP header.
+    pub ecn: Ecn,
+}

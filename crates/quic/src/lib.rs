@@ -1,0 +1,29 @@
+//! QUIC: noq-proto, a production implementation without I/O, as a protocol machine in virtual time.
+//!
+//! [`QuicConfig`] has the settings of a study. The feature `machine` adds `Connection`, one end of a QUIC connection, with a
+//! cryptography that encrypts nothing and keeps the sizes of TLS 1.3. All randomness derives from a seed. Without the feature
+//! the crate has the settings and the packet parser only.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod controller_choice;
+mod datagram;
+pub mod wire;
+
+#[cfg(feature = "machine")]
+mod machine;
+
+pub use config::{QuicConfig, QuicKind};
+pub use controller_choice::{ControllerChoice, LibraryController};
+pub use datagram::Datagram;
+#[cfg(feature = "machine")]
+pub use machine::{Connection, Event};
+
+/// Whether this build contains the machine.
+pub const AVAILABLE: bool = cfg!(feature = "machine");
+
+/// Bytes of each end's connection IDs.
+pub const CONNECTION_ID: usize = 8;
+/// Bytes of the authentication tag of a packet (RFC 9001, section 5.3).
+pub const TAG: usize = 16;

@@ -1,0 +1,415 @@
+//! One end of a QUIC connection with one bidirectional stream.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use foundation::{Ecn, Generator, Instant};
+use noq_proto::{
+    Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
+    FourTuple, PathId, StreamEvent, StreamId, Transmit, VarInt,
+};
+use transport::congestion::Controller;
+use transport::rtt::RttEstimator;
+use transport::{Machine, Statistics};
+
+use super::clock::{from_library, to_library};
+use super::controller::Factory;
+use super::ledger::Ledger;
+use super::setup::{self, CLIENT, SERVER};
+use crate::{Datagram, QuicConfig};
+
+/// Event for the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The handshake is complete.
+    Connected,
+    /// New data is readable.
+    Readable,
+    /// The send buffer has room again after a partial write.
+    Writable,
+    /// The peer's stream has ended and has been read.
+    PeerFinished,
+    /// Both streams have ended, and the peer acknowledged the end of this one.
+    Finished,
+    /// The connection is closed.
+    Closed,
+    /// The connection failed, for this reason.
+    Failed(String),
+}
+
+/// Zeros, the payload of all streams.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// One end of a connection. The opener of a flow is the client.
+pub struct Connection {
+    endpoint: Endpoint,
+    /// The library's connection; a server has none before the client's first packet.
+    inner: Option<(ConnectionHandle, Inner)>,
+    is_client: bool,
+    peer: FourTuple,
+    uses_ecn: bool,
+    controllers: Option<Arc<Factory>>,
+    stream: Option<StreamId>,
+    /// Whether the application has ended its stream, and whether the library knows.
+    ends: bool,
+    has_ended: bool,
+    is_acknowledged: bool,
+    peer_has_ended: bool,
+    is_finished: bool,
+    ledger: Ledger,
+    /// Bytes read by the application.
+    read: u64,
+    events: VecDeque<Event>,
+    /// Datagrams of no connection.
+    answers: VecDeque<Datagram>,
+    buffer: Vec<u8>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("is_client", &self.is_client)
+            .field("stream", &self.stream)
+            .field("ledger", &self.ledger)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Opens a connection. All randomness derives from `random`.
+    #[must_use]
+    pub fn open(now: Instant, config: &QuicConfig, mut random: Generator) -> Self {
+        let (transport, controllers) = setup::transport(config);
+        let client = setup::client(Arc::new(transport), &mut random);
+        let settings = setup::endpoint(config, &mut random);
+        let mut endpoint = Endpoint::new(Arc::new(settings), None, true);
+        let opened = endpoint.connect(to_library(now), client, SERVER, "example.com");
+        let mut connection = Self::new(now, config, endpoint, true, controllers);
+        match opened {
+            Ok(opened) => connection.inner = Some(opened),
+            Err(error) => connection.events.push_back(Event::Failed(error.to_string())),
+        }
+        connection
+    }
+
+    /// Returns the end that waits for a connection.
+    #[must_use]
+    pub fn listen(now: Instant, config: &QuicConfig, mut random: Generator) -> Self {
+        let (transport, controllers) = setup::transport(config);
+        let server = setup::server(config, Arc::new(transport));
+        let settings = setup::endpoint(config, &mut random);
+        let endpoint = Endpoint::new(Arc::new(settings), Some(Arc::new(server)), true);
+        Self::new(now, config, endpoint, false, controllers)
+    }
+
+    fn new(
+        now: Instant,
+        config: &QuicConfig,
+        endpoint: Endpoint,
+        is_client: bool,
+        controllers: Option<Arc<Factory>>,
+    ) -> Self {
+        Self {
+            endpoint,
+            inner: None,
+            is_client,
+            peer: FourTuple::from_remote(if is_client { SERVER } else { CLIENT }),
+            uses_ecn: config.ecn.unwrap_or(true),
+            controllers,
+            stream: None,
+            ends: false,
+            has_ended: false,
+            is_acknowledged: false,
+            peer_has_ended: false,
+            is_finished: false,
+            ledger: Ledger::new(now),
+            read: 0,
+            events: VecDeque::new(),
+            answers: VecDeque::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Returns the counters of the sending direction.
+    #[must_use]
+    pub const fn statistics(&self) -> &Statistics {
+        self.ledger.statistics()
+    }
+
+    /// As [`statistics`](Self::statistics), to enable or take the RTT histogram.
+    pub const fn statistics_mut(&mut self) -> &mut Statistics {
+        self.ledger.statistics_mut()
+    }
+
+    /// Returns the round-trip times of 1-RTT packets, ACK delay included.
+    #[must_use]
+    pub const fn rtt(&self) -> &RttEstimator {
+        self.ledger.rtt()
+    }
+
+    /// Returns the congestion window in bytes of packets; `None` before the connection exists.
+    #[must_use]
+    pub fn window(&self) -> Option<u64> {
+        let (_, inner) = self.inner.as_ref()?;
+        Some(inner.congestion_state(PathId::ZERO)?.window())
+    }
+
+    /// Returns the slow-start threshold in bytes, once set.
+    #[must_use]
+    pub fn ssthresh(&self) -> Option<u64> {
+        let (_, inner) = self.inner.as_ref()?;
+        let threshold = inner.congestion_state(PathId::ZERO)?.metrics().ssthresh?;
+        (threshold != u64::MAX).then_some(threshold)
+    }
+
+    /// Returns the rate at which the controller paces in bit/s, if it sets one.
+    #[must_use]
+    pub fn pacing_rate(&self) -> Option<u64> {
+        let (_, inner) = self.inner.as_ref()?;
+        Some(8 * inner.congestion_state(PathId::ZERO)?.metrics().pacing_rate?)
+    }
+
+    /// Calls `read` with the controller, if it is one of this project's.
+    pub fn with_controller<R>(&self, read: impl FnOnce(&dyn Controller) -> R) -> Option<R> {
+        self.controllers.as_ref()?.with(read)
+    }
+
+    /// Returns the payload bytes sent and not acknowledged.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.ledger.in_flight()
+    }
+
+    /// Returns the payload bytes that arrived and are not read, which wait for earlier ones.
+    #[must_use]
+    pub fn early_bytes(&self) -> u64 {
+        self.ledger.received() - self.read
+    }
+
+    /// Adds up to `bytes` to the stream. Returns the number of bytes accepted; [`Event::Writable`] follows if that are fewer.
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        let (Some((_, inner)), Some(stream)) = (&mut self.inner, self.stream) else {
+            return 0;
+        };
+        let mut written = 0;
+        while written < bytes {
+            let length = usize::try_from(bytes - written).map_or(ZEROS.len(), |left| left.min(ZEROS.len()));
+            let chunk = Bytes::from_static(&ZEROS[..length]);
+            match inner.send_stream(stream).write_chunks(&mut &mut [chunk][..]) {
+                Ok(accepted) => written += accepted as u64,
+                Err(_) => break,
+            }
+        }
+        written
+    }
+
+    /// Ends the stream.
+    pub fn finish(&mut self) {
+        self.ends = true;
+        self.end_stream();
+    }
+
+    fn end_stream(&mut self) {
+        if let (Some((_, inner)), Some(stream)) = (&mut self.inner, self.stream)
+            && self.ends
+            && !self.has_ended
+        {
+            // An error means that the peer has reset the stream or the connection is lost; an event reports that.
+            let _ = inner.send_stream(stream).finish();
+            self.has_ended = true;
+        }
+    }
+
+    /// Reads all bytes available in order. Returns their number.
+    pub fn read_all(&mut self, now: Instant) -> u64 {
+        let (Some((_, inner)), Some(stream)) = (&mut self.inner, self.stream) else {
+            return 0;
+        };
+        let mut bytes = 0;
+        let mut stream = inner.recv_stream(stream);
+        let Ok(mut chunks) = stream.read(true) else {
+            return 0;
+        };
+        loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
+                Ok(None) => {
+                    self.peer_has_ended = true;
+                    self.events.push_back(Event::PeerFinished);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        // Flow-control updates leave with the next packets.
+        let _ = chunks.finalize();
+        self.read += bytes;
+        self.settle(now);
+        bytes
+    }
+
+    /// Passes events between the endpoint and the connection, and those of the library to the application.
+    fn pump(&mut self, now: Instant) {
+        let Some((handle, inner)) = &mut self.inner else {
+            return;
+        };
+        while let Some(event) = inner.poll_endpoint_events() {
+            if let Some(answer) = self.endpoint.handle_event(*handle, event) {
+                inner.handle_event(answer);
+            }
+        }
+        while let Some(event) = self.inner.as_mut().and_then(|(_, inner)| inner.poll()) {
+            self.on_event(event);
+        }
+        self.settle(now);
+    }
+
+    fn on_event(&mut self, event: noq_proto::Event) {
+        use noq_proto::Event as Library;
+        match event {
+            Library::Connected => {
+                if self.is_client
+                    && let Some((_, inner)) = &mut self.inner
+                {
+                    self.stream = inner.streams().open(Dir::Bi);
+                }
+                self.events.push_back(Event::Connected);
+                self.end_stream();
+            }
+            Library::ConnectionLost { reason } => self.on_lost(&reason),
+            Library::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                if let Some((_, inner)) = &mut self.inner
+                    && self.stream.is_none()
+                {
+                    self.stream = inner.streams().accept(Dir::Bi);
+                }
+                self.events.push_back(Event::Readable);
+                self.end_stream();
+            }
+            Library::Stream(StreamEvent::Readable { .. }) => self.events.push_back(Event::Readable),
+            Library::Stream(StreamEvent::Writable { .. }) => self.events.push_back(Event::Writable),
+            Library::Stream(StreamEvent::Finished { .. }) => self.is_acknowledged = true,
+            _ => {}
+        }
+    }
+
+    fn on_lost(&mut self, reason: &ConnectionError) {
+        let is_orderly = matches!(reason, ConnectionError::ApplicationClosed(close) if close.error_code == VarInt::from_u32(0));
+        // A peer closes after it has read everything and its own stream is acknowledged.
+        if is_orderly && self.has_ended && self.peer_has_ended {
+            self.is_acknowledged = true;
+        } else if !self.is_finished {
+            self.events.push_back(Event::Failed(reason.to_string()));
+        }
+        if self.is_finished {
+            self.events.push_back(Event::Closed);
+        }
+    }
+
+    /// Reports the end of both streams; then the client closes the connection.
+    fn settle(&mut self, now: Instant) {
+        if self.is_finished || !self.is_acknowledged || !self.peer_has_ended {
+            return;
+        }
+        self.is_finished = true;
+        self.events.push_back(Event::Finished);
+        if self.is_client
+            && let Some((_, inner)) = &mut self.inner
+        {
+            inner.close(to_library(now), VarInt::from_u32(0), Bytes::new());
+            self.events.push_back(Event::Closed);
+        }
+    }
+
+    /// Returns a datagram with the first bytes of the buffer.
+    fn datagram(&mut self, now: Instant, transmit: &Transmit) -> Datagram {
+        let bytes = &self.buffer[..transmit.size];
+        let ecn = match transmit.ecn.filter(|_| self.uses_ecn) {
+            None => Ecn::NotEct,
+            Some(EcnCodepoint::Ect0) => Ecn::Ect0,
+            Some(EcnCodepoint::Ect1) => Ecn::Ect1,
+            Some(EcnCodepoint::Ce) => Ecn::Ce,
+        };
+        Datagram {
+            data: self.ledger.sends(now, bytes),
+            bytes: bytes.into(),
+            ecn,
+        }
+    }
+}
+
+impl Machine for Connection {
+    type Incoming = Datagram;
+    type Outgoing = Datagram;
+    type Event = Event;
+
+    fn handle_frame(&mut self, now: Instant, frame: Datagram) {
+        let at = to_library(now);
+        let ecn = match frame.ecn {
+            Ecn::NotEct => None,
+            Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+            Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+            Ecn::Ce => Some(EcnCodepoint::Ce),
+        };
+        self.ledger.receives(now, &frame.bytes);
+        self.buffer.clear();
+        let bytes = BytesMut::from(&*frame.bytes);
+        match self.endpoint.handle(at, self.peer, ecn, bytes, &mut self.buffer) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, inner)) = &mut self.inner {
+                    inner.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                if self.inner.is_some() {
+                    self.endpoint.ignore(incoming);
+                } else {
+                    match self.endpoint.accept(incoming, at, &mut self.buffer, None) {
+                        Ok(accepted) => self.inner = Some(accepted),
+                        Err(error) => {
+                            if let Some(transmit) = error.response {
+                                let answer = self.datagram(now, &transmit);
+                                self.answers.push_back(answer);
+                            }
+                        }
+                    }
+                }
+            }
+            Some(DatagramEvent::Response(transmit)) => {
+                let answer = self.datagram(now, &transmit);
+                self.answers.push_back(answer);
+            }
+            None => {}
+        }
+        self.pump(now);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some((_, inner)) = &mut self.inner {
+            inner.handle_timeout(to_library(now));
+        }
+        self.pump(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
+        }
+        self.buffer.clear();
+        let (_, inner) = self.inner.as_mut()?;
+        let transmit = inner.poll_transmit(to_library(now), NonZeroUsize::MIN, &mut self.buffer)?;
+        Some(self.datagram(now, &transmit))
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let (_, inner) = self.inner.as_ref()?;
+        inner.poll_timeout().map(from_library)
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+}

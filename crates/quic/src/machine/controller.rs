@@ -1,0 +1,309 @@
+//! This project's congestion controllers behind the library's interface.
+//!
+//! Sizes are those of QUIC packets, as in RFC 9002, and a segment is the largest datagram. The library reports ACKs before the
+//! losses that they reveal, and controllers expect losses first; so an ACK is passed on when the library next reads or sends.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant as StdInstant;
+
+use foundation::{Duration, Instant};
+use noq_proto::RttEstimator as LibraryRtt;
+use noq_proto::congestion::{Controller as LibraryController, ControllerFactory, ControllerMetrics};
+use transport::congestion::{
+    Acknowledgement, CongestionConfig, ConnectionContext, Controller, Estimator, Loss, Rules, Snapshot,
+};
+use transport::rtt::RttEstimator;
+
+use super::clock::from_library;
+
+/// A packet in flight.
+#[derive(Debug)]
+struct Sent {
+    at: StdInstant,
+    snapshot: Snapshot,
+}
+
+/// Packets that the current ACK acknowledges.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: u64,
+    newest_sent_at: Instant,
+}
+
+#[derive(Debug)]
+struct State {
+    controller: Box<dyn Controller>,
+    estimator: Estimator,
+    rtt: RttEstimator,
+    sent: BTreeMap<u64, Sent>,
+    in_flight: u64,
+    batch: Batch,
+    /// An ACK that the controller has not received.
+    pending: Option<Acknowledgement>,
+    /// The newest of the packets that the library has just declared lost.
+    lost: Option<Snapshot>,
+    /// Start of the last recovery period (RFC 9002, section 7.3.2).
+    recovery_at: Option<Instant>,
+    now: Instant,
+    initial_window: u64,
+    segment: u64,
+}
+
+impl State {
+    fn in_recovery(&self, sent_at: Instant) -> bool {
+        self.recovery_at.is_some_and(|start| sent_at <= start)
+    }
+
+    /// Passes the pending ACK to the controller.
+    fn flush(&mut self) {
+        if let Some(mut ack) = self.pending.take() {
+            ack.in_recovery = self.in_recovery(ack.newest_sent_at);
+            self.controller.on_acknowledged(&ack);
+        }
+    }
+
+    fn on_sent(&mut self, at: StdInstant, bytes: u64, number: u64) {
+        self.flush();
+        self.now = from_library(at);
+        self.in_flight += bytes;
+        let snapshot = self.estimator.on_sent(self.now, bytes, self.in_flight);
+        self.sent.insert(number, Sent { at, snapshot });
+        self.controller.on_sent(self.now, bytes, self.in_flight);
+    }
+
+    fn on_packet_acknowledged(&mut self, now: StdInstant, sent: StdInstant, bytes: u64, number: u64) {
+        self.flush();
+        self.now = from_library(now);
+        let sent_at = from_library(sent);
+        // Packet numbers of the handshake repeat those of 1-RTT packets.
+        let is_known = self.sent.get(&number).is_some_and(|known| known.at == sent);
+        if let Some(known) = is_known.then(|| self.sent.remove(&number)).flatten() {
+            self.estimator
+                .on_packet_acknowledged(self.now, &known.snapshot, bytes, sent_at);
+        }
+        self.batch.bytes += bytes;
+        self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent_at);
+    }
+
+    fn on_end_of_ack(&mut self, in_flight: u64, application_limited: bool) {
+        let batch = std::mem::take(&mut self.batch);
+        self.in_flight = in_flight;
+        if batch.bytes == 0 {
+            return;
+        }
+        let rtt = self.now - batch.newest_sent_at;
+        self.rtt.sample(self.now, rtt);
+        if application_limited {
+            self.estimator.set_application_limited(in_flight);
+        }
+        let minimum = self.rtt.minimum().unwrap_or(Duration::ZERO);
+        let rate_sample = self.estimator.finish_ack(minimum);
+        self.pending = Some(Acknowledgement {
+            now: self.now,
+            bytes: batch.bytes,
+            marked_bytes: 0,
+            rtt: Some(rtt),
+            newest_sent_at: batch.newest_sent_at,
+            smoothed_rtt: self.rtt.smoothed(),
+            bytes_in_flight: in_flight,
+            delivered: self.estimator.delivered(),
+            rate_sample,
+            window_limited: !application_limited,
+            in_recovery: false,
+        });
+    }
+
+    fn on_packet_lost(&mut self, bytes: u64, number: u64) {
+        self.estimator.on_lost(bytes);
+        if let Some(sent) = self.sent.remove(&number) {
+            self.lost = Some(sent.snapshot);
+        }
+    }
+
+    fn on_loss(&mut self, now: StdInstant, sent: StdInstant, is_persistent: bool, bytes: u64) {
+        self.now = from_library(now);
+        let sent_at = from_library(sent);
+        let snapshot = self.lost.take().unwrap_or_default();
+        let prior = self.in_flight;
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        let in_recovery = self.in_recovery(sent_at);
+        if !in_recovery {
+            self.recovery_at = Some(self.now);
+        }
+        if let Some(ack) = &mut self.pending {
+            ack.bytes_in_flight = self.in_flight;
+        }
+        self.controller.on_lost(&Loss {
+            now: self.now,
+            bytes,
+            newest_sent_at: sent_at,
+            prior_in_flight: prior,
+            bytes_in_flight: self.in_flight,
+            in_flight_at_send: snapshot.in_flight(),
+            lost_since_send: self.estimator.lost_since(&snapshot),
+            application_limited: snapshot.application_limited(),
+            in_recovery,
+        });
+        self.flush();
+        if is_persistent {
+            self.controller.on_timeout(self.now, self.in_flight);
+        }
+    }
+
+    fn on_mark(&mut self, now: StdInstant, sent: StdInstant) {
+        self.now = from_library(now);
+        let sent_at = from_library(sent);
+        self.flush();
+        if !self.in_recovery(sent_at) {
+            self.recovery_at = Some(self.now);
+            self.controller.on_congestion_experienced(self.now, sent_at);
+        }
+    }
+}
+
+/// A controller of one path.
+#[derive(Clone, Debug)]
+struct Adapter(Arc<Mutex<State>>);
+
+impl Adapter {
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LibraryController for Adapter {
+    fn on_packet_sent(&mut self, now: StdInstant, bytes: u16, pn: u64) {
+        self.state().on_sent(now, bytes.into(), pn);
+    }
+
+    fn on_ack(&mut self, now: StdInstant, sent: StdInstant, bytes: u64, pn: u64, _: bool, _: &LibraryRtt) {
+        self.state().on_packet_acknowledged(now, sent, bytes, pn);
+    }
+
+    fn on_end_acks(&mut self, _: StdInstant, in_flight: u64, app_limited: bool, _: Option<u64>) {
+        self.state().on_end_of_ack(in_flight, app_limited);
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: StdInstant,
+        sent: StdInstant,
+        is_persistent_congestion: bool,
+        is_ecn: bool,
+        lost_bytes: u64,
+        _: u64,
+    ) {
+        if is_ecn {
+            self.state().on_mark(now, sent);
+        } else {
+            self.state()
+                .on_loss(now, sent, is_persistent_congestion, lost_bytes);
+        }
+    }
+
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, _: StdInstant) {
+        self.state().on_packet_lost(lost_bytes.into(), pn);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        let mut state = self.state();
+        state.flush();
+        let now = state.now;
+        state.recovery_at = None;
+        state.controller.on_spurious(now);
+    }
+
+    /// The segment is the largest datagram from the start.
+    fn on_mtu_update(&mut self, _: u16) {}
+
+    fn window(&self) -> u64 {
+        let mut state = self.state();
+        state.flush();
+        state.controller.window().max(state.segment)
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let window = self.window();
+        let state = self.state();
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = window;
+        metrics.ssthresh = state.controller.ssthresh();
+        let rate = state.controller.pacing_rate();
+        metrics.pacing_rate = rate.map(|rate| rate.bits_per_second() / 8);
+        metrics
+    }
+
+    /// Shares the state: a new address of the same path, as after NAT rebinding, keeps it.
+    fn clone_box(&self) -> Box<dyn LibraryController> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.state().initial_window
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Builds controllers, and gives access to the newest one.
+#[derive(Debug)]
+pub(super) struct Factory {
+    config: CongestionConfig,
+    context: ConnectionContext,
+    newest: Mutex<Option<Adapter>>,
+}
+
+impl Factory {
+    pub(super) fn new(config: CongestionConfig, segment: u64, initial_window: Option<u32>) -> Self {
+        Self {
+            config,
+            context: ConnectionContext {
+                segment,
+                rules: Rules::Linux,
+                initial_window: initial_window.map(u64::from),
+            },
+            newest: Mutex::new(None),
+        }
+    }
+
+    /// Calls `read` with the newest controller, if one was built.
+    pub(super) fn with<R>(&self, read: impl FnOnce(&dyn Controller) -> R) -> Option<R> {
+        let newest = lock(&self.newest);
+        newest.as_ref().map(|adapter| {
+            let mut state = adapter.state();
+            state.flush();
+            read(&*state.controller)
+        })
+    }
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: StdInstant, _: u16) -> Box<dyn LibraryController> {
+        let controller = self.config.build_for(&self.context);
+        let state = State {
+            initial_window: controller.window(),
+            controller,
+            estimator: Estimator::new(),
+            rtt: RttEstimator::new(Duration::ZERO),
+            sent: BTreeMap::new(),
+            in_flight: 0,
+            batch: Batch::default(),
+            pending: None,
+            lost: None,
+            recovery_at: None,
+            now: from_library(now),
+            segment: self.context.segment,
+        };
+        let adapter = Adapter(Arc::new(Mutex::new(state)));
+        *lock(&self.newest) = Some(adapter.clone());
+        Box::new(adapter)
+    }
+}

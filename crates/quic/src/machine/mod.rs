@@ -1,0 +1,10 @@
+//! The protocol machine on top of noq-proto.
+
+mod clock;
+mod connection;
+mod controller;
+mod crypto;
+mod ledger;
+mod setup;
+
+pub use connection::{Connection, Event};

@@ -1,0 +1,74 @@
+use quic::{ControllerChoice, Event, QuicConfig};
+
+use crate::pair::{Pair, config, minute};
+
+#[test]
+fn server_finishes_although_the_close_is_lost() {
+    // The client's last datagrams are lost once.
+    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |side, number| {
+        side == 0 && number >= 4 && number < 6
+    });
+    pair.run(minute());
+    assert!(pair.events[0].contains(&Event::Finished), "{:?}", pair.events[0]);
+    assert!(pair.events[1].contains(&Event::Finished), "{:?}", pair.events[1]);
+}
+
+#[test]
+fn client_fails_without_answers() {
+    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |_, _| true);
+    pair.run(minute());
+    assert_eq!(pair.events[0], [Event::Failed("timed out".to_owned())]);
+}
+
+#[test]
+fn garbage_changes_nothing() {
+    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 100_000, |_, _| false);
+    for length in [0_usize, 1, 21, 1200] {
+        let garbage = quic::Datagram {
+            bytes: vec![0xc3; length].into(),
+            data: 0,
+            ecn: foundation::Ecn::NotEct,
+        };
+        let now = pair.now;
+        for end in &mut pair.ends {
+            transport::Machine::handle_frame(end, now, garbage.clone());
+        }
+    }
+    pair.run(minute());
+    assert_eq!(pair.read[1], 100_000);
+}
+
+fn error(json: &str) -> String {
+    match serde_json::from_str::<QuicConfig>(json) {
+        Ok(config) => config.validate()[0].to_string(),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn settings_name_what_is_allowed() {
+    let text = error(r#"{"kind": "quic", "max_datagram_size": "1kB"}"#);
+    assert_eq!(
+        text,
+        r#"max_datagram_size: "1kB" is out of range: "1200B" to "65507B""#
+    );
+    let text = error(r#"{"kind": "quic", "congestion": "quic-bbr3"}"#);
+    assert!(text.contains("quic-cubic, quic-reno"), "{text}");
+    let text = error(r#"{"kind": "quic", "congestion": "dctcp"}"#);
+    assert!(
+        text.starts_with("congestion: \"dctcp\" counts marked bytes"),
+        "{text}"
+    );
+    let text = error(r#"{"kind": "quic", "congestion": "quic-reno", "initial_window": 5}"#);
+    assert!(text.starts_with("initial_window: "), "{text}");
+}
+
+#[test]
+fn reads_controllers_of_both_kinds() {
+    let congestion = |json: &str| config(json).congestion();
+    let own = congestion(r#"{"kind": "quic", "congestion": {"kind": "cubic", "beta": 0.8}}"#);
+    assert!(matches!(own, ControllerChoice::Own(_)));
+    let library = config(r#"{"kind": "quic", "congestion": "quic-reno"}"#);
+    let text = serde_json::to_string(&library).unwrap();
+    assert_eq!(text, r#"{"kind":"quic","congestion":"quic-reno"}"#);
+}

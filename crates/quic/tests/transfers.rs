@@ -1,0 +1,125 @@
+use foundation::Duration;
+use quic::Event;
+
+use crate::pair::{DELAY, Pair, config, minute};
+
+const NONE: fn(usize, usize) -> bool = |_, _| false;
+
+#[test]
+fn completes_without_loss() {
+    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1_000_000, NONE);
+    pair.run(minute());
+    assert_eq!(pair.read[1], 1_000_000);
+    assert!(pair.events[0].contains(&Event::Finished), "{:?}", pair.events[0]);
+    assert!(pair.events[1].contains(&Event::Finished), "{:?}", pair.events[1]);
+    let statistics = pair.ends[0].statistics();
+    assert_eq!(statistics.bytes_acknowledged, 1_000_000);
+    assert_eq!(
+        (statistics.bytes_sent, statistics.retransmissions),
+        (1_000_000, 0)
+    );
+}
+
+/// Returns the time from the opening to the first payload.
+fn setup(keys: &str) -> Duration {
+    let config = config(&format!(r#"{{"kind": "quic", {keys}}}"#));
+    let mut pair = Pair::new(&config, 1, 1000, NONE);
+    pair.run(minute());
+    pair.ends[0].statistics().first_data_at.unwrap() - foundation::Instant::default()
+}
+
+/// The first payload follows the server's first flight, if its chain fits the limit of three times the client's bytes.
+#[test]
+fn sends_payload_after_one_round_trip() {
+    let time = setup(r#""initial_rtt": "10ms", "certificate_chain": "2500B""#);
+    assert!(
+        (DELAY * 2..DELAY * 2 + Duration::from_millis(5)).contains(&time),
+        "{time}"
+    );
+}
+
+/// A longer chain takes another round trip (RFC 9000, section 8.1).
+#[test]
+fn long_certificate_chain_takes_another_round_trip() {
+    let time = setup(r#""initial_rtt": "10ms", "certificate_chain": "10kB""#);
+    assert!(
+        (DELAY * 4..DELAY * 4 + Duration::from_millis(5)).contains(&time),
+        "{time}"
+    );
+}
+
+/// Before its first RTT sample the library paces by `initial_rtt`, in bursts of one datagram at 333 ms. So the rest of the
+/// server's flight follows the client's first acknowledgement.
+#[test]
+fn pacing_by_the_initial_rtt_delays_the_certificate() {
+    assert_eq!(setup(r#""certificate_chain": "2500B""#), DELAY * 4);
+    assert_eq!(setup(r#""certificate_chain": "800B""#), DELAY * 2);
+}
+
+#[test]
+fn delivers_all_bytes_over_loss() {
+    for congestion in ["cubic", "reno", "bbr", "quic-cubic", "quic-reno"] {
+        let config = config(&format!(r#"{{"kind": "quic", "congestion": "{congestion}"}}"#));
+        // 5 % of the data and of the acknowledgements, the handshake included.
+        let mut pair = Pair::new(&config, 3, 2_000_000, |side, number| {
+            (number * 7 + side) % 20 == 3
+        });
+        pair.run(minute());
+        assert_eq!(pair.read[1], 2_000_000, "{congestion}");
+        assert!(
+            pair.events[0].contains(&Event::Finished),
+            "{congestion}: {:?}",
+            pair.events[0]
+        );
+        let statistics = pair.ends[0].statistics();
+        assert_eq!(statistics.bytes_acknowledged, 2_000_000, "{congestion}");
+        assert!(statistics.retransmissions > 20, "{congestion}");
+        assert_eq!(
+            statistics.bytes_sent,
+            2_000_000 + statistics.bytes_retransmitted,
+            "{congestion}"
+        );
+    }
+}
+
+#[test]
+fn controllers_start_with_their_window() {
+    let window = |keys: &str| {
+        let config = config(&format!(r#"{{"kind": "quic", {keys}}}"#));
+        let pair = Pair::new(&config, 1, 0, NONE);
+        pair.ends[0].window().unwrap()
+    };
+    assert_eq!(window(r#""congestion": "reno""#), 10 * 1472);
+    assert_eq!(window(r#""congestion": "reno", "initial_window": 32"#), 32 * 1472);
+    assert_eq!(window(r#""max_datagram_size": "1200B""#), 10 * 1200);
+}
+
+/// In slow start the window grows by the acknowledged bytes, and one loss halves Reno's (RFC 9002, section 7.3).
+#[test]
+fn reno_halves_its_window_once_per_round() {
+    let config = config(r#"{"kind": "quic", "congestion": "reno"}"#);
+    let mut pair = Pair::new(&config, 1, 400_000, |side, number| {
+        side == 0 && (60..64).contains(&number)
+    });
+    pair.run(foundation::Instant::default() + Duration::from_millis(105));
+    let before = pair.ends[0].window().unwrap();
+    assert!(before > 20 * 1472, "{before}");
+    pair.run(minute());
+    let threshold = pair.ends[0].ssthresh().unwrap();
+    assert!(threshold >= 2 * 1472 && threshold < 60 * 1472, "{threshold}");
+    assert_eq!(pair.read[1], 400_000);
+}
+
+#[test]
+fn measures_round_trips() {
+    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1_000_000, NONE);
+    pair.run(minute());
+    let rtt = pair.ends[0].rtt();
+    assert_eq!(rtt.minimum(), Some(DELAY * 2));
+    // ACKs may wait for max_ack_delay (25 ms).
+    assert!(
+        rtt.smoothed() < DELAY * 2 + Duration::from_millis(25),
+        "{}",
+        rtt.smoothed()
+    );
+}

@@ -1,0 +1,153 @@
+//! Ends that run QUIC.
+
+use std::sync::Arc;
+
+use experiment::application::Notice;
+use experiment::plan::Protocol;
+use experiment::trace::{Decision, Probe};
+use foundation::{Duration, Generator, Instant};
+use quic::{Connection, Event, QuicConfig};
+use transport::{Machine as _, Statistics};
+
+use super::stream::{EndEvent, Family, StreamConnection};
+use super::{Host, RttHistogram};
+use crate::body::Content;
+
+/// QUIC at one end, which opens a connection or waits for one.
+#[derive(Debug)]
+pub(crate) struct Quic {
+    config: Arc<QuicConfig>,
+    /// Source of all randomness of this end.
+    random: Generator,
+    listens: bool,
+}
+
+impl Quic {
+    /// Returns the client.
+    pub(crate) const fn opener(config: Arc<QuicConfig>, random: Generator) -> Self {
+        Self {
+            config,
+            random,
+            listens: false,
+        }
+    }
+
+    /// Returns the server.
+    pub(crate) const fn listener(config: Arc<QuicConfig>, random: Generator) -> Self {
+        Self {
+            config,
+            random,
+            listens: true,
+        }
+    }
+}
+
+impl StreamConnection for Connection {
+    fn record_round_trips(&mut self) {
+        self.statistics_mut().rtt = Some(Box::default());
+    }
+
+    fn statistics(&self) -> &Statistics {
+        self.statistics()
+    }
+
+    fn take_round_trips(&mut self) -> RttHistogram {
+        self.statistics_mut().take_round_trips()
+    }
+
+    fn write(&mut self, _: Instant, bytes: u64) -> u64 {
+        self.write(bytes)
+    }
+
+    fn finish(&mut self, _: Instant) {
+        self.finish();
+    }
+
+    fn read_all(&mut self, now: Instant, _: u64) -> u64 {
+        self.read_all(now)
+    }
+
+    fn early_bytes(&self) -> u64 {
+        self.early_bytes()
+    }
+
+    fn end_event(event: Event) -> EndEvent {
+        EndEvent::Notice(match event {
+            Event::Readable => return EndEvent::Readable,
+            Event::Writable => return EndEvent::Writable,
+            Event::Connected => Notice::Connected,
+            Event::PeerFinished => Notice::PeerFinished,
+            Event::Finished => Notice::Finished,
+            Event::Closed => Notice::Closed,
+            Event::Failed(reason) => Notice::Failed(reason),
+        })
+    }
+}
+
+impl Family for Quic {
+    type Connection = Connection;
+
+    /// No key changes while flows run.
+    fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
+
+    fn connect(&mut self, now: Instant, _: &mut Host<'_>) -> Connection {
+        Connection::open(now, &self.config, self.random.clone())
+    }
+
+    fn receive(
+        &mut self,
+        now: Instant,
+        _: u8,
+        content: &Content,
+        connection: &mut Option<Connection>,
+        _: &mut Host<'_>,
+    ) -> Option<Content> {
+        let Content::Quic(datagram) = content else {
+            return None;
+        };
+        if self.listens && connection.is_none() {
+            *connection = Some(Connection::listen(now, &self.config, self.random.clone()));
+        }
+        if let Some(connection) = connection {
+            connection.handle_frame(now, datagram.clone());
+        }
+        None
+    }
+
+    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Content> {
+        connection.poll_transmit(now).map(Content::Quic)
+    }
+
+    fn probe(connection: &Connection) -> Probe {
+        let rtt = connection.rtt();
+        let sampled = |value: Duration| rtt.has_sample().then(|| value.as_secs_f64());
+        let mut probe = Probe {
+            window: connection.window(),
+            threshold: connection.ssthresh(),
+            smoothed_rtt: sampled(rtt.smoothed()),
+            rtt: sampled(rtt.latest()),
+            rtt_variation: sampled(rtt.variation()),
+            pacing_rate: connection.pacing_rate().map(|rate| rate as f64),
+            in_flight: connection.in_flight(),
+            retransmissions: Some(connection.statistics().retransmissions),
+            state: "open",
+            ..Probe::default()
+        };
+        connection.with_controller(|controller| {
+            controller.metrics(&mut |name, value| probe.controller.push((name, value)));
+        });
+        probe
+    }
+
+    fn decisions(connection: &Connection, add: &mut dyn FnMut(Decision)) {
+        add(Decision {
+            state: "open",
+            phase: connection
+                .with_controller(|controller| controller.phase())
+                .unwrap_or("unknown"),
+            cwnd_bytes: connection.window().unwrap_or(0),
+            ssthresh_bytes: connection.ssthresh(),
+            ..Decision::default()
+        });
+    }
+}

@@ -1,0 +1,91 @@
+//! QUIC in the world: whole trials with their records.
+
+use experiment::{TrialRecord, TrialSpec};
+use simulation::run;
+
+fn trial(path: &str, protocol: &str, workload: &str, seed: u32) -> TrialRecord {
+    let json = format!(
+        r#"{{"path": {{"rate": "10Mbit/s", "delay": "10ms"{path}}}, "protocol": {{"kind": {protocol}}},
+            "workload": {{{workload}}}, "seed": {seed}}}"#
+    );
+    let spec = TrialSpec::from_json(&json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let record = run(&spec, None).unwrap();
+    assert_eq!(record.error, None, "{json}");
+    record
+}
+
+fn figure(record: &TrialRecord, name: &str) -> f64 {
+    record.metrics.as_ref().unwrap()[name].unwrap_or_else(|| panic!("{name} is null"))
+}
+
+const FILE: &str = r#""kind": "file", "size": "1MB""#;
+const BULK: &str = r#""kind": "bulk", "duration": "8s", "warm_up": "2s""#;
+
+#[test]
+fn file_takes_the_time_of_its_packets() {
+    let record = trial("", r#""quic""#, FILE, 1);
+    // Two round trips of handshake (the server's flight is paced), then full packets of 1500 bytes with 1439 of payload at the rate of the link.
+    let sending = 1e6 / 1439.0 * 1500.0 * 8.0 / 10e6;
+    let time = figure(&record, "fct_mean_s");
+    assert!((sending + 0.05..sending + 0.15).contains(&time), "{time}");
+    let setup = figure(&record, "setup_s");
+    assert!((0.040..0.055).contains(&setup), "{setup}");
+    assert_eq!(figure(&record, "retransmissions"), 0.0);
+    assert_eq!(record.metrics.as_ref().unwrap()["timeouts"], None);
+}
+
+#[test]
+fn file_arrives_over_loss() {
+    for seed in 1..=4 {
+        let loss = r#", "loss": "3%", "reverse": {"loss": "3%"}, "queue": "50pkt""#;
+        let record = trial(loss, r#""quic""#, FILE, seed);
+        assert!(figure(&record, "retransmissions") > 5.0);
+        assert_eq!(figure(&record, "flows_completed"), 1.0);
+        assert_eq!(figure(&record, "flows_failed"), 0.0);
+    }
+}
+
+#[test]
+fn same_seed_same_record() {
+    let loss = r#", "loss": "1%""#;
+    for protocol in [
+        r#""quic""#,
+        r#""quic", "congestion": "bbr""#,
+        r#""quic", "congestion": "quic-cubic""#,
+    ] {
+        let run = |seed| serde_json::to_string(&trial(loss, protocol, BULK, seed)).unwrap();
+        assert_eq!(run(5), run(5), "{protocol}");
+        assert_ne!(run(5), run(6), "{protocol}");
+    }
+}
+
+#[test]
+fn bulk_fills_the_link_with_every_controller() {
+    for congestion in ["cubic", "reno", "bbr", "bbr1", "copa", "quic-cubic", "quic-reno"] {
+        let protocol = format!(r#""quic", "congestion": "{congestion}""#);
+        let record = trial(r#", "queue": "60pkt""#, &protocol, BULK, 1);
+        let share = figure(&record, "goodput_bps") / (10e6 * 1439.0 / 1500.0);
+        assert!((0.9..1.001).contains(&share), "{congestion}: {share}");
+    }
+}
+
+#[test]
+fn queue_marks_packets_instead_of_dropping_them() {
+    let codel = r#", "queue": {"kind": "codel", "ecn": true}"#;
+    let with = trial(codel, r#""quic", "congestion": "reno""#, BULK, 1);
+    assert!(figure(&with, "marks") > 3.0);
+    assert_eq!(figure(&with, "retransmissions"), 0.0);
+    let without = trial(codel, r#""quic", "congestion": "reno", "ecn": false"#, BULK, 1);
+    assert_eq!(figure(&without, "marks"), 0.0);
+    assert!(figure(&without, "retransmissions") > 0.0);
+}
+
+#[test]
+fn requests_take_a_round_trip_each() {
+    let requests =
+        r#""kind": "request-response", "request_size": "200B", "response_size": "500B", "requests": 10"#;
+    let record = trial("", r#""quic""#, requests, 1);
+    assert_eq!(figure(&record, "flows_completed"), 10.0);
+    let time = figure(&record, "fct_p50_s");
+    assert!((0.020..0.0215).contains(&time), "{time}");
+}
