@@ -110,8 +110,8 @@ fn both_directions_share_the_channel() {
     let alone = wifi("144.4Mbit/s", 16).base_rate(16.0, 1500);
     let mut sums = [0.0; 2];
     for seed in 1..=8 {
-        let arrivals = drive(&mut network(keys, seed), backlog(12_500, 12_500, [1500; 2]));
-        assert_eq!(arrivals.len(), 25_000, "collisions drop no packet");
+        let arrivals = drive(&mut network(keys, seed), backlog(12_800, 12_800, [1500; 2]));
+        assert_eq!(arrivals.len(), 25_600, "collisions drop no packet");
         for (host, sum) in sums.iter_mut().enumerate() {
             *sum += goodput(&arrivals, host as u32) / 8.0;
         }

@@ -77,7 +77,7 @@ impl CellConfig {
         let window = self.window.unwrap_or(DEFAULT_WINDOW);
         let shift = self.shift.unwrap_or_default();
         let is_window = (Duration::from_millis(1)..=MAX_WINDOW).contains(&window);
-        let is_shift = shift <= MAX_SHIFT && shift.as_nanos() % MILLI == 0;
+        let is_shift = shift <= MAX_SHIFT && shift.as_nanos().is_multiple_of(MILLI);
         let range = format!("1 to {MOST_TRACES}");
         let problems = [
             Problem::range(

@@ -191,7 +191,7 @@ impl Contention {
 
     /// Draws a backoff.
     fn draw(&mut self, stream: &mut Generator) {
-        let slots = u64::from(stream.next_u32()) * (u64::from(self.window) + 1) >> 32;
+        let slots = (u64::from(stream.next_u32()) * (u64::from(self.window) + 1)) >> 32;
         self.slots = Some(slots as u32);
     }
 }
