@@ -957,6 +957,42 @@ ProtocolSchedulerKeys = TypedDict(
 )
 
 
+class ProtocolQuicKeys(TypedDict, total=False):
+    """Keys of the table `ProtocolQuic`."""
+
+    label: str
+    """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
+    certificate_chain: str
+    """Certificate chain of the server, which takes part of its limit of three times the client's bytes
+    before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    congestion: str | ProtocolCongestionControlKeys | HasSettings | type[Any]
+    """Congestion controller: one of this project's with Linux's rules, or the QUIC library's own,
+    quic-cubic or quic-reno. Default: "cubic"."""
+    ecn: bool
+    """Explicit congestion notification with ECT(0). Default: true."""
+    idle_timeout: str
+    """Time without packets from the peer after which the connection fails, from "1s" to "1d". Default:
+    "30s"."""
+    initial_rtt: str
+    """Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default:
+    "333ms"."""
+    initial_window: SupportsIndex
+    """Initial congestion window in packets of max_datagram_size. Default: 10 (RFC 9002, section 7.2), or
+    the controller's own key."""
+    max_datagram_size: str
+    """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
+    MTU of Ethernet over IPv4."""
+    mtu_discovery: bool
+    """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
+    8899); otherwise send max_datagram_size at once. Default: false."""
+    packet_threshold: SupportsIndex
+    """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
+    receive_window: str
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB"."""
+    send_window: str
+    """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+
+
 class ProtocolUdpKeys(TypedDict, total=False):
     """Keys of the table `ProtocolUdp`."""
 
@@ -1022,7 +1058,7 @@ class ProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp", "accecn"] | bool
+    ecn: Literal["dctcp", "accecn"] | bool | bool
     """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
     segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
     congestion = "dctcp"; otherwise false, but linux accepts a request."""
@@ -1168,6 +1204,27 @@ class ProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
+    certificate_chain: str
+    """Certificate chain of the server, which takes part of its limit of three times the client's bytes
+    before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    idle_timeout: str
+    """Time without packets from the peer after which the connection fails, from "1s" to "1d". Default:
+    "30s"."""
+    initial_rtt: str
+    """Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default:
+    "333ms"."""
+    max_datagram_size: str
+    """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
+    MTU of Ethernet over IPv4."""
+    mtu_discovery: bool
+    """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
+    8899); otherwise send max_datagram_size at once. Default: false."""
+    packet_threshold: SupportsIndex
+    """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
+    receive_window: str
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB"."""
+    send_window: str
+    """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""
@@ -1195,7 +1252,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp", "accecn"] | bool
+    ecn: Literal["dctcp", "accecn"] | bool | bool
     """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
     segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
     congestion = "dctcp"; otherwise false, but linux accepts a request."""
@@ -1229,6 +1286,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
         Literal["tcp"]
         | Literal["mptcp"]
         | Literal["stop-and-wait", "go-back-n", "selective-repeat"]
+        | Literal["quic"]
         | Literal["udp"]
         | Literal["icmp"]
     )
@@ -1349,6 +1407,27 @@ class TrafficProtocolKeys(TypedDict, total=False):
     window: SupportsIndex | str
     """Maximum number of unacknowledged packets, or "auto" for the congestion controller's window. Default:
     1 for stop-and-wait, else "auto"."""
+    certificate_chain: str
+    """Certificate chain of the server, which takes part of its limit of three times the client's bytes
+    before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    idle_timeout: str
+    """Time without packets from the peer after which the connection fails, from "1s" to "1d". Default:
+    "30s"."""
+    initial_rtt: str
+    """Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default:
+    "333ms"."""
+    max_datagram_size: str
+    """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
+    MTU of Ethernet over IPv4."""
+    mtu_discovery: bool
+    """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
+    8899); otherwise send max_datagram_size at once. Default: false."""
+    packet_threshold: SupportsIndex
+    """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
+    receive_window: str
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB"."""
+    send_window: str
+    """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""

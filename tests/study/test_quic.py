@@ -1,0 +1,56 @@
+"""QUIC in studies: errors that name both protocols, worlds that refuse it, and records that repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import longfat as lf
+
+PATH = {"rate": "10Mbit/s", "delay": "10ms", "queue": "50pkt", "loss": "1%"}
+
+
+def study(protocol: dict[str, Any], world: str = "sim") -> lf.Study:
+    return lf.Study.from_dict(
+        {
+            "title": "QUIC",
+            "worlds": [world],
+            "repeats": 2,
+            "path": PATH,
+            "workload": {"kind": "file", "size": "200kB"},
+            "protocols": [{"name": "a", **protocol}],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("protocol", "message"),
+    [
+        ({"kind": "quic", "mss": "1460B"}, 'mss: a key of kind "tcp"; "quic" has max_datagram_size'),
+        ({"kind": "quic", "sack": True}, 'sack: a key of kind "tcp"; "quic" has no such key: remove it'),
+        ({"kind": "tcp", "idle_timeout": "9s"}, 'idle_timeout: a key of kind "quic"; "tcp" has user_timeout'),
+        ({"kind": "quic", "congestion": "quic-bbr3"}, "allowed of QUIC's own: quic-cubic, quic-reno"),
+        ({"kind": "quic", "congestion": "prague"}, '"prague" counts marked bytes'),
+        ({"kind": "quic", "max_datagram_size": "999B"}, 'out of range: "1200B" to "65507B"'),
+    ],
+)
+def test_errors_take_one_line(protocol: dict[str, Any], message: str) -> None:
+    with pytest.raises(lf.StudyError) as caught:
+        study(protocol)
+    (line,) = str(caught.value).splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize("world", ["relay", "netns"])
+def test_other_worlds_refuse(world: str) -> None:
+    with pytest.raises(lf.StudyError, match="QUIC|requires the world sim"):
+        study({"kind": "quic"}, world)
+
+
+def test_a_file_arrives_and_repeats() -> None:
+    first, second = (lf.simulate(lf.Quic(congestion="cubic"), PATH, "200kB", seed=3) for _ in range(2))
+    assert first.metrics == second.metrics
+    assert first.metrics["flows_completed"] == 1
+    assert first.metrics["retransmissions"] > 0
+    assert first.metrics["timeouts"] is None
