@@ -112,7 +112,7 @@ class Types:
         reserved = [key for key in keys if keyword.iskeyword(key)]
         for key, types in keys.items():
             if key not in reserved and key not in without:
-                lines += [f"    {key}: {' | '.join(dict.fromkeys(types))}", *_help(help_[key])]
+                lines += [f"    {key}: {_joined(types)}", *_help(help_[key])]
         if len(lines) == 3:
             lines.append("    pass")
         if reserved:
@@ -128,7 +128,12 @@ class Types:
 
 def _quoted(types: list[str]) -> str:
     """Returns a type as text in quotes, since its names may follow later."""
-    return repr(" | ".join(dict.fromkeys(types)))
+    return repr(_joined(types))
+
+
+def _joined(unions: list[str]) -> str:
+    """Returns the union of unions, each alternative once."""
+    return " | ".join(dict.fromkeys(part for union in unions for part in union.split(" | ")))
 
 
 def _article(name: str) -> str:

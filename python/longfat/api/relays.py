@@ -116,7 +116,7 @@ class Relay(Stoppable):
 
 
 @overload
-def relay(
+def relay(  # type: ignore[overload-overlap]  # socks and http_connect decide without tcp
     path: Path | Mapping[str, Any],
     to: str,
     *,

@@ -1058,7 +1058,7 @@ class ProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp", "accecn"] | bool | bool
+    ecn: Literal["dctcp", "accecn"] | bool
     """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
     segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
     congestion = "dctcp"; otherwise false, but linux accepts a request."""
@@ -1252,7 +1252,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     "200ms", rfc and ns3 "200ms"."""
     dsack: bool
     """Report duplicates in SACK blocks (RFC 2883). Default: true, ns3 false."""
-    ecn: Literal["dctcp", "accecn"] | bool | bool
+    ecn: Literal["dctcp", "accecn"] | bool
     """Explicit congestion notification: true (RFC 3168), false, "dctcp", whose ACKs echo the mark of each
     segment (RFC 8257, section 3.2), or "accecn", whose ACKs count marks (RFC 9768). Default: "dctcp" with
     congestion = "dctcp"; otherwise false, but linux accepts a request."""
