@@ -59,7 +59,10 @@ _PROTOCOLS = {
     "stop-and-wait": "Stop-and-wait",
     "go-back-n": "Go-Back-N",
     "selective-repeat": "Selective repeat",
-    **{name: name.upper() for name in ("tcp", "mptcp", "quic", "udp", "icmp", "cubic", "lia", "olia", "balia")},
+    **{
+        name: name.upper()
+        for name in ("tcp", "mptcp", "quic", "udp", "icmp", "cubic", "lia", "olia", "balia")
+    },
     **{name: name.capitalize() for name in ("reno", "vegas")},
     "westwood": "Westwood+",
     "copa": "Copa",
