@@ -45,7 +45,7 @@ def test_errors_take_one_line(protocol: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("world", ["relay", "netns"])
 def test_other_worlds_refuse(world: str) -> None:
-    with pytest.raises(lf.StudyError, match="QUIC|requires the world sim"):
+    with pytest.raises(lf.StudyError, match=r"QUIC|requires the world sim"):
         study({"kind": "quic"}, world)
 
 
