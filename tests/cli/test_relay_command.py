@@ -98,7 +98,7 @@ def test_every_key_of_a_path_is_an_option(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "reported"),
     [
-        ([], 2, ["Missing option '--to'"]),
+        ([], 2, ["--to: missing: write HOST:PORT of the server, or set --tcp, --socks or --http-connect"]),
         (["--to", "x"], 2, ['--to: "x" is not an address: write HOST:PORT']),
         (["--to", NOWHERE, "--listen", "192.0.2.1:0"], 1, ["cannot listen at 192.0.2.1:0: "]),
         (["--to", NOWHERE, "--listen", NOWHERE], 2, ["--to: 127.0.0.1:9 is also --listen"]),

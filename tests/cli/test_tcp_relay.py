@@ -103,7 +103,7 @@ def test_the_output_ends_with_a_table(start: Start) -> None:
         assert echoed(relay.address(), b"hello") == b"hello"
         assert relay.finish(signal.SIGTERM) == 0
     assert "Both directions: delay 1ms" in relay.err
-    assert "packets entered" in relay.out
+    assert "entered (packets)" in relay.out
     assert "Connections: 1 (1 completed, 0 reset); 0 retransmissions" in relay.out
 
 

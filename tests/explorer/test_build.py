@@ -161,7 +161,7 @@ def test_a_toolchain_that_is_too_old_is_passed_over(machine: Machine) -> None:
 def test_the_page_of_the_package_is_current(node: str, tmp_path: Path) -> None:
     root = SCRIPT.parents[1]
     if not (root / "explorer" / "node_modules" / "esbuild").is_dir():
-        pytest.skip("the packages of the page are not installed: make explorer installs them")
+        skip_unbuilt("the packages of the page: make explorer installs them")
     command = [node, "build.mjs", str(tmp_path)]
     subprocess.run(command, cwd=root / "explorer", check=True, timeout=120)
     for name in ("index.html", "explorer.css", "explorer.js"):

@@ -6,7 +6,7 @@ use crate::pair::{Pair, config, minute};
 fn server_finishes_although_the_close_is_lost() {
     // The client's last datagrams are lost once.
     let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |side, number| {
-        side == 0 && number >= 4 && number < 6
+        side == 0 && (4..6).contains(&number)
     });
     pair.run(minute());
     assert!(pair.events[0].contains(&Event::Finished), "{:?}", pair.events[0]);

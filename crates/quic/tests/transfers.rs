@@ -106,7 +106,7 @@ fn reno_halves_its_window_once_per_round() {
     assert!(before > 20 * 1472, "{before}");
     pair.run(minute());
     let threshold = pair.ends[0].ssthresh().unwrap();
-    assert!(threshold >= 2 * 1472 && threshold < 60 * 1472, "{threshold}");
+    assert!((2 * 1472..60 * 1472).contains(&threshold), "{threshold}");
     assert_eq!(pair.read[1], 400_000);
 }
 

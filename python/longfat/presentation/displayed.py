@@ -100,8 +100,9 @@ def altair_chart(spec: dict[str, Any] | None) -> Any:
 def _offline(kind: type[Any]) -> type[Any]:
     """Returns a kind of chart whose HTML files contain their scripts, so that they need no network."""
 
-    def save(self: Any, *args: Any, inline: bool = True, **settings: Any) -> None:
-        kind.save(self, *args, inline=inline, **settings)
+    def save(self: Any, file: Any, format: str | None = None, **settings: Any) -> None:
+        named = format or str(file).rpartition(".")[2]
+        kind.save(self, file, format, **({"inline": True} if named == "html" else {}), **settings)
 
     return type(kind.__name__, (kind,), {"save": save, "__doc__": kind.__doc__})
 

@@ -158,7 +158,7 @@ mod tests {
                 r#"{"kind": "udp"}"#,
                 "size",
                 json!("100B"),
-                "size: the settings of UDP and ICMP cannot change",
+                "size: the settings of QUIC, UDP and ICMP cannot change",
             ),
         ] {
             let found = changed(protocol, key, value).unwrap_err();

@@ -78,6 +78,7 @@ impl ControllerSettings for VivaceSettings {
             settings: self.clone(),
             segment: context.segment as f64,
             initial_window: context.initial_window.unwrap_or(self.initial_window) as f64,
+            acknowledged: 0.0,
             smoothed: None,
             rate: 0.0,
             sending: 0.0,
@@ -171,6 +172,8 @@ struct Vivace {
     settings: VivaceSettings,
     segment: f64,
     initial_window: f64,
+    /// Bytes acknowledged so far.
+    acknowledged: f64,
     /// Smoothed round-trip time.
     smoothed: Option<Duration>,
     /// Rate in Mbit/s; 0 until the first round trip.
@@ -317,6 +320,7 @@ impl Controller for Vivace {
     }
 
     fn on_acknowledged(&mut self, ack: &Acknowledgement) {
+        self.acknowledged += ack.bytes as f64;
         if self.smoothed.is_none() {
             let round = ack.smoothed_rtt.as_secs_f64().max(1e-6);
             self.rate = self.initial_window * self.segment * 8.0 / round / 1e6;
@@ -370,7 +374,8 @@ impl Controller for Vivace {
         }
     }
 
-    /// Paces at the rate; the window permits it over two round trips, so that it rarely limits.
+    /// Paces at the rate; the window permits it over two round trips, so that it rarely limits. As in slow start, the window
+    /// grows by at most the acknowledged bytes.
     fn outputs(&self) -> Outputs {
         let Some(smoothed) = self.smoothed else {
             return Outputs {
@@ -380,7 +385,8 @@ impl Controller for Vivace {
             };
         };
         let rate = self.sending;
-        let window = 2.0 * rate * 1e6 / 8.0 * smoothed.as_secs_f64();
+        let two_round_trips = 2.0 * rate * 1e6 / 8.0 * smoothed.as_secs_f64();
+        let window = two_round_trips.min(self.initial_window * self.segment + self.acknowledged);
         Outputs {
             window: window.max(4.0 * self.segment) as u64,
             pacing_rate: Rate::from_bits_per_second((rate * 1e6) as u64),
@@ -442,6 +448,7 @@ mod tests {
             settings: VivaceSettings::default(),
             segment: 1000.0,
             initial_window: 10.0,
+            acknowledged: 1e6,
             smoothed: Some(Duration::from_millis(40)),
             rate,
             sending: rate,

@@ -43,7 +43,7 @@ struct NullSession {
 }
 
 impl NullSession {
-    fn new(side: Side, parameters: &TransportParameters, certificate_chain: usize) -> Box<dyn Session> {
+    fn start(side: Side, parameters: &TransportParameters, certificate_chain: usize) -> Box<dyn Session> {
         let mut own = Vec::new();
         parameters.write(&mut own);
         Box::new(Self {
@@ -190,7 +190,7 @@ impl ClientConfig for NullClient {
         _: &str,
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(NullSession::new(Side::Client, params, 0))
+        Ok(NullSession::start(Side::Client, params, 0))
     }
 }
 
@@ -210,6 +210,6 @@ impl ServerConfig for NullServer {
     }
 
     fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn Session> {
-        NullSession::new(Side::Server, params, self.certificate_chain)
+        NullSession::start(Side::Server, params, self.certificate_chain)
     }
 }
