@@ -116,7 +116,7 @@ def test_the_table_has_requested_and_measured_values(cli: Cli) -> None:
     assert rows["rate while sending"][-1] == "16Mbit/s"
     assert rows["queue, maximum (packets)"][1::2] == ["64KiB", "100pkt"]
     assert rows["delay, median"][2] == "15ms"
-    assert "duplicated" not in rows
+    assert "duplicated (packets)" not in rows
     again = cli("shell", *options, "--json", *python(SEND, 1000, 1))
     assert reported(again.stderr)["forward"]["lost"] == lost  # the same seed
 
@@ -127,10 +127,10 @@ def test_rows_of_rare_events_appear_only_if_requested(cli: Cli) -> None:
     rows = {line[:26].strip(): line[26:].split() for line in done.stderr.splitlines()}
     # Linux ignores MTUs below 552 bytes: it sends fragments of that size, which are fragmented again and
     # arrive. The ICMP errors of the far end exceed the MTU, too.
-    assert rows["above the MTU"][:2] == ["100", "500B"]
-    assert rows["above the MTU"][3] == "500B"
-    assert rows["duplicated"][1::2] == ["50%", "50%"]
-    assert "corrupted" not in rows
+    assert rows["above the MTU (packets)"][:2] == ["100", "500B"]
+    assert rows["above the MTU (packets)"][3] == "500B"
+    assert rows["duplicated (packets)"][1::2] == ["50%", "50%"]
+    assert "corrupted (packets)" not in rows
 
 
 @pytest.mark.usefixtures("emulated")

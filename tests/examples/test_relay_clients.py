@@ -106,7 +106,7 @@ def test_the_javascript_client(relay: longfat.TcpRelay) -> None:
 def test_the_go_client(relay: longfat.TcpRelay, tmp_path: Path) -> None:
     go = shutil.which("go", path=f"{os.environ['PATH']}:/usr/local/go/bin")
     if go is None:
-        pytest.skip("go is not installed")
+        requirements.skip_unbuilt("the client in Go: go is not installed")
     assert relay.control is not None
     shutil.copy(CLIENTS / "relay.go", tmp_path)
     (tmp_path / "all_test.go").write_text(GO)
@@ -131,11 +131,11 @@ def test_the_compose_example_runs_a_valid_relay() -> None:
         assert relay.path["forward"]["loss"] == "1%"
 
 
-@pytest.mark.slow
+@pytest.mark.minutes
 def test_the_container_builds() -> None:
     docker = shutil.which("docker")
     if docker is None or subprocess.run([docker, "info"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("no container builder: docker is missing, or its daemon does not run")
+        requirements.skip_unbuilt("the image: docker is missing, or its daemon does not run")
     file = ROOT / "packaging/container/Dockerfile"
     built = subprocess.run(
         [docker, "build", "-q", "-f", str(file), str(ROOT)], capture_output=True, text=True, check=True

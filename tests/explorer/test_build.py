@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.requirements import skip_unbuilt
 
 SCRIPT = Path(__file__).parents[2] / "explorer" / "build"
 TOOLS = ("sh", "dirname", "mkdir", "rm", "cut", "grep", "head", "touch", "cp", "realpath")

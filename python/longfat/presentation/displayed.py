@@ -100,9 +100,9 @@ def altair_chart(spec: dict[str, Any] | None) -> Any:
 def _offline(kind: type[Any]) -> type[Any]:
     """Returns a kind of chart whose HTML files contain their scripts, so that they need no network."""
 
-    def save(self: Any, file: Any, format: str | None = None, **settings: Any) -> None:
-        named = format or str(file).rpartition(".")[2]
-        kind.save(self, file, format, **({"inline": True} if named == "html" else {}), **settings)
+    def save(self: Any, fp: Any, format: str | None = None, **settings: Any) -> None:  # noqa: A002 - altair's
+        is_html = (format or str(fp).rpartition(".")[2]) == "html"
+        kind.save(self, fp, format, **{**({"inline": True} if is_html else {}), **settings})
 
     return type(kind.__name__, (kind,), {"save": save, "__doc__": kind.__doc__})
 

@@ -988,7 +988,9 @@ class ProtocolQuicKeys(TypedDict, total=False):
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB"."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails
+    connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries
+    with Linux's default buffers."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
 
@@ -1222,7 +1224,9 @@ class ProtocolKeys(TypedDict, total=False):
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB"."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails
+    connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries
+    with Linux's default buffers."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
@@ -1425,7 +1429,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB". Default: "6MiB"."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails
+    connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries
+    with Linux's default buffers."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
