@@ -166,7 +166,7 @@ function checkSettings(scene: Scene): void {
   }
   checkRange("jitter", quantity("jitter", jitter), 0, quantity("delay", delay), " s, the delay");
   checkRange("burst", scene.burst, 1, 1000, " packets");
-  const reason = HIDDEN[scene.discipline];
+  const reason = Object.hasOwn(HIDDEN, scene.discipline) ? HIDDEN[scene.discipline] : undefined;
   if (reason !== undefined) throw new Error(`discipline: "${scene.discipline}" is not shown: ${reason} (${DISCIPLINES.join(", ")})`);
   if (!DISCIPLINES.includes(scene.discipline)) {
     throw new Error(`discipline: unknown queue discipline "${scene.discipline}" (${DISCIPLINES.join(", ")})`);

@@ -96,6 +96,6 @@ def test_an_empty_queue_is_a_note_instead_of_a_chart() -> None:
     spec = traces.drawing()
     assert spec is not None
     titles = str(spec["vconcat"])
-    assert "Goodput" in titles
+    assert "Rate (Mbit/s)" in titles
     assert "Queue (packets)" not in titles
     assert "the queue is always empty" in spec["title"]["subtitle"]
