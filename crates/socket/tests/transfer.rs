@@ -92,7 +92,8 @@ fn offered_files_are_not_open_until_they_are_sent() {
     drop(stop);
     assert_eq!(report.failures().count(), 0);
     let most = counter.join().unwrap();
-    assert!(most <= 17, "{most} files open at the sender");
+    // While the list of open files is read, some close and others open.
+    assert!(most <= 24, "{most} files open at the sender");
     receiver.stop();
 }
 
