@@ -12,7 +12,7 @@ from tests.explorer.test_engine import Engine
 
 import longfat as lf
 from longfat import _native
-from longfat.analysis.series_arrivals import COLUMN as ARRIVALS
+from longfat.analysis.series_arrivals import add_arrivals
 from longfat.presentation.trace import frames
 from longfat.presentation.trace.drawing import traced
 from longfat.study import load_study
@@ -76,11 +76,11 @@ def test_events_and_samples_are_those_of_the_trace_and_the_record() -> None:
     shown = advanced(engine, spec, (0.25, 0.003, 0.5))
     settings = {"workload.duration": f"{SECONDS}s"}
     trace = lf.trace("prague", study="l4s/sharing", settings=settings, interval="10ms")
+    add_arrivals({**shown, "series": {**shown["series"], "interval_s": 0.01}})
     own = traced("prague", "sim", spec, {}, shown)
     assert len(shown["events"]) > 50_000
     assert frames.events([own]).equals(trace.events)
-    shared = [column for column in trace.samples.columns if column != ARRIVALS]
-    assert frames.samples([own]).select(shared).equals(trace.samples.select(shared))
+    assert frames.samples([own]).select(trace.samples.columns).equals(trace.samples)
     assert frames.queues([own]).equals(trace.queues)
     assert engine.ask(do="finish", session=shown["session"]) == json.loads(_native.simulate(json.dumps(spec)))
 

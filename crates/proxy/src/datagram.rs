@@ -62,7 +62,7 @@ impl Body for Datagram {
         true
     }
 
-    /// The client and the port of the server; routes tell the directions apart.
+    /// Returns a hash of both addresses and ports, the same for all packets of a connection in one direction.
     fn flow(&self) -> u64 {
         let ports = self.number::<4>(SOURCE_PORT);
         let addresses = self.number::<8>(SOURCE);
