@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from scipy import stats
 from tests.conftest import Cli, command
 
 import longfat
 from longfat.analysis.run_comparison import compare
+from longfat.presentation.run.displayed import Run
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -131,6 +134,97 @@ def test_comparisons_share_the_confidence() -> None:
         low, high = change.difference.low, change.difference.high
         assert low < change.second - change.first < high
         assert change.is_change == (low > 0 or high < 0)
+
+
+def test_a_cell_that_breaks_completely_is_a_change(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", study(tmp_path), "--out", tmp_path / "before").returncode == 0
+    broken = cli("run", study(tmp_path, "100%"), "--out", tmp_path / "after", ok=False)
+    assert "all trials failed" in broken.stderr
+    summary = tmp_path / "changes.md"
+    arguments = ("compare", tmp_path / "before", tmp_path / "after", "--summary", summary)
+    done = cli(*arguments, "--fail-on-change", ok=False)
+    assert done.returncode == 3
+    for text in (done.stdout, summary.read_text()):
+        assert "No longer measured: sim, gbn: goodput" in text
+        assert "Failed trials: sim, gbn: 0 of 5 in the first run, 5 of 5 in the second" in text
+    document = json.loads(cli(*arguments, "--json").stdout)
+    assert document["changed"]
+    assert {one["metric"] for one in document["lost"]} >= {"goodput_bps", "completion_s"}
+    (failures,) = document["failures"]
+    assert (failures["first"], failures["second"]) == (
+        {"failed": 0, "tried": 5},
+        {"failed": 5, "tried": 5},
+    )
+
+
+def run_of(seeds: int = 5, seed: int = 1, **path: str) -> Run:
+    return longfat.sweep(
+        {
+            "path": {"rate": "10Mbit/s", "delay": "5ms", **path},
+            "workload": {"kind": "file", "size": "50kB"},
+            "protocols": [{"name": "gbn", "kind": "go-back-n", "window": 8}],
+        },
+        seeds=seeds,
+        seed=seed,
+    )
+
+
+def test_a_missing_cell_is_a_change() -> None:
+    both, one = (
+        longfat.sweep(
+            {"path": {"rate": "10Mbit/s"}, "size": "20kB", "protocol": "reno"},
+            {"path.delay": delays},
+            seeds=2,
+        )
+        for delays in (["1ms", "2ms"], ["1ms"])
+    )
+    assert compare(both, one).is_changed
+    assert not compare(one, both).is_changed
+
+
+def test_a_metric_without_a_value_in_the_second_run_is_lost() -> None:
+    first, second = run_of(loss="1%"), run_of(loss="1%")
+    del second.cells[0].metrics["goodput_bps"]
+    found = compare(first, second)
+    assert found.lost == ((first.cells[0].cell, "goodput_bps"),)
+    assert found.is_changed
+
+
+def test_single_trials_of_the_simulator_are_equal_or_different() -> None:
+    first, same, slower = run_of(1), run_of(1), run_of(1, delay="6ms")
+    equal = compare(first, same)
+    assert {change.outcome for change in equal.changes} == {"equal"}
+    assert not equal.is_changed
+    found = {change.metric: change.outcome for change in compare(first, slower).changes}
+    assert (found["goodput_bps"], found["completion_s"]) == ("lower", "higher")
+
+
+def test_runs_with_different_seeds_are_not_paired() -> None:
+    first, second = run_of(seed=1, loss="5%"), run_of(seed=2, loss="5%")
+    (found,) = compare(first, second, ["goodput_bps"]).changes
+    before, after = (run.cells[0].samples["goodput_bps"] for run in (first, second))
+    welch = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx((welch.low, welch.high))
+    with pytest.raises(ValueError, match="two trials in common"):
+        compare(run_of(1, seed=1, loss="5%"), run_of(1, seed=2, loss="5%"))
+
+
+def test_an_adaptive_run_is_compared_at_its_own_level() -> None:
+    first, second = run_of(loss="1%"), run_of(loss="1%")
+    adaptive = replace(first, cells=[replace(cell, confidence=0.99) for cell in first.cells])
+    assert compare(adaptive, second, ["goodput_bps"]).level == pytest.approx(0.99)
+    assert compare(second, adaptive, ["goodput_bps"]).level == pytest.approx(0.99)
+
+
+def test_the_comparison_displays_itself(cli: Cli, tmp_path: Path) -> None:
+    for name, loss in (("before", "1%"), ("after", "4%")):
+        assert cli("run", study(tmp_path, loss), "--out", tmp_path / name).returncode == 0
+    found = longfat.compare(tmp_path / "before", tmp_path / "after", metrics=["goodput"])
+    assert repr(found).startswith("1 of 1 cells changed")
+    frame = found.to_polars()
+    assert frame.select("protocol", "metric", "n", "outcome").rows() == [("gbn", "goodput_bps", 5, "lower")]
+    assert frame["first"][0] > frame["second"][0] > 1e6
+    assert "<table" in found._repr_html_()
 
 
 @pytest.mark.parametrize(("least", "code"), [("1Mbit/s", 0), ("9.9Mbit/s", 3)])
