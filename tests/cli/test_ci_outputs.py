@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.conftest import Cli, command
 
 import longfat
 from longfat.analysis.run_comparison import compare
+from longfat.presentation.run import summary as summaries
 from longfat.presentation.run.displayed import Run
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +88,39 @@ def test_claims_become_test_cases(cli: Cli, tmp_path: Path) -> None:
     assert "✗ fails | sim | Goodput is at least 9.9Mbit/s" in text
     assert "no timeouts \\| at all" in text
     assert "| sim | gbn |" in text
+
+
+def test_summaries_are_those_of_complete_runs(cli: Cli, tmp_path: Path) -> None:
+    file, junit, summary = study(tmp_path), tmp_path / "claims.xml", tmp_path / "claims.md"
+    options = ("--out", tmp_path / "run", "--junit", junit, "--summary", summary)
+    assert cli("run", file, *options, "--shard", "1/2").returncode == 0
+    assert not junit.exists()
+    assert not summary.exists()
+    assert cli("run", file, *options, "--shard", "2/2").returncode == 0
+    assert ElementTree.parse(junit).getroot().find("testsuite") is not None
+    assert re.search(r"\| sim \| gbn \| .* \| 5 \|", summary.read_text())
+
+
+def test_errors_with_control_characters_are_valid_xml() -> None:
+    done = run_of(2)
+    errors = {"\x1b[31mred\x00\ud800 & <no> ä\U0001f600": 2}
+    broken = replace(done, cells=[replace(done.cells[0], n=0, failures=errors)])
+    error = ElementTree.fromstring(summaries.junit([broken])).find("testsuite/testcase/error")
+    assert error is not None
+    found = "2 times: \ufffd[31mred\ufffd\ufffd & <no> ä\U0001f600"
+    assert error.get("message") == f"all trials failed: {found}"
+
+
+def test_the_summary_has_one_unit_for_a_metric_and_the_confidence_of_adaptive_runs() -> None:
+    done = longfat.sweep(
+        {"path": {"delay": "1ms"}, "size": "200kB", "protocol": "reno"},
+        {"path.rate": ["100kbit/s", "10Mbit/s"]},
+        seeds=2,
+    )
+    text = summaries.markdown([replace(done, cells=[replace(cell, confidence=0.99) for cell in done.cells])])
+    assert "| world | protocol | point | Goodput (Mbit/s) |" in text
+    assert re.search(r"\| path\.rate = 100kbit/s \| 0\.09\d+ \|", text)
+    assert "95 % confidence, valid over all looks" in text
 
 
 def test_an_unknown_suffix_is_refused(cli: Cli, tmp_path: Path) -> None:
