@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 from tests.conftest import Cli
 
 import longfat as lf
@@ -192,11 +193,37 @@ def test_slow_start_before_an_application_is_a_phase(tmp_path: Path) -> None:
     assert found[0].end == pytest.approx(pause + 0.06, abs=2 * 0.06)
 
 
-def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture) -> None:
+def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture, tmp_path: Path) -> None:
     found = lf.explain(capture(explained.WINDOW), replay=False)
     shown = found.to_json()["explained"]["confidence"][explained.WINDOW]
-    right, named = confidence.AT_SENDER[explained.WINDOW]
-    assert (shown["right"], shown["named"], shown["word"]) == (right, named, "high")
+    assert (shown["right"], shown["named"], shown["word"]) == (32, 32, "high")
+    # At the receiver, losses by policers and bursts are reported as loss, too.
+    file = tmp_path / "receiver.pcapng"
+    protocol, path, workload = CASES[explained.POLICER]
+    settings = {"kind": "tcp", **protocol}
+    lf.trace(settings, path, workload=workload, pcapng=file, side="receiver", snap=96, samples=False)
+    found = lf.explain(file, replay=False)
+    assert found.limit == explained.LOSS
+    shown = found.to_json()["explained"]["confidence"][explained.LOSS]
+    assert (shown["right"], shown["named"], shown["word"]) == (30, 90, "low")
+
+
+@pytest.mark.parametrize(
+    ("right", "named", "word"),
+    [
+        (32, 32, "high"),
+        (20, 20, "medium"),
+        (96, 100, "high"),
+        (95, 100, "medium"),
+        (10, 13, "low"),
+        (9, 9, "not measured"),
+    ],
+)
+def test_the_word_is_that_of_the_lower_bound(right: int, named: int, word: str) -> None:
+    found = confidence.Confidence(right, named)
+    exact = stats.binomtest(right, named, alternative="greater").proportion_ci(0.95, "exact")
+    assert found.least == pytest.approx(exact.low)
+    assert found.word == word
 
 
 def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None:
