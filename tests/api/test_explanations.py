@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tests.conftest import Cli
 
 import longfat as lf
 from longfat.analysis.captures import confidence, explained
+from longfat.api import explanation_replay
 
 PARTS = Path(__file__).parents[2] / "benchmarks/captures/parts.py"
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -240,6 +243,27 @@ def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None
     assert changes["twice the rate"] == pytest.approx(found.replay.captured, rel=0.25)
 
 
+def test_burst_losses_show_the_queue(capture: Capture) -> None:
+    one = lf.explain(capture(explained.BURSTS), replay=False).one
+    assert one is not None
+    assert one.document["overflow_packets"] == 0 < one.document["burst_packets"]
+    assert not explanation_replay.is_queue_assumed(one)
+    queue = float(explanation_replay.path_model(one)["queue"].removesuffix("pkt"))
+    assert queue == pytest.approx(40, abs=4)
+
+
+def test_reordering_is_not_simulated(capture: Capture) -> None:
+    one = lf.explain(capture(explained.LOSS), replay=False).one
+    assert one is not None
+    causes = [{"cause": "reordering", "time_s": 2.0}, {"cause": "bandwidth", "time_s": 8.0}]
+    reordered = replace(one, document={**one.document, "causes": causes})
+    found = explanation_replay.replay(reordered, 1, lambda _: pytest.fail("a simulation was started"))
+    assert "reorders packets" in (found.problem or "")
+    assert found.controllers == {}
+    assert found.is_queue_assumed
+    assert "queue" in found.model
+
+
 def test_predicts_nothing_for_an_application_that_is_silent(capture: Capture) -> None:
     found = lf.explain(capture(explained.APPLICATION))
     assert found.replay is not None
@@ -361,7 +385,9 @@ def test_quic_has_volume_handshake_and_spin_bit(tmp_path: Path) -> None:
     assert one["handshake_s"] == pytest.approx(0.025)
     assert one["spin_rtt_s"] == pytest.approx(0.04, rel=0.01)
     (line,) = found.remarks()[:1]
-    assert "RTT 39.9 ms (spin bit)" in line or "RTT 40" in line
+    shown = re.search(r"RTT ([\d.]+) ms \(spin bit\)", line)
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(40, rel=0.01)
     assert "encrypted" in line
 
 
