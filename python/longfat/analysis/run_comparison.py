@@ -165,7 +165,9 @@ def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) ->
         raise ValueError("the runs have no cell in common: compare runs of the same study")
     is_paired = first.study.seed == second.study.seed
     chosen = list(metrics) or grid.shown(first.study, first.cells)
-    todo, lost, too_few = [], [], []
+    todo: list[tuple[CellResult, CellResult, str]] = []
+    lost: list[tuple[Cell, str]] = []
+    too_few: list[tuple[Cell, str]] = []
     for a, b in pairs:
         for metric in chosen:
             if metric not in a.metrics:
