@@ -2,8 +2,9 @@
 
 `python benchmarks/explain_accuracy.py [CAUSE...] [--captures 10] [--world sim|netns] [--side SIDE]` makes
 captures over random rates, delays, buffers, controllers and seeds, each built for one cause, and prints how
-often each cause is named, the errors of RTT and rate, and with `--replay` how often the controller is right
-and the replay reproduces the duration. A change of the path is named if its time is right within two RTTs,
+often each cause is named, the errors of RTT and rate (those of policers with their sign), and with
+`--replay` how often the controller is right and the replay reproduces the duration. A change of the path is
+named if its time is right within two RTTs,
 and the RTT after it within 3 %. `netns` needs root or user namespaces, and about 15 s per capture.
 """
 
@@ -39,6 +40,7 @@ class Score:
     named: Counter[str] = field(default_factory=Counter)
     rtt: list[float] = field(default_factory=list)
     rate: list[float] = field(default_factory=list)
+    policed: list[float] = field(default_factory=list)
     controllers: list[bool] = field(default_factory=list)
     reproduced: list[bool] = field(default_factory=list)
     false_steps: int = 0
@@ -60,6 +62,9 @@ def judge(score: Score, made: Case, file: Path, *, replay: bool) -> lf.Explanati
             score.rtt.append(abs(figures["base_rtt_s"] / made.rtt - 1))
     if figures["rate_bps"]:
         score.rate.append(abs(found.one.on_wire(figures["rate_bps"]) / made.rate / 1e6 - 1))
+    policed = found.one.document["policer_bps"]
+    if made.policed is not None and policed is not None:
+        score.policed.append(found.one.on_wire(policed) / made.policed / 1e6 - 1)
     if found.replay is not None and found.replay.controllers:
         score.controllers.append(found.replay.controller == made.protocol["congestion"])
         score.reproduced.append(found.replay.problem is None)
@@ -122,6 +127,9 @@ def show(scores: dict[str, Score]) -> None:
                 parts.append(
                     f"error of {name}: median {statistics.median(errors):.2%}, most {max(errors):.2%}"
                 )
+        if score.policed:
+            middle, worst = statistics.median(score.policed), max(score.policed, key=abs)
+            parts.append(f"error of the policer's rate: median {middle:+.1%}, largest {worst:+.1%}")
         if score.controllers:
             parts.append(f"controller {sum(score.controllers)} of {len(score.controllers)}")
             parts.append(f"reproduced {sum(score.reproduced)} of {len(score.reproduced)}")

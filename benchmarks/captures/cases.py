@@ -22,6 +22,7 @@ class Case:
 
     `rtt` and `rate` are those of the path in s and Mbit/s. A case with a `program` runs it between Linux
     kernels. `step` is the time of a change of the path and the RTT of full packets after it, in s.
+    `policed` is the rate of a policer in Mbit/s.
     """
 
     rtt: float
@@ -33,6 +34,7 @@ class Case:
     side: str | None = None
     program: programs.Program | None = None
     step: tuple[float, float] | None = None
+    policed: float | None = None
 
     def capture(self, file: Path, world: str, side: str, seed: int) -> None:
         """Writes the packets to a pcapng file."""
@@ -135,7 +137,7 @@ def policer(draw: random.Random, controllers: tuple[str, ...]) -> Case:
     made = path(rate, rtt, 1000)
     made["queue"] = {"kind": f"{PARTS}:Policer", "rate_mbps": limit, "burst": burst, "limit": "1000pkt"}
     made["reverse"] = {"queue": "1000pkt"}
-    return Case(rtt, rate, tcp(draw.choice(controllers)), made, bulk(30))
+    return Case(rtt, rate, tcp(draw.choice(controllers)), made, bulk(30), policed=limit)
 
 
 def bursts(draw: random.Random, _: tuple[str, ...]) -> Case:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 PORT = 8000
-_READING = """
+_READING = f"""
 import socket, sys, time
-server = socket.create_server(("0.0.0.0", 8000))
+server = socket.create_server(("0.0.0.0", {PORT}))
 connection, _ = server.accept()
 got, pause = 0, float(sys.argv[2])
 while data := connection.recv(65536):
@@ -23,18 +23,18 @@ while data := connection.recv(65536):
         time.sleep(pause)
         pause = 0
 """
-_SENDING = """
+_SENDING = f"""
 import socket, sys
-connection = socket.create_connection(("receiver", 8000))
+connection = socket.create_connection(("receiver", {PORT}))
 if sys.argv[2] != "0":
     connection.setsockopt(socket.SOL_SOCKET, 47, int(sys.argv[2]))  # SO_MAX_PACING_RATE, in B/s
 connection.sendall(bytes(int(sys.argv[1])))
 connection.shutdown(socket.SHUT_WR)
 connection.recv(1)
 """
-_ANSWERING = """
+_ANSWERING = f"""
 import socket, sys
-server = socket.create_server(("0.0.0.0", 8000))
+server = socket.create_server(("0.0.0.0", {PORT}))
 connection, _ = server.accept()
 size = int(sys.argv[1])
 while True:
@@ -45,10 +45,10 @@ while True:
         break
     connection.sendall(b"a")
 """
-_REQUESTING = """
+_REQUESTING = f"""
 import socket, sys
 size, count, writes = map(int, sys.argv[1:4])
-connection = socket.create_connection(("receiver", 8000))
+connection = socket.create_connection(("receiver", {PORT}))
 for _ in range(count):
     for _ in range(writes):
         connection.sendall(bytes(size // writes))

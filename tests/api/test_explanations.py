@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy import stats
 from tests.conftest import Cli
 
 import longfat as lf
 from longfat.analysis.captures import confidence, explained
+from longfat.api import explanation_replay
 
 PARTS = Path(__file__).parents[2] / "benchmarks/captures/parts.py"
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
@@ -192,11 +196,37 @@ def test_slow_start_before_an_application_is_a_phase(tmp_path: Path) -> None:
     assert found[0].end == pytest.approx(pause + 0.06, abs=2 * 0.06)
 
 
-def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture) -> None:
+def test_confidence_is_that_of_the_place_of_the_capture(capture: Capture, tmp_path: Path) -> None:
     found = lf.explain(capture(explained.WINDOW), replay=False)
     shown = found.to_json()["explained"]["confidence"][explained.WINDOW]
-    right, named = confidence.AT_SENDER[explained.WINDOW]
-    assert (shown["right"], shown["named"], shown["word"]) == (right, named, "high")
+    assert (shown["right"], shown["named"], shown["word"]) == (32, 32, "high")
+    # At the receiver, losses by policers and bursts are reported as loss, too.
+    file = tmp_path / "receiver.pcapng"
+    protocol, path, workload = CASES[explained.POLICER]
+    settings = {"kind": "tcp", **protocol}
+    lf.trace(settings, path, workload=workload, pcapng=file, side="receiver", snap=96, samples=False)
+    found = lf.explain(file, replay=False)
+    assert found.limit == explained.LOSS
+    shown = found.to_json()["explained"]["confidence"][explained.LOSS]
+    assert (shown["right"], shown["named"], shown["word"]) == (30, 90, "low")
+
+
+@pytest.mark.parametrize(
+    ("right", "named", "word"),
+    [
+        (32, 32, "high"),
+        (20, 20, "medium"),
+        (96, 100, "high"),
+        (95, 100, "medium"),
+        (10, 13, "low"),
+        (9, 9, "not measured"),
+    ],
+)
+def test_the_word_is_that_of_the_lower_bound(right: int, named: int, word: str) -> None:
+    found = confidence.Confidence(right, named)
+    exact = stats.binomtest(right, named, alternative="greater").proportion_ci(0.95, "exact")
+    assert found.least == pytest.approx(exact.low)
+    assert found.word == word
 
 
 def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None:
@@ -211,6 +241,27 @@ def test_replays_the_transfer_and_names_the_controller(capture: Capture) -> None
     assert changes["no random loss"] < 0.5 * found.replay.captured
     assert changes["BBRv1"] < 0.7 * found.replay.captured
     assert changes["twice the rate"] == pytest.approx(found.replay.captured, rel=0.25)
+
+
+def test_burst_losses_show_the_queue(capture: Capture) -> None:
+    one = lf.explain(capture(explained.BURSTS), replay=False).one
+    assert one is not None
+    assert one.document["overflow_packets"] == 0 < one.document["burst_packets"]
+    assert not explanation_replay.is_queue_assumed(one)
+    queue = float(explanation_replay.path_model(one)["queue"].removesuffix("pkt"))
+    assert queue == pytest.approx(40, abs=4)
+
+
+def test_reordering_is_not_simulated(capture: Capture) -> None:
+    one = lf.explain(capture(explained.LOSS), replay=False).one
+    assert one is not None
+    causes = [{"cause": "reordering", "time_s": 2.0}, {"cause": "bandwidth", "time_s": 8.0}]
+    reordered = replace(one, document={**one.document, "causes": causes})
+    found = explanation_replay.replay(reordered, 1, lambda _: pytest.fail("a simulation was started"))
+    assert "reorders packets" in (found.problem or "")
+    assert found.controllers == {}
+    assert found.is_queue_assumed
+    assert "queue" in found.model
 
 
 def test_predicts_nothing_for_an_application_that_is_silent(capture: Capture) -> None:
@@ -334,7 +385,9 @@ def test_quic_has_volume_handshake_and_spin_bit(tmp_path: Path) -> None:
     assert one["handshake_s"] == pytest.approx(0.025)
     assert one["spin_rtt_s"] == pytest.approx(0.04, rel=0.01)
     (line,) = found.remarks()[:1]
-    assert "RTT 39.9 ms (spin bit)" in line or "RTT 40" in line
+    shown = re.search(r"RTT ([\d.]+) ms \(spin bit\)", line)
+    assert shown is not None
+    assert float(shown[1]) == pytest.approx(40, rel=0.01)
     assert "encrypted" in line
 
 

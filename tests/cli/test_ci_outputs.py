@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from scipy import stats
 from tests.conftest import Cli, command
 
 import longfat
 from longfat.analysis.run_comparison import compare
+from longfat.presentation.run import summary as summaries
+from longfat.presentation.run.displayed import Run
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -85,6 +90,39 @@ def test_claims_become_test_cases(cli: Cli, tmp_path: Path) -> None:
     assert "| sim | gbn |" in text
 
 
+def test_summaries_are_those_of_complete_runs(cli: Cli, tmp_path: Path) -> None:
+    file, junit, summary = study(tmp_path), tmp_path / "claims.xml", tmp_path / "claims.md"
+    options = ("--out", tmp_path / "run", "--junit", junit, "--summary", summary)
+    assert cli("run", file, *options, "--shard", "1/2").returncode == 0
+    assert not junit.exists()
+    assert not summary.exists()
+    assert cli("run", file, *options, "--shard", "2/2").returncode == 0
+    assert ElementTree.parse(junit).getroot().find("testsuite") is not None
+    assert re.search(r"\| sim \| gbn \| .* \| 5 \|", summary.read_text())
+
+
+def test_errors_with_control_characters_are_valid_xml() -> None:
+    done = run_of(2)
+    errors = {"\x1b[31mred\x00\ud800 & <no> ä\U0001f600": 2}
+    broken = replace(done, cells=[replace(done.cells[0], n=0, failures=errors)])
+    error = ElementTree.fromstring(summaries.junit([broken])).find("testsuite/testcase/error")
+    assert error is not None
+    found = "2 times: \ufffd[31mred\ufffd\ufffd & <no> ä\U0001f600"
+    assert error.get("message") == f"all trials failed: {found}"
+
+
+def test_the_summary_has_one_unit_for_a_metric_and_the_confidence_of_adaptive_runs() -> None:
+    done = longfat.sweep(
+        {"path": {"delay": "1ms"}, "size": "200kB", "protocol": "reno"},
+        {"path.rate": ["100kbit/s", "10Mbit/s"]},
+        seeds=2,
+    )
+    text = summaries.markdown([replace(done, cells=[replace(cell, confidence=0.99) for cell in done.cells])])
+    assert "| world | protocol | point | Goodput (Mbit/s) |" in text
+    assert re.search(r"\| path\.rate = 100kbit/s \| 0\.09\d+ \|", text)
+    assert "95 % confidence, valid over all looks" in text
+
+
 def test_an_unknown_suffix_is_refused(cli: Cli, tmp_path: Path) -> None:
     done = cli("run", study(tmp_path), "--junit", tmp_path / "claims.json", ok=False)
     assert done.returncode == 2
@@ -131,6 +169,97 @@ def test_comparisons_share_the_confidence() -> None:
         low, high = change.difference.low, change.difference.high
         assert low < change.second - change.first < high
         assert change.is_change == (low > 0 or high < 0)
+
+
+def test_a_cell_that_breaks_completely_is_a_change(cli: Cli, tmp_path: Path) -> None:
+    assert cli("run", study(tmp_path), "--out", tmp_path / "before").returncode == 0
+    broken = cli("run", study(tmp_path, "100%"), "--out", tmp_path / "after", ok=False)
+    assert "all trials failed" in broken.stderr
+    summary = tmp_path / "changes.md"
+    arguments = ("compare", tmp_path / "before", tmp_path / "after", "--summary", summary)
+    done = cli(*arguments, "--fail-on-change", ok=False)
+    assert done.returncode == 3
+    for text in (done.stdout, summary.read_text()):
+        assert "No longer measured: sim, gbn: goodput" in text
+        assert "Failed trials: sim, gbn: 0 of 5 in the first run, 5 of 5 in the second" in text
+    document = json.loads(cli(*arguments, "--json").stdout)
+    assert document["changed"]
+    assert {one["metric"] for one in document["lost"]} >= {"goodput_bps", "completion_s"}
+    (failures,) = document["failures"]
+    assert (failures["first"], failures["second"]) == (
+        {"failed": 0, "tried": 5},
+        {"failed": 5, "tried": 5},
+    )
+
+
+def run_of(seeds: int = 5, seed: int = 1, **path: str) -> Run:
+    return longfat.sweep(
+        {
+            "path": {"rate": "10Mbit/s", "delay": "5ms", **path},
+            "workload": {"kind": "file", "size": "50kB"},
+            "protocols": [{"name": "gbn", "kind": "go-back-n", "window": 8}],
+        },
+        seeds=seeds,
+        seed=seed,
+    )
+
+
+def test_a_missing_cell_is_a_change() -> None:
+    both, one = (
+        longfat.sweep(
+            {"path": {"rate": "10Mbit/s"}, "size": "20kB", "protocol": "reno"},
+            {"path.delay": delays},
+            seeds=2,
+        )
+        for delays in (["1ms", "2ms"], ["1ms"])
+    )
+    assert compare(both, one).is_changed
+    assert not compare(one, both).is_changed
+
+
+def test_a_metric_without_a_value_in_the_second_run_is_lost() -> None:
+    first, second = run_of(loss="1%"), run_of(loss="1%")
+    del second.cells[0].metrics["goodput_bps"]
+    found = compare(first, second)
+    assert found.lost == ((first.cells[0].cell, "goodput_bps"),)
+    assert found.is_changed
+
+
+def test_single_trials_of_the_simulator_are_equal_or_different() -> None:
+    first, same, slower = run_of(1), run_of(1), run_of(1, delay="6ms")
+    equal = compare(first, same)
+    assert {change.outcome for change in equal.changes} == {"equal"}
+    assert not equal.is_changed
+    found = {change.metric: change.outcome for change in compare(first, slower).changes}
+    assert (found["goodput_bps"], found["completion_s"]) == ("lower", "higher")
+
+
+def test_runs_with_different_seeds_are_not_paired() -> None:
+    first, second = run_of(seed=1, loss="5%"), run_of(seed=2, loss="5%")
+    (found,) = compare(first, second, ["goodput_bps"]).changes
+    before, after = (run.cells[0].samples["goodput_bps"] for run in (first, second))
+    welch = stats.ttest_ind(after, before, equal_var=False).confidence_interval(0.95)
+    assert (found.difference.low, found.difference.high) == pytest.approx((welch.low, welch.high))
+    with pytest.raises(ValueError, match="two trials in common"):
+        compare(run_of(1, seed=1, loss="5%"), run_of(1, seed=2, loss="5%"))
+
+
+def test_an_adaptive_run_is_compared_at_its_own_level() -> None:
+    first, second = run_of(loss="1%"), run_of(loss="1%")
+    adaptive = replace(first, cells=[replace(cell, confidence=0.99) for cell in first.cells])
+    assert compare(adaptive, second, ["goodput_bps"]).level == pytest.approx(0.99)
+    assert compare(second, adaptive, ["goodput_bps"]).level == pytest.approx(0.99)
+
+
+def test_the_comparison_displays_itself(cli: Cli, tmp_path: Path) -> None:
+    for name, loss in (("before", "1%"), ("after", "4%")):
+        assert cli("run", study(tmp_path, loss), "--out", tmp_path / name).returncode == 0
+    found = longfat.compare(tmp_path / "before", tmp_path / "after", metrics=["goodput"])
+    assert repr(found).startswith("1 of 1 cells changed")
+    frame = found.to_polars()
+    assert frame.select("protocol", "metric", "n", "outcome").rows() == [("gbn", "goodput_bps", 5, "lower")]
+    assert frame["first"][0] > frame["second"][0] > 1e6
+    assert "<table" in found._repr_html_()
 
 
 @pytest.mark.parametrize(("least", "code"), [("1Mbit/s", 0), ("9.9Mbit/s", 3)])

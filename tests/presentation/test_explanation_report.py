@@ -27,6 +27,7 @@ from longfat.api.explanations import Explanation
 from longfat.presentation.charts.files import render
 from longfat.presentation.measured import explanation_charts, explanation_sequence, explanation_text
 from longfat.presentation.measured.explanation_charts import over_time
+from longfat.presentation.measured.explanation_evidence import evidence
 from longfat.presentation.measured.explanation_page import page as report
 from longfat.results.run import Interval
 
@@ -294,6 +295,40 @@ def test_the_report_has_every_part() -> None:
     assert text.count("Duration (s)") == 1
     # One file without others.
     assert not re.search(r"\b(src|href)=", content(html))
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        ("random-loss", "9 of 700 packets retransmitted"),
+        ("queue-overflow", "4 of 700 packets retransmitted"),
+        ("burst", "1 of 700 packets retransmitted"),
+        ("timeout", "1 timeout"),
+        ("policer", "1 retransmission; 5.18 Mbit/s between losses"),
+        ("reordering", "1 unnecessary retransmission (DSACK)"),
+        ("pacing", "full segments at regular intervals, flight of 10.0 kB"),
+        ("application", "1 pause"),
+    ],
+)
+def test_the_evidence_of_a_cause_is_its_own(cause: str, text: str) -> None:
+    figures = {
+        "repeated_packets": 15,
+        "random_loss_packets": 9,
+        "overflow_packets": 4,
+        "burst_packets": 1,
+        "policed_packets": 1,
+        "spurious_packets": 1,
+        "timeouts": 1,
+        "policer_bps": 5e6,
+    }
+    assert evidence(shown([], [interval(0.0, 1.0, "application")], **figures), cause) == text
+
+
+def test_subflows_are_no_further_connections() -> None:
+    found = explanation(connection(1, direction([], [])), connection(2, direction([], [])))
+    for one in found.document["connections"][:2]:
+        one["multipath"] = 0
+    assert "1 more connection (--connections" in "\n".join(explanation_text.notes(found.document, found.one))
 
 
 def test_parts_without_content_are_absent() -> None:

@@ -49,7 +49,7 @@ pub enum Cause {
     Reordering,
     /// A change of the path: its losses, and the reduced window after them.
     PathChange,
-    /// A sender that sends at constant intervals: its pacing rate.
+    /// A sender that sends at regular intervals: its pacing rate.
     Pacing,
     /// Nagle's algorithm together with delayed ACKs.
     DelayedAck,
@@ -321,7 +321,7 @@ fn is_flat(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
         .is_some_and(|place| slice.flight <= before[place].flight + FLAT_SEGMENTS * u64::from(path.mss))
 }
 
-/// Whether the sender sends full segments at constant intervals, without growth: neither writes nor ACKs clock them.
+/// Whether the sender sends full segments at regular intervals, without growth: neither writes nor ACKs clock them.
 fn is_paced(before: &[Slice], slice: &Slice, path: &PathFigures) -> bool {
     if path.position != Position::Sender || !is_flat(before, slice, path) {
         return false;

@@ -35,7 +35,7 @@ impl Gaps {
         self.squares += other.squares;
     }
 
-    /// Whether the sender sends at constant intervals.
+    /// Whether the sender sends at regular intervals.
     #[must_use]
     pub fn are_even(&self) -> bool {
         if self.count < ENOUGH {

@@ -1,9 +1,17 @@
 """Which cells of a run differ from those of another run of the same study, such as one of an older version.
 
-Each shown metric of each cell that both runs have is one comparison, paired by trial. Their differences are
-tested at a common level of 95 %: with m comparisons, each has 1 - 0.05 / m (Bonferroni). If nothing has
-changed, the probability of at least one reported change is therefore at most 5 %, whatever the number of
-cells.
+Each shown metric of each cell that both runs have is one comparison. The rules:
+
+- Runs with the same seed are compared trial by trial, since trial k of both has the same random numbers. Runs
+  with different seeds are compared as independent samples.
+- The differences are tested at a common level of 95 %: with m comparisons, each has 1 - 0.05 / m
+  (Bonferroni). If nothing has changed, the probability of at least one reported change is therefore at most
+  5 %, whatever the number of cells. A run with a precision has its own, higher level
+  (`longfat.analysis.looks`).
+- A single trial is compared in the world sim with the same seed only. The same version gives the same bits
+  there, so every difference is a change.
+- A metric with a value in the first run but none in the second is lost, and so is a cell that the second run
+  lacks or whose trials all fail. A different number of failed trials is a change, too.
 """
 
 from __future__ import annotations
@@ -15,11 +23,16 @@ from typing import TYPE_CHECKING, Literal
 
 from longfat.analysis import grid
 from longfat.analysis.relations import Family
-from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio
+from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio, unpaired
 from longfat.results.run import Interval, known
+from longfat.study.vocabulary import canonical
+from longfat.study.worlds import VIRTUAL
 
 if TYPE_CHECKING:
     from longfat.results.run import Cell, CellResult, RunResult
+
+_FEWEST = 2
+"""Trials from which chance can be excluded."""
 
 Outcome = Literal["higher", "lower", "equal", "similar"]
 """`equal` are bit-identical samples; `similar` ones differ by no more than chance explains."""
@@ -29,8 +42,8 @@ Outcome = Literal["higher", "lower", "equal", "similar"]
 class Change:
     """One metric of one cell in both runs, in the metric's base unit.
 
-    `difference` is the mean of second - first over pairs of trials, and `ratio` second / first, at the level
-    of all comparisons together. `n` is the number of pairs.
+    `difference` is the mean of second - first, and `ratio` second / first, at the level of all comparisons
+    together. `n` is the number of pairs of trials; with different seeds, that of the smaller sample.
     """
 
     cell: Cell
@@ -56,12 +69,31 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Failures:
+    """A cell whose number of failed trials differs: failed and all trials in both runs."""
+
+    cell: Cell
+    first: tuple[int, int]
+    second: tuple[int, int]
+
+
+@dataclass(frozen=True, repr=False)
 class RunComparison:
-    """The comparisons of two runs, and the cells that only one of them has."""
+    """The comparisons of two runs, and what could not be compared.
+
+    `level` is the confidence of each comparison. `lost` are the metrics of a cell that only the first run
+    has, `too_few` those with too few trials in the first run already. `only_first` and `only_second` are the
+    cells that one run lacks. `is_paired` states that both runs have the same seed.
+    """
 
     changes: tuple[Change, ...]
+    lost: tuple[tuple[Cell, str], ...]
+    too_few: tuple[tuple[Cell, str], ...]
+    failures: tuple[Failures, ...]
     only_first: tuple[Cell, ...]
     only_second: tuple[Cell, ...]
+    level: float
+    is_paired: bool
 
     @property
     def changed(self) -> tuple[Change, ...]:
@@ -70,9 +102,9 @@ class RunComparison:
         return tuple(sorted(found, key=lambda change: -_size(change.ratio.value)))
 
     @property
-    def level(self) -> float:
-        """The confidence level of each comparison."""
-        return Family(max(1, len(self.changes))).strict
+    def is_changed(self) -> bool:
+        """Whether a value or a number of failures differs, or something of the first run is lost."""
+        return bool(self.changed or self.lost or self.failures or self.only_first)
 
     def to_json(self) -> dict[str, object]:
         """Returns the comparison as plain data."""
@@ -81,9 +113,7 @@ class RunComparison:
             "confidence_of_each": self.level,
             "comparisons": [
                 {
-                    "world": change.cell.world,
-                    "protocol": change.cell.protocol,
-                    "params": dict(change.cell.params),
+                    **_named(change.cell),
                     "metric": change.metric,
                     "first": known(change.first),
                     "second": known(change.second),
@@ -94,6 +124,18 @@ class RunComparison:
                 }
                 for change in self.changes
             ],
+            "lost": [{**_named(cell), "metric": metric} for cell, metric in self.lost],
+            "too_few_trials": [{**_named(cell), "metric": metric} for cell, metric in self.too_few],
+            "failures": [
+                {
+                    **_named(one.cell),
+                    "first": {"failed": one.first[0], "tried": one.first[1]},
+                    "second": {"failed": one.second[0], "tried": one.second[1]},
+                }
+                for one in self.failures
+            ],
+            "paired": self.is_paired,
+            "changed": self.is_changed,
             "only_first": [_named(cell) for cell in self.only_first],
             "only_second": [_named(cell) for cell in self.only_second],
         }
@@ -108,46 +150,82 @@ def _named(cell: Cell) -> dict[str, object]:
 
 
 def _identity(cell: Cell) -> tuple[str, str, str]:
-    return cell.world, cell.protocol, repr(sorted(cell.params.items()))
+    return cell.world, cell.protocol, canonical(cell.params)
 
 
 def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) -> RunComparison:
-    """Compares two runs by these metrics; by default, by those that both studies show.
+    """Compares two runs by these metrics; by default, by those that the first study shows.
 
-    Raises ValueError if the runs have no cell or no metric in common.
+    Raises ValueError if the runs have no cell in common, or no metric with enough trials.
     """
     one = {_identity(result.cell): result for result in first.cells}
     other = {_identity(result.cell): result for result in second.cells}
-    shared = [key for key in one if key in other]
-    if not shared:
+    pairs = [(one[key], other[key]) for key in one if key in other]
+    if not pairs:
         raise ValueError("the runs have no cell in common: compare runs of the same study")
-    pairs = [(one[key], other[key]) for key in shared]
-    chosen = list(metrics) or [
-        name for name in grid.shown(first.study, first.cells) if name in grid.listed(second.cells)
+    is_paired = first.study.seed == second.study.seed
+    chosen = list(metrics) or grid.shown(first.study, first.cells)
+    todo: list[tuple[CellResult, CellResult, str]] = []
+    lost: list[tuple[Cell, str]] = []
+    too_few: list[tuple[Cell, str]] = []
+    for a, b in pairs:
+        for metric in chosen:
+            if metric not in a.metrics:
+                continue
+            fewest = 1 if is_paired and a.cell.world == VIRTUAL else _FEWEST
+            if metric in b.metrics and min(map(len, _samples(a, b, metric, is_paired=is_paired))) >= fewest:
+                todo.append((a, b, metric))
+            else:
+                (lost if a.n >= fewest else too_few).append((a.cell, metric))
+    failures = [
+        Failures(a.cell, (a.tried - a.n, a.tried), (b.tried - b.n, b.tried))
+        for a, b in pairs
+        if a.tried - a.n != b.tried - b.n
     ]
-    todo = [
-        (a, b, metric) for a, b in pairs for metric in chosen if metric in a.samples and metric in b.samples
-    ]
-    todo = [(a, b, metric) for a, b, metric in todo if len(paired(a, b, metric)[0]) >= 2]
-    if not todo:
+    only_first = tuple(one[key].cell for key in one if key not in other)
+    if not (todo or lost or failures or only_first):
         raise ValueError("the runs have no metric with two trials in common")
-    level = Family(len(todo)).strict
+    usual = max(result.confidence for pair in pairs for result in pair)
+    level = Family(len(todo), usual).strict
     return RunComparison(
-        tuple(_change(a, b, metric, level) for a, b, metric in todo),
-        tuple(one[key].cell for key in one if key not in other),
-        tuple(other[key].cell for key in other if key not in one),
+        changes=tuple(_change(a, b, metric, level, is_paired=is_paired) for a, b, metric in todo),
+        lost=tuple(lost),
+        too_few=tuple(too_few),
+        failures=tuple(failures),
+        only_first=only_first,
+        only_second=tuple(other[key].cell for key in other if key not in one),
+        level=level,
+        is_paired=is_paired,
     )
 
 
-def _change(first: CellResult, second: CellResult, metric: str, level: float) -> Change:
-    before, after = paired(first, second, metric)
-    n = len(before)
+def _samples(
+    first: CellResult, second: CellResult, metric: str, *, is_paired: bool
+) -> tuple[list[float], list[float]]:
+    """Returns the values of both runs: of the same trials if `is_paired`, else all that are known."""
+    if is_paired:
+        return paired(first, second, metric)
+    both = ([value for value in one.samples[metric] if math.isfinite(value)] for one in (first, second))
+    before, after = both
+    return before, after
+
+
+def _change(first: CellResult, second: CellResult, metric: str, level: float, *, is_paired: bool) -> Change:
+    before, after = _samples(first, second, metric, is_paired=is_paired)
+    if len(before) == 1 == len(after):
+        # The same seed in virtual time: chance has no part in the difference.
+        exact, part = after[0] - before[0], after[0] / before[0] if before[0] else math.nan
+        difference, quotient = Interval(exact, exact, exact), Interval(part, part, part)
+    elif is_paired:
+        difference, quotient = mean_difference(after, before, 1.0, level), ratio(after, before, level)
+    else:
+        difference, quotient = unpaired(after, before, level)
     return Change(
         first.cell,
         metric,
-        sum(before) / n,
-        sum(after) / n,
-        mean_difference(after, before, 1.0, level),
-        ratio(after, before, level),
-        n,
+        sum(before) / len(before),
+        sum(after) / len(after),
+        difference,
+        quotient,
+        min(len(before), len(after)),
     )

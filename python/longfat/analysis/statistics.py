@@ -14,6 +14,7 @@ The rules:
 - A mean is unknown if a trial's value is unknown, because times without an end exceed all measured ones
   (`longfat.analysis.censoring`).
 - One trial has no interval: its bounds are NaN. Trials that all agree have an interval of width zero.
+- Samples of runs with different seeds are independent: Welch's interval, and Fieller's without covariance.
 - Two cells are compared trial by trial, since trial k of both has the same losses. The interval of the
   difference is the t interval of the paired differences, that of the ratio is Fieller's (1954); so the
   interval of a ratio excludes 1 if that of the difference excludes 0. A ratio's lower bound is at least zero,
@@ -304,7 +305,7 @@ def trials_needed(n: int, ratio: float, confidence: float = CONFIDENCE) -> float
     return high
 
 
-def quantile_t(n: int, confidence: float = CONFIDENCE) -> float:
+def quantile_t(n: float, confidence: float = CONFIDENCE) -> float:
     """The two-sided quantile of Student's t with `n` - 1 degrees of freedom.
 
     >>> round(quantile_t(20), 4)
@@ -370,18 +371,48 @@ def ratio(
     return within.cut(_fieller(np.asarray(a, dtype=float), np.asarray(b, dtype=float), confidence))
 
 
+def unpaired(a: Sequence[float], b: Sequence[float], confidence: float) -> tuple[Interval, Interval]:
+    """Returns mean(a) - mean(b) and mean(a) / mean(b) of independent samples of two values or more.
+
+    The interval of the difference is Welch's (1947), that of the ratio Fieller's with the same degrees of
+    freedom. `a` and `b` must not be negative for the ratio.
+
+    >>> [(round(one.low, 2), round(one.high, 2)) for one in unpaired([4.0, 6.0, 8.0], [1.0, 2.0, 3.0], 0.95)]
+    [(-0.16, 8.16), (0.94, 42.97)]
+    """
+    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    of_x, of_y = float(x.var(ddof=1)) / x.size, float(y.var(ddof=1)) / y.size
+    difference = float(x.mean() - y.mean())
+    half, squared = 0.0, 0.0
+    if of_x + of_y > 0:
+        freedom = (of_x + of_y) ** 2 / (of_x**2 / (x.size - 1) + of_y**2 / (y.size - 1))
+        squared = quantile_t(freedom + 1, confidence) ** 2
+        half = math.sqrt(squared * (of_x + of_y))
+    means = float(x.mean()), float(y.mean())
+    quotient = _fieller_of(means, (squared * of_x, squared * of_y), 0.0)
+    return Interval(difference, difference - half, difference + half), Range(0.0).cut(quotient)
+
+
 def _fieller(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float) -> Interval:
     if x.size == 0 or y.mean() == 0:
         return Interval(math.nan, math.nan, math.nan)
-    mean = float(x.mean() / y.mean())
+    means = float(x.mean()), float(y.mean())
     if x.size == 1:
-        return Interval(mean, math.nan, math.nan)
-    covariance = np.cov(x, y, ddof=1)
-    scale = quantile_t(x.size, confidence) ** 2 / x.size
-    # scale * var(a - r b) >= (mean(a) - r mean(b))^2 is square r^2 - 2 middle r + constant <= 0.
-    square = float(y.mean() ** 2 - scale * covariance[1, 1])
-    middle = float(x.mean() * y.mean() - scale * covariance[0, 1])
-    constant = float(x.mean() ** 2 - scale * covariance[0, 0])
+        return Interval(means[0] / means[1], math.nan, math.nan)
+    scaled = np.cov(x, y, ddof=1) * (quantile_t(x.size, confidence) ** 2 / x.size)
+    return _fieller_of(means, (float(scaled[0, 0]), float(scaled[1, 1])), float(scaled[0, 1]))
+
+
+def _fieller_of(means: tuple[float, float], variances: tuple[float, float], covariance: float) -> Interval:
+    """Returns Fieller's interval from the (co)variances of the means times the squared quantile."""
+    (x, y), (of_x, of_y) = means, variances
+    if y == 0:
+        return Interval(math.nan, math.nan, math.nan)
+    mean = x / y
+    # var(a - r b) >= (mean(a) - r mean(b))^2 is square r^2 - 2 middle r + constant <= 0.
+    square = y**2 - of_y
+    middle = x * y - covariance
+    constant = x**2 - of_x
     discriminant = middle**2 - square * constant
     if square > 0:
         root = math.sqrt(max(discriminant, 0.0))

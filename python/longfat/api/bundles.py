@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from longfat.study.worlds import VIRTUAL
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     from longfat.bundles.comparison import Comparison
-
-VIRTUAL = "sim"
-"""The world on virtual time, whose records are bit-identical on every machine."""
 
 
 def bundle(run: str | Path, *, out: Path | str | None = None, authors: Sequence[str] | None = None) -> Path:

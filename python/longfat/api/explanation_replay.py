@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ _MOST_PAUSES = 0.1
 _SEGMENT = 1500
 _UNMODELLED = {
     explained.POLICER: "a policer drops packets, which the simulated path does not have",
+    explained.REORDERING: "the path reorders packets, which the simulated path does not do",
     explained.PATH_CHANGE: "the path changed during the transfer",
     explained.PACING: "the sender's pacing rate limits it, whose reason the capture does not show",
     explained.DELAYED_ACKS: "it waits for delayed ACKs: send larger writes, or disable Nagle's algorithm",
@@ -56,7 +58,7 @@ def path_model(one: Direction) -> dict[str, Any]:
     path: dict[str, Any] = {"rate": f"{rate / 1e6:.4g}Mbit/s", "delay": f"{base / 2 * 1e3:.4g}ms"}
     bdp = rate * base / 8 / _SEGMENT
     waiting = (figures["most_queue_s"] or 0.0) * rate / 8 / _SEGMENT
-    if one.document["overflow_packets"]:
+    if not is_queue_assumed(one):
         path["queue"] = f"{max(2, round(waiting))}pkt"
     else:
         path["queue"] = f"{max(_ASSUMED_QUEUE, math.ceil(2 * waiting), math.ceil(2 * bdp))}pkt"
@@ -68,17 +70,19 @@ def path_model(one: Direction) -> dict[str, Any]:
 
 def is_queue_assumed(one: Direction) -> bool:
     """Whether the queue of the path model is assumed: only losses by a full queue show its size."""
-    return not one.document["overflow_packets"]
+    return not _queue_losses(one)
+
+
+def _queue_losses(one: Direction) -> int:
+    """Returns the retransmissions after losses by a full queue, those of bursts included."""
+    document = one.document
+    return int(document["overflow_packets"] + document["burst_packets"])
 
 
 def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a path that loses the packets that the capture shows as lost without a queue."""
     lost = one.document["lost"]
-    if (
-        "loss" not in path
-        or not lost
-        or one.document["overflow_packets"] > one.document["random_loss_packets"]
-    ):
+    if "loss" not in path or not lost or _queue_losses(one) > one.document["random_loss_packets"]:
         return path
     return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
 
@@ -102,18 +106,9 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         path = path_model(one)
     except ValueError as error:
         return Replay(captured, {}, {}, problem=str(error))
-    pauses = one.limits.get(explained.APPLICATION, 0.0) + one.limits.get(explained.STALL, 0.0)
-    if pauses > _MOST_PAUSES:
-        text = "the applications take more than a tenth of the time, which no change of the network shortens"
-        return Replay(captured, path, {}, problem=text)
-    if one.connection["multipath"] is not None:
-        text = "a subflow of Multipath TCP is not simulated without the others"
-        return Replay(captured, path, {}, problem=text)
-    for limit, text in _UNMODELLED.items():
-        if one.limits.get(limit, 0.0) > _MOST_PAUSES:
-            return Replay(captured, path, {}, problem=text)
-    if one.bytes > _MOST_BYTES:
-        return Replay(captured, path, {}, problem="more data than a replay simulates (500 MB)")
+    made = Replay(captured, path, {}, is_queue_assumed=is_queue_assumed(one))
+    if problem := _unsuitable(one):
+        return replace(made, problem=problem)
     # With the losses of the capture, and without random ones, all trials are alike.
     same = _same_losses(one, path)
     show("simulation of the sender")
@@ -121,11 +116,12 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     controllers = senders.probabilities(one, found)
     best = max(controllers, key=lambda name: controllers[name], default=None)
     if best is None:
-        return Replay(captured, path, {})
+        return made
     duration = prediction_interval([found[best].document["duration_s"]] * 2, MODEL_ERROR)
+    made = replace(made, controllers=controllers, simulated=duration)
     if abs(duration.value / captured - 1) > REPRODUCED:
         text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
-        return Replay(captured, path, controllers, duration, problem=text)
+        return replace(made, problem=text)
     changes = _changes(one, best, path)
     packets = max(one.bytes / one.path["mss"], 1.0)
     affordable = max(2, int(_MOST_PACKETS / packets / len(changes)))
@@ -135,7 +131,22 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
         for name, metrics in results.items()
         if metrics
     )
-    return Replay(captured, path, controllers, duration, kept, is_queue_assumed=is_queue_assumed(one))
+    return replace(made, changes=kept)
+
+
+def _unsuitable(one: Direction) -> str | None:
+    """Returns why a transfer is not simulated; None if it is."""
+    pauses = one.limits.get(explained.APPLICATION, 0.0) + one.limits.get(explained.STALL, 0.0)
+    if pauses > _MOST_PAUSES:
+        return "the applications take more than a tenth of the time, which no change of the network shortens"
+    if one.connection["multipath"] is not None:
+        return "a subflow of Multipath TCP is not simulated without the others"
+    for limit, text in _UNMODELLED.items():
+        if one.limits.get(limit, 0.0) > _MOST_PAUSES:
+            return text
+    if one.bytes > _MOST_BYTES:
+        return "more data than a replay simulates (500 MB)"
+    return None
 
 
 _Job = tuple[str, Mapping[str, Any], Mapping[str, Any]]

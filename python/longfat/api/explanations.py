@@ -137,7 +137,12 @@ class Explanation(Displayed):
             "limit": one.limit,
             "limits": one.limits,
             "confidence": {
-                limit: {"word": found.word, "right": found.right, "named": found.named}
+                limit: {
+                    "word": found.word,
+                    "right": found.right,
+                    "named": found.named,
+                    "least": found.least,
+                }
                 for limit in one.limits
                 for found in [confidence(one, limit)]
             },

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+VIRTUAL = "sim"
+"""The world on virtual time, whose records are bit-identical on every machine."""
+
 WORLDS: dict[str, str] = {
-    "sim": "longfat.worlds.sim:Simulation",
+    VIRTUAL: "longfat.worlds.sim:Simulation",
     "relay": "longfat.worlds.relay:Relay",
     "netns": "longfat.worlds.netns:Netns",
 }

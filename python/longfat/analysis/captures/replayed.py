@@ -24,7 +24,7 @@ class Replay:
     """A simulated transfer next to the captured one; durations in s.
 
     `controllers` maps the sender's possible controllers to their probabilities. `problem` is why there is no
-    simulation, or why it says nothing about changes. `simulated` is that with the nearest controller.
+    simulation, or why there are no changes. `simulated` is that with the nearest controller.
     `is_queue_assumed` states that no loss shows the size of the bottleneck's queue.
     """
 

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from longfat.api import comparisons
-from longfat.cli import standard_output
+from longfat.cli import CLAIM_FAILS, standard_output
 from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import AsJson
 
 if TYPE_CHECKING:
-    from longfat.analysis.run_comparison import RunComparison
-
-CHANGED = 3
-"""Exit code with --fail-on-change."""
+    from longfat.presentation.run.comparison import ComparedRuns
 
 
 @command_of(
@@ -32,11 +29,12 @@ def compare(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Metric to compare; repeatable.  [default: those that the study shows]"
+            metavar="NAME", help="Metric to compare; repeatable.  [default: those that the first study shows]"
         ),
     ] = None,
     fail_on_change: Annotated[
-        bool, typer.Option("--fail-on-change", help="Exit with code 3 if a cell has changed.")
+        bool,
+        typer.Option("--fail-on-change", help="Exit with code 3 if a cell has changed, fails or is missing."),
     ] = False,
     summary: Annotated[
         File | None, typer.Option(metavar="FILE", help="Output file for a Markdown summary: .md.")
@@ -52,18 +50,18 @@ def compare(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.formats import require_suffix
     from longfat.presentation import tables
-    from longfat.presentation.run.comparison import conclusion, markdown, table
+    from longfat.presentation.run.comparison import conclusion, markdown
     from longfat.system.files import write_whole
 
     require_suffix("--summary", summary, ".md")
-    found: RunComparison = call(metrics=metric or ())
+    found: ComparedRuns = call(metrics=metric or ())
     if summary is not None:
         write_whole(summary, markdown(found).encode())
     if as_json:
         standard_output.document(found.to_json())
     else:
         if found.changed:
-            tables.show(table(found))
+            tables.show(found.table())
         typer.echo(conclusion(found))
-    if fail_on_change and found.changed:
-        raise typer.Exit(CHANGED)
+    if fail_on_change and found.is_changed:
+        raise typer.Exit(CLAIM_FAILS)

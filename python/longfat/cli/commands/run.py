@@ -117,10 +117,12 @@ def run(
     if as_json:
         documents = [result.to_json() for result in results]
         standard_output.document(documents if len(study) > 1 else documents[0])
-    _write_summaries(results, junit, summary)
+    complete = [result for result in results if not options.awaits_others(result)]
+    if complete:
+        _write_summaries(complete, junit, summary)
     _report_failures(results)
     if fail_on is not None:
-        _report_claims([result for result in results if not options.awaits_others(result)], fail_on)
+        _report_claims(complete, fail_on)
 
 
 def _check_fail_on(fail_on: str | None, studies: Sequence[Study]) -> None:
@@ -190,7 +192,7 @@ def _write_trials(result: RunResult, target: File) -> None:
 
 
 def _write_summaries(results: Sequence[RunResult], junit: File | None, summary: File | None) -> None:
-    """Writes files for continuous integration."""
+    """Writes files for continuous integration. The last shard writes those of a run in shards."""
     from longfat.presentation.run import summary as presentation
     from longfat.system.files import write_whole
 

@@ -9,24 +9,38 @@ from longfat.presentation.formatting import DASH, quantity, rounded
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
 
+_LOSSES = {
+    "random-loss": "random_loss_packets",
+    "queue-overflow": "overflow_packets",
+    "burst": "burst_packets",
+}
+"""The retransmissions of each cause of losses."""
+_FLIGHTS = {
+    "pacing": "full segments at regular intervals, flight of",
+    "slow-start": "flight grew to",
+    "send-buffer": "flight of",
+}
+"""Causes that the size of the flight shows."""
+
 
 def evidence(one: Direction, cause: str) -> str:
     """Returns the figures that show a cause."""
     path, document = one.path, one.document
-    if cause in ("random-loss", "queue-overflow", "burst", "timeout"):
-        shown = f"{document['repeated_packets']} of {rounded(document['data_packets'])} packets retransmitted"
-        return shown + (f", {document['timeouts']} timeouts" if document["timeouts"] else "")
+    if cause in _LOSSES:
+        return f"{document[_LOSSES[cause]]} of {rounded(document['data_packets'])} packets retransmitted"
+    if cause == "timeout":
+        return _counted(document["timeouts"], "timeout")
     if cause == "policer":
-        rate = quantity(one.on_wire(document["policer_bps"] or path["peak_bps"]), "bit/s")
-        return f"{document['policed_packets']} retransmissions; at most about {rate} between losses"
+        again = _counted(document["policed_packets"], "retransmission")
+        return f"{again}; {quantity(one.on_wire(document['policer_bps']), 'bit/s')} between losses"
     if cause == "reordering":
-        return f"{document['spurious_packets']} unnecessary retransmissions (DSACK)"
+        return f"{_counted(document['spurious_packets'], 'unnecessary retransmission')} (DSACK)"
     if cause == "path-change":
         first = path["changes"][0]
         before, after = quantity(first["before_s"], "s"), quantity(first["after_s"], "s")
         return f"RTT from {before} to {after} at {quantity(first['time_s'], 's')}"
-    if cause == "pacing":
-        return f"full segments at constant intervals, flight of {quantity(path['flight'], 'B')}"
+    if cause in _FLIGHTS:
+        return f"{_FLIGHTS[cause]} {quantity(path['flight'], 'B')}"
     if cause == "delayed-ack":
         return "small segments sent on late ACKs"
     if cause in ("bandwidth", "bufferbloat"):
@@ -37,13 +51,13 @@ def evidence(one: Direction, cause: str) -> str:
         rtt = path["rtt_p50_s"]
         return f"window of {quantity(path['window'], 'B')}" + (f" per {quantity(rtt, 's')}" if rtt else "")
     if cause == "receiver-stall":
-        return f"{one.zero_windows} zero windows"
-    if cause == "slow-start":
-        return f"flight grew to {quantity(path['flight'], 'B')}"
-    if cause == "send-buffer":
-        return f"flight of {quantity(path['flight'], 'B')}"
+        return _counted(one.zero_windows, "zero window")
     if cause == "handshake":
-        again = one.connection["repeated_syns"]
-        return f"{again} SYNs retransmitted" if again else "one RTT"
+        syns = one.connection["repeated_syns"]
+        return f"{_counted(syns, 'SYN')} retransmitted" if syns else "one RTT"
     silences = sum(1 for interval in document["intervals"] if interval["cause"] == cause)
-    return f"{silences} pause{'s' if silences > 1 else ''}" if silences else "small or late writes"
+    return _counted(silences, "pause") if silences else "small or late writes"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -215,7 +215,7 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
             lines.append(f"{quantity(one.document['unseen_bytes'], 'B')} were acknowledged but not captured")
         if not one.connection["has_handshake"]:
             lines.append("The start of the connection is missing: windows may be scaled by an unknown factor")
-        more = len(found["connections"]) + found["omitted"]["connections"] - 1
+        more = len(explained.groups(found)) + found["omitted"]["connections"] - 1
         if more:
             noun = "connection" if more == 1 else "connections"
             lines.append(f"{more} more {noun} (--connections lists them, --flow N explains one)")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from longfat.analysis import grid
-from longfat.presentation import formatting, names
+from longfat.presentation import formatting
+from longfat.presentation.run import notes
+from longfat.presentation.run.columns import Column
 from longfat.presentation.run.verdicts import labelled
-from longfat.study.vocabulary import unit
 
 if TYPE_CHECKING:
     from longfat.results.run import CellResult, RunResult, Verdict
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def markdown_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -34,25 +39,18 @@ def markdown(results: Sequence[RunResult]) -> str:
         if result.claims:
             rows = [[labelled(one.verdict), one.world, one.text, one.detail] for one in result.claims]
             lines += [*markdown_table(["verdict", "world", "claim", "figures"], rows), ""]
-        metrics = grid.shown(result.study, result.cells)
-        titles = [names.metric_title(metric) for metric in metrics]
-        rows = [_row(result, cell, metrics) for cell in result.cells]
+        columns = [Column.of(metric, result.cells) for metric in grid.shown(result.study, result.cells)]
+        rows = [_row(result, cell, columns) for cell in result.cells]
+        titles = [column.title for column in columns]
         lines += [*markdown_table(["world", "protocol", "point", *titles, "n"], rows), ""]
-        lines += [f"Means ± 95 % confidence half-width. Records: `{result.folder}`", ""]
+        lines += [f"Means ± half-width of {notes.confidence(result.cells)}. Records: `{result.folder}`", ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(result: RunResult, cell: CellResult, metrics: Sequence[str]) -> list[str]:
-    shown = []
-    for metric in metrics:
-        found = cell.metrics.get(metric)
-        if found is None:
-            shown.append(formatting.DASH)
-            continue
-        scale, name = formatting.scale_for([found.value], unit(metric))
-        shown.append(f"{formatting.plus_minus(found, scale)} {name}".strip())
+def _row(result: RunResult, cell: CellResult, columns: Sequence[Column]) -> list[str]:
     where = grid.point_params(result.study, cell.cell)
     count = f"{cell.n} ({cell.tried - cell.n} failed)" if cell.tried > cell.n else str(cell.n)
+    shown = [column.measured(cell) for column in columns]
     return [cell.cell.world, cell.cell.protocol, formatting.place(where), *shown, count]
 
 
@@ -82,9 +80,19 @@ def junit(results: Sequence[RunResult]) -> bytes:
             )
             reasons = "; ".join(f"{count} times: {reason}" for reason, count in cell.failures.items())
             ElementTree.SubElement(case, "error", message=f"all trials failed: {reasons}")
+    _replace_forbidden(root)
     ElementTree.indent(root)
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
+
+
+def _replace_forbidden(root: ElementTree.Element) -> None:
+    """Replaces characters that XML 1.0 does not allow, such as those of a terminal's colours in an error."""
+    for element in root.iter():
+        for key, value in element.items():
+            element.set(key, _FORBIDDEN.sub(_REPLACEMENT, value))
+        if element.text is not None:
+            element.text = _FORBIDDEN.sub(_REPLACEMENT, element.text)
 
 
 def _case(suite: ElementTree.Element, name: str, claim: Verdict) -> None:
