@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import signal
+import struct
 import subprocess
 import sys
-import time
+import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.conftest import command
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 import longfat as lf
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 
 INTERRUPTED = 130
-STARTED_S = 2.0
-"""Time after which a command has read its input."""
+SIMULATING_S = 2.0
+"""Processor time after which a command has read the capture."""
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
@@ -53,9 +56,23 @@ def start() -> Iterator[Start]:
         process.communicate()
 
 
+def _feed(process: subprocess.Popen[bytes], content: bytes) -> None:
+    """Writes to standard input, and waits until all is read."""
+    assert process.stdin is not None
+    process.stdin.write(content)
+    process.stdin.flush()
+    descriptor = process.stdin.fileno()
+    wait_until(lambda: struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, b"\0" * 4)) == (0,))
+
+
+def _processor_time(process: subprocess.Popen[bytes]) -> float:
+    """The time in s that all threads of a process have used."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _interrupted(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     """Sends SIGINT, and returns the exit code and the output. Standard input stays open."""
-    time.sleep(STARTED_S)
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     process.wait(PATIENCE_S)
@@ -66,9 +83,7 @@ def _interrupted(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 def test_ctrl_c_ends_a_live_capture_which_is_explained(start: Start, capture: Path) -> None:
     process = start("-", "--no-replay", "--json")
-    assert process.stdin is not None
-    process.stdin.write(capture.read_bytes()[:300_000])
-    process.stdin.flush()
+    _feed(process, capture.read_bytes()[:300_000])
     code, out, err = _interrupted(process)
     assert (code, err) == (0, "")
     found = json.loads(out)
@@ -76,9 +91,11 @@ def test_ctrl_c_ends_a_live_capture_which_is_explained(start: Start, capture: Pa
     assert found["ended_early"] == f"interrupted after frame {found['frames']}"
 
 
-def test_ctrl_c_before_the_first_packet_ends_the_command(start: Start, tmp_path: Path) -> None:
+def test_ctrl_c_before_the_first_packet_ends_the_command(start: Start, capture: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
-    code, out, _ = _interrupted(start("-", "--out", report))
+    process = start("-", "--out", report)
+    _feed(process, capture.read_bytes()[:12])
+    code, out, _ = _interrupted(process)
     assert (code, out) == (INTERRUPTED, "")
     assert not list(tmp_path.iterdir())
 
@@ -86,6 +103,7 @@ def test_ctrl_c_before_the_first_packet_ends_the_command(start: Start, tmp_path:
 def test_ctrl_c_during_simulations_leaves_no_file(start: Start, capture: Path, tmp_path: Path) -> None:
     report, model = tmp_path / "report.html", tmp_path / "model.toml"
     process = start(capture, "--trials", "1000", "--out", report, "--model", model)
+    wait_until(lambda: _processor_time(process) > SIMULATING_S)
     code, out, _ = _interrupted(process)
     assert (code, out) == (INTERRUPTED, "")
     assert not list(tmp_path.iterdir())

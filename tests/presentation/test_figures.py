@@ -62,8 +62,8 @@ def size_in_points(pdf: bytes) -> tuple[float, float]:
     [
         ("column", 252, {}),
         ("column", 252, {"cdf": "trials"}),
-        ("two-column", 515.52, {"facet": "path.delay"}),
-        ("9cm", 255.12, {"cdf": "flows"}),
+        pytest.param("two-column", 515.52, {"facet": "path.delay"}, marks=pytest.mark.slow),
+        pytest.param("9cm", 255.12, {"cdf": "flows"}, marks=pytest.mark.slow),
     ],
 )
 def test_a_file_has_the_requested_width(
@@ -84,6 +84,7 @@ def test_a_file_has_the_requested_height(run: lf.Run) -> None:
         )
 
 
+@pytest.mark.slow
 def test_text_keeps_its_size_in_every_width(run: lf.Run) -> None:
     """In the drawing, labels have 12 px; the file scales them."""
     sizes = [("column", None, 8), ("two-column", None, 8), ("6in", "10pt", 10), (None, "15pt", 15)]
@@ -277,6 +278,7 @@ def test_interrupted_runs_draw_the_flows_of_their_own_cells(run: lf.Run) -> None
     assert all(value in whole.values for value in without.values)
 
 
+@pytest.mark.slow
 def test_charts_saved_as_html_need_no_network(tmp_path: Path) -> None:
     traces = lf.trace("reno", {"rate": "10Mbit/s", "delay": "5ms"}, "100kB")
     file = tmp_path / "chart.html"

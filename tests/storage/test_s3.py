@@ -60,6 +60,7 @@ def test_a_url_gives_the_table_of_a_folder(bucket: str, here: lf.Run) -> None:
     assert len(parts.read(location(f"{bucket}/run"))) == TRIALS + 4
 
 
+@pytest.mark.slow
 def test_shards_in_any_order_give_the_whole_table(bucket: str, here: lf.Run, tmp_path: Path) -> None:
     for out in (f"{bucket}/shards", str(tmp_path / "shards")):
         for number in (3, 1, 2):

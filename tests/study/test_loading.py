@@ -83,6 +83,7 @@ def change(data: Data, key: str, value: Any) -> Data:
             {"path.dealy": "5ms"},
             r"where: \"path.dealy\" is neither swept nor set; .*allowed: path.loss",
         ),
+        ("claims.0.where", {"path.delay": "6ms"}, r"matches no cell"),
         ("claims.0.where", {"path.loss": ">=fast"}, r"path.loss: .*fast"),
         ("claims.0.where", {"path.loss": ">="}, "has no value to compare with"),
         (

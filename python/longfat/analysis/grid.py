@@ -5,6 +5,8 @@ Tables and charts share this layout and show everything in the same order.
 
 from __future__ import annotations
 
+import functools
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -176,7 +178,13 @@ def ordered_values(study: Study, key: str) -> list[Any]:
 
 def theory_of(result: CellResult, metric: str) -> Prediction:
     """The theoretical prediction of a metric in this cell."""
-    return predict(result.cell.spec, metric)
+    return _prediction(canonical(result.cell.spec), metric)
+
+
+@functools.lru_cache(maxsize=4096)
+def _prediction(spec: str, metric: str) -> Prediction:
+    """The prediction for a specification in JSON. Each layout of a table asks for it again."""
+    return predict(json.loads(spec), metric)
 
 
 def reported(study: Study, results: Sequence[CellResult]) -> list[Figure]:

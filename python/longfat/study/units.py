@@ -58,7 +58,7 @@ class Quantity:
         """`duration`, `rate`, `size`, `proportion`, `frequency`, `packets` or `number` (no unit)."""
         return known()[self.unit].dimension
 
-    @property
+    @functools.cached_property
     def value(self) -> Fraction:
         """The value in s, bit/s, B, 1 (a proportion), 1/s, packets, or without a unit."""
         return self.magnitude * known()[self.unit].scale
@@ -77,7 +77,12 @@ def parse(text: object, example: str = "20ms") -> Quantity:
     """
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ValueError(f"{text!r} is not a quantity")
-    match = _QUANTITY.fullmatch(str(text))
+    return _parsed(str(text), example)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parsed(text: str, example: str) -> Quantity:
+    match = _QUANTITY.fullmatch(text)
     if match is None:
         raise ValueError(f'"{text}" is not a quantity; write a number with its unit, e.g. "{example}"')
     magnitude, unit = match.groups()

@@ -59,6 +59,11 @@ def answer(result: RunResult, console: Console) -> RenderableType:
     def fits(made: RenderableType) -> bool:
         return _height(made, console) <= MOST_LINES
 
+    def may_fit(above: Sequence[RenderableType], cells: Sequence[CellResult], *, cut: bool = False) -> bool:
+        # Rendering a table is slow. Each has at least a heading, a rule, and a row for each point or metric.
+        rows = min(len(grid.points(result.study, cells)), len(cells))
+        return _height(whole(above, Group(), cut=cut), console) + 2 + rows <= MOST_LINES
+
     lists: list[list[RenderableType]] = [
         [details.verdicts(claims)],
         [details.verdicts(claims, detailed=False)],
@@ -66,12 +71,14 @@ def answer(result: RunResult, console: Console) -> RenderableType:
     ]
     is_small = len(grid.points(result.study, cells)) < MOST_LINES
     for above in (lists if claims else [[]]) if is_small else []:
-        for count in range(len(columns), 0, -1):
+        for count in range(len(columns), 0, -1) if may_fit(above, cells) else ():
             made = whole(above, Group(table_of(cells, columns[:count]), *_left_out(columns[count:])))
             if fits(made):
                 return made
     worst = list(_one_line_each(claims, _MOST_VERDICTS))
     for fewer, note in _thinned(result, cells):
+        if not may_fit(worst, fewer, cut=True):
+            continue
         table = [table_of(fewer, columns[:1])]
         if note:
             table.append(_line(f"{note}; --details prints all", "dim"))
