@@ -186,6 +186,75 @@ def test_processes_with_their_own_session_are_limited(
     assert int(file.read_text()) not in {entry.pid for entry in process_tree.processes()}
 
 
+ORPHAN = """
+import subprocess
+import sys
+
+program = (
+    "import subprocess, sys; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(150)'],"
+    "start_new_session=True); print(child.pid)"
+)
+file = open({file!r}, "w")
+subprocess.run([sys.executable, "-c", program], stdout=file, start_new_session=True)
+import os
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_processes_without_parent_end_with_their_submission(tmp_path: Path) -> None:
+    module, file = tmp_path / "orphan.py", tmp_path / "pid"
+    module.write_text(ORPHAN.format(file=str(file)), encoding="utf-8")
+    (grade,) = _grades(tmp_path, grading.Submission("orphan", module))
+    assert grade.error == "exit code 0"
+    assert int(file.read_text()) not in {entry.pid for entry in process_tree.processes()}
+
+
+def _grades(tmp_path: Path, *found: grading.Submission) -> list[grading.Grade]:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(LAB, encoding="utf-8")
+    return grading.grades(list(found), lab, seconds=60, memory=2 * 10**9, jobs=1, done=lambda _: None)
+
+
+def test_errors_contain_no_control_characters(tmp_path: Path) -> None:
+    module = tmp_path / "escapes.py"
+    module.write_text('raise ValueError("\\x1b]0;owned\\x07\\x1b[2J")', encoding="utf-8")
+    exits = tmp_path / "exits.py"
+    exits.write_text(
+        'import os, sys\nsys.stderr.write("\\x1b[2Jgone")\nsys.stderr.flush()\nos._exit(7)', encoding="utf-8"
+    )
+    missing = grading.Submission("two", None, "2 files (\x1b[2J.py, b.py); allowed: one")
+    for grade in _grades(
+        tmp_path, grading.Submission("escapes", module), grading.Submission("exits", exits), missing
+    ):
+        assert grade.error.isprintable()
+        assert "[2J" in grade.error
+
+
+def test_signals_without_a_name_are_reported(tmp_path: Path) -> None:
+    module = tmp_path / "signal.py"
+    module.write_text("import os\nos.kill(os.getpid(), 40)", encoding="utf-8")
+    (grade,) = _grades(tmp_path, grading.Submission("signal", module))
+    assert grade.error.startswith("killed by ")
+    assert grade.error.endswith("(40)")
+
+
+def test_a_small_limit_of_memory_is_enough_for_the_package(tmp_path: Path) -> None:
+    (tmp_path / "lab.toml").write_text(LAB.replace('"4s"', '"2s"'), encoding="utf-8")
+    study = tmp_path / "study.toml"
+    study.write_text(LAB.replace('"4s"', '"2s"'), encoding="utf-8")
+    (grade,) = grading.grades(
+        [grading.Submission("study", study)],
+        tmp_path / "lab.toml",
+        seconds=40,
+        memory=300 * 10**6,
+        jobs=1,
+        done=lambda _: None,
+    )
+    assert grade.error == ""
+    assert "not run" not in grade.verdicts.values()
+
+
 def test_processes_are_those_of_ps() -> None:
     listed = (process_tree.processes, process_tree.from_ps)
     found = [next(one for one in list_them() if one.pid == os.getpid()) for list_them in listed]

@@ -24,7 +24,11 @@ def _limit(memory: int) -> None:
         import resource
     except ImportError:  # Windows has no such limits
         return
-    import polars as pl  # noqa: F401 - reserves 1 GB
+    # These reserve 1 GB. OpenBLAS of scipy waits forever for memory that it does not get.
+    import polars as pl  # noqa: F401
+    from scipy import special  # noqa: F401
+
+    from longfat.api import studies  # noqa: F401
 
     memory += _SPARE_BYTES + _reserved()
     for kind, wanted in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, _FILE_BYTES)):

@@ -34,7 +34,8 @@ VERDICTS = {"holds", "fails", "undecided", NOT_RUN}
 COLUMNS = ("submission", "holds", "claims", "seconds", "error")
 """The columns of the table of grades besides those of claims."""
 
-
+MARK = "LONGFAT_SUBMISSION"
+"""The environment variable of all processes of a submission."""
 _HIDDEN = (".", "_")
 """Names of files and folders that are no submissions start with these."""
 
@@ -165,7 +166,7 @@ class _Running:
     def grade(self, submission: Submission) -> Grade:
         """Runs a submission."""
         if submission.file is None or self._stopped.is_set():
-            return Grade(submission.name, self._missing, error=submission.problem)
+            return Grade(submission.name, self._missing, error=printable(submission.problem))
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="longfat-grade-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
@@ -174,7 +175,7 @@ class _Running:
             result = None if error else self._result(folder)
             if result is None:
                 error = error or self._why(submission.file, folder, code, spent)
-                return Grade(submission.name, self._missing, error=error, seconds=spent)
+                return Grade(submission.name, self._missing, error=printable(error), seconds=spent)
         verdicts, details = ({**result[key]} for key in ("verdicts", "details"))
         return Grade(
             submission.name, {**self._missing, **verdicts}, details, printable(result["error"]), spent
@@ -198,9 +199,10 @@ class _Running:
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 cwd=file.parent,
+                env={**os.environ, MARK: folder.name},
                 start_new_session=True,
             )
-        tree = ProcessTree(process)
+        tree = ProcessTree(process, f"{MARK}={folder.name}")
         try:
             why = self._watch(process, tree)
         finally:
@@ -272,7 +274,7 @@ def _last(errors: bytes, code: int) -> str:
     lines = errors.decode(errors="replace").split("\n")
     text = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
+        return f"killed by {signal.strsignal(-code) or 'signal'} ({-code})"
     return text or f"exit code {code}"
 
 

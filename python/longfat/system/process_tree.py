@@ -31,11 +31,13 @@ class Entry(NamedTuple):
 class ProcessTree:
     """A process that leads its own group, and its descendants.
 
-    Descendants with their own session, or without their parent, belong to it if a look has seen them.
+    Descendants with their own session and without their parent belong to it if a look has seen them, or,
+    on Linux at the end, if they have the process's mark, an environment variable (`NAME=VALUE`).
     """
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], mark: str) -> None:
         self._process = process
+        self._mark = mark.encode()
         self._seen: set[tuple[int, str]] = set()
 
     def memory(self) -> int:
@@ -44,22 +46,25 @@ class ProcessTree:
 
     def kill(self) -> None:
         """Kills all processes, and waits up to 2 s for their end."""
+        self._entries()  # the children of the processes that the next line kills lose their parent
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         deadline = time.monotonic() + _KILL_S
-        while (entries := self._entries()) and time.monotonic() < deadline:
+        while (entries := self._entries(marked=True)) and time.monotonic() < deadline:
             for entry in entries:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(entry.pid, signal.SIGKILL)
             time.sleep(_PAUSE_S)
 
-    def _entries(self) -> list[Entry]:
-        """Looks for the processes of this tree."""
+    def _entries(self, *, marked: bool = False) -> list[Entry]:
+        """Looks for the processes of this tree, with `marked` also by their environment."""
         running = list(processes())
         found = {
             entry.pid: entry
             for entry in running
-            if self._process.pid in (entry.pid, entry.group) or (entry.pid, entry.start) in self._seen
+            if self._process.pid in (entry.pid, entry.group)
+            or (entry.pid, entry.start) in self._seen
+            or (marked and self._has_mark(entry.pid))
         }
         count = -1
         while count < len(found):
@@ -67,6 +72,12 @@ class ProcessTree:
             found |= {entry.pid: entry for entry in running if entry.parent in found}
         self._seen |= {(entry.pid, entry.start) for entry in found.values()}
         return list(found.values())
+
+    def _has_mark(self, pid: int) -> bool:
+        try:
+            return self._mark in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        except OSError:  # it has ended, belongs to another user, or the system has no /proc
+            return False
 
 
 def processes() -> Iterator[Entry]:
