@@ -333,6 +333,8 @@ class Page {
     const { target } = event;
     const typing = target instanceof HTMLElement && target.closest("input:not([type=range]), select, textarea");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Arrows move a slider with the focus.
+    if (event.key.startsWith("Arrow") && target instanceof HTMLElement && target.matches("input[type=range]")) return;
     const pressed = target instanceof HTMLElement && target.closest("button, summary");
     const speed = by<HTMLInputElement>("speed");
     const turn = (by: number): void => {

@@ -91,10 +91,12 @@ export class WorldPanel {
 
   draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
     this.details.ontoggle = () => this.draw(scene, packets, chosen);
-    const limit = isPackets(scene.queue) ? quantity("queue", scene.queue) : 0;
+    const limitOf = (queue: string): number => (isPackets(queue) ? quantity("queue", queue) : 0);
+    const { queue, queue2 } = scene;
+    const limits = this.world.network.bottlenecks.map((_, place) => limitOf(scene.topology === "two-paths" && place === 1 ? queue2 : queue));
     const byFlow = BY_FLOW.includes(scene.discipline);
     const colour = worldColour(this.place);
-    const view = { colour, limit, byFlow, packets, speed: scene.speed, chosen };
+    const view = { colour, limits, byFlow, packets, speed: scene.speed, chosen };
     this.spots = drawPath(this.path, this.world, view);
     if (this.details.open) {
       const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);

@@ -30,6 +30,12 @@ def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> No
     assert lessons.unsupported_numbers(text) == []
 
 
+def test_numbers_of_the_solutions_come_from_outputs_or_calculations() -> None:
+    text = lessons.solutions().read_text(encoding="utf-8")
+    assert lessons.wrong_calculations(text) == []
+    assert lessons.unsupported_numbers(text, lessons.files()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
 def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
@@ -52,7 +58,7 @@ def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
 
 
 def test_wrong_answers_are_found() -> None:
-    asked = ["12 | 0 20 | Since 6.", "12 | 0 10 | So.", "13 | 0 20 | So."]
+    asked = ["12 ±1 | 0 20 | Since 6.", "12 ±1 | 0 10 | So.", "13 ±1 | 0 20 | So."]
     text = "<!-- calc: 6 * 2 = 12 -->\n" + "\n".join(f"<!-- ask: Q | {one} -->" for one in asked)
     assert [line.rpartition(": ")[2] for line in lessons.wrong_questions(text)] == [
         "out of range",
