@@ -13,8 +13,11 @@ from tests import requirements
 EXPLORER = Path(__file__).parents[2] / "explorer"
 
 
-def run(tmp_path: Path, module: str, code: str) -> Any:
-    """Runs code with the exports of a module of explorer/src as `module`, and returns what it prints as JSON."""
+def run(tmp_path: Path, module: str, code: str, *, before: str = "") -> Any:
+    """Runs code with the exports of a module of explorer/src as `module`, and returns what it prints as JSON.
+
+    `before` runs before the module.
+    """
     bundler = EXPLORER / "node_modules" / ".bin" / "esbuild"
     node = shutil.which("node")
     if node is None or not bundler.exists():
@@ -23,7 +26,7 @@ def run(tmp_path: Path, module: str, code: str) -> Any:
     source = EXPLORER / "src" / f"{module}.ts"
     bundle = [bundler, source, "--bundle", "--format=esm", "--log-level=warning", f"--outfile={script}"]
     subprocess.run(bundle, check=True, timeout=60)
-    program = f"import * as module from {json.dumps(str(script))};\n{code}"
+    program = f"{before}const module = await import({json.dumps(str(script))});\n{code}"
     done = subprocess.run(
         [node, "--input-type=module", "--eval", program],
         capture_output=True,
