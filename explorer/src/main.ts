@@ -188,7 +188,13 @@ class Page {
     const open = this.panels.map((panel) => panel.open);
     this.panels = this.player.worlds.map(
       (world, place) =>
-        new WorldPanel(world, place, this.predictions, (owner, event, byKey) => this.choose(owner, event, byKey)),
+        new WorldPanel(
+          world,
+          place,
+          this.predictions,
+          (owner, event, byKey) => this.choose(owner, event, byKey),
+          (key, value) => this.act(() => this.set(key, value)),
+        ),
     );
     for (const [place, panel] of this.panels.entries()) panel.open = open[place] ?? false;
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
@@ -527,11 +533,11 @@ class Page {
     this.describeEvents();
     this.packet.describe();
     this.flows.describe(player.worlds[0]);
-    this.describePrediction();
     if (player.playing && player.worlds.length > 0 && player.over) {
       this.play(false);
       if (player.now >= LONGEST_S) show(`The run stops at its limit of ${LONGEST_S} s of virtual time. Export a study for longer runs.`);
     }
+    this.describePrediction();
   }
 }
 

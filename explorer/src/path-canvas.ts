@@ -1,6 +1,7 @@
 // The path: hosts, links with packets and ACKs, queues, and drops.
 import type { NetworkShape, TraceEvent } from "./engine";
-import { layoutOf, type Box, type Layout, type LinkPlace } from "./layout";
+import type { Handle } from "./handles";
+import { layoutOf, type Box, type Layout, type LinkPlace, type Sizes } from "./layout";
 import { hopAt, progress, waits, type Hop, type Packet } from "./packets";
 import { lossKind, type LossKind } from "./losses";
 import { ACK, flowColour, LOSS, prepared, RETRANSMISSION, theme } from "./palette";
@@ -21,10 +22,11 @@ export interface Spot {
   side?: number;
 }
 
-export interface PathView {
+export interface PathView extends Sizes {
   colour: string;
-  /** Limit of the queue of each bottleneck in packets, or 0. */
-  limits: readonly number[];
+  handles: readonly Handle[];
+  /** The handle that the reader drags, and the setting at its place. */
+  dragged: { key: string; value: string } | undefined;
   /** Whether the discipline has one queue for each flow. */
   byFlow: boolean;
   /** Whether single packets are simulated in detail. */
@@ -37,7 +39,7 @@ export interface PathView {
 /** Draws a world, and returns the places of its packets. */
 export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView): Spot[] {
   const { context, width, height } = prepared(canvas);
-  const layout = layoutFor(world.network, width);
+  const layout = pathLayout(world.network, width, view);
   const spots: Spot[] = [];
   drawNetwork(context, layout);
   const queued = layout.links.map((): Waiting[] => []);
@@ -56,6 +58,7 @@ export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView
   });
   for (const spot of spots) drawPacket(context, spot, world, view);
   drawDrops(context, world, view, layout, spots);
+  drawHandles(context, view.handles, view.dragged);
   if (!view.packets) note(context, width - 84, 11, "Slow down to see packets", theme().faint);
   if (world.subflows.length > 0) drawSubflows(context, world, view.colour, width, height);
   else if (view.packets) drawStream(context, world, view.colour, width, height);
@@ -70,15 +73,35 @@ interface Waiting {
 /** Returns the start of a hop's transmission; packets whose start is undecided keep their order behind the others. */
 const startOf = (hop: Hop): number => hop.start ?? 1e9 + hop.entered;
 
-/** The latest layout of each network; it depends on the width only. */
-const layouts = new WeakMap<NetworkShape, { width: number; layout: Layout }>();
+/** The latest layout of each network. */
+const layouts = new WeakMap<NetworkShape, { key: string; layout: Layout }>();
 
-function layoutFor(network: NetworkShape, width: number): Layout {
+/** Returns the layout for a width and the settings that lengths stand for. */
+export function pathLayout(network: NetworkShape, width: number, { limits, delay }: Sizes): Layout {
+  const key = `${width} ${limits.join()} ${delay}`;
   const known = layouts.get(network);
-  if (known?.width === width) return known.layout;
-  const layout = layoutOf(network, width);
-  layouts.set(network, { width, layout });
+  if (known?.key === key) return known.layout;
+  const layout = layoutOf(network, width, { limits, delay });
+  layouts.set(network, { key, layout });
   return layout;
+}
+
+/** Draws two lines on each handle, brighter on the dragged one, and its setting. */
+function drawHandles(context: CanvasRenderingContext2D, handles: readonly Handle[], dragged: PathView["dragged"]): void {
+  context.strokeStyle = theme().text;
+  context.lineWidth = 1.5;
+  for (const { key, x, top, bottom } of handles) {
+    context.globalAlpha = key === dragged?.key ? 1 : 0.6;
+    if (key === "delay" && dragged?.key === key) note(context, x - 30, top - 5, `delay ${dragged.value}`, theme().text);
+    const middle = (top + bottom) / 2;
+    for (const side of [-1.5, 1.5]) {
+      context.beginPath();
+      context.moveTo(x + side, middle - 6);
+      context.lineTo(x + side, middle + 6);
+      context.stroke();
+    }
+  }
+  context.globalAlpha = 1;
 }
 
 function along({ x1, y1, x2, y2 }: LinkPlace, share: number): { x: number; y: number } {

@@ -96,7 +96,8 @@ export class Sketch {
   describe(columns: Columns | undefined, playing: boolean): string {
     const { plan } = this;
     if (!plan) return "";
-    if (playing) return "Prediction: the dotted curve is yours.";
+    const waiting = "Prediction: the dotted curve is yours.";
+    if (playing) return waiting;
     const { what, unit, span, high } = plan;
     if (this.open && !this.drawn) return `Prediction: draw ${what} in its chart, for ${span} s and up to ${high} ${unit}, then press Play.`;
     if (this.open) return "Prediction: press Play to compare it with the measurement.";
@@ -106,7 +107,7 @@ export class Sketch {
       const predicted = time <= span ? this.at(time) : null;
       if (predicted !== null && measured !== null) both.push([predicted, measured]);
     }
-    if (both.length === 0) return "";
+    if (both.length === 0) return waiting;
     const sum = both.reduce((total, [predicted, measured]) => total + Math.abs(predicted - measured), 0);
     const measured = both.map(([, value]) => value);
     const [least, most] = [Math.min(...measured), Math.max(...measured)].map(short);

@@ -149,7 +149,8 @@ def test_the_axis_of_a_lesson_has_room_for_the_measurement(explorer: Explorer, l
     click(page, "play")
     page.wait(f"{STATUS}.startsWith('Your prediction')")
     least, most = map(float, re.findall(r"Measured: ([\d.]+) to ([\d.]+) ", page.evaluate(STATUS))[0])
-    assert span <= page.evaluate(CLOCK)
+    # A transfer can end before the prediction does.
+    assert page.evaluate(CLOCK) >= 0.7 * span
     assert 0 <= least
-    # The axis does not give the answer away, and contains it.
-    assert 0.05 * high < most <= 1.1 * high
+    # Stop-and-wait uses 2 % of the axis, which ends at the rate of the link.
+    assert 0.01 * high < most <= 1.1 * high
