@@ -32,7 +32,7 @@ _CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMES = re.compile(
     r"RFC \d+|(?:^# )\d+\. |\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d"
-    r"|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^# |\*\*|(?<=\? ))\d\. ",
+    r"|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^(?:# )?|\*\*|(?<=\? ))\d\. ",
     re.MULTILINE,
 )
 """Numbers that name something: documents, years, lessons, questions."""

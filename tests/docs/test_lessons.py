@@ -48,8 +48,13 @@ def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
 def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     solutions = lessons.solutions().read_text(encoding="utf-8")
-    predictions = text.partition("## Exercises")[0]
+    predictions, _, rest = text.partition("## Experiment")
+    closing = rest.partition("## Questions")[2].partition("## Exercises")[0]
     assert lessons.questions(predictions) >= 2
+    assert lessons.questions(closing) == closing.count("?\n") == 3
+    assert lessons.questions(text) == text.count("<!-- ask")
+    # Without the solutions of exercises: the page itself answers its questions.
+    assert lessons.wrong_questions(closing, text) == []
     assert lessons.wrong_questions(text, solutions) == []
     number = page.name.partition("-")[0]
     assert f"<!-- scene: lesson={number} -->" in text
@@ -103,4 +108,4 @@ def test_every_lesson_has_a_prediction_an_experiment_and_a_solution() -> None:
     assert len(lessons.pages()) == 12
     for page in lessons.pages():
         headings = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
-        assert headings == ["## Predict", "## Experiment", "## Solution", "## Exercises"]
+        assert headings == ["## Predict", "## Experiment", "## Solution", "## Questions", "## Exercises"]
