@@ -101,7 +101,7 @@ class Observed:
 
     def present(self, column: str, after: float = 0) -> float:
         """Returns the share of samples in which a column has a value."""
-        return float(self.samples.filter(pl.col(_TIMES) >= after)[column].is_not_null().mean())  # type: ignore[arg-type]
+        return float(self.samples.filter(pl.col(_TIMES) >= after)[column].is_not_null().mean())
 
     def below(self, column: str, limit: float, after: float = 0) -> float:
         """Returns the share of samples in which a column is below a limit."""

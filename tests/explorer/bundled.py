@@ -24,7 +24,14 @@ def run(tmp_path: Path, module: str, code: str, *, before: str = "") -> Any:
         requirements.skip("programs", "node, and the npm packages of explorer/build")
     script = tmp_path / f"{module}.mjs"
     source = EXPLORER / "src" / f"{module}.ts"
-    bundle = [bundler, source, "--bundle", "--format=esm", "--log-level=warning", f"--outfile={script}"]
+    bundle: list[str | Path] = [
+        bundler,
+        source,
+        "--bundle",
+        "--format=esm",
+        "--log-level=warning",
+        f"--outfile={script}",
+    ]
     subprocess.run(bundle, check=True, timeout=60)
     program = f"{before}const module = await import({json.dumps(str(script))});\n{code}"
     done = subprocess.run(

@@ -21,7 +21,7 @@ def arrival(time: float) -> dict[str, Any]:
 def series(first: int, last: int) -> dict[str, Any]:
     times = [round(place * INTERVAL_S, 9) for place in range(first, last + 1)]
     empty = [None] * len(times)
-    flow = {name: empty for name in ("cwnd_bytes", "ssthresh_bytes", "srtt_s", "in_flight_bytes")}
+    flow = dict.fromkeys(("cwnd_bytes", "ssthresh_bytes", "srtt_s", "in_flight_bytes"), empty)
     return {"flows": [{"flow": 0, "time": times, "goodput_bps": [0.0] * len(times), **flow}], "queues": []}
 
 

@@ -1,4 +1,4 @@
-"""The queue's limit and the link's length are lengths of the drawing, and change when the reader drags them."""
+"""The queue's limit and the link's delay are lengths of the drawing, which the reader can drag."""
 
 from __future__ import annotations
 

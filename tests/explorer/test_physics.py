@@ -1,7 +1,7 @@
 """What the page shows (times, windows, queues, losses) equals the trace of the same study, for 20 scenes.
 
-The modules of the page play each scene with the simulator as WebAssembly, in steps of frames. The page exports the
-scene as a study, and `lf.trace` runs its trial with the native simulator.
+The modules of the page play each scene with the simulator as WebAssembly, in steps of frames. The page
+exports the scene as a study, and `lf.trace` runs its trial with the native simulator.
 """
 
 from __future__ import annotations
@@ -102,7 +102,11 @@ def check_columns(world: dict[str, Any], samples: pl.DataFrame) -> None:
     payload, columns = world["payload"], world["columns"]
     length = len(columns["cwnd"])
     assert length > 5
-    for shown, name in (("cwnd", "cwnd_bytes"), ("ssthresh", "ssthresh_bytes"), ("inFlight", "in_flight_bytes")):
+    for shown, name in (
+        ("cwnd", "cwnd_bytes"),
+        ("ssthresh", "ssthresh_bytes"),
+        ("inFlight", "in_flight_bytes"),
+    ):
         assert padded(columns[shown], length) == column(samples, name, payload, length), shown
     # Multipath connections have no RTT of their own.
     sources = [pl.col(name) for name in ("rtt_s", "srtt_s") if name in samples.columns]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +32,9 @@ def test_each_square_is_one_packet_while_it_is_visible(grids: dict[int, dict[str
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-def test_the_filled_part_of_the_box_is_that_of_the_queue(grids: dict[int, dict[str, Any]], limit: int) -> None:
+def test_the_filled_part_of_the_box_is_that_of_the_queue(
+    grids: dict[int, dict[str, Any]], limit: int
+) -> None:
     grid = grids[limit]
     for packets in (limit / 4, limit / 2, limit):
         columns = -(-packets // (grid["rows"] * grid["each"]))
