@@ -12,7 +12,7 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { canChange } from "./protocols";
+import { canChange, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { fitted } from "./rivals";
 import { NAMED } from "./scenes";
@@ -209,11 +209,11 @@ class Page {
 
   /** Returns what the reader predicts: the plan of the lesson, or the first window of a free scene. */
   private get plan(): Plan {
-    const lesson = LESSONS[this.scene.lesson - 1]?.plan;
-    if (lesson) return lesson;
-    const { bdpPackets } = theoryOf(this.scene, this.scene.worlds[0]!);
+    const { worlds, lesson } = this.scene;
+    const { bdpPackets } = theoryOf(this.scene, worlds[0]!);
     const high = Number(Math.max(20, 4 * bdpPackets).toPrecision(1));
-    return { chart: 0, column: "cwnd", what: "the window", unit: "packets", span: FREE_S, high };
+    const plan = LESSONS[lesson - 1]?.plan ?? { chart: 0, column: "cwnd", what: "the window", unit: "packets", span: FREE_S, high };
+    return worlds.length > 1 ? { ...plan, what: `${plan.what} of ${PROTOCOLS[worlds[0]!]!.label}` } : plan;
   }
 
   /** Returns to the start, and lets the reader draw. */

@@ -114,6 +114,10 @@ def test_the_scene_inside_of_a_lesson_waits_for_a_prediction(explorer: Explorer,
     page.resize(700, 620)
     page.wait(STARTED)
     page.wait(f"{STATUS}.startsWith('Prediction: draw ')")
+    # With several configurations, the prediction is of the first one.
+    several = page.evaluate("document.querySelectorAll('.world').length > 1")
+    title = page.evaluate("document.querySelector('.world h2').textContent")
+    assert (f" of {title} in its chart" in page.evaluate(STATUS)) == several
     assert page.evaluate("document.querySelectorAll('#charts .predicted').length") == 1
     assert page.evaluate("document.querySelector('#charts .predicted').checkVisibility()")
     place = page.evaluate(
