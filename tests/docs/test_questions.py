@@ -51,13 +51,13 @@ def reply(question: dict[str, str], text: str) -> str:
 )
 def test_answers_within_the_tolerance_are_right(question: dict[str, str], text: str, *, right: bool) -> None:
     found = reply(question, text)
-    assert found.startswith("Yes, measured: " if right else "Your prediction: ")
+    assert found.startswith("Yes, measured: " if right else "Your answer: ")
     assert f"easured: {question['value']}" in found
 
 
 def test_the_tolerance_is_part_of_the_reply() -> None:
     assert reply(JAIN, "0.9") == (
-        "Your prediction: 0.9. Measured: 0.994 (accepted: up to 0.02 more or less). So."
+        "Your answer: 0.9. Measured: 0.994 (accepted: up to 0.02 more or less). So."
     )
 
 

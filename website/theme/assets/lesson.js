@@ -10,7 +10,7 @@
     const accepted = Number(close) > 0 ? ` (accepted: up to ${close} more or less)` : "";
     // 0.1 + 0.2 is not 0.3.
     if (Math.abs(given - right) <= Number(close) + 1e-9) return `Yes, measured: ${value}${accepted}. ${why}`;
-    return `Your prediction: ${given}. Measured: ${value}${accepted}. ${why}`;
+    return `Your answer: ${given}. Measured: ${value}${accepted}. ${why}`;
   }
 
   for (const form of document.querySelectorAll("form.question")) {
