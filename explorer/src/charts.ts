@@ -5,6 +5,7 @@ import { familyOf, PROTOCOLS } from "./protocols";
 import { theme, worldColour } from "./palette";
 import { INTERVAL_S, type Columns } from "./columns";
 import type { Chart } from "./picture";
+import type { Sketch } from "./sketch";
 import type { World } from "./world";
 
 const HEIGHT = 150;
@@ -57,6 +58,7 @@ export class Charts {
   constructor(
     private readonly parent: HTMLElement,
     private readonly marks: Marks,
+    private readonly sketch: Sketch,
   ) {
     new ResizeObserver(() => this.resize()).observe(parent);
   }
@@ -67,7 +69,7 @@ export class Charts {
     for (const plot of this.plots) plot.destroy();
     const colours = theme();
     const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
-    this.plots = PANELS.map((panel) => {
+    this.plots = PANELS.map((panel, chart) => {
       const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
       for (const [place, world] of worlds.entries()) {
         for (const column of columnsOf(panel, world)) {
@@ -86,10 +88,13 @@ export class Charts {
         width: this.width(),
         height: HEIGHT,
         series,
-        plugins: [marksPlugin(this.marks)],
+        plugins: [marksPlugin(this.marks), this.sketch.plugin(chart)],
         legend: { markers: { width: 2, dash: (plot, place) => BORDERS[plot.series[place]!.dash?.[0] ?? 0]! } },
         cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
-        scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
+        scales: {
+          x: { time: false, range: (_, low, high) => (this.predicted(chart) ? [0, this.predicted(chart)!.span] : [low, high]) },
+          y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05, this.predicted(chart)?.high ?? 0)] },
+        },
         axes: [{ ...axis }, { ...axis, size: 46 }],
       };
       const plot = new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
@@ -97,6 +102,11 @@ export class Charts {
       plot.root.setAttribute("aria-label", `Chart: ${panel.title}`);
       return plot;
     });
+  }
+
+  /** Returns the ranges of a chart with a prediction. */
+  private predicted(chart: number): { span: number; high: number } | undefined {
+    return this.sketch.ranges(chart, Math.max(0, ...this.worlds.map(({ now }) => now)));
   }
 
   /** Draws the last `span` seconds, or all with 0. */

@@ -16,7 +16,7 @@ export interface Columns {
   queue: Column;
   /** In Mbit/s: what applications read. After a hole is filled, it contains data that arrived before. */
   goodput: Column;
-  /** In Mbit/s: payload that arrives at receivers, also out of order and repeated; only with single packets. */
+  /** In Mbit/s: payload that arrives at receivers, also out of order and repeated; null without single packets. */
   received: Column;
 }
 
@@ -72,6 +72,7 @@ export class Samples {
 
   /** Adds the events and samples of a step; `all` if it has the events of all packets. */
   add(events: readonly TraceEvent[], series: Step["series"], all: boolean): void {
+    const before = this.raw.length;
     if (all) for (const event of events) this.addReceived(event);
     for (const { what, flow, time } of events) if (what === "mark") this.addMark(flow, time);
     series.queues.forEach((queue, place) => {
@@ -79,17 +80,20 @@ export class Samples {
     });
     for (const flow of series.flows) this.addFlow(flow);
     for (const details of series.details ?? []) this.addDetails(details);
-    // Intervals without packets have zero.
     if (all) for (let place = this.rawReceived.length; place < this.raw.length; place += 1) this.rawReceived[place] = 0;
+    // Without single packets, arrivals are unknown, also in the interval that continues.
+    else for (let place = before; place <= this.raw.length; place += 1) this.rawReceived[place] = null;
     smooth(this.raw, this.goodput);
-    smooth(this.rawReceived, this.received);
+    // The interval after the last sample is incomplete.
+    smooth(this.rawReceived, this.received, this.raw.length);
   }
 
   private addReceived({ what, length, direction, time }: TraceEvent): void {
     if (what !== "receive" || !length || direction !== "forward") return;
     const index = Math.ceil(time / INTERVAL_S - 1e-9);
     while (this.rawReceived.length <= index) this.rawReceived.push(0);
-    this.rawReceived[index] = this.rawReceived[index]! + (length * 8) / INTERVAL_S / 1e6;
+    const known = this.rawReceived[index]!;
+    if (known !== null) this.rawReceived[index] = known + (length * 8) / INTERVAL_S / 1e6;
   }
 
   private addMark(flow: number, time: number): void {
@@ -152,8 +156,8 @@ export class Samples {
   }
 }
 
-function smooth(raw: Column, target: Column): void {
-  for (let index = target.length; index < raw.length; index += 1) {
+function smooth(raw: Column, target: Column, end = raw.length): void {
+  for (let index = target.length; index < end; index += 1) {
     target[index] = mean(raw.slice(Math.max(0, index + 1 - SMOOTHED), index + 1).filter((value) => value !== null));
   }
 }

@@ -1,5 +1,6 @@
 // Places of nodes, links and queues in the path view.
 import type { NetworkShape } from "./engine";
+import { QUEUE_WIDTH as QUEUE, shareOf, WIDEST, widthOf } from "./handles";
 
 export interface Box {
   x: number;
@@ -26,13 +27,22 @@ export interface NodePlace extends Box {
 export interface Layout {
   nodes: NodePlace[];
   links: LinkPlace[];
+  /** With one path, the places of the receiver with a link of no length and of the longest. */
+  room?: { from: number; to: number };
+}
+
+/** Settings that lengths stand for. */
+export interface Sizes {
+  /** Limit of the queue of each bottleneck in packets, or 0. */
+  limits: readonly number[];
+  /** Delay of the only path in s. */
+  delay: number | undefined;
 }
 
 const TOP = 26;
 const LANE = 78;
 const ROW = 40;
 const [HOST, SMALL_HOST, ROUTER] = [64, 44, 14];
-const QUEUE = 56;
 /** Least length of a link in pixels, without its queue. */
 const SHORTEST_LINK = 40;
 
@@ -94,7 +104,7 @@ function hostsAt(network: NetworkShape, node: number): string[] {
 }
 
 /** Returns the places for a canvas of this width. */
-export function layoutOf(network: NetworkShape, width: number): Layout {
+export function layoutOf(network: NetworkShape, width: number, { limits, delay }: Sizes = { limits: [], delay: undefined }): Layout {
   const columns = columnsOf(network);
   const height = heightOf(network) - TOP;
   const last = Math.max(...columns, 1);
@@ -111,6 +121,8 @@ export function layoutOf(network: NetworkShape, width: number): Layout {
     const label = wide ? (column === 0 ? "Sender" : "Receiver") : names.length > 2 ? `${names[0]}–${names.at(-1)}` : names.join(" ");
     return { x, y: middle - high / 2, width: own, height: high, label };
   });
+  const room = wide && delay !== undefined ? { from: 2 + HOST + WIDEST + SHORTEST_LINK / 2, to: width - HOST - 2 } : undefined;
+  if (room) nodes[1]!.x = room.from + (room.to - room.from) * shareOf(delay!);
   const seen = new Map<string, number>();
   const links = network.ends.map(([from, to], link): LinkPlace => {
     const [near, far] = [nodes[from]!, nodes[to]!];
@@ -129,12 +141,12 @@ export function layoutOf(network: NetworkShape, width: number): Layout {
       forward,
     };
     if (forward && network.bottlenecks.includes(link)) {
-      place.queue = { x: place.x1 + 4, y: place.y1 - (wide ? 14 : 24), width: QUEUE, height: 28 };
+      place.queue = { x: place.x1 + 4, y: place.y1 - (wide ? 14 : 24), width: wide ? widthOf(limits[network.bottlenecks.indexOf(link)] ?? 0) : QUEUE, height: 28 };
       place.x1 += place.queue.width + 8;
     }
     return place;
   });
-  return { nodes, links };
+  return { nodes, links, ...(room ? { room } : {}) };
 }
 
 /** Returns the names of both directions of each bottleneck. */

@@ -12,15 +12,17 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { canChange } from "./protocols";
+import { canChange, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { fitted } from "./rivals";
 import { NAMED } from "./scenes";
 import { SettingsForm } from "./settings-form";
 import { openServed, share, type Shared } from "./share";
+import { Sketch, type Plan } from "./sketch";
 import { Sliders } from "./sliders";
 import { Timeline } from "./timeline";
 import { Tour } from "./tour";
+import { theoryOf } from "./theory";
 import { transport } from "./transports";
 import type { World } from "./world";
 import { WorldPanel } from "./world-panel";
@@ -28,6 +30,8 @@ import { WorldPanel } from "./world-panel";
 const CHARTS_MS = 50;
 const TEXT_MS = 200;
 const STEP_S = 1e-3;
+/** Seconds of a prediction in a scene without a lesson. */
+const FREE_S = 2;
 /** Sentences in the list of events. */
 const MOST_LISTED = 60;
 
@@ -62,7 +66,8 @@ function initial(): Scene {
 class Page {
   private readonly announcer = new Announcer(by("announcer"));
   private readonly marks = (): number[] => this.scene.interventions.map(({ at }) => at);
-  private readonly charts = new Charts(by("charts"), this.marks);
+  private readonly sketch = new Sketch(() => (this.stale = true));
+  private readonly charts = new Charts(by("charts"), this.marks, this.sketch);
   private readonly player: Player;
   private readonly predictions: Predictions;
   private panels: WorldPanel[] = [];
@@ -90,6 +95,8 @@ class Page {
   private drawn = "";
   /** Protocols in the charts. */
   private names = "";
+  /** Whether the scene has passed the end of the prediction. */
+  private compared = false;
 
   constructor(scene: Scene) {
     const engine = transport();
@@ -108,6 +115,7 @@ class Page {
         this.closeSettings();
         await openServed(this.shared);
       } else await this.restart();
+      if (embedded && this.scene.lesson > 0) this.sketch.begin(this.plan);
       this.play(!still && (!embedded || new URLSearchParams(location.search).has("play")));
     });
     if (!embedded) this.tour.startOnce();
@@ -168,6 +176,7 @@ class Page {
   private async seek(time: number): Promise<void> {
     const { playing } = this.player;
     this.play(false);
+    this.sketch.close();
     if (await this.player.seek(time)) this.showWorlds();
     this.stale = true;
     this.play(playing);
@@ -179,7 +188,13 @@ class Page {
     const open = this.panels.map((panel) => panel.open);
     this.panels = this.player.worlds.map(
       (world, place) =>
-        new WorldPanel(world, place, this.predictions, (owner, event, byKey) => this.choose(owner, event, byKey)),
+        new WorldPanel(
+          world,
+          place,
+          this.predictions,
+          (owner, event, byKey) => this.choose(owner, event, byKey),
+          (key, value) => this.act(() => this.set(key, value)),
+        ),
     );
     for (const [place, panel] of this.panels.entries()) panel.open = open[place] ?? false;
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
@@ -192,7 +207,26 @@ class Page {
     this.stale = true;
   }
 
+  /** Returns what the reader predicts: the plan of the lesson, or the first window of a free scene. */
+  private get plan(): Plan {
+    const { worlds, lesson } = this.scene;
+    const { bdpPackets } = theoryOf(this.scene, worlds[0]!);
+    const high = Number(Math.max(20, 4 * bdpPackets).toPrecision(1));
+    const plan = LESSONS[lesson - 1]?.plan ?? { chart: 0, column: "cwnd", what: "the window", unit: "packets", span: FREE_S, high };
+    return worlds.length > 1 ? { ...plan, what: `${plan.what} of ${PROTOCOLS[worlds[0]!]!.label}` } : plan;
+  }
+
+  /** Returns to the start, and lets the reader draw. */
+  private async predict(): Promise<void> {
+    show("");
+    this.play(false);
+    this.sketch.begin(this.plan);
+    await this.restart();
+    by("charts").scrollIntoView({ block: "nearest" });
+  }
+
   private play(on: boolean): void {
+    if (on && this.player.worlds.length > 0) this.sketch.close();
     this.player.playing = on;
     this.stale = true;
     by("play").textContent = on ? "Pause" : "Play";
@@ -268,6 +302,7 @@ class Page {
 
   private listen(): void {
     by("play").onclick = () => this.play(!this.player.playing);
+    by("predict").onclick = () => this.act(() => this.predict());
     by("step").onclick = () => this.step();
     by("restart").onclick = () => this.act(() => this.restart());
     for (const kind of ["drop", "timeout", "retransmission"] as const) {
@@ -303,6 +338,7 @@ class Page {
 
   private async load(scene: Scene): Promise<void> {
     show("");
+    this.sketch.remove();
     this.take(scene);
     this.fill();
     if (scene.named) this.closeSettings();
@@ -311,6 +347,7 @@ class Page {
 
   private step(): void {
     this.play(false);
+    this.sketch.close();
     this.act(async () => {
       await this.player.advance(STEP_S, "all");
       this.stale = true;
@@ -319,6 +356,7 @@ class Page {
 
   private async jump(kind: Stop): Promise<void> {
     this.play(false);
+    this.sketch.close();
     show("");
     const jump = await this.player.jump(kind, (searched) => {
       this.stale = true;
@@ -333,6 +371,8 @@ class Page {
     const { target } = event;
     const typing = target instanceof HTMLElement && target.closest("input:not([type=range]), select, textarea");
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    // Arrows move a slider with the focus.
+    if (event.key.startsWith("Arrow") && target instanceof HTMLElement && target.matches("input[type=range]")) return;
     const pressed = target instanceof HTMLElement && target.closest("button, summary");
     const speed = by<HTMLInputElement>("speed");
     const turn = (by: number): void => {
@@ -469,6 +509,18 @@ class Page {
     requestAnimationFrame((next) => this.frame(next));
   }
 
+  /** Compares the prediction, and pauses once at its end, where both curves are complete. */
+  private describePrediction(): void {
+    const { player, sketch } = this;
+    const passed = player.now >= sketch.end;
+    if (passed && !this.compared && player.playing) this.play(false);
+    this.compared = passed;
+    const text = sketch.describe(player.worlds[0]?.columns, player.playing);
+    const prediction = by("prediction");
+    if (prediction.textContent !== text) prediction.textContent = text;
+    prediction.hidden = text === "";
+  }
+
   private describe(): void {
     const { player } = this;
     by("clock").textContent = `${player.now.toFixed(3)} s`;
@@ -485,6 +537,7 @@ class Page {
       this.play(false);
       if (player.now >= LONGEST_S) show(`The run stops at its limit of ${LONGEST_S} s of virtual time. Export a study for longer runs.`);
     }
+    this.describePrediction();
   }
 }
 

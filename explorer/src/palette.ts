@@ -20,8 +20,12 @@ export interface Theme {
   line: string;
 }
 
+let known: Theme | undefined;
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (known = undefined));
+
+/** Returns the colours of the page's theme. Reading them from the style takes long, so they are kept until the theme changes. */
 export function theme(): Theme {
-  return { panel: property("--panel"), text: property("--text"), faint: property("--faint"), line: property("--line") };
+  return (known ??= { panel: property("--panel"), text: property("--text"), faint: property("--faint"), line: property("--line") });
 }
 
 const property = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

@@ -1,17 +1,18 @@
 // The path: hosts, links with packets and ACKs, queues, and drops.
-import type { TraceEvent } from "./engine";
-import { layoutOf, type Box, type Layout, type LinkPlace } from "./layout";
+import type { NetworkShape, TraceEvent } from "./engine";
+import type { Handle } from "./handles";
+import { layoutOf, type Box, type Layout, type LinkPlace, type Sizes } from "./layout";
 import { hopAt, progress, waits, type Hop, type Packet } from "./packets";
 import { lossKind, type LossKind } from "./losses";
 import { ACK, flowColour, LOSS, prepared, RETRANSMISSION, theme } from "./palette";
+import { gridOf, type Grid } from "./queue-grid";
 import { drawStream, drawSubflows } from "./stream-canvas";
 import type { World } from "./world";
 
 const FALL_S = 0.6;
-const MOST_QUEUED = 2000;
 const ROWS = 5;
-/** Largest and smallest side of a waiting packet in pixels, with its gap. */
-const [LARGEST, SMALLEST] = [10, 1];
+/** Room that a queue without a limit in packets has at least. */
+const UNLIMITED = 50;
 
 export interface Spot {
   x: number;
@@ -21,10 +22,11 @@ export interface Spot {
   side?: number;
 }
 
-export interface PathView {
+export interface PathView extends Sizes {
   colour: string;
-  /** Limit of the queue in packets, or 0. */
-  limit: number;
+  handles: readonly Handle[];
+  /** The handle that the reader drags, and the setting at its place. */
+  dragged: { key: string; value: string } | undefined;
   /** Whether the discipline has one queue for each flow. */
   byFlow: boolean;
   /** Whether single packets are simulated in detail. */
@@ -37,34 +39,69 @@ export interface PathView {
 /** Draws a world, and returns the places of its packets. */
 export function drawPath(canvas: HTMLCanvasElement, world: World, view: PathView): Spot[] {
   const { context, width, height } = prepared(canvas);
-  const layout = layoutOf(world.network, width);
+  const layout = pathLayout(world.network, width, view);
   const spots: Spot[] = [];
   drawNetwork(context, layout);
-  const queued = layout.links.map((): Packet[] => []);
+  const queued = layout.links.map((): Waiting[] => []);
   for (const packet of world.packets.inside.values()) {
     const hop = hopAt(packet, world.now);
     const place = hop && layout.links[hop.link];
     if (!place) continue;
-    if (waits(hop, world.now)) queued[hop.link]!.push(packet);
+    if (waits(hop, world.now)) queued[hop.link]!.push({ packet, start: startOf(hop) });
     else spots.push({ ...along(place, progress(hop, world.now)), packet });
   }
   layout.links.forEach((place, link) => {
-    const waiting = queued[link]!.sort((a, b) => start(a, link) - start(b, link));
-    if (place.queue) drawQueue(context, place.queue, view, view.packets ? waiting.length : world.queueOf(link));
-    spots.push(...queueSpots(place, waiting, view));
+    const waiting = queued[link]!.sort((a, b) => a.start - b.start).map(({ packet }) => packet);
+    const limit = view.limits[world.network.bottlenecks.indexOf(link)] ?? 0;
+    if (waiting.length > 0) spots.push(...queueSpots(place, waiting, view.byFlow, limit));
+    if (place.queue) drawQueue(context, place.queue, view, limit, view.packets ? waiting.length : world.queueOf(link));
   });
   for (const spot of spots) drawPacket(context, spot, world, view);
   drawDrops(context, world, view, layout, spots);
+  drawHandles(context, view.handles, view.dragged);
   if (!view.packets) note(context, width - 84, 11, "Slow down to see packets", theme().faint);
   if (world.subflows.length > 0) drawSubflows(context, world, view.colour, width, height);
   else if (view.packets) drawStream(context, world, view.colour, width, height);
   return spots;
 }
 
-/** Returns the start of transmission on a link; packets whose start is undecided keep their order behind the others. */
-function start(packet: Packet, link: number): number {
-  const hop = packet.hops.find((one) => one.link === link);
-  return hop?.start ?? 1e9 + (hop?.entered ?? 0);
+interface Waiting {
+  packet: Packet;
+  start: number;
+}
+
+/** Returns the start of a hop's transmission; packets whose start is undecided keep their order behind the others. */
+const startOf = (hop: Hop): number => hop.start ?? 1e9 + hop.entered;
+
+/** The latest layout of each network. */
+const layouts = new WeakMap<NetworkShape, { key: string; layout: Layout }>();
+
+/** Returns the layout for a width and the settings that lengths stand for. */
+export function pathLayout(network: NetworkShape, width: number, { limits, delay }: Sizes): Layout {
+  const key = `${width} ${limits.join()} ${delay}`;
+  const known = layouts.get(network);
+  if (known?.key === key) return known.layout;
+  const layout = layoutOf(network, width, { limits, delay });
+  layouts.set(network, { key, layout });
+  return layout;
+}
+
+/** Draws two lines on each handle, brighter on the dragged one, and its setting. */
+function drawHandles(context: CanvasRenderingContext2D, handles: readonly Handle[], dragged: PathView["dragged"]): void {
+  context.strokeStyle = theme().text;
+  context.lineWidth = 1.5;
+  for (const { key, x, top, bottom } of handles) {
+    context.globalAlpha = key === dragged?.key ? 1 : 0.6;
+    if (key === "delay" && dragged?.key === key) note(context, x - 30, top - 5, `delay ${dragged.value}`, theme().text);
+    const middle = (top + bottom) / 2;
+    for (const side of [-1.5, 1.5]) {
+      context.beginPath();
+      context.moveTo(x + side, middle - 6);
+      context.lineTo(x + side, middle + 6);
+      context.stroke();
+    }
+  }
+  context.globalAlpha = 1;
 }
 
 function along({ x1, y1, x2, y2 }: LinkPlace, share: number): { x: number; y: number } {
@@ -89,48 +126,57 @@ function drawNetwork(context: CanvasRenderingContext2D, layout: Layout): void {
   }
 }
 
-function drawQueue(context: CanvasRenderingContext2D, box: Box, view: PathView, packets: number): void {
+function drawQueue(context: CanvasRenderingContext2D, box: Box, view: PathView, limit: number, packets: number): void {
   const colours = theme();
   context.strokeStyle = colours.line;
   context.lineWidth = 1.5;
   context.strokeRect(box.x, box.y, box.width - 2, box.height);
-  if (view.limit > 0) {
+  if (limit > 0) {
     context.globalAlpha = 0.25;
     context.fillStyle = view.colour;
-    const share = Math.min(1, packets / view.limit);
+    const share = Math.min(1, packets / limit);
     context.fillRect(box.x + (box.width - 2) * (1 - share), box.y, (box.width - 2) * share, box.height);
     context.globalAlpha = 1;
   }
-  note(context, box.x + box.width / 2, box.y - 5, `queue ${packets}`, colours.text);
+  const { each } = gridOf(inner(box).width, inner(box).height, limit || UNLIMITED);
+  const scale = view.packets && !view.byFlow && each > 1 ? `, dots of ${each}` : "";
+  const text = limit > 0 ? `queue ${packets} of ${limit}${scale}` : `queue ${packets}`;
+  context.textAlign = "left";
+  context.fillStyle = colours.text;
+  context.fillText(text, box.x, box.y - 5);
+}
+
+/** Returns the room inside of a queue's box. */
+const inner = ({ x, y, width, height }: Box): Box => ({ x: x + 2, y: y + 2, width: width - 4, height: height - 4 });
+
+/** Returns the grid of a discipline with one queue for each flow. */
+function rowsOfFlows(width: number, height: number): Grid {
+  const side = height / ROWS;
+  return { rows: ROWS, columns: Math.floor(width / side), side, pitch: side, each: 1 };
 }
 
 /**
- * Places waiting packets from the exit of the queue, in columns. The box has room for its limit: how full it is shows to scale. With
- * one queue for each flow, rows are flows.
+ * Places waiting packets from the exit of the queue, in columns. The box has room for exactly its limit, so its filled part is to
+ * scale; if it is too small for one square per packet, each square is the first of several. With one queue for each flow, rows are
+ * flows, and full rows overlap at the entry.
  */
-function queueSpots(place: LinkPlace, waiting: readonly Packet[], { byFlow, limit }: PathView): Spot[] {
+function queueSpots(place: LinkPlace, waiting: readonly Packet[], byFlow: boolean, limit: number): Spot[] {
   const flows = [...new Set(waiting.map(({ event }) => event.flow))].sort((a, b) => a - b);
   const box = place.queue ?? { x: place.x1 - (place.forward ? 56 : 0), y: place.y1 - (place.forward ? 26 : -2), width: 56, height: 24 };
-  const [width, height] = [box.width - 4, box.height - 4];
-  const [rows, side] = byFlow ? [ROWS, height / ROWS] : gridOf(width, height, limit || 50);
+  const { width, height } = inner(box);
+  const { rows, columns, side, pitch, each } = byFlow ? rowsOfFlows(width, height) : gridOf(width, height, limit || Math.max(UNLIMITED, waiting.length));
   const exit = place.forward ? box.x + width : box.x + 2;
   const away = place.forward ? -1 : 1;
-  const most = Math.floor(width / side) * rows;
+  const most = columns * rows;
   const lengths = new Map<number, number>();
-  return waiting.slice(0, MOST_QUEUED).map((packet, number) => {
+  const shown = each === 1 ? waiting : waiting.filter((_, number) => number % each === 0);
+  return shown.map((packet, number) => {
     const row = byFlow ? Math.min(flows.indexOf(packet.event.flow), ROWS - 1) : number % rows;
     const before = byFlow ? (lengths.get(row) ?? 0) : Math.floor(Math.min(number, most - 1) / rows);
     lengths.set(row, before + 1);
-    const column = Math.min(before, Math.floor(width / side) - 1);
-    return { x: exit + away * (column + 0.5) * side, y: box.y + 2 + (row + 0.5) * side, packet, side };
+    const column = Math.min(before, columns - 1);
+    return { x: exit + away * (column + 0.5) * pitch, y: box.y + 2 + (row + 0.5) * side, packet, side };
   });
-}
-
-/** Returns rows, and the side of squares of which a box holds a number. */
-function gridOf(width: number, height: number, count: number): [number, number] {
-  let side = Math.max(SMALLEST, Math.min(LARGEST, Math.sqrt((width * height) / count)));
-  while (side > SMALLEST && Math.floor(width / side) * Math.floor(height / side) < count) side -= 0.1;
-  return [Math.max(1, Math.floor(height / side)), side];
 }
 
 function note(context: CanvasRenderingContext2D, x: number, y: number, text: string, colour: string): void {
@@ -144,9 +190,21 @@ function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, side }: S
   const isData = (event.length ?? 0) > 0;
   const own = world.flows.length > 1 || world.groups.several ? flowColour(event.flow) : view.colour;
   context.fillStyle = event.retransmission ? RETRANSMISSION : isData ? own : ACK;
+  // Queues hold most packets; a rectangle without a path draws fastest.
+  if (side !== undefined) context.fillRect(x - side / 2, y - side / 2, Math.max(0.7, side - 1), Math.max(0.7, side - 1));
+  else drawMoving(context, x, y, event.retransmission === true, isData);
+  if (packet.condemned) cross(context, x, y, side === undefined ? 7 : 3);
+  if (event.id === view.chosen?.id && event.time === view.chosen?.time) {
+    context.strokeStyle = theme().text;
+    context.lineWidth = 2;
+    context.strokeRect(x - 8, y - 10, 16, 20);
+  }
+}
+
+/** Draws a packet on a link: a diamond for a retransmission, a bar for data, a dot for an ACK. */
+function drawMoving(context: CanvasRenderingContext2D, x: number, y: number, again: boolean, isData: boolean): void {
   context.beginPath();
-  if (side !== undefined) context.rect(x - side / 2, y - side / 2, Math.max(0.7, side - 1), Math.max(0.7, side - 1));
-  else if (event.retransmission) {
+  if (again) {
     context.moveTo(x, y - 7);
     context.lineTo(x + 6, y);
     context.lineTo(x, y + 7);
@@ -154,12 +212,6 @@ function drawPacket(context: CanvasRenderingContext2D, { x, y, packet, side }: S
   } else if (isData) context.rect(x - 3, y - 6, 6, 12);
   else context.arc(x, y, 3, 0, 2 * Math.PI);
   context.fill();
-  if (packet.condemned) cross(context, x, y, side === undefined ? 7 : 3);
-  if (event.id === view.chosen?.id && event.time === view.chosen?.time) {
-    context.strokeStyle = theme().text;
-    context.lineWidth = 2;
-    context.strokeRect(x - 8, y - 10, 16, 20);
-  }
 }
 
 function cross(context: CanvasRenderingContext2D, x: number, y: number, size: number, colour = LOSS): void {
@@ -176,8 +228,10 @@ function cross(context: CanvasRenderingContext2D, x: number, y: number, size: nu
 function drawDrops(context: CanvasRenderingContext2D, world: World, view: PathView, layout: Layout, spots: Spot[]): void {
   const fall = FALL_S * view.speed;
   const { finished } = world.packets;
-  for (let index = finished.length - 1; index >= Math.max(0, finished.length - 400); index -= 1) {
+  for (let index = finished.length - 1; index >= 0; index -= 1) {
     const packet = finished[index]!;
+    // Packets finish in the order of time.
+    if (world.now - (packet.dropped?.time ?? packet.received ?? 0) > fall) break;
     if (!packet.dropped) continue;
     const share = (world.now - packet.dropped.time) / fall;
     if (share > 1) continue;

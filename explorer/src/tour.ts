@@ -4,7 +4,7 @@ const SEEN = "longfat-explorer-tour";
 
 const STEPS: readonly { at: string; text: string }[] = [
   { at: "#worlds", text: "The path. Data packets cross it to the right, ACKs return to the left. Packets wait in the queue in front of the slow link." },
-  { at: "#quick", text: "Move a slider: the link changes at once, while the packets travel. The list of interventions keeps each change." },
+  { at: "#quick", text: "Move a slider, or drag the edge of the queue or the receiver: the link changes at once, while packets travel. The list of interventions keeps each change." },
   { at: "#playback", text: "Play, step, or jump to the next loss. Drag the time line to look at an earlier moment." },
   { at: "#charts", text: "The charts show the window, the RTT, the queue and the goodput of the same packets." },
   { at: "#events", text: "Each loss, timeout and retransmission has a sentence with its rule. Click it, or click a packet, for the packet's history." },

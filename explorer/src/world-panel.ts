@@ -1,11 +1,12 @@
 // The panel of one world: its path, its ladder diagram, and measurement next to theory.
 import type { TraceEvent } from "./engine";
+import { delayIn, handleAt, handlesOf, type Handle, type HandleKey } from "./handles";
 import { drawLadder, nearestLine } from "./ladder-canvas";
 import { heightOf, leastWidthOf } from "./layout";
 import { milliseconds } from "./narrative";
 import { choosePacketsByKeys } from "./packet-keys";
 import { flowColour, worldColour } from "./palette";
-import { drawPath } from "./path-canvas";
+import { drawPath, pathLayout } from "./path-canvas";
 import { comparison, type Prediction, type Predictions } from "./predictions";
 import { STREAM_HEIGHT } from "./stream-canvas";
 import { PROTOCOLS } from "./protocols";
@@ -36,6 +37,11 @@ export class WorldPanel {
   private readonly sentence: HTMLElement;
   /** Text of the legend. */
   private listed = "";
+  private handles: Handle[] = [];
+  private dragged: { handle: Handle; value: string } | undefined;
+  /** Whether the pointer has moved a handle since its last press. */
+  private moved = false;
+  private redraw = (): void => undefined;
   private spots: ReturnType<typeof drawPath> = [];
   private lines: ReturnType<typeof drawLadder> = [];
 
@@ -44,6 +50,7 @@ export class WorldPanel {
     private readonly place: number,
     private readonly predictions: Predictions,
     choose: (world: World, event: TraceEvent, byKey?: boolean) => void,
+    private readonly set: (key: HandleKey, value: string) => void,
   ) {
     this.element = document.createElement("article");
     this.element.className = "world";
@@ -63,7 +70,9 @@ export class WorldPanel {
     this.sentence = this.element.querySelector("p.theory")!;
     this.path.style.height = `${heightOf(world.network) + STREAM_HEIGHT + 10}px`;
     this.path.style.minWidth = `${leastWidthOf(world.network)}px`;
+    this.listenForDrags();
     this.path.onclick = ({ offsetX, offsetY }) => {
+      if (this.moved) return;
       const distance = (spot: { x: number; y: number }): number => Math.hypot(spot.x - offsetX, spot.y - offsetY);
       const nearest = [...this.spots].sort((a, b) => distance(a) - distance(b))[0];
       if (nearest && distance(nearest) < NEAR) choose(world, nearest.packet.event);
@@ -89,12 +98,53 @@ export class WorldPanel {
     this.details.open = on;
   }
 
-  draw(scene: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
-    this.details.ontoggle = () => this.draw(scene, packets, chosen);
-    const limit = isPackets(scene.queue) ? quantity("queue", scene.queue) : 0;
+  /** Lets the reader drag handles: the setting changes at the end. */
+  private listenForDrags(): void {
+    const { path } = this;
+    let shift = 0;
+    path.addEventListener("pointerdown", ({ offsetX, offsetY, pointerId }) => {
+      const handle = handleAt(this.handles, offsetX, offsetY);
+      this.moved = false;
+      if (!handle) return;
+      path.setPointerCapture(pointerId);
+      shift = handle.x - offsetX;
+      this.dragged = { handle, value: handle.text(handle.x) };
+    });
+    path.addEventListener("pointermove", ({ offsetX, offsetY }) => {
+      const { dragged } = this;
+      path.style.cursor = dragged || handleAt(this.handles, offsetX, offsetY) ? "ew-resize" : "";
+      if (!dragged) return;
+      this.moved = true;
+      dragged.value = dragged.handle.text(offsetX + shift);
+      this.redraw();
+    });
+    path.addEventListener("pointerup", () => {
+      const { dragged, moved } = this;
+      this.dragged = undefined;
+      if (dragged && moved) this.set(dragged.handle.key, dragged.value);
+      this.redraw();
+    });
+    path.addEventListener("pointercancel", () => {
+      this.dragged = undefined;
+      this.redraw();
+    });
+  }
+
+  draw(given: Scene, packets: boolean, chosen: TraceEvent | undefined): void {
+    this.redraw = () => this.draw(given, packets, chosen);
+    this.details.ontoggle = this.redraw;
+    const { dragged } = this;
+    const scene = dragged ? { ...given, [dragged.handle.key]: dragged.value } : given;
+    const limitOf = (queue: string): number => (isPackets(queue) ? quantity("queue", queue) : 0);
+    const { queue, queue2 } = scene;
+    const limits = this.world.network.bottlenecks.map((_, place) => limitOf(scene.topology === "two-paths" && place === 1 ? queue2 : queue));
     const byFlow = BY_FLOW.includes(scene.discipline);
     const colour = worldColour(this.place);
-    const view = { colour, limit, byFlow, packets, speed: scene.speed, chosen };
+    const sizes = { limits, delay: delayIn(scene) };
+    // Where a drag started, the handle converts places to settings; its drawing follows the pointer.
+    const shown = handlesOf(pathLayout(this.world.network, this.path.clientWidth, sizes), scene);
+    if (!dragged) this.handles = shown;
+    const view = { colour, ...sizes, handles: shown, dragged: dragged && { key: dragged.handle.key, value: dragged.value }, byFlow, packets, speed: scene.speed, chosen };
     this.spots = drawPath(this.path, this.world, view);
     if (this.details.open) {
       const span = Math.max(0.01, 3 * theoryOf(scene, this.world.name).baseRtt);

@@ -32,7 +32,7 @@ _CALC = re.compile(r"<!-- calc: (?P<expression>.*?) = (?P<value>\S+) -->")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _NAMES = re.compile(
     r"RFC \d+|(?:^# )\d+\. |\((?:[A-Z][\w ]+\.?, )?(?:19|20)\d\d\)|[Ll]essons? \d"
-    r"|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^# |\*\*|(?<=\? ))\d\. ",
+    r"|\]\([^)]*\)|\*\*Objective \(15 minutes\)|(?:^(?:# )?|\*\*|(?<=\? ))\d\. ",
     re.MULTILINE,
 )
 """Numbers that name something: documents, years, lessons, questions."""
@@ -83,7 +83,7 @@ def wrong_calculations(text: str) -> list[str]:
     """Returns the calculations of a lesson whose values are wrong."""
     wrong = []
     for match in _CALC.finditer(text):
-        names = {"ceil": math.ceil, "sqrt": math.sqrt, "cbrt": math.cbrt}
+        names = {"ceil": math.ceil, "sqrt": math.sqrt, "cbrt": math.cbrt, "round": round}
         value = eval(match["expression"], {"__builtins__": {}}, names)  # the project's own pages
         digits = len(match["value"].partition(".")[2])
         if abs(value - float(match["value"])) > 0.5001 * 10**-digits:
@@ -91,8 +91,8 @@ def wrong_calculations(text: str) -> list[str]:
     return wrong
 
 
-_ASK = re.compile(
-    r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) \| (?P<low>\S+) (?P<high>\S+) \| "
+ASK = re.compile(
+    r"<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) ±(?P<close>\S+) \| (?P<low>\S+) (?P<high>\S+) \| "
     r"(?P<why>.*?) -->"
 )
 
@@ -104,7 +104,7 @@ def wrong_questions(text: str, others: str = "") -> list[str]:
     """
     known = _known(text) | _known(others)
     wrong = []
-    for match in _ASK.finditer(text):
+    for match in ASK.finditer(text):
         value, low, high = (float(match[name]) for name in ("value", "low", "high"))
         if not low <= value <= high:
             wrong.append(f"{match[0]}: out of range")
@@ -116,15 +116,15 @@ def wrong_questions(text: str, others: str = "") -> list[str]:
 
 def questions(text: str) -> int:
     """Returns the number of questions in a text."""
-    return len(_ASK.findall(text))
+    return len(ASK.findall(text))
 
 
-def unsupported_numbers(text: str) -> list[str]:
-    """Returns the numbers in a lesson's text that no command, output, study or calculation contains.
+def unsupported_numbers(text: str, others: str = "") -> list[str]:
+    """Returns the numbers in a page's text that no command, output, study, calculation or trace contains.
 
-    Exercises are exempt.
+    Exercises are exempt; `others` is a text with further studies and outputs.
     """
-    known = _known(text)
+    known = _known(text) | _known(others)
     text = text.partition("\n## Exercises")[0]
     prose = _NAMES.sub("", re.sub(r"`[^`]*`", "", _COMMENT.sub("", _BLOCK.sub("", text))))
     return [number for number in _numbers(prose) if number not in known]

@@ -1,8 +1,8 @@
 """Statements of lessons about causes and times, read from traces.
 
 `<!-- trace: STUDY [KEY=VALUE ...] [PROTOCOL]: EXPRESSION = VALUE -->` runs a trial of a study of the same
-page and evaluates an expression over the names of `Observed`. Keys select a point of the sweep;
-`trial=N` selects a trial.
+page and evaluates an expression over the names of `Observed`. Keys select a point of the sweep, those
+with `+` set keys of the study; `trial=N` selects a trial.
 """
 
 from __future__ import annotations
@@ -95,6 +95,31 @@ class Observed:
         """Returns the mean of a column of samples in a period."""
         return float(self._column(column, after, before).mean())  # type: ignore[arg-type]
 
+    def median(self, column: str, after: float = 0, before: float = math.inf) -> float:
+        """Returns the median of a column of samples in a period."""
+        return float(self._column(column, after, before).median())  # type: ignore[arg-type]
+
+    def present(self, column: str, after: float = 0) -> float:
+        """Returns the share of samples in which a column has a value."""
+        return float(self.samples.filter(pl.col(_TIMES) >= after)[column].is_not_null().mean())
+
+    def below(self, column: str, limit: float, after: float = 0) -> float:
+        """Returns the share of samples in which a column is below a limit."""
+        return float((self._column(column, after, math.inf) < limit).mean())  # type: ignore[arg-type]
+
+    def when_below(self, column: str, limit: float) -> float:
+        """Returns the first time at which a column of samples is below a limit."""
+        return float(self.samples.filter(pl.col(column) < limit)[_TIMES][0])
+
+    def sum_of_others(self, column: str, after: float = 0) -> float:
+        """Returns the sum of the means of a column of samples of all flows but the first."""
+        flows = self.all["flow"].unique().to_list()
+        return sum(self.others(column, flow, after) for flow in flows if flow != 0)
+
+    def length(self, frame: str, number: int = 0) -> int:
+        """Returns the payload of a sent packet of a kind in bytes."""
+        return int(self._found("send", 0, math.inf, frame=frame)["length"][number])
+
     def others(self, column: str, flow: int, after: float = 0) -> float:
         """Returns the mean of a column of samples of another flow."""
         inside = self.all.filter(pl.col(_TIMES) >= after, flow=flow)
@@ -131,7 +156,10 @@ def _observed(trial: str, folder: Path) -> Observed:
     pairs = dict(word.split("=", 1) for word in words if "=" in word)
     protocol = next((word for word in words if "=" not in word), None)
     number = int(pairs.pop("trial", "0"))
-    traces = lf.trace(protocol, study=folder / study, cell=pairs or None, trial=number)
+    settings = {key.removeprefix("+"): pairs.pop(key) for key in list(pairs) if key.startswith("+")}
+    traces = lf.trace(
+        protocol, study=folder / study, cell=pairs or None, settings=settings or None, trial=number
+    )
     return Observed(traces)
 
 
@@ -154,7 +182,7 @@ def wrong_observations(
             digits = len(match["value"].partition(".")[2])
             if shown is not None:
                 shown(f"{match['expression']} = {value} ({match['value']})")
-            if abs(value - float(match["value"])) > 0.5001 * 10**-digits:
+            if not abs(value - float(match["value"])) <= 0.5001 * 10**-digits:
                 wrong.append(f"{match[0]}: {value}")
     return wrong
 

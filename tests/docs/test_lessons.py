@@ -30,6 +30,12 @@ def test_numbers_of_the_text_come_from_outputs_or_calculations(page: Path) -> No
     assert lessons.unsupported_numbers(text) == []
 
 
+def test_numbers_of_the_solutions_come_from_outputs_or_calculations() -> None:
+    text = lessons.solutions().read_text(encoding="utf-8")
+    assert lessons.wrong_calculations(text) == []
+    assert lessons.unsupported_numbers(text, lessons.files()) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", lessons.pages(), ids=lambda page: page.stem)
 def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
@@ -42,8 +48,13 @@ def test_causes_and_times_of_the_text_come_from_traces(page: Path) -> None:
 def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     solutions = lessons.solutions().read_text(encoding="utf-8")
-    predictions = text.partition("## Exercises")[0]
+    predictions, _, rest = text.partition("## Experiment")
+    closing = rest.partition("## Questions")[2].partition("## Exercises")[0]
     assert lessons.questions(predictions) >= 2
+    assert lessons.questions(closing) == closing.count("?\n") == 3
+    assert lessons.questions(text) == text.count("<!-- ask")
+    # Without the solutions of exercises: the page itself answers its questions.
+    assert lessons.wrong_questions(closing, text) == []
     assert lessons.wrong_questions(text, solutions) == []
     number = page.name.partition("-")[0]
     assert f"<!-- scene: lesson={number} -->" in text
@@ -52,7 +63,7 @@ def test_answers_come_from_outputs_and_are_in_range(page: Path) -> None:
 
 
 def test_wrong_answers_are_found() -> None:
-    asked = ["12 | 0 20 | Since 6.", "12 | 0 10 | So.", "13 | 0 20 | So."]
+    asked = ["12 ±1 | 0 20 | Since 6.", "12 ±1 | 0 10 | So.", "13 ±1 | 0 20 | So."]
     text = "<!-- calc: 6 * 2 = 12 -->\n" + "\n".join(f"<!-- ask: Q | {one} -->" for one in asked)
     assert [line.rpartition(": ")[2] for line in lessons.wrong_questions(text)] == [
         "out of range",
@@ -97,4 +108,4 @@ def test_every_lesson_has_a_prediction_an_experiment_and_a_solution() -> None:
     assert len(lessons.pages()) == 12
     for page in lessons.pages():
         headings = [line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith("## ")]
-        assert headings == ["## Predict", "## Experiment", "## Solution", "## Exercises"]
+        assert headings == ["## Predict", "## Experiment", "## Solution", "## Questions", "## Exercises"]

@@ -134,6 +134,23 @@ def test_the_profile_depends_on_the_purpose(machine: Machine, options: str, prof
     assert f" --profile {profile} " in (machine.folder / "cargo.log").read_text()
 
 
+@pytest.mark.parametrize(("options", "text"), [("--test", "committed"), ("", "built")])
+def test_a_build_for_tests_keeps_the_committed_page(machine: Machine, options: str, text: str) -> None:
+    machine.add("node", 'mkdir -p "$2" && echo built >"$2/index.html"')
+    machine.add("npm", "true")
+    machine.add_rust(installed=True)
+    for profile in ("wasm-test", "release"):
+        module = machine.folder / "target" / "wasm32-unknown-unknown" / profile / "explorer.wasm"
+        module.parent.mkdir(parents=True)
+        module.touch()
+    page = machine.folder / "python" / "longfat" / "explorer" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("committed\n")
+    done = machine.build(*options.split())
+    assert done.returncode == 0, done.stderr
+    assert page.read_text() == f"{text}\n"
+
+
 @pytest.mark.parametrize("order", [("rustup", "debian"), ("debian", "rustup")])
 @pytest.mark.parametrize("able", ["rustup", "debian"])
 def test_the_toolchain_with_the_target_serves_in_any_order(

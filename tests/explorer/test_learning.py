@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from tests.browser import Browser
-from tests.explorer.driver import CLOCK, Explorer, click, measured, pause, scene
+from tests.explorer.driver import CLOCK, Explorer, click, measured, pause, press, scene
 
 pytestmark = pytest.mark.slow
 
+VALUE = "Number(document.querySelector({}).value)"
 STATE = "JSON.stringify([...document.querySelectorAll('.world tbody tr')].map(r => r.cells[1].textContent))"
 
 
@@ -39,6 +40,22 @@ def test_sliders_set_the_path(explorer: Explorer) -> None:
         "queue": "100pkt",
     }
     assert page.evaluate("document.querySelector('[name=rate]').value") == "2Mbit/s"
+
+
+@pytest.mark.parametrize("slider", ["[data-slider=rate]", "#timeline", "#speed"])
+def test_arrow_keys_move_the_slider_with_the_focus(explorer: Explorer, slider: str) -> None:
+    page = explorer.start(worlds=["reno"], speed=0.1)
+    value = VALUE.format(json.dumps(slider))
+    page.evaluate(f"document.querySelector({json.dumps(slider)}).focus()")
+    before, speed = page.evaluate(value), page.evaluate(VALUE.format("'#speed'"))
+    press(page, "ArrowRight" if slider != "#speed" else "ArrowLeft")
+    page.wait(f"{value} !== {before}")
+    page.evaluate("new Promise(done => setTimeout(done, 300))")
+    if slider != "#timeline":
+        assert page.evaluate(CLOCK) == 0
+    if slider != "#speed":
+        press(page, "ArrowUp")
+        assert page.evaluate(VALUE.format("'#speed'")) == speed
 
 
 def seek(page: Browser, time: float) -> Any:

@@ -1,6 +1,6 @@
 """Lessons in the site: questions become forms that check answers, and scenes become the running explorer.
 
-`<!-- ask: QUESTION | VALUE | LOWEST HIGHEST | EXPLANATION -->` asks for a number;
+`<!-- ask: QUESTION | VALUE ±TOLERANCE | LOWEST HIGHEST | EXPLANATION -->` asks for a number;
 `<!-- scene: lesson=5 -->` shows a scene.
 In plain Markdown both are invisible, and the sentence above them names the scene.
 """
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from explorer import is_built
 
 ASK = re.compile(
-    r"^[ ]*<!-- ask: (?P<question>[^|]*) \| (?P<value>[^|]*) \| (?P<low>\S+) (?P<high>\S+) \| "
+    r"^[ ]*<!-- ask: (?P<question>[^|]*) \| (?P<value>\S+) ±(?P<close>\S+) \| (?P<low>\S+) (?P<high>\S+) \| "
     r"(?P<why>.*?) -->$",
     re.MULTILINE | re.DOTALL,
 )
@@ -31,8 +31,8 @@ SCENE = re.compile(r"^<!-- scene: lesson=(?P<lesson>\d+) -->$", re.MULTILINE)
 
 def form(match: re.Match[str], number: int) -> str:
     """Returns the form of a question."""
-    question, value, low, high, why = (html.escape(" ".join(one.split())) for one in match.groups())
-    data = f'data-value="{value}" data-low="{low}" data-high="{high}" data-why="{why}"'
+    question, value, close, low, high, why = (html.escape(" ".join(one.split())) for one in match.groups())
+    data = f'data-value="{value}" data-close="{close}" data-low="{low}" data-high="{high}" data-why="{why}"'
     name = f"question-{number}"
     # Without blank lines, Markdown keeps it as one block of HTML, also inside of a list.
     return (

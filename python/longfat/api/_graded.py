@@ -4,32 +4,46 @@ from __future__ import annotations
 
 import faulthandler
 import json
-import os
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
-_LOOK_S = 0.1
-"""Seconds between two looks at the memory."""
+_SPARE_BYTES = 512 * 10**6
+"""Reserved memory beyond the limit, for the stacks of threads and the like."""
+_FILE_BYTES = 256 * 10**6
+"""The largest file that a submission can write."""
 
 
-def _watch_memory(size: int, result: Path) -> None:
-    """Ends the process when it uses more memory than allowed.
+def _limit(memory: int) -> None:
+    """Limits the private memory of this process, and the size of its files.
 
-    Limits of the address space would not do: threads and libraries reserve more than they use.
+    The parent process limits the resident memory. The limit here refuses single large allocations,
+    before the parent can see them. Libraries reserve more than they use, so it applies to the growth.
     """
     try:
         import resource
-    except ImportError:  # Windows does not report it
+    except ImportError:  # Windows has no such limits
         return
-    unit = 1 if sys.platform == "darwin" else 1024
-    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit <= size:
-        time.sleep(_LOOK_S)
-    error = f"more memory than {size / 1e6:.0f} MB"
-    result.write_text(json.dumps({"verdicts": {}, "details": {}, "error": error}), encoding="utf-8")
-    os._exit(1)
+    # These reserve 1 GB. OpenBLAS of scipy waits forever for memory that it does not get.
+    import polars as pl  # noqa: F401
+    from scipy import special  # noqa: F401
+
+    from longfat.api import studies  # noqa: F401
+
+    memory += _SPARE_BYTES + _reserved()
+    for kind, wanted in ((resource.RLIMIT_DATA, memory), (resource.RLIMIT_FSIZE, _FILE_BYTES)):
+        _, hard = resource.getrlimit(kind)
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def _reserved() -> int:
+    """Returns the private memory that this process has reserved, in bytes; 0 without /proc."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
 
 
 def tables(lab: dict[str, Any], submission: Path) -> dict[str, Any]:
@@ -53,8 +67,7 @@ def tables(lab: dict[str, Any], submission: Path) -> dict[str, Any]:
     protocols = []
     for entry in lab["protocols"]:
         if isinstance(entry, dict) and entry.get("name") == SUBMISSION:
-            kept = {key: value for key, value in entry.items() if key in ("name", "kind")}
-            protocols.append({"kind": "tcp", **kept, "congestion": f"{submission}:{names[0]}"})
+            protocols.append({"kind": "tcp", **entry, "congestion": f"{submission}:{names[0]}"})
         else:
             protocols.append(entry)
     if protocols == lab["protocols"]:
@@ -66,15 +79,15 @@ def main() -> None:
     """Runs the task of standard input."""
     task = json.loads(sys.stdin.read())
     with Path(task["place"]).open("w", encoding="utf-8") as place:
-        # Loops of Python code cannot stop the thread that writes the stacks and ends the process.
+        # Loops of Python code cannot stop the thread that writes the stacks and exits.
         faulthandler.dump_traceback_later(task["seconds"], exit=True, file=place)
-        result = Path(task["result"])
-        threading.Thread(target=_watch_memory, args=(task["memory"], result), daemon=True).start()
-        result.write_text(json.dumps(_result(task)), encoding="utf-8")
+        _limit(task["memory"])
+        Path(task["result"]).write_text(json.dumps(_result(task)), encoding="utf-8")
         faulthandler.cancel_dump_traceback_later()
 
 
 def _result(task: dict[str, Any]) -> dict[str, Any]:
+    from longfat.api.grading import NOT_RUN
     from longfat.api.studies import run
     from longfat.presentation.run import notes
     from longfat.study.problems import StudyError
@@ -88,11 +101,15 @@ def _result(task: dict[str, Any]) -> dict[str, Any]:
         return {"verdicts": {}, "details": {}, "error": "not enough memory"}
     failures = "; ".join(notes.failures(found.cells))
     verdicts: dict[str, str] = {}
+    details: dict[str, str] = {}
     # With several worlds, the worst verdict counts.
+    order = ("holds", "undecided", NOT_RUN, "fails")
     for claim in found.claims:
-        order = ("holds", "undecided", "fails")
-        verdicts[claim.id] = max(verdicts.get(claim.id, "holds"), claim.verdict, key=order.index)
-    details = {claim.id: claim.detail for claim in found.claims}
+        numbers = claim.figures is not None and claim.figures["n"] > 0
+        # A claim that failed trials leave without numbers has no result.
+        verdict = NOT_RUN if failures and not numbers else claim.verdict
+        if claim.id not in verdicts or order.index(verdict) > order.index(verdicts[claim.id]):
+            verdicts[claim.id], details[claim.id] = verdict, claim.detail
     return {"verdicts": verdicts, "details": details, "error": failures}
 
 

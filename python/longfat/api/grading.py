@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from longfat.api.transfer_progress import printable
 from longfat.extensions.names import FILE_SUFFIX
 from longfat.study import load_study
 from longfat.study.reading import read_study
 from longfat.system.interpreter import python_command
+from longfat.system.process_tree import ProcessTree
 
 SUBMISSION = "submission"
 """The protocol of a lab study whose controller a submission replaces."""
@@ -25,6 +30,14 @@ STUDY_SUFFIX = ".toml"
 ALLOWED = f"a study (*{STUDY_SUFFIX}) or a controller (*{FILE_SUFFIX})"
 NOT_RUN = "not run"
 """The verdict of the claims of a submission without a result."""
+VERDICTS = {"holds", "fails", "undecided", NOT_RUN}
+COLUMNS = ("submission", "holds", "claims", "seconds", "error")
+"""The columns of the table of grades besides those of claims."""
+
+MARK = "LONGFAT_SUBMISSION"
+"""The environment variable of all processes of a submission."""
+_HIDDEN = (".", "_")
+"""Names of files and folders that are no submissions start with these."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +49,7 @@ class Grade:
     verdicts: dict[str, str]
     """Verdict of each claim of the lab, by its id; "not run" without a result."""
     details: dict[str, str] = field(default_factory=dict)
-    """What decided each claim."""
+    """What decided each claim, by its id."""
     error: str = ""
     """Why there is no result, or the errors of failed trials."""
     seconds: float = 0.0
@@ -61,22 +74,27 @@ def submissions(folder: Path) -> list[Submission]:
     """Returns the submissions in a folder: files, and folders with one file.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: if there is none, or if two have the same name.
     """
     if not folder.is_dir():
         raise ValueError(f"{folder}: no such folder; allowed: a folder of submissions")
     found = [one for entry in sorted(folder.iterdir()) if (one := _submission(entry)) is not None]
     if not found:
         raise ValueError(f"{folder}: no submissions; allowed: files and folders with {ALLOWED}")
+    for name, count in Counter(one.name for one in found).items():
+        if count > 1:
+            raise ValueError(
+                f"{folder}: {count} submissions are named {printable(name)}; names must be unique"
+            )
     return found
 
 
 def _submission(entry: Path) -> Submission | None:
-    if entry.name.startswith((".", "_")):
+    if entry.name.startswith(_HIDDEN):
         return None
     if entry.is_file():
         return Submission(entry.stem, entry) if entry.suffix in (STUDY_SUFFIX, FILE_SUFFIX) else None
-    files = sorted(file for file in entry.iterdir() if file.is_file())
+    files = sorted(file for file in entry.iterdir() if file.is_file() and not file.name.startswith(_HIDDEN))
     # A study can name a controller next to it.
     for suffix in (STUDY_SUFFIX, FILE_SUFFIX):
         of_kind = [file for file in files if file.suffix == suffix]
@@ -108,12 +126,16 @@ def grades(
         done: Called with each grade, in the same order.
 
     Raises:
-        ValueError: if the lab has no claims.
+        ValueError: if the lab has no claims, or one with the name of a column in the table of grades.
         KeyboardInterrupt: on Ctrl-C, after the processes were stopped.
     """
     claims = load_study(lab).claims
     if not claims:
         raise ValueError(f"{lab}: no claims; a lab study needs claims, which are graded")
+    if taken := {claim.id for claim in claims} & set(COLUMNS):
+        raise ValueError(
+            f"{lab}: claim {min(taken)}: the table of grades has a column of this name; rename it"
+        )
     limits = {"seconds": seconds, "memory": memory}
     running = _Running({"lab": read_study(lab).data, **limits}, [claim.id for claim in claims])
 
@@ -135,77 +157,102 @@ class _Running:
     def __init__(self, common: dict[str, Any], claims: list[str]) -> None:
         self._common = common
         self._missing = dict.fromkeys(claims, NOT_RUN)
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
+        self._stopped = threading.Event()
 
     def stop(self) -> None:
         """Stops all, and starts no more."""
-        self._stopped = True
-        for process in list(self._processes):
-            _kill(process)
+        self._stopped.set()
 
     def grade(self, submission: Submission) -> Grade:
         """Runs a submission."""
-        missing, seconds = self._missing, self._common["seconds"]
-        if submission.file is None or self._stopped:
-            return Grade(submission.name, missing, error=submission.problem)
+        if submission.file is None or self._stopped.is_set():
+            return Grade(submission.name, self._missing, error=printable(submission.problem))
         started = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="longfat-grade-") as folder:
-            task = {
-                **self._common,
-                "submission": str(submission.file.resolve()),
-                "out": str(Path(folder) / "run"),
-                "place": str(Path(folder) / "place.txt"),
-                "result": str(Path(folder) / "result.json"),
-            }
+        with tempfile.TemporaryDirectory(prefix="longfat-grade-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            code, error = self._run(submission.file, folder)
+            spent = time.monotonic() - started
+            result = None if error else self._result(folder)
+            if result is None:
+                error = error or self._why(submission.file, folder, code, spent)
+                return Grade(submission.name, self._missing, error=printable(error), seconds=spent)
+        verdicts, details = ({**result[key]} for key in ("verdicts", "details"))
+        return Grade(
+            submission.name, {**self._missing, **verdicts}, details, printable(result["error"]), spent
+        )
+
+    def _run(self, file: Path, folder: Path) -> tuple[int, str]:
+        """Runs the process of a submission; returns its exit code, and why it was stopped early."""
+        task = {
+            **self._common,
+            "submission": str(file.resolve()),
+            "out": str(folder / "run"),
+            "place": str(folder / _PLACE),
+            "result": str(folder / _RESULT),
+        }
+        (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
+        # Pipes would stay open as long as any process that the submission starts.
+        with (folder / "task.json").open("rb") as given, (folder / _ERRORS).open("wb") as errors:
             process = subprocess.Popen(
                 python_command("-m", "longfat.api._graded"),
-                stdin=subprocess.PIPE,
+                stdin=given,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                cwd=submission.file.parent,
+                stderr=errors,
+                cwd=file.parent,
+                env={**os.environ, MARK: folder.name},
                 start_new_session=True,
             )
-            self._processes.add(process)
-            late = False
-            try:
-                _, errors = process.communicate(json.dumps(task).encode(), timeout=seconds + _GRACE_S)
-            except subprocess.TimeoutExpired:
-                late = True
-                _kill(process)
-                _, errors = process.communicate()
-            finally:
-                self._processes.discard(process)
-            spent = time.monotonic() - started
-            result = _read(Path(task["result"]))
-            if result is None:
-                place = _place(Path(task["place"]), submission.file)
-                late = late or spent >= seconds
-                error = (
-                    f"no result within {seconds:g} s{place}" if late else _last(errors, process.returncode)
-                )
-                return Grade(submission.name, missing, error=error, seconds=spent)
-        verdicts = {**missing, **result["verdicts"]}
-        return Grade(submission.name, verdicts, result["details"], result["error"], spent)
+        tree = ProcessTree(process, f"{MARK}={folder.name}")
+        try:
+            why = self._watch(process, tree)
+        finally:
+            tree.kill()
+            process.wait()
+        return process.returncode, why
+
+    def _watch(self, process: subprocess.Popen[bytes], tree: ProcessTree) -> str:
+        """Waits for the end of a process, or of a limit; returns the exceeded one, or nothing."""
+        memory, end = self._common["memory"], time.monotonic() + self._common["seconds"] + _GRACE_S
+        while time.monotonic() < end and not self._stopped.is_set():
+            if tree.memory() > memory:
+                return f"more memory than {memory / 1e6:.0f} MB"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_LOOK_S)
+                break
+        return ""
+
+    def _result(self, folder: Path) -> dict[str, Any] | None:
+        """Returns the result that a process has written; None without a complete one."""
+        try:
+            result = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+            verdicts, details = result["verdicts"], result["details"]
+            known = set(verdicts) | set(details) <= set(self._missing) and set(verdicts.values()) <= VERDICTS
+            texts = [result["error"], *details.values()]
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        return result if known and all(isinstance(text, str) for text in texts) else None
+
+    def _why(self, file: Path, folder: Path, code: int, spent: float) -> str:
+        """Returns why a process has no result."""
+        seconds = self._common["seconds"]
+        if spent >= seconds:
+            return f"no result within {seconds:g} s{_place(folder / _PLACE, file)}"
+        return _last(_end_of(folder / _ERRORS), code)
 
 
 _GRACE_S = 3.0
 """Seconds that a process has to report where it is after its limit."""
+_LOOK_S = 0.1
+"""Seconds between two looks at the memory."""
+_PLACE, _RESULT, _ERRORS = "place.txt", "result.json", "errors.txt"
+_READ_BYTES = 4096
+"""The part at the end of a process's errors that is read."""
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kills a process and those that it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        process.kill()
-
-
-def _read(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+def _end_of(file: Path) -> bytes:
+    with file.open("rb") as errors:
+        errors.seek(max(0, file.stat().st_size - _READ_BYTES))
+        return errors.read(_READ_BYTES)
 
 
 def _place(stacks: Path, submission: Path) -> str:
@@ -227,7 +274,7 @@ def _last(errors: bytes, code: int) -> str:
     lines = errors.decode(errors="replace").split("\n")
     text = next((line.strip() for line in reversed(lines) if line.strip()), "")
     if code < 0:
-        return f"killed by {signal.Signals(-code).name}"
+        return f"killed by {signal.strsignal(-code) or 'signal'} ({-code})"
     return text or f"exit code {code}"
 
 
@@ -235,10 +282,23 @@ def rows(found: list[Grade]) -> Iterator[dict[str, Any]]:
     """Yields a row of the table of grades for each submission."""
     for grade in found:
         yield {
-            "submission": grade.submission,
+            "submission": cell(grade.submission),
             "holds": grade.holds,
             "claims": len(grade.verdicts),
             **grade.verdicts,
             "seconds": round(grade.seconds, 1),
-            "error": grade.error,
+            "error": cell(grade.error),
         }
+
+
+def cell(text: str) -> str:
+    """Returns a text for a cell of a table, which spreadsheets do not read as a formula.
+
+    >>> cell("anna"), cell("=1+1"), cell("@SUM(A1)")
+    ('anna', "'=1+1", "'@SUM(A1)")
+    """
+    text = printable(text)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_FORMULA = ("=", "+", "-", "@")

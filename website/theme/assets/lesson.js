@@ -1,17 +1,16 @@
 // Questions of lessons: compares a typed number with the measured one, and explains both.
 (() => {
-  const CLOSE = 0.1;
   const number = (text) => (/^\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)\s*$/.test(text) ? Number(text.replace(",", ".")) : NaN);
 
-  function reply({ value, low, high, why }, text) {
+  function reply({ value, close, low, high, why }, text) {
     const given = number(text);
     if (Number.isNaN(given)) return "Write a number, such as 2.5.";
     if (given < Number(low) || given > Number(high)) return `${given} is outside the possible range, from ${low} to ${high}.`;
     const right = Number(value);
-    if (Math.abs(given - right) <= CLOSE * Math.abs(right)) return `Yes, measured: ${value}. ${why}`;
-    const factor = given > right ? given / right : right / given;
-    const far = right === 0 || given === 0 ? "" : `, ${factor.toFixed(1)} times ${given > right ? "less" : "more"}`;
-    return `Your prediction: ${given}. Measured: ${value}${far}. ${why}`;
+    const accepted = Number(close) > 0 ? ` (accepted: up to ${close} more or less)` : "";
+    // 0.1 + 0.2 is not 0.3.
+    if (Math.abs(given - right) <= Number(close) + 1e-9) return `Yes, measured: ${value}${accepted}. ${why}`;
+    return `Your answer: ${given}. Measured: ${value}${accepted}. ${why}`;
   }
 
   for (const form of document.querySelectorAll("form.question")) {

@@ -44,17 +44,22 @@ def grade(
         jobs: Number of concurrent submissions.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.api import grading
+    from longfat.api.transfer_progress import printable
     from longfat.cli.arguments.formats import require_suffix
     from longfat.cli.signals import interrupt_on_sigterm
 
     interrupt_on_sigterm()
     require_suffix("--csv", csv, ".csv", ".parquet")
     found = grading.submissions(submissions)
-    width = max(len(one.name) for one in found)
+    width = max(len(printable(one.name)) for one in found)
 
     def show(grade: Grade) -> None:
         verdicts = " ".join(f"{_MARKS[verdict]} {key}" for key, verdict in grade.verdicts.items())
-        typer.echo(f"{grade.submission:<{width}}  {grade.holds}/{len(grade.verdicts)}  {verdicts}")
+        name = printable(grade.submission)
+        typer.echo(f"{name:<{width}}  {grade.holds}/{len(grade.verdicts)}  {verdicts}")
+        for key, verdict in grade.verdicts.items():
+            if verdict in ("fails", "undecided"):
+                typer.echo(f"{'':<{width}}       {key}: {printable(grade.details.get(key, verdict))}")
         if grade.error:
             typer.echo(f"{'':<{width}}       {grade.error}")
 
