@@ -171,7 +171,7 @@ impl Relay {
         wait::sharpen_timers();
         wait::raise_priority();
         self.inner.run(&self.jobs, tick)?;
-        let now = self.inner.clock.now();
+        let now = self.inner.advance();
         let report = self.inner.proxy.report();
         self.inner.proxy.reset_all(now);
         Ok(report)
@@ -255,12 +255,13 @@ impl EventLoop {
         let mut next_tick = Instant::ZERO;
         loop {
             self.look(&mut events)?;
+            // Bytes that have arrived since the last look enter the path now, after what was due before.
+            self.advance();
             for event in &events {
                 self.handle_event(event, jobs);
             }
-            let now = self.clock.now();
+            let now = self.advance();
             budget.count(now, events.len() as u64);
-            self.proxy.handle_timeout(now);
             while let Some(request) = self.proxy.poll_request() {
                 self.start(request);
             }
@@ -285,6 +286,13 @@ impl EventLoop {
                 Pause::Sleep(span) => wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span),
             }
         }
+    }
+
+    /// Processes what is due by now, and returns the time.
+    fn advance(&mut self) -> Instant {
+        let now = self.clock.now();
+        self.proxy.catch_up(now);
+        now
     }
 
     /// Takes the events of sockets without waiting.
@@ -312,7 +320,8 @@ impl EventLoop {
                 if self.attempts.contains_key(&key) {
                     self.finish_attempt(key);
                 } else if flags.contains(EventFlags::ERR) {
-                    self.proxy.socket_reset(self.clock.now(), key);
+                    let now = self.advance();
+                    self.proxy.socket_reset(now, key);
                 } else {
                     let readable = flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP);
                     let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP);
@@ -326,8 +335,7 @@ impl EventLoop {
         // The read resets the counter. It fails if there is nothing to reset.
         let _ = rustix::io::read(&self.handle.wake, &mut [0_u8; 8]);
         while let Ok(job) = jobs.try_recv() {
-            let now = self.clock.now();
-            self.proxy.handle_timeout(now);
+            let now = self.advance();
             job(self, now);
         }
     }
@@ -368,7 +376,7 @@ impl EventLoop {
     }
 
     fn admit(&mut self, socket: TcpStream, target: Target, greeting: Option<Greeting>, early: &[u8]) {
-        let now = self.clock.now();
+        let now = self.advance();
         if let Some(key) = self.proxy.accept(now, socket, target, greeting) {
             self.proxy.send_early(now, key, early);
             self.watch(key);
@@ -425,7 +433,8 @@ impl EventLoop {
             other => other,
         };
         if watched.is_err() {
-            self.proxy.socket_reset(self.clock.now(), key);
+            let now = self.advance();
+            self.proxy.socket_reset(now, key);
         }
     }
 
@@ -443,15 +452,15 @@ impl EventLoop {
         let lookup = move || {
             let found = (host.as_str(), port).to_socket_addrs();
             let found: io::Result<VecDeque<SocketAddr>> = found.map(Iterator::collect);
-            handle.send(Box::new(move |relay, now| match found {
+            handle.send(Box::new(move |relay, _| match found {
                 Ok(addresses) if !addresses.is_empty() => relay.attempt(key, addresses),
-                Ok(_) => relay.fail(now, key, "the name has no address".into()),
-                Err(error) => relay.fail(now, key, reason(&error)),
+                Ok(_) => relay.fail(key, "the name has no address".into()),
+                Err(error) => relay.fail(key, reason(&error)),
             }));
         };
         let spawned = std::thread::Builder::new().name("resolver".into()).spawn(lookup);
         if let Err(error) = spawned {
-            self.fail(self.clock.now(), key, reason(&error));
+            self.fail(key, reason(&error));
         }
     }
 
@@ -473,30 +482,31 @@ impl EventLoop {
                 Err(error) => last = reason(&error),
             }
         }
-        self.fail(self.clock.now(), key, last);
+        self.fail(key, last);
     }
 
     fn finish_attempt(&mut self, key: Key) {
         let Some(Attempt { socket, others }) = self.attempts.remove(&key) else {
             return;
         };
-        let now = self.clock.now();
         let failure = match socket.take_error() {
             Ok(None) => None,
             Ok(Some(error)) | Err(error) => Some(error),
         };
         match failure {
             None => {
+                let now = self.advance();
                 if let Some(key) = self.proxy.connected(now, key, Ok(socket)) {
                     self.watch(key);
                 }
             }
             Some(_) if !others.is_empty() => self.attempt(key, others),
-            Some(error) => self.fail(now, key, reason(&error)),
+            Some(error) => self.fail(key, reason(&error)),
         }
     }
 
-    fn fail(&mut self, now: Instant, key: Key, reason: String) {
+    fn fail(&mut self, key: Key, reason: String) {
+        let now = self.advance();
         self.proxy.connected(now, key, Err(reason));
     }
 }

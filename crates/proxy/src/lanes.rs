@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use foundation::{Instant, Streams};
+use foundation::{Duration, Instant, Streams};
 use hdrhistogram::Histogram;
 use network::{FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId};
 
@@ -174,7 +174,6 @@ impl Lanes {
         while let Some(&(due, key)) = self.timers.first()
             && due <= now
         {
-            self.late.saturating_record((now - due).as_nanos());
             self.timers.pop_first();
             if let Some(lane) = self.lanes.get_mut(&key) {
                 lane.due = None;
@@ -186,8 +185,7 @@ impl Lanes {
 
     /// When [`handle_timeout`](Self::handle_timeout) is due next.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let first = self.timers.first().map(|&(due, _)| due);
-        first
+        self.next_move()
             .into_iter()
             .chain(self.down_until.iter().flatten().copied())
             .min()
@@ -310,6 +308,16 @@ impl Lanes {
     /// Returns the delays of a direction, in nanoseconds.
     pub(crate) const fn delays(&self, direction: Direction) -> &Histogram<u64> {
         &self.delays[direction as usize]
+    }
+
+    /// When the next packet moves.
+    pub(crate) fn next_move(&self) -> Option<Instant> {
+        self.timers.first().map(|&(due, _)| due)
+    }
+
+    /// Records how late the next packet moves.
+    pub(crate) fn record_lateness(&mut self, lateness: Duration) {
+        self.late.saturating_record(lateness.as_nanos());
     }
 
     /// Returns how late packets were moved, in nanoseconds.

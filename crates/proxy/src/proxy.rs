@@ -28,6 +28,8 @@ const PORTS: std::ops::RangeInclusive<u16> = 1024..=65_535;
 const CHUNK: usize = 64 * 1024;
 /// How often paths without connections are closed, and connections whose handshake failed are noticed.
 const SWEEP: Duration = Duration::from_millis(200);
+/// Steps of [`Proxy::catch_up`].
+const MOST_STEPS: usize = 4096;
 /// Rounds of packets between two looks at the sockets.
 const ROUNDS: usize = 16;
 /// Failures that wait for [`Proxy::poll_failure`].
@@ -88,6 +90,8 @@ pub struct Proxy<S> {
     /// Connections of separate paths, oldest first.
     separate: Option<VecDeque<Endpoints>>,
     next_sweep: Instant,
+    /// The last time that was processed.
+    processed: Instant,
     requests: VecDeque<Request>,
     failures: VecDeque<Failure>,
     buffer: Vec<u8>,
@@ -115,6 +119,7 @@ impl<S: Socket> Proxy<S> {
             opening: Vec::new(),
             separate: options.separate.then(VecDeque::new),
             next_sweep: Instant::ZERO,
+            processed: Instant::ZERO,
             requests: VecDeque::new(),
             failures: VecDeque::new(),
             buffer: vec![0; CHUNK],
@@ -237,8 +242,31 @@ impl<S: Socket> Proxy<S> {
         }
     }
 
-    /// Processes everything that is due by `now`: packets, timers and sockets that are ready.
+    /// Processes everything that is due by `now`, each at the time when it was due. Both hosts and the links are part of this machine, so a
+    /// caller that is late delays sockets, but neither ACKs nor timers.
+    ///
+    /// The number of steps is limited: a caller that is too slow for the traffic processes the rest at `now`.
+    pub fn catch_up(&mut self, now: Instant) {
+        for _ in 0..MOST_STEPS {
+            let Some(due) = self.next_timer().filter(|&due| due < now) else {
+                break;
+            };
+            if self.lanes.next_move() == Some(due) {
+                self.lanes.record_lateness(now - due);
+            }
+            let at = due.max(self.processed);
+            self.handle_timeout(at);
+            // On a path without delay this is endless, because sockets provide more bytes.
+            if self.has_work(at) {
+                break;
+            }
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Processes everything that is due by `now` at this time: packets, timers and sockets that are ready. `now` never decreases.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.processed = now;
         for _ in 0..ROUNDS {
             self.lanes.handle_timeout(now);
             self.deliver(now);
@@ -270,6 +298,10 @@ impl<S: Socket> Proxy<S> {
         if self.lanes.has_arrivals() || !self.queued.is_empty() {
             return Some(Instant::ZERO);
         }
+        self.next_timer()
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
         let has_sweep = !self.opening.is_empty() || self.separate.as_ref().is_some_and(|all| !all.is_empty());
         let sweep = has_sweep.then_some(self.next_sweep);
         let stacks = self.stacks.iter().filter_map(Stack::poll_timeout);
