@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use foundation::{Duration, Instant, Streams};
+use foundation::{Duration, Instant, Streams, duration_histogram};
 use hdrhistogram::Histogram;
 use network::{FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId};
 
@@ -73,12 +73,6 @@ pub(crate) struct Lanes {
     late: Histogram<u64>,
 }
 
-/// Nanoseconds up to 1000 s, with two significant digits.
-fn histogram() -> Histogram<u64> {
-    // These bounds are valid.
-    Histogram::new_with_bounds(1, 1_000_000_000_000, 2).unwrap_or_else(|_| unreachable!())
-}
-
 impl Lanes {
     pub(crate) fn new(spec: PathSpec, streams: Streams, is_separate: bool) -> Self {
         let mut lanes = Self {
@@ -94,8 +88,8 @@ impl Lanes {
             arrived: VecDeque::new(),
             too_big: VecDeque::new(),
             pool: Vec::new(),
-            delays: [histogram(), histogram()],
-            late: histogram(),
+            delays: [duration_histogram::new(), duration_histogram::new()],
+            late: duration_histogram::new(),
         };
         if !is_separate {
             lanes.add(Instant::ZERO, SHARED, streams);
@@ -105,6 +99,8 @@ impl Lanes {
 
     fn add(&mut self, now: Instant, key: u64, streams: Streams) {
         let mut network = Network::two_hosts(&self.spec, streams);
+        // Outages of the specification that have started or ended.
+        network.handle_timeout(now);
         for direction in Direction::ALL {
             if self.down_until[direction as usize].is_some() {
                 network.fail(now, direction.link());
@@ -218,8 +214,8 @@ impl Lanes {
     /// Returns the next packet that has arrived at an end.
     pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Direction, Vec<u8>)> {
         let (direction, datagram) = self.arrived.pop_front()?;
-        let delay = now.saturating_since(datagram.sent).as_nanos();
-        self.delays[direction as usize].saturating_record(delay);
+        let delay = now.saturating_since(datagram.sent);
+        duration_histogram::record(&mut self.delays[direction as usize], delay);
         Some((direction, datagram.bytes))
     }
 
@@ -317,7 +313,7 @@ impl Lanes {
 
     /// Records how late the next packet moves.
     pub(crate) fn record_lateness(&mut self, lateness: Duration) {
-        self.late.saturating_record(lateness.as_nanos());
+        duration_histogram::record(&mut self.late, lateness);
     }
 
     /// Returns how late packets were moved, in nanoseconds.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foundation::{Duration, Instant};
 use network::PathSpec;
-use stack::{Arrival, ConnectionEvent, Event, Stack, StreamId, UnmatchedSegment};
+use stack::{Arrival, ConnectionEvent, Event, Key, Slots, Stack, StreamId, UnmatchedSegment};
 use transport::tcp::wire::Endpoints;
 use transport::tcp::{Connection, State, TcpConfig};
 
@@ -14,7 +14,6 @@ use crate::end::{End, Ending};
 use crate::lanes::{Direction, Lanes};
 use crate::options::ProxyOptions;
 use crate::report::{Delays, Failure, Report};
-use crate::slots::{Key, Slots};
 use crate::socket::Socket;
 use crate::target::Target;
 
@@ -89,11 +88,15 @@ pub struct Proxy<S> {
     opening: Vec<Key>,
     /// Connections of separate paths, oldest first.
     separate: Option<VecDeque<Endpoints>>,
+    /// Number of the client address for the next connection.
+    next_address: u32,
     next_sweep: Instant,
     /// The last time that was processed.
     processed: Instant,
     requests: VecDeque<Request>,
     failures: VecDeque<Failure>,
+    /// Sockets with a last answer.
+    refused: VecDeque<S>,
     buffer: Vec<u8>,
     report: Report,
 }
@@ -118,10 +121,12 @@ impl<S: Socket> Proxy<S> {
             queued: VecDeque::new(),
             opening: Vec::new(),
             separate: options.separate.then(VecDeque::new),
+            next_address: 0,
             next_sweep: Instant::ZERO,
             processed: Instant::ZERO,
             requests: VecDeque::new(),
             failures: VecDeque::new(),
+            refused: VecDeque::new(),
             buffer: vec![0; CHUNK],
             report: Report::default(),
         }
@@ -138,9 +143,14 @@ impl<S: Socket> Proxy<S> {
     ) -> Option<Key> {
         self.report.accepted += 1;
         let to = SocketAddr::new(SERVER, target.port());
-        let stream = (0..MOST_ADDRESSES).find_map(|number| {
-            let from = IpAddr::V4(Ipv4Addr::from(CLIENTS + number));
-            self.stacks[CLIENT].connect(now, from, to, &self.config)
+        let stream = (0..MOST_ADDRESSES).find_map(|_| {
+            let from = IpAddr::V4(Ipv4Addr::from(CLIENTS + self.next_address));
+            let stream = self.stacks[CLIENT].connect(now, from, to, &self.config);
+            // An address whose ports are in use is tried last.
+            if stream.is_none() {
+                self.next_address = (self.next_address + 1) % MOST_ADDRESSES;
+            }
+            stream
         });
         let endpoints = stream.and_then(|stream| self.stacks[CLIENT].endpoints(stream));
         let (Some(stream), Some(endpoints)) = (stream, endpoints) else {
@@ -214,6 +224,11 @@ impl<S: Socket> Proxy<S> {
                 None
             }
         }
+    }
+
+    /// Returns the next socket that carries a last answer: its owner reads it to its end, so that the answer arrives, and drops it.
+    pub fn poll_refused(&mut self) -> Option<S> {
+        self.refused.pop_front()
     }
 
     /// Returns the next failure to reach a target.
@@ -412,7 +427,7 @@ impl<S: Socket> Proxy<S> {
         }
     }
 
-    /// Removes an end. Its peer at the other end of the path learns of it by packets.
+    /// Removes an end. Its peer at the other end of the path receives a FIN or RST.
     fn end(&mut self, now: Instant, key: Key, ending: Ending) {
         let Some(Slot::Open {
             end, host, greeting, ..
@@ -428,9 +443,6 @@ impl<S: Socket> Proxy<S> {
         {
             self.targets.remove(&endpoints);
         }
-        if let Some(connection) = stack.connection(stream) {
-            self.report.retransmissions += connection.statistics().retransmissions;
-        }
         if ending == Ending::SocketReset {
             stack.abort(now, stream);
         }
@@ -444,7 +456,11 @@ impl<S: Socket> Proxy<S> {
             }
         }
         match greeting.filter(|_| ending == Ending::StreamReset) {
-            Some(greeting) => end.refuse(&greeting.failure),
+            Some(greeting) => {
+                if let Some(socket) = end.refuse(&greeting.failure) {
+                    self.refused.push_back(socket);
+                }
+            }
             None => end.close(ending),
         }
     }
@@ -532,6 +548,13 @@ impl<S: Socket> Proxy<S> {
         [self.slots.len(), streams, self.lanes.len()]
     }
 
+    /// Number of connections now open at either end, or with a target that is being connected.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        let clients = self.owners[CLIENT].len();
+        clients.max(self.slots.len() - clients)
+    }
+
     /// Returns the counters so far.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -541,7 +564,12 @@ impl<S: Socket> Proxy<S> {
             reverse: self.lanes.counters(Direction::Reverse),
             forward_delays: Delays::of(self.lanes.delays(Direction::Forward)),
             reverse_delays: Delays::of(self.lanes.delays(Direction::Reverse)),
-            open: self.owners[CLIENT].len().max(self.owners[TARGET].len()) as u64,
+            open: self.open() as u64,
+            retransmissions: self
+                .stacks
+                .iter()
+                .map(|stack| stack.counters().retransmissions)
+                .sum(),
             late_p50: late(0.5),
             late_p99: late(0.99),
             ..self.report.clone()

@@ -65,7 +65,7 @@ pub struct Report {
     pub sent: u64,
     /// Bytes that clients received.
     pub received: u64,
-    /// Retransmitted segments of both ends, of connections that have ended.
+    /// Retransmitted segments of both ends.
     pub retransmissions: u64,
     /// Median lateness of departures.
     pub late_p50: Duration,
