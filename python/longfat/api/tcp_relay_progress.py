@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from longfat.api import addresses
 from longfat.api.relay_progress import SIDES, describe, progress_line
 from longfat.system.progress import Display
 
-_PROXIES = {"socks5": "targets of clients (SOCKS5)", "http-connect": "targets of clients (HTTP CONNECT)"}
+
+class Proxy(NamedTuple):
+    """A protocol by which clients name their target: its name in the native part and its usual one."""
+
+    mode: str
+    title: str
+
+
+PROXIES = {"socks": Proxy("socks5", "SOCKS5"), "http_connect": Proxy("http-connect", "HTTP CONNECT")}
+"""Protocols by which clients name their target, by parameter."""
 
 
 class TcpRelayProgress:
@@ -21,8 +30,9 @@ class TcpRelayProgress:
 
     def start(self, listening: Mapping[str, str], path: Mapping[str, Mapping[str, Any]]) -> None:
         """Prints the addresses for clients with their targets, and the path in both directions."""
+        titles = {proxy.mode: f"targets of clients ({proxy.title})" for proxy in PROXIES.values()}
         for address, target in listening.items():
-            shown = _PROXIES.get(target, target)
+            shown = titles.get(target, target)
             self._display.note(f"Listening on {address} for {shown} (TCP; Ctrl-C stops)")
         if any(map(addresses.is_open, listening)):
             self._display.note("Every host that reaches this address may connect through it.")

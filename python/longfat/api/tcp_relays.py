@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from longfat import _native
 from longfat.api import addresses
+from longfat.api.relay_path import changed_path
 from longfat.api.relay_progress import SIDES
 from longfat.api.relays import RelayRates
 from longfat.api.servers import Server, Stoppable
-from longfat.api.tcp_relay_progress import TcpRelayProgress
+from longfat.api.tcp_relay_progress import PROXIES, TcpRelayProgress
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Direction = Literal["both", "forward", "reverse"]
 """Directions of the path; forward is from the clients to the targets."""
-PROXIES = {"socks": "socks5", "http_connect": "http-connect"}
-"""Listening modes in which the client names the target, by parameter."""
 _LEFT_OUT = ("stack", "path", "fast_open", "ttcp")
 """Keys of TCP that have no meaning for a relay."""
 
@@ -40,7 +39,7 @@ class Pair:
 def pairs_of(
     tcp: bool | str | Sequence[str],
     to: str | None,
-    listen: str,
+    listen: str | None,
     socks: str | None = None,
     http_connect: str | None = None,
 ) -> list[Pair]:
@@ -49,11 +48,13 @@ def pairs_of(
     if tcp is True:
         if to is None:
             raise ParameterError("to", "the address of the server is missing")
-        found = [_pair(listen, to, "listen")]
+        found = [_pair(addresses.ANY if listen is None else listen, to, "listen")]
     elif to is not None:
         raise ParameterError(
             "to", "not with {tcp}: write LISTEN=TARGET there, and start another relay for UDP"
         )
+    elif listen is not None:
+        raise ParameterError("listen", "not with {tcp}, {socks} and {http_connect}, which name their own")
     for text in [tcp] if isinstance(tcp, str) else tcp or () if not isinstance(tcp, bool) else ():
         at, equals, target = text.partition("=")
         if not equals:
@@ -61,7 +62,9 @@ def pairs_of(
         found.append(_pair(at, target, "tcp"))
     for parameter, address in (("socks", socks), ("http_connect", http_connect)):
         if address is not None:
-            found.append(Pair(addresses.listening(address, parameter), PROXIES[parameter]))
+            found.append(Pair(addresses.listening(address, parameter), PROXIES[parameter].mode))
+    if not found:
+        raise ParameterError("tcp", "empty: write LISTEN=TARGET, or set {socks} or {http_connect}")
     return found
 
 
@@ -195,7 +198,7 @@ class TcpRelay(Stoppable):
     def set(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Changes keys of the path, also nested ones such as "reverse.loss"; None removes a key.
 
-        Packets on the path arrive as scheduled.
+        Packets on the path arrive as scheduled. `cell`, `wifi` and `down` cannot change.
 
         Returns:
             The keys of the path by direction.
@@ -204,22 +207,8 @@ class TcpRelay(Stoppable):
             ValueError: with the key, the value and what is allowed; the path is then unchanged.
             OSError: if the relay has stopped.
         """
-        from longfat.study.keys import place
-        from longfat.study.problems import Problem, StudyError
-        from longfat.study.tables import refuse
-
         with self._change:
-            changed = copy.deepcopy(self._settings)
-            for key, value in settings.items():
-                if "down" in key.split("."):
-                    raise StudyError(
-                        "", [Problem(key, "scheduled at the start only: start an outage instead")]
-                    )
-                if value is None:
-                    _remove(changed, key.split("."))
-                else:
-                    place(changed, key, value)
-            refuse("path", changed)
+            changed = changed_path(self._settings, settings)
             self.path = json.loads(self._native.set_path(json.dumps(changed)))
             self._settings = changed
             return self.path
@@ -275,14 +264,3 @@ def _sides(direction: str) -> tuple[bool, bool]:
     if direction not in ("both", *SIDES):
         raise ParameterError("direction", f'"{direction}" is unknown; allowed: both, forward, reverse')
     return direction != "reverse", direction != "forward"
-
-
-def _remove(table: dict[str, Any], parts: Sequence[str]) -> None:
-    """Removes a dotted key, if it is there."""
-    *parents, last = parts
-    for part in parents:
-        inner = table.get(part)
-        if not isinstance(inner, dict):
-            return
-        table = inner
-    table.pop(last, None)
