@@ -191,7 +191,7 @@ def test_the_path_changes_while_a_connection_uses_it() -> None:
             with pytest.raises(ValueError, match="nat: not in longfat relay --tcp"):
                 relay.set({"nat": {"timeout": "5s"}})
             with pytest.raises(ValueError, match=r"reverse\.queue\.ack_filter: not in longfat relay --tcp"):
-                relay.set({"reverse.queue": {"kind": "cake", "ack_filter": True}})
+                relay.set({"rate": "9Mbit/s", "reverse.queue": {"kind": "cake", "ack_filter": True}})
             assert relay.settings == {"delay": "30ms", "reverse": {"loss": "50%"}}
             relay.set({"reverse": None})
             client.sendall(b"c")
@@ -323,7 +323,10 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
         (["--socks", "127.0.0.1:0", "--control", "[::1]:0"], 2, ['--control: "[::1]:0": must be on loop']),
         (["--socks", "127.0.0.1:0", "--set", "nat.timeout=5s"], 2, ["path.nat: not in longfat relay --tcp"]),
         (
-            ["--socks", "127.0.0.1:0", "--set", 'reverse.queue={kind="cake",ack_filter=true}'],
+            [
+                *["--socks", "127.0.0.1:0", "--rate", "9Mbit/s", "--set"],
+                'reverse.queue={kind="cake",ack_filter=true}',
+            ],
             2,
             ["path.reverse.queue.ack_filter: not in longfat relay --tcp"],
         ),
