@@ -360,6 +360,44 @@ fn an_outage_and_requested_losses_are_counted_and_end() {
     assert!(world.proxy.report().forward.outage_dropped.packets > 0);
 }
 
+#[test]
+fn retransmissions_of_open_connections_are_counted() {
+    let mut world = World::new("{}", TcpConfig::default(), false, 1);
+    world.connect(false);
+    world.settle();
+    world.proxy.lose_next(3, true, false);
+    world.act(0, 0, Action::Write(20_000));
+    world.run_until(world.now + Duration::from_secs(5));
+    let open = world.proxy.report();
+    assert_eq!(open.open, 1);
+    assert!(
+        open.retransmissions >= 3,
+        "{} retransmissions",
+        open.retransmissions
+    );
+    world.act(0, 0, Action::Finish);
+    world.act(0, 1, Action::Finish);
+    world.run_until(world.now + Duration::from_secs(300));
+    assert_eq!(world.proxy.in_use()[1], 0);
+    assert_eq!(world.proxy.report().retransmissions, open.retransmissions);
+}
+
+#[test]
+fn outages_before_a_connection_do_not_affect_its_separate_path() {
+    let path = r#"{"delay": "10ms", "down": ["1s..2s"]}"#;
+    let mut world = World::new(path, TcpConfig::default(), true, 1);
+    for (start, dropped) in [(500, 0), (1500, 1), (5000, 1)] {
+        world.run_until(Instant::ZERO + Duration::from_millis(start));
+        let number = world.connect(false);
+        world.run_until(world.now + Duration::from_millis(50));
+        let counted = world.proxy.report().forward.outage_dropped.packets;
+        assert_eq!(counted, dropped, "after {start} ms");
+        assert_eq!(world.pairs[number][1].key.is_some(), start != 1500);
+        // The connections of the next round are alone.
+        world.act(number, 0, Action::Reset);
+    }
+}
+
 /// Returns the goodput of one transfer in virtual time, in bit/s, when the machine wakes up late.
 fn goodput(controller: &str, size: usize, seed: u64, lateness: Duration) -> f64 {
     let path = r#"{"rate": "100Mbit/s", "delay": "25ms", "loss": "1%", "queue": "416pkt"}"#;
