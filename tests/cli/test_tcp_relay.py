@@ -236,6 +236,34 @@ def test_a_change_of_a_schedule_that_fails_is_one_line(start: Start, tmp_path: P
     assert relay.finish(signal.SIGINT) == 0
 
 
+def test_udp_uses_the_same_path() -> None:
+    with (
+        echo_server() as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as target,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
+    ):
+        target.bind(("127.0.0.1", 0))
+        target.settimeout(PATIENCE_S)
+        client.settimeout(PATIENCE_S)
+        udp = "127.0.0.1:0={}:{}".format(*target.getsockname())
+        with longfat.relay({"delay": "2ms"}, tcp=f"127.0.0.1:0={server}", udp=udp) as relay:
+            assert [pair.transport for pair in relay.pairs] == ["TCP", "UDP"]
+            host, _, port = relay.addresses[1].rpartition(":")
+            client.sendto(b"there", (host, int(port)))
+            data, address = target.recvfrom(100)
+            target.sendto(data + b" and back", address)
+            assert client.recv(100) == b"there and back"
+            assert [relay.report[side]["entered"] for side in ("forward", "reverse")] == [1, 1]
+            relay.drop_next(1, "forward")
+            client.sendto(b"lost", (host, int(port)))
+            wait_until(lambda: relay.report["forward"]["lost"] == 1)
+            with connect(relay.address) as connection:
+                connection.sendall(b"a")
+                assert connection.recv(1) == b"a"
+            report = relay.report
+            assert (report["udp_clients"], report["udp_dropped"], report["accepted"]) == (1, 0, 1)
+
+
 def test_a_removed_outage_of_the_start_is_refused() -> None:
     path = {"delay": "1ms", "reverse": {"down": ["100s..200s"]}}
     with longfat.relay(path, NOWHERE, tcp=True) as relay:
@@ -308,6 +336,8 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
         (["--tcp", f"127.0.0.1:0={NOWHERE}", "--schedule", "missing.toml"], 1, ["missing.toml"]),
         (["--congestion", "bbr"], 2, ["--tcp: missing"]),
         (["--to", NOWHERE, "--separate"], 2, ["--separate: for TCP only"]),
+        (["--udp", f"127.0.0.1:0={NOWHERE}"], 2, ["--tcp: missing"]),
+        (["--socks", "127.0.0.1:0", "--udp", NOWHERE], 2, ["--udp: "]),
         (["set", "loss=2%"], 2, ["--token: missing"]),
         (["set", "loss=2%", "--delay", "20ms"], 2, ["--delay: not with set"]),
         (["drop", "3", "--set", "loss=2%"], 2, ["--set: not with drop"]),
@@ -383,6 +413,8 @@ def test_the_api_rejects_parameters_of_the_other_transport() -> None:
     for empty in ([], (), ""):
         with pytest.raises(ValueError, match=r"^tcp: "):
             longfat.relay({}, tcp=empty)
+    with pytest.raises(ValueError, match=r"^udp: with tcp, socks or http_connect only"):
+        longfat.relay({}, NOWHERE, udp=f"127.0.0.1:0={NOWHERE}")
     with pytest.raises(ValueError, match=r"^listen: not with tcp"):
         longfat.relay({}, tcp=[f"127.0.0.1:0={NOWHERE}"], listen="127.0.0.1:0")
     report = json.dumps(longfat.relay({}, NOWHERE, tcp=True).stop())

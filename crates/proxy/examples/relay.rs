@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             listen: listen.parse()?,
             mode: Mode::Fixed(Target::parse(target).ok_or("the target is not HOST:PORT")?),
         }],
+        udp: Vec::new(),
         proxy: ProxyOptions {
             separate: true,
             ..ProxyOptions::new(path, tcp, Streams::new(option(2, "1").parse()?, 0))

@@ -25,6 +25,7 @@ use crate::proxy::{Greeting, Proxy, Request};
 use crate::report::Report;
 use crate::socket::Socket as _;
 use crate::target::Target;
+use crate::udp_sockets::{UDP, UdpSockets};
 
 /// How often the caller can stop the relay, at least.
 const TICK: Duration = Duration::from_millis(50);
@@ -134,6 +135,12 @@ impl Relay {
             epoll::add(&epoll, &socket, token, EventFlags::IN).map_err(io::Error::from)?;
             listeners.push((socket, listener));
         }
+        let mut udp = UdpSockets::default();
+        for listener in options.udp {
+            let address = listener.listen;
+            let opened = udp.listen(&epoll, listener);
+            addresses.push(opened.map_err(|source| RelayError::Listen { address, source })?);
+        }
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN).map_err(io::Error::from)?;
         let (sender, jobs) = channel();
         let inner = EventLoop {
@@ -141,6 +148,7 @@ impl Relay {
             clock: Clock::new(),
             epoll,
             listeners,
+            udp,
             attempts: HashMap::new(),
             visitors: HashMap::new(),
             visited: 0,
@@ -159,7 +167,7 @@ impl Relay {
         })
     }
 
-    /// Returns the addresses that clients connect to, in the order of the options.
+    /// Returns the addresses of clients' ends in the order of the options, those for UDP last.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -251,6 +259,7 @@ struct EventLoop {
     clock: Clock,
     epoll: OwnedFd,
     listeners: Vec<(TcpListener, Listener)>,
+    udp: UdpSockets,
     attempts: HashMap<Key, Attempt>,
     /// Clients that have not named their target, or were refused, by number.
     visitors: HashMap<u64, Visitor>,
@@ -289,6 +298,7 @@ impl EventLoop {
             while let Some(socket) = self.proxy.poll_refused() {
                 self.visit(socket, None);
             }
+            self.send_datagrams(now);
             if self.paused_until.is_some_and(|until| until <= now) {
                 self.paused_until = None;
                 self.watch_listeners(EventFlags::IN)?;
@@ -296,6 +306,7 @@ impl EventLoop {
             if now >= next_tick {
                 next_tick = now + TICK;
                 self.visitors.retain(|_, visitor| visitor.limit > now);
+                self.udp.forget(now, &mut self.proxy);
                 if tick(&mut self.proxy).is_break() {
                     return Ok(());
                 }
@@ -336,6 +347,11 @@ impl EventLoop {
         let token = event.data.u64();
         match token {
             WAKE => self.run_jobs(jobs),
+            _ if token & UDP == UDP => {
+                let (now, is_full) = (self.advance(), self.is_full());
+                self.udp
+                    .receive(now, token, &self.epoll, is_full, &mut self.proxy);
+            }
             _ if token & LISTENER != 0 => self.accept((token & !LISTENER) as usize),
             _ if token & NEGOTIATING != 0 => self.negotiate(token & !NEGOTIATING),
             _ => {
@@ -355,6 +371,15 @@ impl EventLoop {
         }
     }
 
+    /// Sends datagrams of UDP that have crossed the path.
+    fn send_datagrams(&mut self, now: Instant) {
+        while let Some((direction, client, bytes)) = self.proxy.poll_datagram() {
+            if !self.udp.send(now, direction, client, &bytes) {
+                self.proxy.count_dropped_datagram();
+            }
+        }
+    }
+
     fn run_jobs(&mut self, jobs: &Receiver<Job>) {
         // The read resets the counter. It fails if there is nothing to reset.
         let _ = rustix::io::read(&self.handle.wake, &mut [0_u8; 8]);
@@ -367,7 +392,7 @@ impl EventLoop {
     /// Whether the limit of open files allows no further connection. Clients then wait to be accepted.
     fn is_full(&self) -> bool {
         let connections = (self.proxy.open() + self.visitors.len()) as u64;
-        FILES_PER_CONNECTION * connections + OTHER_FILES >= self.most_files
+        FILES_PER_CONNECTION * connections + self.udp.len() as u64 + OTHER_FILES >= self.most_files
     }
 
     /// Accepts no connections for a moment.

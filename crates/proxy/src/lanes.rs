@@ -15,7 +15,7 @@ const POOL: usize = 4096;
 
 /// A direction of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
     /// From the clients to the targets.
     Forward,
     /// From the targets to the clients.
@@ -24,7 +24,7 @@ pub(crate) enum Direction {
 
 impl Direction {
     /// Both directions.
-    pub(crate) const ALL: [Self; 2] = [Self::Forward, Self::Reverse];
+    pub const ALL: [Self; 2] = [Self::Forward, Self::Reverse];
 
     const fn route(self) -> RouteId {
         match self {

@@ -22,13 +22,18 @@ mod proxy;
 mod report;
 mod socket;
 mod target;
+mod udp_packet;
+#[cfg(target_os = "linux")]
+mod udp_sockets;
 
 #[cfg(target_os = "linux")]
 pub use event_loop::{Handle, Relay, RelayError};
+pub use lanes::Direction;
 pub use negotiation::Mode;
-pub use options::{Listener, ProxyOptions, RelayOptions};
+pub use options::{Listener, ProxyOptions, RelayOptions, UdpListener};
 pub use proxy::{Greeting, Proxy, Request};
 pub use report::{Delays, Failure, Report};
 pub use socket::Socket;
 pub use stack::Key;
 pub use target::Target;
+pub use udp_packet::UdpClient;

@@ -16,6 +16,7 @@ use crate::options::ProxyOptions;
 use crate::report::{Delays, Failure, Report};
 use crate::socket::Socket;
 use crate::target::Target;
+use crate::udp_packet::{self, UdpClient};
 
 /// Addresses of the user-space hosts: the server's, and the clients' first. Each client address has [`PORTS`].
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -97,6 +98,8 @@ pub struct Proxy<S> {
     failures: VecDeque<Failure>,
     /// Sockets with a last answer.
     refused: VecDeque<S>,
+    /// Datagrams of UDP that have crossed the path.
+    datagrams: VecDeque<(Direction, UdpClient, Vec<u8>)>,
     buffer: Vec<u8>,
     report: Report,
 }
@@ -127,6 +130,7 @@ impl<S: Socket> Proxy<S> {
             requests: VecDeque::new(),
             failures: VecDeque::new(),
             refused: VecDeque::new(),
+            datagrams: VecDeque::new(),
             buffer: vec![0; CHUNK],
             report: Report::default(),
         }
@@ -231,6 +235,46 @@ impl<S: Socket> Proxy<S> {
         self.refused.pop_front()
     }
 
+    /// Adds a client of UDP.
+    pub fn open_datagrams(&mut self, now: Instant) -> UdpClient {
+        let client = UdpClient(self.report.udp_clients as u32);
+        self.report.udp_clients += 1;
+        self.lanes.open(now, client.key());
+        client
+    }
+
+    /// Removes a client of UDP, with the path that it had for itself.
+    pub fn close_datagrams(&mut self, client: UdpClient) {
+        self.lanes.close(client.key());
+    }
+
+    /// Sends a datagram of UDP along the path. Those of more than 65,507 bytes are dropped.
+    pub fn send_datagram(&mut self, now: Instant, direction: Direction, client: UdpClient, payload: &[u8]) {
+        if payload.len() > udp_packet::MOST_BYTES {
+            return self.count_dropped_datagram();
+        }
+        let mut packet = self.lanes.buffer();
+        udp_packet::encode(client, direction, payload, &mut packet);
+        self.lanes.send(now, direction, packet);
+    }
+
+    /// Returns the next datagram of UDP that has crossed the path.
+    pub fn poll_datagram(&mut self) -> Option<(Direction, UdpClient, Vec<u8>)> {
+        self.datagrams.pop_front()
+    }
+
+    /// Counts a datagram of UDP that the owner dropped.
+    pub const fn count_dropped_datagram(&mut self) {
+        self.report.udp_dropped += 1;
+    }
+
+    fn deliver_datagram(&mut self, direction: Direction, packet: &[u8]) {
+        match udp_packet::decode(packet, direction) {
+            Some((client, payload)) => self.datagrams.push_back((direction, client, payload.to_vec())),
+            None => self.count_dropped_datagram(),
+        }
+    }
+
     /// Returns the next failure to reach a target.
     pub fn poll_failure(&mut self) -> Option<Failure> {
         self.failures.pop_front()
@@ -326,6 +370,11 @@ impl<S: Socket> Proxy<S> {
     /// Passes packets that have arrived to the hosts.
     fn deliver(&mut self, now: Instant) {
         while let Some((direction, packet)) = self.lanes.poll_arrival(now) {
+            if udp_packet::is_udp(&packet) {
+                self.deliver_datagram(direction, &packet);
+                self.lanes.recycle(packet);
+                continue;
+            }
             let host = match direction {
                 Direction::Forward => TARGET,
                 Direction::Reverse => CLIENT,
@@ -337,7 +386,10 @@ impl<S: Socket> Proxy<S> {
             self.lanes.recycle(packet);
         }
         while let Some((direction, mtu, packet)) = self.lanes.poll_too_big() {
-            self.stacks[direction as usize].handle_too_big(now, &packet, mtu);
+            match udp_packet::is_udp(&packet) {
+                true => self.count_dropped_datagram(),
+                false => self.stacks[direction as usize].handle_too_big(now, &packet, mtu),
+            }
             self.lanes.recycle(packet);
         }
     }

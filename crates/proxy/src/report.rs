@@ -67,6 +67,10 @@ pub struct Report {
     pub received: u64,
     /// Retransmitted segments of both ends.
     pub retransmissions: u64,
+    /// Clients of UDP so far.
+    pub udp_clients: u64,
+    /// Datagrams of UDP that the relay itself dropped: too many clients, a failed checksum, or no room in the system.
+    pub udp_dropped: u64,
     /// Median lateness of departures.
     pub late_p50: Duration,
     /// 99th percentile of the lateness of departures.

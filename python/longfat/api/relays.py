@@ -136,6 +136,7 @@ def relay(
     *,
     listen: str | None = ...,
     tcp: bool | str | Sequence[str] = ...,
+    udp: str | Sequence[str] = ...,
     socks: str | None = ...,
     http_connect: str | None = ...,
     separate: bool = ...,
@@ -155,6 +156,7 @@ def relay(
     *,
     listen: str | None = None,
     tcp: bool | str | Sequence[str] = False,
+    udp: str | Sequence[str] = (),
     socks: str | None = None,
     http_connect: str | None = None,
     separate: bool = False,
@@ -177,9 +179,10 @@ def relay(
         listen: Local address for clients; port 0 for any free one. By default 127.0.0.1:0; not with pairs
             in `tcp`.
         tcp: TCP instead of UDP: True for `listen` and `to`, or pairs "LISTEN=TARGET".
+        udp: Pairs "LISTEN=TARGET" for UDP on the same path, with `tcp`, `socks` or `http_connect`.
         socks: Listening address for TCP clients that name their target by SOCKS5.
         http_connect: Listening address for TCP clients that name their target by HTTP CONNECT.
-        separate: Whether each TCP connection has its own path.
+        separate: Whether each connection, and each client of `udp`, has its own path.
         protocol: TCP on the path, such as `longfat.Tcp("bbr")`; by default Linux's with CUBIC.
         control: Whether to open the control interface for TCP, at port 8475, or its address.
         token: Token of the control interface; by default a random one.
@@ -207,13 +210,17 @@ def relay(
 
         return _tcp_relay(
             table,
-            pairs_of(tcp, to, listen, socks, http_connect),
+            pairs_of(tcp, to, listen, socks, http_connect, udp),
             _Changes(control, token, schedule),
             protocol=protocol,
             separate=separate,
             seed=number,
             progress=progress,
             wait=wait,
+        )
+    if udp:
+        raise ParameterError(
+            "udp", "with {tcp}, {socks} or {http_connect} only: for UDP alone write {to} and {listen}"
         )
     only_tcp = {
         "separate": separate,

@@ -22,7 +22,7 @@ _OF_ACTIONS = ("action", "control", "token", "as_json")
 @_PATH.added_to
 @command_of(
     relays.relay,
-    without=["path", "listen", "wait", "tcp", "protocol", "control", "token"],
+    without=["path", "listen", "wait", "tcp", "udp", "protocol", "control", "token"],
     to=typer.Option(metavar="HOST:PORT"),
     socks=typer.Option(metavar="HOST:PORT"),
     http_connect=typer.Option(metavar="HOST:PORT"),
@@ -55,6 +55,13 @@ def relay(
             metavar="LISTEN=TARGET",
             help="TCP connections from a local address to a server, "
             "e.g. 127.0.0.1:15432=127.0.0.1:5432; repeatable.",
+        ),
+    ] = None,
+    udp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LISTEN=TARGET",
+            help="UDP from a local address to a server, on the path of --tcp; repeatable.",
         ),
     ] = None,
     congestion: Annotated[
@@ -109,8 +116,8 @@ def relay(
     path = as_subscriber(_PATH.read(given, settings or ()))
     options: dict[str, Any] = {}
     is_tcp = tcp or call.keywords["socks"] or call.keywords["http_connect"]
-    if tcp or congestion or tcp_settings or control:
-        options = {"tcp": tcp or (), "protocol": _protocol(congestion, tcp_settings or ())}
+    if tcp or udp or congestion or tcp_settings or control:
+        options = {"tcp": tcp or (), "udp": udp or (), "protocol": _protocol(congestion, tcp_settings or ())}
         options |= {"control": control, "token": token} if control is not None else {}
         if not is_tcp:
             raise ValueError("--tcp: missing: write LISTEN=TARGET, or set --socks or --http-connect")
@@ -166,7 +173,8 @@ def _show_tcp(done: Any, report: dict[str, Any], seed: int, *, as_json: bool) ->
 
     if as_json:
         listening = [
-            {"listen": at, "target": pair.target} for at, pair in zip(done.addresses, done.pairs, strict=True)
+            {"listen": at, "target": pair.target, "transport": pair.transport}
+            for at, pair in zip(done.addresses, done.pairs, strict=True)
         ]
         standard_output.document({"listening": listening, "path": done.path, "seed": seed, **report})
         return
