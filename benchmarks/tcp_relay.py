@@ -50,18 +50,19 @@ def relayed_goodput(controller: str, size: int, trials: int, seed: int) -> list[
     ):
 
         def send() -> None:
+            data = bytes(size)
+            start = time.monotonic()
             with socket.create_connection(relay) as client:
-                client.sendall(bytes(size))
+                client.sendall(data)
                 client.shutdown(socket.SHUT_WR)
                 client.recv(1)
+            # The end of the target's stream needs half a round trip back.
+            found.append(size * 8 / (time.monotonic() - start - 0.025))
 
         def receive(connection: socket.socket) -> None:
             with connection:
-                start = time.monotonic()
                 while connection.recv(1 << 20):
                     pass
-                # The connection reaches the target half a round trip after it was opened.
-                found.append(size * 8 / (time.monotonic() - start + 0.025))
 
         senders = [threading.Thread(target=send) for _ in range(trials)]
         for sender in senders:
