@@ -410,7 +410,8 @@ def test_the_api_rejects_parameters_of_the_other_transport() -> None:
         longfat.relay({}, NOWHERE, tcp=True, protocol={"kind": "udp"})
     with pytest.raises(ValueError, match="token"):
         longfat.relay({}, NOWHERE, tcp=True, token="x")
-    for empty in ([], (), ""):
+    empties: list[str | list[str]] = [[], ""]
+    for empty in empties:
         with pytest.raises(ValueError, match=r"^tcp: "):
             longfat.relay({}, tcp=empty)
     with pytest.raises(ValueError, match=r"^udp: with tcp, socks or http_connect only"):
