@@ -1,8 +1,7 @@
 """The TCP relay: goodput compared with kernels, delay, throughput and memory.
 
-    python benchmarks/tcp_relay.py goodput
     cargo build --release -p longfat-proxy --example relay
-    python benchmarks/tcp_relay.py delay throughput memory
+    python benchmarks/tcp_relay.py goodput delay throughput memory
 
 Goodput: one file over a path with 1 % loss and an RTT of 50 ms, for Reno, CUBIC and BBR version 1,
 through the relay and between two kernels in world netns (`longfat doctor netns tun`). Several trials of
@@ -17,6 +16,7 @@ both ways.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import socket
 import statistics
@@ -43,36 +43,36 @@ def address(text: str) -> tuple[str, int]:
 def relayed_goodput(controller: str, size: int, trials: int, seed: int) -> list[float]:
     """Returns the goodput of transfers at the same time, in bit/s."""
     found: list[float] = []
-    with socket.create_server(("127.0.0.1", 0), backlog=trials) as listener:
-        target = "{}:{}".format(*listener.getsockname())
-        tcp = lf.Tcp(controller)
-        with lf.relay(PATH, target, tcp=True, separate=True, protocol=tcp, seed=seed) as relay:
+    tcp = {"kind": "tcp", "congestion": controller}
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=trials) as listener,
+        released("{}:{}".format(*listener.getsockname()), PATH, tcp, seed) as (relay, _),
+    ):
 
-            def send() -> None:
-                with socket.create_connection(address(relay.address)) as client:
-                    begin.append(time.monotonic())
-                    client.sendall(bytes(size))
-                    client.shutdown(socket.SHUT_WR)
-                    client.recv(1)
+        def send() -> None:
+            data = bytes(size)
+            start = time.monotonic()
+            with socket.create_connection(relay) as client:
+                client.sendall(data)
+                client.shutdown(socket.SHUT_WR)
+                client.recv(1)
+            # The end of the target's stream needs half a round trip back.
+            found.append(size * 8 / (time.monotonic() - start - 0.025))
 
-            def receive(connection: socket.socket) -> None:
-                with connection:
-                    start = time.monotonic()
-                    while connection.recv(1 << 20):
-                        pass
-                    # The connection reaches the target half a round trip after it was opened.
-                    found.append(size * 8 / (time.monotonic() - start + 0.025))
+        def receive(connection: socket.socket) -> None:
+            with connection:
+                while connection.recv(1 << 20):
+                    pass
 
-            begin: list[float] = []
-            senders = [threading.Thread(target=send) for _ in range(trials)]
-            for sender in senders:
-                sender.start()
-            receivers = []
-            for _ in range(trials):
-                receivers.append(threading.Thread(target=receive, args=(listener.accept()[0],)))
-                receivers[-1].start()
-            for thread in (*receivers, *senders):
-                thread.join()
+        senders = [threading.Thread(target=send) for _ in range(trials)]
+        for sender in senders:
+            sender.start()
+        receivers = []
+        for _ in range(trials):
+            receivers.append(threading.Thread(target=receive, args=(listener.accept()[0],)))
+            receivers[-1].start()
+        for thread in (*receivers, *senders):
+            thread.join()
     return found
 
 
@@ -105,10 +105,16 @@ def goodput(trials: int, size: int) -> None:
 
 
 @contextmanager
-def released(target: str) -> Iterator[tuple[tuple[str, int], int]]:
-    """Yields the address and the process of a relay without impairments."""
+def released(
+    target: str,
+    path: dict[str, str] | None = None,
+    tcp: dict[str, str] | None = None,
+    seed: int = 1,
+) -> Iterator[tuple[tuple[str, int], int]]:
+    """Yields the address and the process of a relay; without impairments by default."""
+    options = [json.dumps(path or {}), json.dumps(tcp or {"kind": "tcp"}), str(seed)]
     process = subprocess.Popen(
-        [RELAY, "127.0.0.1:0", target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [RELAY, "127.0.0.1:0", target, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     yield address(process.stdout.readline().strip()), process.pid
@@ -209,11 +215,10 @@ def used(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def resident(pid: int) -> float:
-    line = next(
-        line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")
-    )
-    return int(line.split()[1]) / 1024
+def resident(pid: int, key: str = "VmRSS") -> float:
+    """Returns the resident set of a process now, or its largest one (VmHWM), in MiB."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(key)).split()[1]) / 1024
 
 
 def memory(connections: int = 5000) -> None:
@@ -238,11 +243,11 @@ def memory(connections: int = 5000) -> None:
                 received = 0
                 while received < 65_536:
                     received += len(server.recv(65_536))
-            busy = resident(pid)
+            busy, most = resident(pid), resident(pid, "VmHWM")
     each = (idle - empty) / connections * 1024
     print(
         f"{connections:,} connections: {idle:.0f} MiB ({each:.1f} KiB each), "
-        f"{busy:.0f} MiB after 64 KiB on each (limit 500 MiB)"
+        f"{busy:.0f} MiB after 64 KiB on each, at most {most:.0f} MiB (limit 500 MiB)"
     )
 
 

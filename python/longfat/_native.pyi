@@ -298,8 +298,8 @@ class TcpRelay:
     """A relay of TCP connections over an emulated path. The constructor opens the listening sockets.
 
     `options_json` has `listeners` (a list of `{"listen", "target"}`: addresses, or the target "socks5" or
-    "http-connect"), `path`, `protocol`, `separate` and `seed`. ValueError is about options, OSError about
-    the system.
+    "http-connect"), `udp` (the same with addresses only, for UDP), `path`, `protocol`, `separate` and `seed`.
+    ValueError is about options, OSError about the system.
     """
 
     def __init__(self, options_json: str) -> None: ...

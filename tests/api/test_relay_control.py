@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.waiting import PATIENCE_S, wait_until
 
 import longfat
 
@@ -48,14 +50,75 @@ def test_reads_and_changes_the_path(relay: longfat.TcpRelay) -> None:
     assert changed["settings"] == {"delay": "5ms"}
 
 
-def test_starts_outages_drops_and_resets(relay: longfat.TcpRelay) -> None:
-    assert call(relay, "POST", "/outage", {"duration": "2s", "direction": "forward"})[0] == 200
-    assert call(relay, "DELETE", "/outage") == (200, {})
-    assert call(relay, "POST", "/drops", {"count": 3})[0] == 200
-    assert call(relay, "POST", "/resets") == (200, {})
-    status, report = call(relay, "GET", "/report")
-    assert status == 200
-    assert set(report["forward"]["delay"]) == {"p50_s", "p90_s", "p99_s", "max_s"}
+def test_starts_outages_drops_and_resets() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target = f"127.0.0.1:{listener.getsockname()[1]}"
+        with longfat.relay({"delay": "5ms"}, target, tcp=True, control="127.0.0.1:0", token=TOKEN) as relay:
+            host, _, port = relay.address.rpartition(":")
+            with socket.create_connection((host, int(port)), PATIENCE_S) as client:
+                server = listener.accept()[0]
+                server.settimeout(PATIENCE_S)
+
+                def send(there: bytes, back: bytes) -> dict[str, Any]:
+                    client.sendall(there)
+                    assert server.recv(10) == there
+                    server.sendall(back)
+                    assert client.recv(10) == back
+                    status, report = call(relay, "GET", "/report")
+                    assert status == 200
+                    return report
+
+                report = send(b"a", b"b")
+                assert set(report["forward"]["delay"]) == {"p50_s", "p90_s", "p99_s", "max_s"}
+                assert [report[side]["lost"] for side in ("forward", "reverse")] == [0, 0]
+                assert call(relay, "POST", "/drops", {"count": 2, "direction": "reverse"})[0] == 200
+                report = send(b"c", b"d")
+                assert [report[side]["lost"] for side in ("forward", "reverse")] == [0, 2]
+                assert call(relay, "POST", "/outage", {"duration": "3600s", "direction": "forward"})[0] == 200
+                client.sendall(b"e")
+                wait_until(lambda: call(relay, "GET", "/report")[1]["forward"]["outage_dropped"] > 0)
+                assert call(relay, "DELETE", "/outage") == (200, {})
+                assert server.recv(10) == b"e"
+                report = send(b"f", b"g")
+                assert report["reverse"]["outage_dropped"] == 0
+                assert call(relay, "POST", "/resets") == (200, {})
+                with pytest.raises(ConnectionResetError):
+                    client.recv(1)
+                server.close()
+            wait_until(lambda: call(relay, "GET", "/report")[1]["reset"] == 1)
+
+
+def test_reads_the_body_of_each_request_on_a_persistent_connection(relay: longfat.TcpRelay) -> None:
+    assert relay.control is not None
+    connection = http.client.HTTPConnection(relay.control.address, timeout=PATIENCE_S)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+
+    def ask(method: str, path: str, body: Any = None) -> tuple[int, http.client.HTTPResponse, Any]:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return response.status, response, json.loads(response.read())
+
+    # http.client would reconnect: with the first socket kept, all requests use it.
+    connection.connect()
+    first = connection.sock
+    for method, path, body, expected in (
+        ("GET", "/report", None, 200),
+        ("POST", "/resets", b"GET /evil HTTP/1.1\r\n\r\n", 200),
+        ("DELETE", "/outage", b"{}", 200),
+        ("PATCH", "/path", b"{", 400),
+        ("DELETE", "/path", b"{}", 405),
+        ("GET", "/report", None, 200),
+    ):
+        status, response, _ = ask(method, path, body)
+        assert status == expected, (method, path)
+        assert response.headers["Cache-Control"] == "no-store"
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert connection.sock is first, (method, path)
+    status, response, answer = ask("PATCH", "/path", iter([b'{"loss": "9%"}']))
+    assert (status, answer) == (411, {"error": "send Content-Length, not Transfer-Encoding"})
+    assert response.headers["Connection"] == "close"
+    assert "loss" not in relay.settings
+    connection.close()
 
 
 @pytest.mark.parametrize(

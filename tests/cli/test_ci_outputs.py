@@ -296,9 +296,9 @@ def test_the_action_gates(least: str, code: int, tmp_path: Path) -> None:
 
 
 def test_the_example_workflow_uses_the_inputs_of_the_action() -> None:
-    action = yaml.safe_load((ROOT / ".github/actions/longfat-study/action.yml").read_text())
     workflow = yaml.safe_load((ROOT / "examples/ci/study.yml").read_text())
     steps = workflow["jobs"]["gate"]["steps"]
     uses = next(step for step in steps if step.get("uses", "").endswith("longfat-study"))
+    action = yaml.safe_load((ROOT / uses["uses"] / "action.yml").read_text())
     assert set(uses["with"]) <= set(action["inputs"])
     assert action["inputs"]["study"]["required"]

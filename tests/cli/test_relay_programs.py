@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.server
 import os
 import pwd
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests import requirements
@@ -205,3 +207,39 @@ def test_nginx_serves_files(launch: Launch, tmp_path: Path) -> None:
         for _ in range(3):
             run(curl, "-sSf", "--noproxy", "*", "-o", tmp_path / "copy", f"http://{relay.address}/data")
             assert (tmp_path / "copy").read_bytes() == (tmp_path / "data").read_bytes()
+
+
+def test_web_socket_clients_receive_each_message() -> None:
+    aiohttp = pytest.importorskip("aiohttp")
+    web = pytest.importorskip("aiohttp.web")
+
+    async def answer(request: Any) -> Any:
+        connection = web.WebSocketResponse()
+        await connection.prepare(request)
+        async for message in connection:
+            await connection.send_bytes(message.data)
+        return connection
+
+    async def exchange() -> None:
+        application = web.Application()
+        application.router.add_get("/", answer)
+        runner = web.AppRunner(application)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        host, port = runner.addresses[0]
+        try:
+            with longfat.relay(PATH, f"{host}:{port}", tcp=True) as relay:
+                async with (
+                    aiohttp.ClientSession() as session,
+                    session.ws_connect(f"http://{relay.address}/") as connection,
+                ):
+                    for number in range(100):
+                        message = bytes([number]) * (number * 200 + 1)
+                        await connection.send_bytes(message)
+                        assert await connection.receive_bytes(timeout=PATIENCE_S) == message
+                assert relay.report["forward"]["lost"] > 0
+                assert relay.report["reset"] == 0
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(exchange())

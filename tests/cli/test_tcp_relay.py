@@ -179,8 +179,19 @@ def test_the_path_changes_while_a_connection_uses_it() -> None:
             }
             with pytest.raises(ValueError, match=r'loss: "200%" is out of range'):
                 relay.set({"loss": "200%"})
-            with pytest.raises(ValueError, match="start an outage instead"):
-                relay.set({"down": ["1s..2s"]})
+            for fixed in (
+                {"down": ["1s..2s"]},
+                {"reverse": {"down": ["1s..2s"]}},
+                {"reverse.down": ["1s..2s"]},
+            ):
+                with pytest.raises(ValueError, match="down: scheduled at the start only: start an outage"):
+                    relay.set(fixed)
+            with pytest.raises(ValueError, match="wifi: part of the relay from its start"):
+                relay.set({"wifi": {"rate": "50Mbit/s"}})
+            with pytest.raises(ValueError, match="nat: not in longfat relay --tcp"):
+                relay.set({"nat": {"timeout": "5s"}})
+            with pytest.raises(ValueError, match=r"reverse\.queue\.ack_filter: not in longfat relay --tcp"):
+                relay.set({"rate": "9Mbit/s", "reverse.queue": {"kind": "cake", "ack_filter": True}})
             assert relay.settings == {"delay": "30ms", "reverse": {"loss": "50%"}}
             relay.set({"reverse": None})
             client.sendall(b"c")
@@ -212,16 +223,55 @@ def test_a_schedule_changes_the_path(tmp_path: Path) -> None:
 
 
 def test_a_change_of_a_schedule_that_fails_is_one_line(start: Start, tmp_path: Path) -> None:
+    trace = tmp_path / "rate.trace"
+    trace.write_text("1\n")
     file = tmp_path / "schedule.toml"
     file.write_text(
-        '[[schedule]]\nat = "1ms"\nset = { loss = "200%" }\n\n'
-        '[[schedule]]\nat = "10ms"\nset = { delay = "3ms" }\n'
+        f'[[schedule]]\nat = "1s"\nset = {{ trace = "{trace}" }}\n\n'
+        '[[schedule]]\nat = "1010ms"\nset = { trace = "missing.trace" }\n'
     )
     relay = start("relay", "--tcp", f"127.0.0.1:0={NOWHERE}", "--schedule", file, "--json")
-    relay.wait_for('longfat: schedule at 0.001 s: path.loss: "200%" is out of range')
-    relay.wait_for("Listening on")
-    wait_until(lambda: relay.err.count("schedule at") == 1)
+    relay.wait_for("longfat: schedule at 1.01 s: .*missing.trace")
+    assert relay.err.count("schedule at") == 1
     assert relay.finish(signal.SIGINT) == 0
+
+
+def test_udp_uses_the_same_path() -> None:
+    with (
+        echo_server() as server,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as target,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client,
+    ):
+        target.bind(("127.0.0.1", 0))
+        target.settimeout(PATIENCE_S)
+        client.settimeout(PATIENCE_S)
+        udp = "127.0.0.1:0={}:{}".format(*target.getsockname())
+        with longfat.relay({"delay": "2ms"}, tcp=f"127.0.0.1:0={server}", udp=udp) as relay:
+            assert [pair.transport for pair in relay.pairs] == ["TCP", "UDP"]
+            host, _, port = relay.addresses[1].rpartition(":")
+            client.sendto(b"there", (host, int(port)))
+            data, address = target.recvfrom(100)
+            target.sendto(data + b" and back", address)
+            assert client.recv(100) == b"there and back"
+            assert [relay.report[side]["entered"] for side in ("forward", "reverse")] == [1, 1]
+            relay.drop_next(1, "forward")
+            client.sendto(b"lost", (host, int(port)))
+            wait_until(lambda: relay.report["forward"]["lost"] == 1)
+            with connect(relay.address) as connection:
+                connection.sendall(b"a")
+                assert connection.recv(1) == b"a"
+            report = relay.report
+            assert (report["udp_clients"], report["udp_dropped"], report["accepted"]) == (1, 0, 1)
+
+
+def test_a_removed_outage_of_the_start_is_refused() -> None:
+    path = {"delay": "1ms", "reverse": {"down": ["100s..200s"]}}
+    with longfat.relay(path, NOWHERE, tcp=True) as relay:
+        for change in ({"reverse": None}, {"reverse.down": None}, {"reverse": {"delay": "2ms"}}):
+            with pytest.raises(ValueError, match=r"reverse\.down: scheduled at the start only"):
+                relay.set(change)
+        assert relay.settings == path
+        relay.set({"reverse.delay": "2ms"})
 
 
 @pytest.mark.parametrize(
@@ -232,6 +282,14 @@ def test_a_change_of_a_schedule_that_fails_is_one_line(start: Start, tmp_path: P
         ('[[schedule]]\nat = "1"\ndrop = 1', 'schedule.1: at: "1" is not a duration'),
         ('[[schedule]]\nat = "1s"\ndrop = 0', "schedule.1: drop: 0 is out of range"),
         ('[[schedule]]\nat = "1s"\ndorp = 1', "schedule.1: dorp: unknown key"),
+        ('[[schedule]]\nat = "1s"\nset = { loss = "200%" }', 'schedule.1: path.loss: "200%" is out of range'),
+        (
+            (
+                '[[schedule]]\nat = "2s"\nset = { "reverse.loss.rate" = "1%" }\n'
+                '[[schedule]]\nat = "1s"\nset = { reverse = { down = ["1s..2s"] } }'
+            ),
+            "schedule.2: reverse.down: scheduled at the start only",
+        ),
         ('[[schedule]]\nat = "1s"\nreset = true\ndirection = "forward"', "schedule.1: direction"),
     ],
 )
@@ -278,7 +336,30 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
         (["--tcp", f"127.0.0.1:0={NOWHERE}", "--schedule", "missing.toml"], 1, ["missing.toml"]),
         (["--congestion", "bbr"], 2, ["--tcp: missing"]),
         (["--to", NOWHERE, "--separate"], 2, ["--separate: for TCP only"]),
+        (["--udp", f"127.0.0.1:0={NOWHERE}"], 2, ["--tcp: missing"]),
+        (["--socks", "127.0.0.1:0", "--udp", NOWHERE], 2, ["--udp: "]),
         (["set", "loss=2%"], 2, ["--token: missing"]),
+        (["set", "loss=2%", "--delay", "20ms"], 2, ["--delay: not with set"]),
+        (["drop", "3", "--set", "loss=2%"], 2, ["--set: not with drop"]),
+        (["report", "--seed", "1"], 2, ["--seed: not with report"]),
+        (["--tcp", f"127.0.0.1:0={NOWHERE}", "--token", "x"], 2, ["--token: it is the token of --control"]),
+        (["--tcp", f"127.0.0.1:0={NOWHERE}", "--listen", "127.0.0.1:0"], 2, ["--listen: not with --tcp"]),
+        (["--socks", "127.0.0.1:0", "--listen", "127.0.0.1:0"], 2, ["--listen: not with --tcp"]),
+        (
+            ["--socks", "127.0.0.1:0", "--control", "0.0.0.0:0"],
+            2,
+            ['--control: "0.0.0.0:0": must be on loop'],
+        ),
+        (["--socks", "127.0.0.1:0", "--control", "[::1]:0"], 2, ['--control: "[::1]:0": must be on loop']),
+        (["--socks", "127.0.0.1:0", "--set", "nat.timeout=5s"], 2, ["path.nat: not in longfat relay --tcp"]),
+        (
+            [
+                *["--socks", "127.0.0.1:0", "--rate", "9Mbit/s", "--set"],
+                'reverse.queue={kind="cake",ack_filter=true}',
+            ],
+            2,
+            ["path.reverse.queue.ack_filter: not in longfat relay --tcp"],
+        ),
     ],
 )
 def test_invalid_arguments_are_refused(
@@ -329,5 +410,13 @@ def test_the_api_rejects_parameters_of_the_other_transport() -> None:
         longfat.relay({}, NOWHERE, tcp=True, protocol={"kind": "udp"})
     with pytest.raises(ValueError, match="token"):
         longfat.relay({}, NOWHERE, tcp=True, token="x")
+    empties: list[str | list[str]] = [[], ""]
+    for empty in empties:
+        with pytest.raises(ValueError, match=r"^tcp: "):
+            longfat.relay({}, tcp=empty)
+    with pytest.raises(ValueError, match=r"^udp: with tcp, socks or http_connect only"):
+        longfat.relay({}, NOWHERE, udp=f"127.0.0.1:0={NOWHERE}")
+    with pytest.raises(ValueError, match=r"^listen: not with tcp"):
+        longfat.relay({}, tcp=[f"127.0.0.1:0={NOWHERE}"], listen="127.0.0.1:0")
     report = json.dumps(longfat.relay({}, NOWHERE, tcp=True).stop())
     assert '"accepted": 0' in report

@@ -1,5 +1,5 @@
-//! A TCP relay without Python, for measurements: `relay LISTEN TARGET [PATH]`, with the keys of a path as JSON. It ends with standard input
-//! and prints its report.
+//! A TCP relay without Python, for measurements: `relay LISTEN TARGET [PATH [TCP [SEED]]]`, with the keys of a path and of TCP as JSON. Each
+//! connection has its own path. The relay ends with standard input and prints its report.
 
 use std::error::Error;
 use std::io::Read as _;
@@ -14,19 +14,25 @@ use transport::tcp::TcpConfig;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [listen, target, path @ ..] = arguments.as_slice() else {
-        return Err("write LISTEN TARGET [PATH]".into());
+    let [listen, target, options @ ..] = arguments.as_slice() else {
+        return Err("write LISTEN TARGET [PATH [TCP [SEED]]]".into());
     };
-    let path: PathConfig = serde_json::from_str(path.first().map_or("{}", String::as_str))?;
+    let option = |at: usize, default: &'static str| options.get(at).map_or(default, String::as_str);
+    let path: PathConfig = serde_json::from_str(option(0, "{}"))?;
     let path = path
         .resolve(&mut |file| std::fs::read_to_string(file).map_err(|error| error.to_string()))
         .map_err(|problems| format!("{problems:?}"))?;
+    let tcp: TcpConfig = serde_json::from_str(option(1, r#"{"kind": "tcp"}"#))?;
     let relay = Relay::bind(RelayOptions {
         listeners: vec![Listener {
             listen: listen.parse()?,
             mode: Mode::Fixed(Target::parse(target).ok_or("the target is not HOST:PORT")?),
         }],
-        proxy: ProxyOptions::new(path, TcpConfig::default(), Streams::new(1, 0)),
+        udp: Vec::new(),
+        proxy: ProxyOptions {
+            separate: true,
+            ..ProxyOptions::new(path, tcp, Streams::new(option(2, "1").parse()?, 0))
+        },
     })?;
     println!("{}", relay.addresses()[0]);
     let has_ended = Arc::new(AtomicBool::new(false));

@@ -75,12 +75,11 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use transport::tcp::wire::{Endpoints, decode, encode};
-    use transport::tcp::{Flags, Segment, TcpConfig};
+    use transport::tcp::{Flags, Segment};
 
     use super::*;
 
     fn datagram(ecn: Ecn) -> Datagram {
-        let _ = TcpConfig::default();
         let at = |last, port| SocketAddr::from((Ipv4Addr::new(10, 0, 0, last), port));
         let endpoints = Endpoints {
             source: at(1, 5000),

@@ -169,11 +169,12 @@ impl<S: Socket> End<S> {
         None
     }
 
-    /// Writes a last answer, as far as the socket has room, and closes it in order.
-    pub(crate) fn refuse(mut self, answer: &[u8]) {
+    /// Writes a last answer, as far as the socket has room, and returns the socket, whose unread bytes would reset the connection.
+    pub(crate) fn refuse(mut self, answer: &[u8]) -> Option<S> {
         // The socket is new, so its buffer is empty; a client that has left needs no answer.
         let _ = self.socket.write(answer);
         self.socket.finish();
+        (!self.has_ended).then_some(self.socket)
     }
 
     /// Closes the socket.

@@ -10,19 +10,22 @@ use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
 use ::socket::clock::Clock;
 use ::socket::spin::{Pause, SpinBudget, SpinLimits};
+use ::socket::system_error::plain;
 use ::socket::wait;
 use foundation::{Duration, Instant};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket as OsSocket, Type};
+use stack::Key;
 
 use crate::negotiation::{Mode, Negotiation, Step};
 use crate::options::{Listener, RelayOptions};
 use crate::proxy::{Greeting, Proxy, Request};
 use crate::report::Report;
-use crate::slots::Key;
+use crate::socket::Socket as _;
 use crate::target::Target;
+use crate::udp_sockets::{UDP, UdpSockets};
 
 /// How often the caller can stop the relay, at least.
 const TICK: Duration = Duration::from_millis(50);
@@ -41,6 +44,14 @@ const LISTENER: u64 = 1 << 63;
 const NEGOTIATING: u64 = 1 << 62;
 /// Time in which a client must name its target.
 const NEGOTIATION: Duration = Duration::from_secs(30);
+/// Time in which a client that was refused must end its stream.
+const REFUSAL: Duration = Duration::from_secs(5);
+/// Files of a connection: one socket at each end.
+const FILES_PER_CONNECTION: u64 = 2;
+/// Files that are not connections: standard streams, listeners, epoll, and those of the program around the relay.
+const OTHER_FILES: u64 = 64;
+/// Enough for 32,000 connections.
+const MOST_FILES: u64 = 65_536;
 /// Token of the eventfd that wakes the thread.
 const WAKE: u64 = u64::MAX;
 /// The thread sleeps under load, because the programs at both ends need the processor.
@@ -110,7 +121,7 @@ impl Relay {
     /// # Errors
     /// [`RelayError::Listen`] if an address is not available.
     pub fn bind(options: RelayOptions) -> Result<Self, RelayError> {
-        allow_many_files();
+        let most_files = allow_many_files();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
         let mut listeners = Vec::new();
@@ -124,6 +135,12 @@ impl Relay {
             epoll::add(&epoll, &socket, token, EventFlags::IN).map_err(io::Error::from)?;
             listeners.push((socket, listener));
         }
+        let mut udp = UdpSockets::default();
+        for listener in options.udp {
+            let address = listener.listen;
+            let opened = udp.listen(&epoll, listener);
+            addresses.push(opened.map_err(|source| RelayError::Listen { address, source })?);
+        }
         epoll::add(&epoll, &wake, EventData::new_u64(WAKE), EventFlags::IN).map_err(io::Error::from)?;
         let (sender, jobs) = channel();
         let inner = EventLoop {
@@ -131,9 +148,12 @@ impl Relay {
             clock: Clock::new(),
             epoll,
             listeners,
+            udp,
             attempts: HashMap::new(),
-            negotiations: HashMap::new(),
-            negotiated: 0,
+            visitors: HashMap::new(),
+            visited: 0,
+            lookups: HashMap::new(),
+            most_files,
             paused_until: None,
             handle: Handle {
                 jobs: sender,
@@ -147,7 +167,7 @@ impl Relay {
         })
     }
 
-    /// Returns the addresses that clients connect to, in the order of the options.
+    /// Returns the addresses of clients' ends in the order of the options, those for UDP last.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
@@ -171,25 +191,29 @@ impl Relay {
         wait::sharpen_timers();
         wait::raise_priority();
         self.inner.run(&self.jobs, tick)?;
-        let now = self.inner.clock.now();
+        let now = self.inner.advance();
         let report = self.inner.proxy.report();
         self.inner.proxy.reset_all(now);
         Ok(report)
     }
 }
 
-/// Raises the limit of open files to the highest that needs no privileges: each connection needs two.
-fn allow_many_files() {
+/// Raises the limit of open files to the highest that needs no privileges, but to at most [`MOST_FILES`]; returns the limit.
+fn allow_many_files() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // On failure fewer connections are possible at a time; the others wait.
-    let _ = setrlimit(
-        Resource::Nofile,
-        Rlimit {
-            current: limit.maximum,
-            ..limit
-        },
-    );
+    let most = limit.maximum.map_or(MOST_FILES, |most| most.min(MOST_FILES));
+    if limit.current.is_some_and(|current| current < most) {
+        // On failure fewer connections are possible at a time; the others wait.
+        let _ = setrlimit(
+            Resource::Nofile,
+            Rlimit {
+                current: Some(most),
+                ..limit
+            },
+        );
+    }
+    getrlimit(Resource::Nofile).current.unwrap_or(MOST_FILES)
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -214,13 +238,13 @@ fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// Returns an error's message without the system's error number.
-fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.rfind(" (os error ") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
+/// A client without a target.
+struct Visitor {
+    socket: TcpStream,
+    /// `None` once the client was refused: its bytes are read so that the answer arrives, because closing a socket with unread bytes
+    /// resets the connection.
+    negotiation: Option<Negotiation>,
+    limit: Instant,
 }
 
 /// A connection to a target that is being opened.
@@ -235,10 +259,16 @@ struct EventLoop {
     clock: Clock,
     epoll: OwnedFd,
     listeners: Vec<(TcpListener, Listener)>,
+    udp: UdpSockets,
     attempts: HashMap<Key, Attempt>,
-    /// Clients that have not named their target, by number, with the time limit.
-    negotiations: HashMap<u64, (TcpStream, Negotiation, Instant)>,
-    negotiated: u64,
+    /// Clients that have not named their target, or were refused, by number.
+    visitors: HashMap<u64, Visitor>,
+    /// Number of visitors so far.
+    visited: u64,
+    /// Ends whose target is being resolved, by target.
+    lookups: HashMap<(String, u16), Vec<Key>>,
+    /// Limit of open files.
+    most_files: u64,
     /// Accepts no connections until then.
     paused_until: Option<Instant>,
     handle: Handle,
@@ -255,22 +285,28 @@ impl EventLoop {
         let mut next_tick = Instant::ZERO;
         loop {
             self.look(&mut events)?;
+            // Bytes that have arrived since the last look enter the path now, after what was due before.
+            self.advance();
             for event in &events {
                 self.handle_event(event, jobs);
             }
-            let now = self.clock.now();
+            let now = self.advance();
             budget.count(now, events.len() as u64);
-            self.proxy.handle_timeout(now);
             while let Some(request) = self.proxy.poll_request() {
                 self.start(request);
             }
+            while let Some(socket) = self.proxy.poll_refused() {
+                self.visit(socket, None);
+            }
+            self.send_datagrams(now);
             if self.paused_until.is_some_and(|until| until <= now) {
                 self.paused_until = None;
                 self.watch_listeners(EventFlags::IN)?;
             }
             if now >= next_tick {
                 next_tick = now + TICK;
-                self.negotiations.retain(|_, (_, _, limit)| *limit > now);
+                self.visitors.retain(|_, visitor| visitor.limit > now);
+                self.udp.forget(now, &mut self.proxy);
                 if tick(&mut self.proxy).is_break() {
                     return Ok(());
                 }
@@ -285,6 +321,13 @@ impl EventLoop {
                 Pause::Sleep(span) => wait::wait_any(&mut [PollFd::new(&self.epoll, PollFlags::IN)], span),
             }
         }
+    }
+
+    /// Processes what is due by now, and returns the time.
+    fn advance(&mut self) -> Instant {
+        let now = self.clock.now();
+        self.proxy.catch_up(now);
+        now
     }
 
     /// Takes the events of sockets without waiting.
@@ -304,6 +347,11 @@ impl EventLoop {
         let token = event.data.u64();
         match token {
             WAKE => self.run_jobs(jobs),
+            _ if token & UDP == UDP => {
+                let (now, is_full) = (self.advance(), self.is_full());
+                self.udp
+                    .receive(now, token, &self.epoll, is_full, &mut self.proxy);
+            }
             _ if token & LISTENER != 0 => self.accept((token & !LISTENER) as usize),
             _ if token & NEGOTIATING != 0 => self.negotiate(token & !NEGOTIATING),
             _ => {
@@ -312,7 +360,8 @@ impl EventLoop {
                 if self.attempts.contains_key(&key) {
                     self.finish_attempt(key);
                 } else if flags.contains(EventFlags::ERR) {
-                    self.proxy.socket_reset(self.clock.now(), key);
+                    let now = self.advance();
+                    self.proxy.socket_reset(now, key);
                 } else {
                     let readable = flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP);
                     let writable = flags.intersects(EventFlags::OUT | EventFlags::HUP);
@@ -322,18 +371,42 @@ impl EventLoop {
         }
     }
 
+    /// Sends datagrams of UDP that have crossed the path.
+    fn send_datagrams(&mut self, now: Instant) {
+        while let Some((direction, client, bytes)) = self.proxy.poll_datagram() {
+            if !self.udp.send(now, direction, client, &bytes) {
+                self.proxy.count_dropped_datagram();
+            }
+        }
+    }
+
     fn run_jobs(&mut self, jobs: &Receiver<Job>) {
         // The read resets the counter. It fails if there is nothing to reset.
         let _ = rustix::io::read(&self.handle.wake, &mut [0_u8; 8]);
         while let Ok(job) = jobs.try_recv() {
-            let now = self.clock.now();
-            self.proxy.handle_timeout(now);
+            let now = self.advance();
             job(self, now);
         }
     }
 
+    /// Whether the limit of open files allows no further connection. Clients then wait to be accepted.
+    fn is_full(&self) -> bool {
+        let connections = (self.proxy.open() + self.visitors.len()) as u64;
+        FILES_PER_CONNECTION * connections + self.udp.len() as u64 + OTHER_FILES >= self.most_files
+    }
+
+    /// Accepts no connections for a moment.
+    fn pause_accepting(&mut self) {
+        self.paused_until = Some(self.clock.now() + ACCEPT_PAUSE);
+        // If this fails, the loop only looks more often than necessary.
+        let _ = self.watch_listeners(EventFlags::empty());
+    }
+
     fn accept(&mut self, index: usize) {
         for _ in 0..ACCEPTED {
+            if self.is_full() {
+                return self.pause_accepting();
+            }
             match self.listeners[index].0.accept() {
                 Ok((socket, _)) => {
                     // Without these options the connection works, but less well.
@@ -341,19 +414,14 @@ impl EventLoop {
                     let _ = socket.set_nodelay(true);
                     match self.listeners[index].1.mode.clone() {
                         Mode::Fixed(target) => self.admit(socket, target, None, &[]),
-                        Mode::Socks5 => self.start_negotiation(socket, Negotiation::new(true)),
-                        Mode::HttpConnect => self.start_negotiation(socket, Negotiation::new(false)),
+                        Mode::Socks5 => self.visit(socket, Some(Negotiation::new(true))),
+                        Mode::HttpConnect => self.visit(socket, Some(Negotiation::new(false))),
                     }
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return,
                     ErrorKind::Interrupted | ErrorKind::ConnectionAborted => {}
-                    _ => {
-                        self.paused_until = Some(self.clock.now() + ACCEPT_PAUSE);
-                        // If this fails, the loop only looks more often than necessary.
-                        let _ = self.watch_listeners(EventFlags::empty());
-                        return;
-                    }
+                    _ => return self.pause_accepting(),
                 },
             }
         }
@@ -368,48 +436,73 @@ impl EventLoop {
     }
 
     fn admit(&mut self, socket: TcpStream, target: Target, greeting: Option<Greeting>, early: &[u8]) {
-        let now = self.clock.now();
+        let now = self.advance();
         if let Some(key) = self.proxy.accept(now, socket, target, greeting) {
             self.proxy.send_early(now, key, early);
             self.watch(key);
         }
     }
 
-    fn start_negotiation(&mut self, socket: TcpStream, negotiation: Negotiation) {
-        self.negotiated += 1;
-        let token = EventData::new_u64(NEGOTIATING | self.negotiated);
+    /// Negotiates with a client, or reads the rest of one that was refused.
+    fn visit(&mut self, socket: TcpStream, negotiation: Option<Negotiation>) {
+        self.visited += 1;
+        let token = EventData::new_u64(NEGOTIATING | self.visited);
+        let watched = match epoll::add(&self.epoll, &socket, token, EventFlags::IN) {
+            // It was watched as an end of a connection.
+            Err(Errno::EXIST) => epoll::modify(&self.epoll, &socket, token, EventFlags::IN),
+            other => other,
+        };
         // Without an event queue the client would wait in vain: the connection is closed.
-        if epoll::add(&self.epoll, &socket, token, EventFlags::IN).is_ok() {
-            let limit = self.clock.now() + NEGOTIATION;
-            self.negotiations
-                .insert(self.negotiated, (socket, negotiation, limit));
+        if watched.is_ok() {
+            let span = match negotiation {
+                Some(_) => NEGOTIATION,
+                None => REFUSAL,
+            };
+            let limit = self.clock.now() + span;
+            let visitor = Visitor {
+                socket,
+                negotiation,
+                limit,
+            };
+            self.visitors.insert(self.visited, visitor);
         }
     }
 
-    /// Reads the bytes by which a client names its target.
+    /// Reads bytes of a client without a target.
     fn negotiate(&mut self, number: u64) {
-        let Some((mut socket, mut negotiation, limit)) = self.negotiations.remove(&number) else {
+        let Some(mut visitor) = self.visitors.remove(&number) else {
             return;
         };
         let mut buffer = [0; 4096];
-        match io::Read::read(&mut socket, &mut buffer) {
-            Ok(0) => {}
-            Ok(count) => match negotiation.handle(&buffer[..count]) {
-                Step::More(answer) => {
-                    // The answers are shorter than any send buffer. A client that has left needs none.
-                    let _ = io::Write::write(&mut socket, &answer);
-                    self.negotiations.insert(number, (socket, negotiation, limit));
-                }
-                Step::Refuse(answer) => {
-                    let _ = io::Write::write(&mut socket, &answer);
-                }
-                Step::Connect(target, greeting, early) => self.admit(socket, target, Some(greeting), &early),
-            },
+        let count = match io::Read::read(&mut visitor.socket, &mut buffer) {
+            Ok(0) => return,
+            Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.negotiations.insert(number, (socket, negotiation, limit));
+                self.visitors.insert(number, visitor);
+                return;
             }
-            Err(_) => {}
+            Err(_) => return,
+        };
+        let step = match &mut visitor.negotiation {
+            Some(negotiation) => negotiation.handle(&buffer[..count]),
+            None => Step::More(Vec::new()),
+        };
+        match step {
+            Step::More(answer) => {
+                // The answers are shorter than any send buffer. A client that has left needs none.
+                let _ = io::Write::write(&mut visitor.socket, &answer);
+            }
+            Step::Refuse(answer) => {
+                let _ = io::Write::write(&mut visitor.socket, &answer);
+                visitor.socket.finish();
+                visitor.negotiation = None;
+                visitor.limit = self.clock.now() + REFUSAL;
+            }
+            Step::Connect(target, greeting, early) => {
+                return self.admit(visitor.socket, target, Some(greeting), &early);
+            }
         }
+        self.visitors.insert(number, visitor);
     }
 
     /// Reports changes of an end's socket, each once. A closed socket leaves the queue by itself.
@@ -425,7 +518,8 @@ impl EventLoop {
             other => other,
         };
         if watched.is_err() {
-            self.proxy.socket_reset(self.clock.now(), key);
+            let now = self.advance();
+            self.proxy.socket_reset(now, key);
         }
     }
 
@@ -437,21 +531,35 @@ impl EventLoop {
         }
     }
 
-    /// Resolves a name on a thread, since the system's resolver blocks.
+    /// Resolves a name on a thread, since the system's resolver blocks: on one for all connections to the target that wait.
     fn resolve(&mut self, key: Key, host: String, port: u16) {
+        let name = (host, port);
+        if let Some(waiting) = self.lookups.get_mut(&name) {
+            waiting.push(key);
+            return;
+        }
+        self.lookups.insert(name.clone(), vec![key]);
         let handle = self.handle.clone();
+        let target = name.clone();
         let lookup = move || {
-            let found = (host.as_str(), port).to_socket_addrs();
-            let found: io::Result<VecDeque<SocketAddr>> = found.map(Iterator::collect);
-            handle.send(Box::new(move |relay, now| match found {
-                Ok(addresses) if !addresses.is_empty() => relay.attempt(key, addresses),
-                Ok(_) => relay.fail(now, key, "the name has no address".into()),
-                Err(error) => relay.fail(now, key, reason(&error)),
-            }));
+            let found = (target.0.as_str(), target.1).to_socket_addrs();
+            let found = found.map(Iterator::collect).map_err(|error| plain(&error));
+            handle.send(Box::new(move |relay, _| relay.resolved(&target, &found)));
         };
         let spawned = std::thread::Builder::new().name("resolver".into()).spawn(lookup);
         if let Err(error) = spawned {
-            self.fail(self.clock.now(), key, reason(&error));
+            self.resolved(&name, &Err(plain(&error)));
+        }
+    }
+
+    /// Connects all ends that wait for the addresses of a target.
+    fn resolved(&mut self, target: &(String, u16), found: &Result<VecDeque<SocketAddr>, String>) {
+        for key in self.lookups.remove(target).unwrap_or_default() {
+            match found {
+                Ok(addresses) if !addresses.is_empty() => self.attempt(key, addresses.clone()),
+                Ok(_) => self.fail(key, "the name has no address".into()),
+                Err(reason) => self.fail(key, reason.clone()),
+            }
         }
     }
 
@@ -463,40 +571,41 @@ impl EventLoop {
                     let _ = socket.set_nodelay(true);
                     let token = EventData::new_u64(key.number());
                     if let Err(error) = epoll::add(&self.epoll, &socket, token, EventFlags::OUT) {
-                        last = reason(&error.into());
+                        last = plain(&io::Error::from(error));
                         continue;
                     }
                     let others = addresses;
                     self.attempts.insert(key, Attempt { socket, others });
                     return;
                 }
-                Err(error) => last = reason(&error),
+                Err(error) => last = plain(&error),
             }
         }
-        self.fail(self.clock.now(), key, last);
+        self.fail(key, last);
     }
 
     fn finish_attempt(&mut self, key: Key) {
         let Some(Attempt { socket, others }) = self.attempts.remove(&key) else {
             return;
         };
-        let now = self.clock.now();
         let failure = match socket.take_error() {
             Ok(None) => None,
             Ok(Some(error)) | Err(error) => Some(error),
         };
         match failure {
             None => {
+                let now = self.advance();
                 if let Some(key) = self.proxy.connected(now, key, Ok(socket)) {
                     self.watch(key);
                 }
             }
             Some(_) if !others.is_empty() => self.attempt(key, others),
-            Some(error) => self.fail(now, key, reason(&error)),
+            Some(error) => self.fail(key, plain(&error)),
         }
     }
 
-    fn fail(&mut self, now: Instant, key: Key, reason: String) {
+    fn fail(&mut self, key: Key, reason: String) {
+        let now = self.advance();
         self.proxy.connected(now, key, Err(reason));
     }
 }

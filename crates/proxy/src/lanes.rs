@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use foundation::{Instant, Streams};
+use foundation::{Duration, Instant, Streams, duration_histogram};
 use hdrhistogram::Histogram;
 use network::{FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId};
 
@@ -15,7 +15,7 @@ const POOL: usize = 4096;
 
 /// A direction of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
     /// From the clients to the targets.
     Forward,
     /// From the targets to the clients.
@@ -24,7 +24,7 @@ pub(crate) enum Direction {
 
 impl Direction {
     /// Both directions.
-    pub(crate) const ALL: [Self; 2] = [Self::Forward, Self::Reverse];
+    pub const ALL: [Self; 2] = [Self::Forward, Self::Reverse];
 
     const fn route(self) -> RouteId {
         match self {
@@ -73,12 +73,6 @@ pub(crate) struct Lanes {
     late: Histogram<u64>,
 }
 
-/// Nanoseconds up to 1000 s, with two significant digits.
-fn histogram() -> Histogram<u64> {
-    // These bounds are valid.
-    Histogram::new_with_bounds(1, 1_000_000_000_000, 2).unwrap_or_else(|_| unreachable!())
-}
-
 impl Lanes {
     pub(crate) fn new(spec: PathSpec, streams: Streams, is_separate: bool) -> Self {
         let mut lanes = Self {
@@ -94,8 +88,8 @@ impl Lanes {
             arrived: VecDeque::new(),
             too_big: VecDeque::new(),
             pool: Vec::new(),
-            delays: [histogram(), histogram()],
-            late: histogram(),
+            delays: [duration_histogram::new(), duration_histogram::new()],
+            late: duration_histogram::new(),
         };
         if !is_separate {
             lanes.add(Instant::ZERO, SHARED, streams);
@@ -105,6 +99,8 @@ impl Lanes {
 
     fn add(&mut self, now: Instant, key: u64, streams: Streams) {
         let mut network = Network::two_hosts(&self.spec, streams);
+        // Outages of the specification that have started or ended.
+        network.handle_timeout(now);
         for direction in Direction::ALL {
             if self.down_until[direction as usize].is_some() {
                 network.fail(now, direction.link());
@@ -174,7 +170,6 @@ impl Lanes {
         while let Some(&(due, key)) = self.timers.first()
             && due <= now
         {
-            self.late.saturating_record((now - due).as_nanos());
             self.timers.pop_first();
             if let Some(lane) = self.lanes.get_mut(&key) {
                 lane.due = None;
@@ -186,8 +181,7 @@ impl Lanes {
 
     /// When [`handle_timeout`](Self::handle_timeout) is due next.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let first = self.timers.first().map(|&(due, _)| due);
-        first
+        self.next_move()
             .into_iter()
             .chain(self.down_until.iter().flatten().copied())
             .min()
@@ -220,8 +214,8 @@ impl Lanes {
     /// Returns the next packet that has arrived at an end.
     pub(crate) fn poll_arrival(&mut self, now: Instant) -> Option<(Direction, Vec<u8>)> {
         let (direction, datagram) = self.arrived.pop_front()?;
-        let delay = now.saturating_since(datagram.sent).as_nanos();
-        self.delays[direction as usize].saturating_record(delay);
+        let delay = now.saturating_since(datagram.sent);
+        duration_histogram::record(&mut self.delays[direction as usize], delay);
         Some((direction, datagram.bytes))
     }
 
@@ -310,6 +304,16 @@ impl Lanes {
     /// Returns the delays of a direction, in nanoseconds.
     pub(crate) const fn delays(&self, direction: Direction) -> &Histogram<u64> {
         &self.delays[direction as usize]
+    }
+
+    /// When the next packet moves.
+    pub(crate) fn next_move(&self) -> Option<Instant> {
+        self.timers.first().map(|&(due, _)| due)
+    }
+
+    /// Records how late the next packet moves.
+    pub(crate) fn record_lateness(&mut self, lateness: Duration) {
+        duration_histogram::record(&mut self.late, lateness);
     }
 
     /// Returns how late packets were moved, in nanoseconds.

@@ -2,7 +2,7 @@
 //!
 //! Each connection is split in three (RFC 3135, section 2.4): the client's connection to the relay, a connection between
 //! two user-space hosts at the ends of the path, and the relay's connection to the target. The two ends of a connection share
-//! nothing but the path, like two hosts: each learns from packets alone what the other did.
+//! nothing but the path, like two hosts: all information crosses it in packets.
 //!
 //! [`Proxy`] is the machine: two [`Stack`](stack::Stack)s, the networks between them, and the sockets behind the [`Socket`] trait. It reads no
 //! clock and waits for nothing, so tests run it in virtual time with sockets in memory. [`Relay`] runs it on wall time.
@@ -20,16 +20,20 @@ mod negotiation;
 mod options;
 mod proxy;
 mod report;
-mod slots;
 mod socket;
 mod target;
+mod udp_packet;
+#[cfg(target_os = "linux")]
+mod udp_sockets;
 
 #[cfg(target_os = "linux")]
 pub use event_loop::{Handle, Relay, RelayError};
+pub use lanes::Direction;
 pub use negotiation::Mode;
-pub use options::{Listener, ProxyOptions, RelayOptions};
+pub use options::{Listener, ProxyOptions, RelayOptions, UdpListener};
 pub use proxy::{Greeting, Proxy, Request};
 pub use report::{Delays, Failure, Report};
-pub use slots::Key;
 pub use socket::Socket;
+pub use stack::Key;
 pub use target::Target;
+pub use udp_packet::UdpClient;

@@ -54,11 +54,22 @@ pub struct Listener {
     pub mode: Mode,
 }
 
+/// A listening address for UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UdpListener {
+    /// Where clients send to. Port 0 takes any free port.
+    pub listen: SocketAddr,
+    /// Where their datagrams go.
+    pub to: SocketAddr,
+}
+
 /// Options of a [`Relay`](crate::Relay).
 #[derive(Clone, Debug)]
 pub struct RelayOptions {
     /// Listening addresses with their targets.
     pub listeners: Vec<Listener>,
+    /// Listening addresses for UDP, which uses the same path.
+    pub udp: Vec<UdpListener>,
     /// The path and TCP.
     pub proxy: ProxyOptions,
 }

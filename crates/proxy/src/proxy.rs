@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foundation::{Duration, Instant};
 use network::PathSpec;
-use stack::{Arrival, ConnectionEvent, Event, Stack, StreamId, UnmatchedSegment};
+use stack::{Arrival, ConnectionEvent, Event, Key, Slots, Stack, StreamId, UnmatchedSegment};
 use transport::tcp::wire::Endpoints;
 use transport::tcp::{Connection, State, TcpConfig};
 
@@ -14,9 +14,9 @@ use crate::end::{End, Ending};
 use crate::lanes::{Direction, Lanes};
 use crate::options::ProxyOptions;
 use crate::report::{Delays, Failure, Report};
-use crate::slots::{Key, Slots};
 use crate::socket::Socket;
 use crate::target::Target;
+use crate::udp_packet::{self, UdpClient};
 
 /// Addresses of the user-space hosts: the server's, and the clients' first. Each client address has [`PORTS`].
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
@@ -28,6 +28,8 @@ const PORTS: std::ops::RangeInclusive<u16> = 1024..=65_535;
 const CHUNK: usize = 64 * 1024;
 /// How often paths without connections are closed, and connections whose handshake failed are noticed.
 const SWEEP: Duration = Duration::from_millis(200);
+/// Steps of [`Proxy::catch_up`].
+const MOST_STEPS: usize = 4096;
 /// Rounds of packets between two looks at the sockets.
 const ROUNDS: usize = 16;
 /// Failures that wait for [`Proxy::poll_failure`].
@@ -87,9 +89,17 @@ pub struct Proxy<S> {
     opening: Vec<Key>,
     /// Connections of separate paths, oldest first.
     separate: Option<VecDeque<Endpoints>>,
+    /// Number of the client address for the next connection.
+    next_address: u32,
     next_sweep: Instant,
+    /// The last time that was processed.
+    processed: Instant,
     requests: VecDeque<Request>,
     failures: VecDeque<Failure>,
+    /// Sockets with a last answer.
+    refused: VecDeque<S>,
+    /// Datagrams of UDP that have crossed the path.
+    datagrams: VecDeque<(Direction, UdpClient, Vec<u8>)>,
     buffer: Vec<u8>,
     report: Report,
 }
@@ -114,9 +124,13 @@ impl<S: Socket> Proxy<S> {
             queued: VecDeque::new(),
             opening: Vec::new(),
             separate: options.separate.then(VecDeque::new),
+            next_address: 0,
             next_sweep: Instant::ZERO,
+            processed: Instant::ZERO,
             requests: VecDeque::new(),
             failures: VecDeque::new(),
+            refused: VecDeque::new(),
+            datagrams: VecDeque::new(),
             buffer: vec![0; CHUNK],
             report: Report::default(),
         }
@@ -133,9 +147,14 @@ impl<S: Socket> Proxy<S> {
     ) -> Option<Key> {
         self.report.accepted += 1;
         let to = SocketAddr::new(SERVER, target.port());
-        let stream = (0..MOST_ADDRESSES).find_map(|number| {
-            let from = IpAddr::V4(Ipv4Addr::from(CLIENTS + number));
-            self.stacks[CLIENT].connect(now, from, to, &self.config)
+        let stream = (0..MOST_ADDRESSES).find_map(|_| {
+            let from = IpAddr::V4(Ipv4Addr::from(CLIENTS + self.next_address));
+            let stream = self.stacks[CLIENT].connect(now, from, to, &self.config);
+            // An address whose ports are in use is tried last.
+            if stream.is_none() {
+                self.next_address = (self.next_address + 1) % MOST_ADDRESSES;
+            }
+            stream
         });
         let endpoints = stream.and_then(|stream| self.stacks[CLIENT].endpoints(stream));
         let (Some(stream), Some(endpoints)) = (stream, endpoints) else {
@@ -211,6 +230,51 @@ impl<S: Socket> Proxy<S> {
         }
     }
 
+    /// Returns the next socket that carries a last answer: its owner reads it to its end, so that the answer arrives, and drops it.
+    pub fn poll_refused(&mut self) -> Option<S> {
+        self.refused.pop_front()
+    }
+
+    /// Adds a client of UDP.
+    pub fn open_datagrams(&mut self, now: Instant) -> UdpClient {
+        let client = UdpClient(self.report.udp_clients as u32);
+        self.report.udp_clients += 1;
+        self.lanes.open(now, client.key());
+        client
+    }
+
+    /// Removes a client of UDP, with the path that it had for itself.
+    pub fn close_datagrams(&mut self, client: UdpClient) {
+        self.lanes.close(client.key());
+    }
+
+    /// Sends a datagram of UDP along the path. Those of more than 65,507 bytes are dropped.
+    pub fn send_datagram(&mut self, now: Instant, direction: Direction, client: UdpClient, payload: &[u8]) {
+        if payload.len() > udp_packet::MOST_BYTES {
+            return self.count_dropped_datagram();
+        }
+        let mut packet = self.lanes.buffer();
+        udp_packet::encode(client, direction, payload, &mut packet);
+        self.lanes.send(now, direction, packet);
+    }
+
+    /// Returns the next datagram of UDP that has crossed the path.
+    pub fn poll_datagram(&mut self) -> Option<(Direction, UdpClient, Vec<u8>)> {
+        self.datagrams.pop_front()
+    }
+
+    /// Counts a datagram of UDP that the owner dropped.
+    pub const fn count_dropped_datagram(&mut self) {
+        self.report.udp_dropped += 1;
+    }
+
+    fn deliver_datagram(&mut self, direction: Direction, packet: &[u8]) {
+        match udp_packet::decode(packet, direction) {
+            Some((client, payload)) => self.datagrams.push_back((direction, client, payload.to_vec())),
+            None => self.count_dropped_datagram(),
+        }
+    }
+
     /// Returns the next failure to reach a target.
     pub fn poll_failure(&mut self) -> Option<Failure> {
         self.failures.pop_front()
@@ -237,8 +301,31 @@ impl<S: Socket> Proxy<S> {
         }
     }
 
-    /// Processes everything that is due by `now`: packets, timers and sockets that are ready.
+    /// Processes everything that is due by `now`, each at the time when it was due. Both hosts and the links are part of this machine, so a
+    /// caller that is late delays sockets, but neither ACKs nor timers.
+    ///
+    /// The number of steps is limited: a caller that is too slow for the traffic processes the rest at `now`.
+    pub fn catch_up(&mut self, now: Instant) {
+        for _ in 0..MOST_STEPS {
+            let Some(due) = self.next_timer().filter(|&due| due < now) else {
+                break;
+            };
+            if self.lanes.next_move() == Some(due) {
+                self.lanes.record_lateness(now - due);
+            }
+            let at = due.max(self.processed);
+            self.handle_timeout(at);
+            // On a path without delay this is endless, because sockets provide more bytes.
+            if self.has_work(at) {
+                break;
+            }
+        }
+        self.handle_timeout(now);
+    }
+
+    /// Processes everything that is due by `now` at this time: packets, timers and sockets that are ready. `now` never decreases.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.processed = now;
         for _ in 0..ROUNDS {
             self.lanes.handle_timeout(now);
             self.deliver(now);
@@ -270,6 +357,10 @@ impl<S: Socket> Proxy<S> {
         if self.lanes.has_arrivals() || !self.queued.is_empty() {
             return Some(Instant::ZERO);
         }
+        self.next_timer()
+    }
+
+    fn next_timer(&self) -> Option<Instant> {
         let has_sweep = !self.opening.is_empty() || self.separate.as_ref().is_some_and(|all| !all.is_empty());
         let sweep = has_sweep.then_some(self.next_sweep);
         let stacks = self.stacks.iter().filter_map(Stack::poll_timeout);
@@ -279,6 +370,11 @@ impl<S: Socket> Proxy<S> {
     /// Passes packets that have arrived to the hosts.
     fn deliver(&mut self, now: Instant) {
         while let Some((direction, packet)) = self.lanes.poll_arrival(now) {
+            if udp_packet::is_udp(&packet) {
+                self.deliver_datagram(direction, &packet);
+                self.lanes.recycle(packet);
+                continue;
+            }
             let host = match direction {
                 Direction::Forward => TARGET,
                 Direction::Reverse => CLIENT,
@@ -290,7 +386,10 @@ impl<S: Socket> Proxy<S> {
             self.lanes.recycle(packet);
         }
         while let Some((direction, mtu, packet)) = self.lanes.poll_too_big() {
-            self.stacks[direction as usize].handle_too_big(now, &packet, mtu);
+            match udp_packet::is_udp(&packet) {
+                true => self.count_dropped_datagram(),
+                false => self.stacks[direction as usize].handle_too_big(now, &packet, mtu),
+            }
             self.lanes.recycle(packet);
         }
     }
@@ -380,7 +479,7 @@ impl<S: Socket> Proxy<S> {
         }
     }
 
-    /// Removes an end. Its peer at the other end of the path learns of it by packets.
+    /// Removes an end. Its peer at the other end of the path receives a FIN or RST.
     fn end(&mut self, now: Instant, key: Key, ending: Ending) {
         let Some(Slot::Open {
             end, host, greeting, ..
@@ -396,9 +495,6 @@ impl<S: Socket> Proxy<S> {
         {
             self.targets.remove(&endpoints);
         }
-        if let Some(connection) = stack.connection(stream) {
-            self.report.retransmissions += connection.statistics().retransmissions;
-        }
         if ending == Ending::SocketReset {
             stack.abort(now, stream);
         }
@@ -412,7 +508,11 @@ impl<S: Socket> Proxy<S> {
             }
         }
         match greeting.filter(|_| ending == Ending::StreamReset) {
-            Some(greeting) => end.refuse(&greeting.failure),
+            Some(greeting) => {
+                if let Some(socket) = end.refuse(&greeting.failure) {
+                    self.refused.push_back(socket);
+                }
+            }
             None => end.close(ending),
         }
     }
@@ -500,6 +600,13 @@ impl<S: Socket> Proxy<S> {
         [self.slots.len(), streams, self.lanes.len()]
     }
 
+    /// Number of connections now open at either end, or with a target that is being connected.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        let clients = self.owners[CLIENT].len();
+        clients.max(self.slots.len() - clients)
+    }
+
     /// Returns the counters so far.
     #[must_use]
     pub fn report(&self) -> Report {
@@ -509,7 +616,12 @@ impl<S: Socket> Proxy<S> {
             reverse: self.lanes.counters(Direction::Reverse),
             forward_delays: Delays::of(self.lanes.delays(Direction::Forward)),
             reverse_delays: Delays::of(self.lanes.delays(Direction::Reverse)),
-            open: self.owners[CLIENT].len().max(self.owners[TARGET].len()) as u64,
+            open: self.open() as u64,
+            retransmissions: self
+                .stacks
+                .iter()
+                .map(|stack| stack.counters().retransmissions)
+                .sum(),
             late_p50: late(0.5),
             late_p99: late(0.99),
             ..self.report.clone()

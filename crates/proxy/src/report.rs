@@ -65,8 +65,12 @@ pub struct Report {
     pub sent: u64,
     /// Bytes that clients received.
     pub received: u64,
-    /// Retransmitted segments of both ends, of connections that have ended.
+    /// Retransmitted segments of both ends.
     pub retransmissions: u64,
+    /// Clients of UDP so far.
+    pub udp_clients: u64,
+    /// Datagrams of UDP that the relay itself dropped: too many clients, a failed checksum, or no room in the system.
+    pub udp_dropped: u64,
     /// Median lateness of departures.
     pub late_p50: Duration,
     /// 99th percentile of the lateness of departures.

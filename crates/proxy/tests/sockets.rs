@@ -1,7 +1,7 @@
 //! Real sockets on loopback.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,13 @@ use std::thread::JoinHandle;
 
 use foundation::Streams;
 use network::PathConfig;
-use proxy::{Handle, Listener, Mode, ProxyOptions, Relay, RelayOptions, Report, Target};
+use proxy::{Handle, Listener, Mode, ProxyOptions, Relay, RelayOptions, Report, Target, UdpListener};
 use transport::tcp::TcpConfig;
 
 pub struct Running {
     pub address: std::net::SocketAddr,
+    /// The last address, which is the one for UDP if there is one.
+    udp_address: std::net::SocketAddr,
     handle: Handle,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Report>>,
@@ -21,17 +23,27 @@ pub struct Running {
 
 impl Running {
     pub fn start(path: &str, target: std::net::SocketAddr) -> Self {
+        Self::with(path, Mode::Fixed(Target::Address(target)))
+    }
+
+    pub fn with(path: &str, mode: Mode) -> Self {
+        Self::serving(path, mode, Vec::new())
+    }
+
+    fn serving(path: &str, mode: Mode, udp: Vec<UdpListener>) -> Self {
         let path: PathConfig = serde_json::from_str(path).unwrap();
         let path = path.resolve(&mut |_| Err("no files".into())).unwrap();
         let relay = Relay::bind(RelayOptions {
             listeners: vec![Listener {
                 listen: ([127, 0, 0, 1], 0).into(),
-                mode: Mode::Fixed(Target::Address(target)),
+                mode,
             }],
+            udp,
             proxy: ProxyOptions::new(path, TcpConfig::default(), Streams::new(1, 0)),
         })
         .unwrap();
         let address = relay.addresses()[0];
+        let udp_address = relay.addresses().last().copied().unwrap();
         let handle = relay.handle();
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -45,6 +57,7 @@ impl Running {
         });
         Self {
             address,
+            udp_address,
             handle,
             stop,
             thread: Some(thread),
@@ -126,4 +139,75 @@ fn resets_clients_of_a_closed_port_and_continues() {
     drop(client);
     let report = relay.stop();
     assert_eq!((report.accepted, report.failed), (2, 1));
+}
+
+#[test]
+fn refused_clients_receive_the_answer_although_their_bytes_are_unread() {
+    let closed = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.local_addr().unwrap()
+    };
+    let relay = Running::with(r#"{"delay": "20ms"}"#, Mode::HttpConnect);
+    for (request, answer) in [
+        (format!("CONNECT {closed} HTTP/1.1\r\n\r\n"), "HTTP/1.1 502 "),
+        ("GET / HTTP/1.1\r\n\r\n".into(), "HTTP/1.1 405 "),
+    ] {
+        let mut client = TcpStream::connect(relay.address).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        // The relay has more to read at each moment until it has answered.
+        for _ in 0..30 {
+            client.write_all(&bytes(3000)).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        client.shutdown(Shutdown::Write).unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).unwrap();
+        let text = String::from_utf8(received).unwrap();
+        assert!(text.starts_with(answer), "{text}");
+    }
+    relay.stop();
+}
+
+#[test]
+fn datagrams_share_the_path_with_connections() {
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let udp = UdpListener {
+        listen: ([127, 0, 0, 1], 0).into(),
+        to: server.local_addr().unwrap(),
+    };
+    let target = Target::Address(listener.local_addr().unwrap());
+    let relay = Running::serving(
+        r#"{"rate": "2Mbit/s", "delay": "5ms", "queue": "1000pkt"}"#,
+        Mode::Fixed(target),
+        vec![udp],
+    );
+    let clients: Vec<UdpSocket> = (0..2)
+        .map(|_| {
+            let client = UdpSocket::bind("127.0.0.1:0").unwrap();
+            client.connect(relay.udp_address).unwrap();
+            client
+        })
+        .collect();
+    let mut buffer = [0; 2000];
+    let mut round_trip = |number: usize| {
+        let start = std::time::Instant::now();
+        clients[number].send(&[number as u8; 100]).unwrap();
+        let (count, from) = server.recv_from(&mut buffer).unwrap();
+        server.send_to(&buffer[..count], from).unwrap();
+        let count = clients[number].recv(&mut buffer).unwrap();
+        assert_eq!(buffer[..count], [number as u8; 100]);
+        start.elapsed()
+    };
+    assert!(round_trip(0) >= std::time::Duration::from_millis(10));
+    round_trip(1);
+    // The window of the connection fills the queue, in which the datagram waits.
+    let mut sender = TcpStream::connect(relay.address).unwrap();
+    let (mut receiver, _) = listener.accept().unwrap();
+    sender.write_all(&bytes(1_000_000)).unwrap();
+    receiver.read_exact(&mut [0; 200_000]).unwrap();
+    let waited = round_trip(0);
+    assert!(waited > std::time::Duration::from_millis(30), "{waited:?}");
+    let report = relay.stop();
+    assert_eq!((report.udp_clients, report.udp_dropped), (2, 0));
 }

@@ -20,12 +20,7 @@ pub fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-/// Returns an error's message without the system's error number.
-pub fn without_number(error: &dyn std::error::Error) -> String {
-    let text = error.to_string();
-    let number = text.rfind(" (os error ").filter(|_| text.ends_with(')'));
-    number.map_or_else(|| text.clone(), |at| text[..at].to_owned())
-}
+pub use socket::system_error::plain as without_number;
 
 /// Converts an error: `ValueError` for bad input, `OSError` with the number for a failed command, `OSError` otherwise.
 #[cfg(target_os = "linux")]

@@ -6,7 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use foundation::{Duration, Instant, Streams, reading};
 use network::{PathConfig, PathSpec};
-use proxy::{Delays, Handle, Listener, Mode, Proxy, ProxyOptions, RelayError, RelayOptions, Report, Target};
+use proxy::{
+    Delays, Handle, Listener, Mode, Proxy, ProxyOptions, RelayError, RelayOptions, Report, Target,
+    UdpListener,
+};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -20,6 +23,7 @@ use crate::wall::{address, link_json, links};
 #[serde(deny_unknown_fields)]
 struct Options {
     listeners: Vec<ListenerOptions>,
+    udp: Vec<ListenerOptions>,
     path: PathConfig,
     protocol: TcpConfig,
     separate: bool,
@@ -64,6 +68,7 @@ fn report_json(report: &Report) -> Value {
         "accepted": report.accepted, "open": report.open, "completed": report.completed,
         "reset": report.reset, "unreachable": report.failed, "bytes_sent": report.sent,
         "bytes_received": report.received, "retransmissions": report.retransmissions,
+        "udp_clients": report.udp_clients, "udp_dropped": report.udp_dropped,
         "late_p50_s": report.late_p50.as_secs_f64(), "late_p99_s": report.late_p99.as_secs_f64(),
     })
 }
@@ -107,11 +112,21 @@ impl TcpRelay {
             let listen = address(py, &listener.listen)?;
             listeners.push(Listener { listen, mode });
         }
+        let udp = |pair: &ListenerOptions| {
+            let (listen, to) = (address(py, &pair.listen)?, address(py, &pair.target)?);
+            Ok(UdpListener { listen, to })
+        };
+        let udp = options.udp.iter().map(udp).collect::<PyResult<Vec<_>>>()?;
         let proxy = ProxyOptions {
             separate: options.separate,
             ..ProxyOptions::new(path, options.protocol, Streams::new(options.seed, 0))
         };
-        let relay = proxy::Relay::bind(RelayOptions { listeners, proxy }).map_err(raised)?;
+        let relay = proxy::Relay::bind(RelayOptions {
+            listeners,
+            udp,
+            proxy,
+        })
+        .map_err(raised)?;
         Ok(Self {
             handle: relay.handle(),
             addresses: relay.addresses().to_vec(),

@@ -21,6 +21,7 @@ pub mod rest;
 pub mod server;
 pub mod session;
 pub mod spin;
+pub mod system_error;
 pub mod transfer;
 pub mod wait;
 pub mod wire;

@@ -40,6 +40,8 @@ pub struct Counters {
     pub refused: u64,
     /// ICMP messages that lowered the MTU of a connection.
     pub too_big: u64,
+    /// Retransmitted segments of all connections, including those that the stack has forgotten.
+    pub retransmissions: u64,
 }
 
 /// A host's TCP.
@@ -97,8 +99,12 @@ impl Stack {
 
     /// The counters so far.
     #[must_use]
-    pub const fn counters(&self) -> Counters {
-        self.counters
+    pub fn counters(&self) -> Counters {
+        let live = self.streams.iter().map(Stream::retransmissions);
+        Counters {
+            retransmissions: self.counters.retransmissions + live.sum::<u64>(),
+            ..self.counters
+        }
     }
 
     /// Listens at a port; returns false if the port is in use.
@@ -298,11 +304,11 @@ impl Stack {
             .streams
             .get(id)
             .is_some_and(|stream| stream.is_released && stream.connection.state() == State::Closed);
-        if is_done
-            && let Some(stream) = self.streams.remove(id)
-            && let Some(at) = stream.timeout
-        {
-            self.timers.remove(&(at, id));
+        if is_done && let Some(stream) = self.streams.remove(id) {
+            self.counters.retransmissions += stream.retransmissions();
+            if let Some(at) = stream.timeout {
+                self.timers.remove(&(at, id));
+            }
         }
     }
 

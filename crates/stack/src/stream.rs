@@ -41,6 +41,11 @@ impl Stream {
         }
     }
 
+    /// Number of retransmitted segments.
+    pub(crate) fn retransmissions(&self) -> u64 {
+        self.connection.statistics().retransmissions
+    }
+
     /// Handles a segment of the connection.
     pub(crate) fn receive(&mut self, now: Instant, segment: Segment, payload: &[u8]) {
         let offset = self.connection.payload_offset(&segment);

@@ -4,33 +4,24 @@ use std::collections::HashMap;
 
 use transport::tcp::wire::Endpoints;
 
+use crate::slots::{Key, Slots};
 use crate::stream::Stream;
 
-/// Identifies a stream of one stack. Slots are reused with a new generation.
+/// Identifies a stream of one stack. IDs are not reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StreamId {
-    place: u32,
-    age: u32,
-}
-
-#[derive(Debug, Default)]
-struct Slot {
-    age: u32,
-    stream: Option<Box<Stream>>,
-}
+pub struct StreamId(Key);
 
 /// All streams of a stack.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
+    streams: Slots<Box<Stream>>,
     /// For lookups only: iteration order would not be deterministic.
     by_endpoints: HashMap<Endpoints, StreamId>,
 }
 
 impl Table {
     pub(crate) fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.streams.len()
     }
 
     pub(crate) fn find(&self, endpoints: Endpoints) -> Option<StreamId> {
@@ -38,35 +29,26 @@ impl Table {
     }
 
     pub(crate) fn add(&mut self, stream: Stream) -> StreamId {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
-            self.slots.len() as u32 - 1
-        });
-        let slot = &mut self.slots[place as usize];
-        let id = StreamId { place, age: slot.age };
-        self.by_endpoints.insert(stream.endpoints, id);
-        slot.stream = Some(Box::new(stream));
+        let endpoints = stream.endpoints;
+        let id = StreamId(self.streams.add(Box::new(stream)));
+        self.by_endpoints.insert(endpoints, id);
         id
     }
 
     pub(crate) fn get(&self, id: StreamId) -> Option<&Stream> {
-        let slot = self.slots.get(id.place as usize)?;
-        slot.stream.as_deref().filter(|_| slot.age == id.age)
+        self.streams.get(id.0).map(Box::as_ref)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.values().map(Box::as_ref)
     }
 
     pub(crate) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
-        let slot = self.slots.get_mut(id.place as usize)?;
-        slot.stream.as_deref_mut().filter(|_| slot.age == id.age)
+        self.streams.get_mut(id.0).map(Box::as_mut)
     }
 
     pub(crate) fn remove(&mut self, id: StreamId) -> Option<Stream> {
-        let slot = self.slots.get_mut(id.place as usize)?;
-        if slot.age != id.age {
-            return None;
-        }
-        let stream = slot.stream.take()?;
-        slot.age = slot.age.wrapping_add(1);
-        self.free.push(id.place);
+        let stream = self.streams.remove(id.0)?;
         if self.find(stream.endpoints) == Some(id) {
             self.by_endpoints.remove(&stream.endpoints);
         }

@@ -8,6 +8,8 @@ from longfat.system.parameters import ParameterError
 
 LISTEN = "127.0.0.1:9000"
 """The default address to listen at, which other machines cannot reach."""
+ANY = "127.0.0.1:0"
+"""The default of the Python API: any free port, which other machines cannot reach."""
 _EXAMPLE = "write HOST:PORT, e.g. 127.0.0.1:9000 or [::1]:9000"
 
 

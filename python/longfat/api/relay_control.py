@@ -6,16 +6,18 @@ Web pages cannot use it: a request with `Origin`, or with another `Host` than th
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import json
 import secrets
 import threading
 from collections.abc import Callable
 from email.message import Message
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 from longfat.api import addresses
+from longfat.system.local_server import LocalHandler, RequestError
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -27,22 +29,19 @@ _LARGEST = 64 * 1024
 _TIMEOUT_S = 10.0
 
 
-class RequestError(Exception):
-    """A request that is refused, with its status."""
-
-    def __init__(self, status: HTTPStatus, message: str) -> None:
-        self.status = status
-        super().__init__(message)
-
-
 class ControlServer:
-    """Serves the control interface of one relay, in threads. Raises OSError if the address is in use."""
+    """Serves the control interface of one relay, in threads.
+
+    Raises ParameterError for an address that is not in 127.0.0.0/8, and OSError if it is in use.
+    """
 
     def __init__(self, listen: str, token: str | None = None) -> None:
         host, _, port = addresses.listening(listen, "control").rpartition(":")
+        if not _is_loopback(host):
+            raise ParameterError("control", f'"{listen}": must be on loopback, e.g. {LISTEN}')
         self.token = token or secrets.token_urlsafe(24)
         try:
-            self._server = _Server((host.strip("[]"), int(port)), _Handler)
+            self._server = _Server((host, int(port)), _Handler)
         except OSError as error:
             raise OSError(f"cannot listen at {listen}: {error.strerror}") from None
         at, number = self._server.server_address[:2]
@@ -52,15 +51,23 @@ class ControlServer:
         self._server.hosts = frozenset({self.address, f"localhost:{number}", f"127.0.0.1:{number}"})
 
     def start(self, relay: TcpRelay) -> None:
-        """Starts to answer requests about a relay."""
+        """Starts the server thread."""
         self._server.relay = relay
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def stop(self) -> None:
-        """Stops to answer."""
+        """Stops the server."""
         if self._server.relay is not None:
             self._server.shutdown()
         self._server.server_close()
+
+
+def _is_loopback(host: str) -> bool:
+    """Returns whether a host is `localhost` or an IPv4 address of loopback."""
+    try:
+        return host == "localhost" or ipaddress.IPv4Address(host).is_loopback
+    except ValueError:
+        return False
 
 
 class _Server(ThreadingHTTPServer):
@@ -80,6 +87,13 @@ def _body(given: Any, **kinds: type) -> dict[str, Any]:
         if not isinstance(value, kinds[key]) or isinstance(value, bool):
             raise ValueError(f"{key}: {value!r}: must be {kinds[key].__name__}")
     return given
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text or b"{}")
+    except (ValueError, RecursionError):
+        raise ValueError("the body is not JSON") from None
 
 
 def _get_path(relay: TcpRelay, _: Any) -> dict[str, Any]:
@@ -181,12 +195,9 @@ def openapi() -> dict[str, Any]:
     }
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     server: _Server
     timeout = _TIMEOUT_S
-    protocol_version = "HTTP/1.1"
-    server_version = "longfat"
-    sys_version = ""
 
     def _answer(self) -> None:
         try:
@@ -199,22 +210,14 @@ class _Handler(BaseHTTPRequestHandler):
             status, answer = HTTPStatus.SERVICE_UNAVAILABLE, {"error": str(error)}
         except Exception as error:  # noqa: BLE001 - a mistake here must not leave a client without an answer
             status, answer = HTTPStatus.INTERNAL_SERVER_ERROR, {"error": f"{type(error).__name__}: {error}"}
-        text = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        if status != HTTPStatus.OK:
-            # The body of a refused request may be unread.
-            self.send_header("Connection", "close")
-            self.close_connection = True
-        self.end_headers()
-        self.wfile.write(text)
+        self.reply(status, "application/json", json.dumps(answer).encode())
 
     # The names that the base class requires.
     do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _answer  # noqa: N815
 
     def _handle(self) -> Any:
         self._authorize(self.headers)
+        text = self.read_body(_LARGEST)
         path = self.path.partition("?")[0]
         route = _ROUTES.get((self.command, path))
         if route is None:
@@ -225,7 +228,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise RequestError(HTTPStatus.NOT_FOUND, f"{path}: unknown; known: {known}")
         relay = self.server.relay
         assert relay is not None
-        return route[0](relay, self._body() if route[2] is not None else None)
+        return route[0](relay, _parsed(text) if route[2] is not None else None)
 
     def _authorize(self, headers: Message) -> None:
         if headers.get("Origin") is not None:
@@ -239,19 +242,6 @@ class _Handler(BaseHTTPRequestHandler):
             )
         if not hmac.compare_digest(token.strip().encode(), self.server.token.encode()):
             raise RequestError(HTTPStatus.UNAUTHORIZED, "wrong token")
-
-    def _body(self) -> Any:
-        length = self.headers.get("Content-Length", "0")
-        if not length.isdecimal() or int(length) > _LARGEST:
-            raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {_LARGEST} bytes are allowed")
-        text = self.rfile.read(int(length))
-        try:
-            return json.loads(text or b"{}")
-        except (ValueError, RecursionError):
-            raise ValueError("the body is not JSON") from None
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
-        """Prints nothing: the relay's own lines stay readable."""
 
 
 def control_server(control: bool | str, token: str | None) -> ControlServer | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from longfat.api.quantities import duration
+from longfat.api.relay_path import changed_path
 
 if TYPE_CHECKING:
     from longfat.api.tcp_relays import Direction, TcpRelay
@@ -21,8 +23,9 @@ _ACTIONS = ("set", "outage", "drop", "reset")
 
 @dataclass(frozen=True)
 class Change:
-    """A change `at_s` seconds after the start of the relay."""
+    """A change `at_s` seconds after the start of the relay; `number` is its place in the file, from 1."""
 
+    number: int
     at_s: float
     action: str
     value: Any
@@ -50,12 +53,12 @@ class Schedule:
 
     def start(self, relay: TcpRelay, note: Callable[[str], None]) -> None:
         """Starts the thread; times count from now. `note` prints why a change failed."""
-        begin = time.monotonic()
-        threading.Thread(target=self._run, args=(relay, begin, note), daemon=True).start()
+        started = time.monotonic()
+        threading.Thread(target=self._run, args=(relay, started, note), daemon=True).start()
 
-    def _run(self, relay: TcpRelay, begin: float, note: Callable[[str], None]) -> None:
+    def _run(self, relay: TcpRelay, started: float, note: Callable[[str], None]) -> None:
         for change in self.changes:
-            if self._stopped.wait(max(0.0, begin + change.at_s - time.monotonic())):
+            if self._stopped.wait(max(0.0, started + change.at_s - time.monotonic())):
                 return
             try:
                 change.apply(relay)
@@ -69,8 +72,8 @@ class Schedule:
         self._stopped.set()
 
 
-def read_schedule(file: str | Path) -> Schedule:
-    """Returns the schedule of a TOML file.
+def read_schedule(file: str | Path, path: Mapping[str, Any]) -> Schedule:
+    """Returns the schedule of a TOML file for a relay with this path.
 
     Its list `[[schedule]]` has tables with `at` and one of `set`, `outage`, `drop` and `reset`.
 
@@ -87,14 +90,27 @@ def read_schedule(file: str | Path) -> Schedule:
         raise ValueError(f"{file}: a schedule has entries [[schedule]] and nothing else")
     changes = []
     for number, entry in enumerate(entries, 1):
-        try:
-            changes.append(_change(entry))
-        except ValueError as error:
-            raise ValueError(f"{file}: schedule.{number}: {error}") from None
-    return Schedule(changes)
+        with _located(file, number):
+            changes.append(_change(entry, number))
+    schedule = Schedule(changes)
+    for change in schedule.changes:
+        if change.action == "set":
+            with _located(file, change.number):
+                path = changed_path(path, change.value)
+    return schedule
 
 
-def _change(entry: Mapping[str, Any]) -> Change:
+@contextmanager
+def _located(file: str | Path, number: int) -> Iterator[None]:
+    """Adds the file and the number of an entry to its errors."""
+    try:
+        yield
+    except ValueError as error:
+        message = "; ".join(str(error).splitlines())
+        raise ValueError(f"{file}: schedule.{number}: {message}") from None
+
+
+def _change(entry: Mapping[str, Any], number: int) -> Change:
     if unknown := [key for key in entry if key not in _KEYS]:
         raise ValueError(f"{unknown[0]}: unknown key; allowed: {', '.join(_KEYS)}")
     actions = [key for key in _ACTIONS if key in entry]
@@ -120,4 +136,4 @@ def _change(entry: Mapping[str, Any]) -> Change:
         case _:
             if value is not True:
                 raise ValueError("reset: write true")
-    return Change(at, action, value, direction)
+    return Change(number, at, action, value, direction)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from longfat import _native
@@ -17,7 +18,7 @@ from longfat.system.progress import Rate, watching
 if TYPE_CHECKING:
     from pathlib import Path as File
 
-    from longfat.api.tcp_relays import TcpRelay
+    from longfat.api.tcp_relays import Pair, TcpRelay
     from longfat.study.tables import Path
 
 _RATE_OVER_S = 1.0
@@ -120,7 +121,7 @@ def relay(  # type: ignore[overload-overlap]  # socks and http_connect decide wi
     path: Path | Mapping[str, Any],
     to: str,
     *,
-    listen: str = ...,
+    listen: str | None = ...,
     tcp: Literal[False] = ...,
     seed: SupportsIndex = ...,
     progress: bool = ...,
@@ -133,8 +134,9 @@ def relay(
     path: Path | Mapping[str, Any],
     to: str | None = ...,
     *,
-    listen: str = ...,
+    listen: str | None = ...,
     tcp: bool | str | Sequence[str] = ...,
+    udp: str | Sequence[str] = ...,
     socks: str | None = ...,
     http_connect: str | None = ...,
     separate: bool = ...,
@@ -152,8 +154,9 @@ def relay(
     path: Path | Mapping[str, Any],
     to: str | None = None,
     *,
-    listen: str = "127.0.0.1:0",
+    listen: str | None = None,
     tcp: bool | str | Sequence[str] = False,
+    udp: str | Sequence[str] = (),
     socks: str | None = None,
     http_connect: str | None = None,
     separate: bool = False,
@@ -173,11 +176,13 @@ def relay(
     Args:
         path: The path between clients and servers; forward is from the clients.
         to: Address of the server, e.g. "127.0.0.1:9000"; not with pairs in `tcp`.
-        listen: Local address for clients; port 0 for any free one.
+        listen: Local address for clients; port 0 for any free one. By default 127.0.0.1:0; not with pairs
+            in `tcp`.
         tcp: TCP instead of UDP: True for `listen` and `to`, or pairs "LISTEN=TARGET".
+        udp: Pairs "LISTEN=TARGET" for UDP on the same path, with `tcp`, `socks` or `http_connect`.
         socks: Listening address for TCP clients that name their target by SOCKS5.
         http_connect: Listening address for TCP clients that name their target by HTTP CONNECT.
-        separate: Whether each TCP connection has its own path.
+        separate: Whether each connection, and each client of `udp`, has its own path.
         protocol: TCP on the path, such as `longfat.Tcp("bbr")`; by default Linux's with CUBIC.
         control: Whether to open the control interface for TCP, at port 8475, or its address.
         token: Token of the control interface; by default a random one.
@@ -201,15 +206,21 @@ def relay(
     refuse("path", table)
     number = whole_number(seed, "seed")
     if tcp is not False or socks is not None or http_connect is not None:
+        from longfat.api.tcp_relays import pairs_of
+
         return _tcp_relay(
             table,
-            (tcp, to, listen, socks, http_connect),
-            (control, token, schedule),
+            pairs_of(tcp, to, listen, socks, http_connect, udp),
+            _Changes(control, token, schedule),
             protocol=protocol,
             separate=separate,
             seed=number,
             progress=progress,
             wait=wait,
+        )
+    if udp:
+        raise ParameterError(
+            "udp", "with {tcp}, {socks} or {http_connect} only: for UDP alone write {to} and {listen}"
         )
     only_tcp = {
         "separate": separate,
@@ -225,7 +236,7 @@ def relay(
         raise ParameterError(
             "to", "missing: write HOST:PORT of the server, or set {tcp}, {socks} or {http_connect}"
         )
-    address, target = ends(listen, to)
+    address, target = ends(addresses.ANY if listen is None else listen, to)
     shown = RelayProgress(watching(progress, log=True), target)
     try:
         return Relay(table, target, address, number, shown, wait=wait)
@@ -234,10 +245,19 @@ def relay(
         raise
 
 
+@dataclass(frozen=True)
+class _Changes:
+    """How the path of a TCP relay changes at run time: the control interface, its token, and a schedule."""
+
+    control: bool | str
+    token: str | None
+    schedule: str | File | None
+
+
 def _tcp_relay(
     path: dict[str, Any],
-    addresses_of: tuple[bool | str | Sequence[str], str | None, str, str | None, str | None],
-    control: tuple[bool | str, str | None, str | File | None],
+    pairs: Sequence[Pair],
+    changes: _Changes,
     *,
     protocol: Any,
     separate: bool,
@@ -246,14 +266,15 @@ def _tcp_relay(
     wait: bool,
 ) -> TcpRelay:
     from longfat.api.relay_control import control_server
+    from longfat.api.relay_path import check_path
     from longfat.api.relay_schedule import read_schedule
     from longfat.api.tcp_relay_progress import TcpRelayProgress
-    from longfat.api.tcp_relays import TcpRelay, pairs_of, tcp_settings
+    from longfat.api.tcp_relays import TcpRelay, tcp_settings
 
-    pairs = pairs_of(*addresses_of)
+    check_path(path, section="path.")
     settings = tcp_settings(protocol)
-    schedule = None if control[2] is None else read_schedule(control[2])
-    server = control_server(*control[:2])
+    schedule = None if changes.schedule is None else read_schedule(changes.schedule, path)
+    server = control_server(changes.control, changes.token)
     shown = TcpRelayProgress(watching(progress, log=True))
     try:
         return TcpRelay(

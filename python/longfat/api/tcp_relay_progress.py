@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from longfat.api import addresses
 from longfat.api.relay_progress import SIDES, describe, progress_line
 from longfat.system.progress import Display
 
-_PROXIES = {"socks5": "targets of clients (SOCKS5)", "http-connect": "targets of clients (HTTP CONNECT)"}
+
+class Proxy(NamedTuple):
+    """A protocol by which clients name their target: its name in the native part and its usual one."""
+
+    mode: str
+    title: str
+
+
+PROXIES = {"socks": Proxy("socks5", "SOCKS5"), "http_connect": Proxy("http-connect", "HTTP CONNECT")}
+"""Protocols by which clients name their target, by parameter."""
 
 
 class TcpRelayProgress:
@@ -19,12 +28,13 @@ class TcpRelayProgress:
         self._display = display
         self._failures: set[tuple[str, str]] = set()
 
-    def start(self, listening: Mapping[str, str], path: Mapping[str, Mapping[str, Any]]) -> None:
-        """Prints the addresses for clients with their targets, and the path in both directions."""
-        for address, target in listening.items():
-            shown = _PROXIES.get(target, target)
-            self._display.note(f"Listening on {address} for {shown} (TCP; Ctrl-C stops)")
-        if any(map(addresses.is_open, listening)):
+    def start(self, listening: Sequence[tuple[str, str, str]], path: Mapping[str, Mapping[str, Any]]) -> None:
+        """Prints the addresses for clients with their targets and transport protocols, and the path."""
+        titles = {proxy.mode: f"targets of clients ({proxy.title})" for proxy in PROXIES.values()}
+        for address, target, transport in listening:
+            shown = titles.get(target, target)
+            self._display.note(f"Listening on {address} for {shown} ({transport}; Ctrl-C stops)")
+        if any(addresses.is_open(address) for address, _, _ in listening):
             self._display.note("Every host that reaches this address may connect through it.")
         for line in describe(path):
             self._display.note(line)

@@ -6,15 +6,16 @@ import copy
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from longfat import _native
 from longfat.api import addresses
+from longfat.api.relay_path import changed_path
 from longfat.api.relay_progress import SIDES
 from longfat.api.relays import RelayRates
 from longfat.api.servers import Server, Stoppable
-from longfat.api.tcp_relay_progress import TcpRelayProgress
+from longfat.api.tcp_relay_progress import PROXIES, TcpRelayProgress
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
@@ -23,45 +24,66 @@ if TYPE_CHECKING:
 
 Direction = Literal["both", "forward", "reverse"]
 """Directions of the path; forward is from the clients to the targets."""
-PROXIES = {"socks": "socks5", "http_connect": "http-connect"}
-"""Listening modes in which the client names the target, by parameter."""
 _LEFT_OUT = ("stack", "path", "fast_open", "ttcp")
 """Keys of TCP that have no meaning for a relay."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A listening address and its target: HOST:PORT, or a proxy protocol."""
+    """A listening address and its target: HOST:PORT, or a proxy protocol of TCP."""
 
     listen: str
     target: str
+    is_udp: bool = False
+
+    @property
+    def transport(self) -> str:
+        """The transport protocol of its clients."""
+        return "UDP" if self.is_udp else "TCP"
+
+    @property
+    def options(self) -> dict[str, str]:
+        """The pair as the native part reads it."""
+        return {"listen": self.listen, "target": self.target}
 
 
 def pairs_of(
     tcp: bool | str | Sequence[str],
     to: str | None,
-    listen: str,
+    listen: str | None,
     socks: str | None = None,
     http_connect: str | None = None,
+    udp: str | Sequence[str] = (),
 ) -> list[Pair]:
-    """Returns the checked addresses of a TCP relay. Raises ParameterError."""
+    """Returns the checked addresses of a TCP relay, those for UDP last. Raises ParameterError."""
     found = []
     if tcp is True:
         if to is None:
             raise ParameterError("to", "the address of the server is missing")
-        found = [_pair(listen, to, "listen")]
+        found = [_pair(addresses.ANY if listen is None else listen, to, "listen")]
     elif to is not None:
-        raise ParameterError(
-            "to", "not with {tcp}: write LISTEN=TARGET there, and start another relay for UDP"
-        )
-    for text in [tcp] if isinstance(tcp, str) else tcp or () if not isinstance(tcp, bool) else ():
-        at, equals, target = text.partition("=")
-        if not equals:
-            raise ParameterError("tcp", f'"{text}": write LISTEN=TARGET, e.g. 127.0.0.1:15432=127.0.0.1:5432')
-        found.append(_pair(at, target, "tcp"))
+        raise ParameterError("to", "not with {tcp}: write LISTEN=TARGET there, and in {udp} for UDP")
+    elif listen is not None:
+        raise ParameterError("listen", "not with {tcp}, {socks} and {http_connect}, which name their own")
+    if not isinstance(tcp, bool):
+        found += _pairs(tcp, "tcp")
     for parameter, address in (("socks", socks), ("http_connect", http_connect)):
         if address is not None:
-            found.append(Pair(addresses.listening(address, parameter), PROXIES[parameter]))
+            found.append(Pair(addresses.listening(address, parameter), PROXIES[parameter].mode))
+    if not found:
+        raise ParameterError("tcp", "empty: write LISTEN=TARGET, or set {socks} or {http_connect}")
+    return found + [replace(pair, is_udp=True) for pair in _pairs(udp, "udp")]
+
+
+def _pairs(texts: str | Sequence[str], parameter: str) -> list[Pair]:
+    found = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        at, equals, target = text.partition("=")
+        if not equals:
+            raise ParameterError(
+                parameter, f'"{text}": write LISTEN=TARGET, e.g. 127.0.0.1:15432=127.0.0.1:5432'
+            )
+        found.append(_pair(at, target, parameter))
     return found
 
 
@@ -116,7 +138,7 @@ class TcpRelay(Stoppable):
     ) -> None:
         self.pairs = tuple(pairs)
         self.addresses: list[str] = []
-        """The listening addresses, in the order of the parameters."""
+        """The listening addresses, in the order of the parameters, those for UDP last."""
         self.path: dict[str, Any] = {}
         """The keys of the path by direction, `forward` and `reverse`."""
         self.control = control
@@ -129,7 +151,8 @@ class TcpRelay(Stoppable):
         self._last: dict[str, Any] = {}
         self._ended = False
         options = {
-            "listeners": [{"listen": pair.listen, "target": pair.target} for pair in pairs],
+            "listeners": [pair.options for pair in pairs if not pair.is_udp],
+            "udp": [pair.options for pair in pairs if pair.is_udp],
             "path": path,
             "protocol": dict(protocol),
             "separate": separate,
@@ -153,7 +176,10 @@ class TcpRelay(Stoppable):
     def _handle(self, report: dict[str, Any]) -> None:
         if "listening" in report:
             self.path, self.addresses = report["path"], report["addresses"]
-            listening = dict(zip(self.addresses, (pair.target for pair in self.pairs), strict=True))
+            listening = [
+                (address, pair.target, pair.transport)
+                for address, pair in zip(self.addresses, self.pairs, strict=True)
+            ]
             self._progress.start(listening, self.path)
             if self.control is not None:
                 self.control.start(self)
@@ -195,7 +221,7 @@ class TcpRelay(Stoppable):
     def set(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """Changes keys of the path, also nested ones such as "reverse.loss"; None removes a key.
 
-        Packets on the path arrive as scheduled.
+        Packets on the path arrive as scheduled. `cell`, `wifi` and `down` cannot change.
 
         Returns:
             The keys of the path by direction.
@@ -204,22 +230,8 @@ class TcpRelay(Stoppable):
             ValueError: with the key, the value and what is allowed; the path is then unchanged.
             OSError: if the relay has stopped.
         """
-        from longfat.study.keys import place
-        from longfat.study.problems import Problem, StudyError
-        from longfat.study.tables import refuse
-
         with self._change:
-            changed = copy.deepcopy(self._settings)
-            for key, value in settings.items():
-                if "down" in key.split("."):
-                    raise StudyError(
-                        "", [Problem(key, "scheduled at the start only: start an outage instead")]
-                    )
-                if value is None:
-                    _remove(changed, key.split("."))
-                else:
-                    place(changed, key, value)
-            refuse("path", changed)
+            changed = changed_path(self._settings, settings)
             self.path = json.loads(self._native.set_path(json.dumps(changed)))
             self._settings = changed
             return self.path
@@ -266,7 +278,8 @@ class TcpRelay(Stoppable):
     def __repr__(self) -> str:
         state = "stopped" if self._ended else "running"
         pairs = ", ".join(
-            f"{at} to {pair.target}" for at, pair in zip(self.addresses, self.pairs, strict=False)
+            f"{at} to {pair.target} ({pair.transport})"
+            for at, pair in zip(self.addresses, self.pairs, strict=False)
         )
         return f"TcpRelay({pairs}, {state})"
 
@@ -275,14 +288,3 @@ def _sides(direction: str) -> tuple[bool, bool]:
     if direction not in ("both", *SIDES):
         raise ParameterError("direction", f'"{direction}" is unknown; allowed: both, forward, reverse')
     return direction != "reverse", direction != "forward"
-
-
-def _remove(table: dict[str, Any], parts: Sequence[str]) -> None:
-    """Removes a dotted key, if it is there."""
-    *parents, last = parts
-    for part in parents:
-        inner = table.get(part)
-        if not isinstance(inner, dict):
-            return
-        table = inner
-    table.pop(last, None)

@@ -6,11 +6,12 @@ import json
 import secrets
 from collections.abc import Mapping
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import longfat
 from longfat import _native
+from longfat.system.local_server import LocalHandler, RequestError
 
 PAGE = "explorer"
 FILES = {
@@ -48,11 +49,6 @@ def theory(request: bytes) -> str:
     return reply(request)
 
 
-def _length(header: str | None) -> int:
-    """The length of a request's content; 0 without a valid one."""
-    return int(header) if header is not None and header.isascii() and header.isdigit() else 0
-
-
 class ExplorerServer(ThreadingHTTPServer):
     """Serves on 127.0.0.1, only below a random path."""
 
@@ -79,37 +75,34 @@ class ExplorerServer(ThreadingHTTPServer):
         return f"http://{self.host}/{self.token}/index.html{query}{fragment}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     server: ExplorerServer
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-    """Header and content leave together: as two packets, the second one waits for a delayed ACK of 40 ms."""
-    disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:
+    def do_GET(self) -> None:  # noqa: N802 - the name that the base class requires
         name = self._name()
         kind = FILES.get(name or "")
         if name == STUDY and self.server.study is not None:
-            self._answer(HTTPStatus.OK, "application/json", json.dumps(self.server.study).encode())
+            self.reply(HTTPStatus.OK, "application/json", json.dumps(self.server.study).encode())
             return
         if name is None or kind is None:
-            self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
+            self.reply(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
         else:
             file = self.server.page / name
             missing = name == _SIMULATOR_FILE and not file.is_file()
-            self._answer(HTTPStatus.OK, kind, b"" if missing else file.read_bytes())
+            self.reply(HTTPStatus.OK, kind, b"" if missing else file.read_bytes())
 
-    def do_POST(self) -> None:
-        length = _length(self.headers.get("Content-Length"))
+    def do_POST(self) -> None:  # noqa: N802 - the name that the base class requires
         name = self._name()
-        if name not in ("call", "theory") or not 0 < length <= _LARGEST_REQUEST:
-            self.close_connection = True
-            self._answer(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
+        try:
+            request = self.read_body(_LARGEST_REQUEST) if name in ("call", "theory") else b""
+        except RequestError:
+            request = b""
+        if not request:
+            self.reply(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
             return
-        request = self.rfile.read(length)
         # A scene from a link or a file of others must not load code or read files.
         reply = _native.confined(self.server.engine.reply if name == "call" else theory, request)
-        self._answer(HTTPStatus.OK, "application/json", reply.encode())
+        self.reply(HTTPStatus.OK, "application/json", reply.encode())
 
     def _name(self) -> str | None:
         """The requested name below the token; None for another path or host."""
@@ -118,16 +111,3 @@ class _Handler(BaseHTTPRequestHandler):
         # A page of another origin sends its own, also in requests without a preflight.
         own = self.headers.get("Origin") in (None, f"http://{self.server.host}")
         return parts[2] if known and own and self.headers.get("Host") == self.server.host else None
-
-    def _answer(self, status: HTTPStatus, kind: str, content: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(content)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
-        """Prints nothing: errors reach the page."""

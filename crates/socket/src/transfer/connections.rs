@@ -8,7 +8,6 @@ use transport::Statistics;
 use transport::arq;
 
 use super::batch::{Batch, State};
-use super::directory::plain;
 use super::outgoing::Outgoing;
 use super::reader::FileReader;
 use super::send::SendOptions;
@@ -16,6 +15,7 @@ use crate::client::{self, Failed, TICK};
 use crate::clock::Clock;
 use crate::error::Error;
 use crate::session::Session;
+use crate::system_error::plain;
 
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -81,16 +81,6 @@ fn is_link_error(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::IsADirectory)
 }
 
-/// Returns the system's message without the error number.
-#[must_use]
-pub fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error") {
-        Some(at) => text[..at].to_owned(),
-        None => text,
-    }
-}
-
 mod system {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::directory::plain;
+use crate::system_error::plain;
 
 /// Files of a folder.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -7,11 +7,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, JoinHandle};
 
 use super::claims::Claim;
-use super::directory::{make_executable, plain};
+use super::directory::make_executable;
 use super::message::Offer;
 use super::name;
 use super::partial_file::PartialFile;
 use super::writer::{MAX_NUMBER, Reply, Store};
+use crate::system_error::plain;
 
 /// Flushes at a time.
 const FLUSHES: usize = 8;

@@ -11,8 +11,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::SystemTime;
 
 use super::checksum::Checksum;
-use super::directory::{is_executable, plain};
+use super::directory::is_executable;
 use super::{input, prefix};
+use crate::system_error::plain;
 
 /// Bytes read at a time.
 pub const PIECE: usize = 512 << 10;

@@ -14,7 +14,7 @@ use transport::arq::{self, ArqConfig};
 use super::approvals::Approvals;
 use super::budget::Budget;
 use super::claims::Claims;
-use super::directory::{Directory, plain};
+use super::directory::Directory;
 use super::file_event::FileEvent;
 use super::incoming::{ContendedOffer, Incoming, OfferRules};
 use super::one_time::OneTimeCodes;
@@ -25,6 +25,7 @@ use crate::client::TICK;
 use crate::error::Error;
 use crate::server::{Refused, Server, Service, Sessions, Visitor};
 use crate::session::{End, Session};
+use crate::system_error::plain;
 use crate::wire::Protection;
 
 /// How long a connection that receives a file may be silent before another one that offers the same name replaces it:

@@ -10,13 +10,13 @@ use transport::arq::ArqConfig;
 
 use super::batch::{Batch, State};
 use super::connections::Connections;
-use super::directory::plain;
 use super::folder::{self, Listing};
 use super::message::MAX_TEXT;
 use super::outgoing::Outcome;
 use super::reader::Source;
 use crate::clock::Clock;
 use crate::error::Error;
+use crate::system_error::plain;
 use crate::wire::Protection;
 
 /// Options of a sender.

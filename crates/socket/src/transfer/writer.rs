@@ -12,12 +12,13 @@ use std::thread::JoinHandle;
 use super::budget::{Budget, Reservation};
 use super::checksum::Checksum;
 use super::claims::Claim;
-use super::directory::{Directory, Partial, plain};
+use super::directory::{Directory, Partial};
 use super::message::Offer;
 use super::partial_file::PartialFile;
 use super::piece::Piece;
 use super::publisher::{Complete, Publisher};
 use super::{name, prefix};
+use crate::system_error::plain;
 
 /// Commands that may wait for the thread.
 pub const QUEUE: usize = 8;

@@ -15,13 +15,14 @@ from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 
 _PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
-_DEFAULT_CONTROL = "127.0.0.1:8475"
+_OF_ACTIONS = ("action", "control", "token", "as_json")
+"""Parameters that an action on a running relay uses."""
 
 
 @_PATH.added_to
 @command_of(
     relays.relay,
-    without=["path", "listen", "wait", "tcp", "protocol", "control", "token"],
+    without=["path", "listen", "wait", "tcp", "udp", "protocol", "control", "token"],
     to=typer.Option(metavar="HOST:PORT"),
     socks=typer.Option(metavar="HOST:PORT"),
     http_connect=typer.Option(metavar="HOST:PORT"),
@@ -38,16 +39,29 @@ def relay(
             "or report.",
         ),
     ] = None,
+    context: typer.Context,
     call: partial[Any],
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Local address for clients; port 0 for any free one.")
-    ] = addresses.LISTEN,
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Local address for clients; port 0 for any free one; not with --tcp.  "
+            f"[default: {addresses.LISTEN}]",
+        ),
+    ] = None,
     tcp: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LISTEN=TARGET",
             help="TCP connections from a local address to a server, "
             "e.g. 127.0.0.1:15432=127.0.0.1:5432; repeatable.",
+        ),
+    ] = None,
+    udp: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LISTEN=TARGET",
+            help="UDP from a local address to a server, on the path of --tcp; repeatable.",
         ),
     ] = None,
     congestion: Annotated[
@@ -90,22 +104,41 @@ def relay(
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.signals import interrupt_on_sigterm
 
+    explicit = _explicit(context)
     if action:
-        _change(action, control or _DEFAULT_CONTROL, token)
+        for name, option in explicit.items():
+            if name not in _OF_ACTIONS:
+                raise ValueError(f"{option}: not with {action[0]}, which changes a running relay")
+        _change(action, control, token)
         return
+    if control is None and "token" in explicit:
+        raise ValueError("--token: it is the token of --control, which is not set")
     path = as_subscriber(_PATH.read(given, settings or ()))
     options: dict[str, Any] = {}
-    if tcp or congestion or tcp_settings or control:
-        options = {"tcp": tcp or (), "protocol": _protocol(congestion, tcp_settings or ())}
+    is_tcp = tcp or call.keywords["socks"] or call.keywords["http_connect"]
+    if tcp or udp or congestion or tcp_settings or control:
+        options = {"tcp": tcp or (), "udp": udp or (), "protocol": _protocol(congestion, tcp_settings or ())}
         options |= {"control": control, "token": token} if control is not None else {}
-        if not (tcp or call.keywords["socks"] or call.keywords["http_connect"]):
+        if not is_tcp:
             raise ValueError("--tcp: missing: write LISTEN=TARGET, or set --socks or --http-connect")
     interrupt_on_sigterm()
+    if not is_tcp:
+        listen = listen or addresses.LISTEN
     done = call(path, listen=listen, wait=True, **options)
     report = done.stop()
     (_show_udp if isinstance(done, relays.Relay) else _show_tcp)(
         done, report, call.keywords["seed"], as_json=as_json
     )
+
+
+def _explicit(context: typer.Context) -> dict[str, str]:
+    """Returns the options of the command line, without those of the environment, by parameter."""
+    return {
+        parameter.name: parameter.opts[-1]
+        for parameter in context.command.params
+        if parameter.name
+        and getattr(context.get_parameter_source(parameter.name), "name", "") == "COMMANDLINE"
+    }
 
 
 def _protocol(congestion: str | None, settings: list[str] | tuple[()]) -> dict[str, Any]:
@@ -140,7 +173,8 @@ def _show_tcp(done: Any, report: dict[str, Any], seed: int, *, as_json: bool) ->
 
     if as_json:
         listening = [
-            {"listen": at, "target": pair.target} for at, pair in zip(done.addresses, done.pairs, strict=True)
+            {"listen": at, "target": pair.target, "transport": pair.transport}
+            for at, pair in zip(done.addresses, done.pairs, strict=True)
         ]
         standard_output.document({"listening": listening, "path": done.path, "seed": seed, **report})
         return
@@ -148,14 +182,15 @@ def _show_tcp(done: Any, report: dict[str, Any], seed: int, *, as_json: bool) ->
     typer.echo(connections(report))
 
 
-def _change(action: list[str], control: str, token: str | None) -> None:
+def _change(action: list[str], control: str | None, token: str | None) -> None:
     """Changes a running relay through its control interface."""
+    from longfat.api.relay_control import LISTEN
     from longfat.cli.relay_client import change
 
     if token is None:
         raise ValueError(
             "--token: missing: write the token that the relay printed, or set LONGFAT_RELAY_TOKEN"
         )
-    answer = change(action, addresses.peer(control, "control"), token)
+    answer = change(action, addresses.peer(control or LISTEN, "control"), token)
     if answer:
         standard_output.document(answer)

@@ -24,9 +24,9 @@ impl Key {
     }
 }
 
-/// A table of values.
+/// Values by key.
 #[derive(Debug)]
-pub(crate) struct Slots<T> {
+pub struct Slots<T> {
     slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
 }
@@ -41,11 +41,25 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    pub(crate) fn len(&self) -> usize {
+    /// Number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    pub(crate) fn add(&mut self, value: T) -> Key {
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// All values, in the order of their slots.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|(_, slot)| slot.as_ref())
+    }
+
+    /// Adds a value and returns its key.
+    pub fn add(&mut self, value: T) -> Key {
         let index = self.free.pop().unwrap_or_else(|| {
             self.slots.push((0, None));
             self.slots.len() as u32 - 1
@@ -55,23 +69,27 @@ impl<T> Slots<T> {
         Key { index, age: *age }
     }
 
-    pub(crate) fn get(&self, key: Key) -> Option<&T> {
+    /// Returns the value of a key; `None` if it was removed.
+    #[must_use]
+    pub fn get(&self, key: Key) -> Option<&T> {
         let (age, slot) = self.slots.get(key.index as usize)?;
         slot.as_ref().filter(|_| *age == key.age)
     }
 
-    pub(crate) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+    /// Returns the value of a key; `None` if it was removed.
+    pub fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let (age, slot) = self.slots.get_mut(key.index as usize)?;
         slot.as_mut().filter(|_| *age == key.age)
     }
 
-    pub(crate) fn remove(&mut self, key: Key) -> Option<T> {
+    /// Removes and returns the value of a key.
+    pub fn remove(&mut self, key: Key) -> Option<T> {
         let (age, slot) = self.slots.get_mut(key.index as usize)?;
         if *age != key.age {
             return None;
         }
         let value = slot.take()?;
-        // The two highest bits stay free for the tokens of the event loop.
+        // The two highest bits of a key's number stay free for its users.
         *age = (*age + 1) & 0x3fff_ffff;
         self.free.push(key.index);
         Some(value)
