@@ -24,12 +24,12 @@ omit_unset! {
         pub kind: QuicKind,
         /// Congestion controller: one of this project's with Linux's rules, or the QUIC library's own, quic-cubic or quic-reno. Default: "cubic".
         pub congestion: Option<ControllerChoice>,
-        /// Initial congestion window in packets of max_datagram_size. Default: 10 (RFC 9002, section 7.2), or the controller's own key.
+        /// Initial congestion window in packets of max_datagram_size, or of 1200 bytes with mtu_discovery. Default: 10 (RFC 9002, section 7.2), or the controller's own key.
         #[schemars(range(min = 1, max = 1_000_000))]
         pub initial_window: Option<u32>,
         /// Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the MTU of Ethernet over IPv4.
         pub max_datagram_size: Option<Size>,
-        /// Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC 8899); otherwise send max_datagram_size at once. Default: false.
+        /// Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC 8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200 bytes throughout the search. Default: false.
         pub mtu_discovery: Option<bool>,
         /// Certificate chain of the server, which takes part of its limit of three times the client's bytes before the client's address is validated, from "100B" to "12kB". Default: "3kB".
         pub certificate_chain: Option<Size>,
@@ -65,6 +65,22 @@ impl QuicConfig {
     pub fn max_datagram_size(&self) -> u16 {
         let bytes = self.max_datagram_size.map_or(1472, Size::bytes);
         u16::try_from(bytes).unwrap_or(u16::MAX)
+    }
+
+    /// Returns whether the connection searches for the MTU of the path.
+    #[must_use]
+    pub fn discovers_mtu(&self) -> bool {
+        self.mtu_discovery == Some(true)
+    }
+
+    /// Returns the size of full UDP payloads when the connection starts, in bytes: the segment of this project's controllers.
+    #[must_use]
+    pub fn first_datagram_size(&self) -> u16 {
+        if self.discovers_mtu() {
+            LEAST_DATAGRAM as u16
+        } else {
+            self.max_datagram_size()
+        }
     }
 
     /// Returns the bytes of a full packet that are not payload of a stream, in a short header with a packet number of two bytes:

@@ -92,6 +92,8 @@ fn controllers_start_with_their_window() {
     assert_eq!(window(r#""congestion": "reno""#), 10 * 1472);
     assert_eq!(window(r#""congestion": "reno", "initial_window": 32"#), 32 * 1472);
     assert_eq!(window(r#""max_datagram_size": "1200B""#), 10 * 1200);
+    let discovers = r#""mtu_discovery": true, "max_datagram_size": "9000B""#;
+    assert_eq!(window(discovers), 10 * 1200);
 }
 
 /// In slow start the window grows by the acknowledged bytes, and one loss halves Reno's (RFC 9002, section 7.3).

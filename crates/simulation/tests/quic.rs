@@ -89,3 +89,18 @@ fn requests_take_a_round_trip_each() {
     let time = figure(&record, "fct_p50_s");
     assert!((0.020..0.0215).contains(&time), "{time}");
 }
+
+/// Controllers must not count in datagrams that the path cannot carry.
+#[test]
+fn discovery_up_to_jumbo_frames_gains_nothing_on_ethernet() {
+    let path = r#", "mtu": "1500B", "loss": "2%""#;
+    let goodput = |size: &str| -> f64 {
+        let protocol = format!(
+            r#""quic", "congestion": "reno", "mtu_discovery": true, "max_datagram_size": "{size}""#
+        );
+        let trials = (1..=4).map(|seed| trial(path, &protocol, BULK, seed));
+        trials.map(|record| figure(&record, "goodput_bps")).sum()
+    };
+    let (jumbo, ethernet) = (goodput("9000B"), goodput("1472B"));
+    assert!(jumbo < 1.1 * ethernet, "{jumbo} and {ethernet}");
+}

@@ -1,7 +1,9 @@
 //! This project's congestion controllers behind the library's interface.
 //!
-//! Sizes are those of QUIC packets, as in RFC 9002, and a segment is the largest datagram. The library reports ACKs before the
-//! losses that they reveal, and controllers expect losses first; so an ACK is passed on when the library next reads or sends.
+//! Sizes are those of QUIC packets, as in RFC 9002. A segment is the size of full datagrams when the connection starts: the least
+//! datagram if the MTU is discovered, because a controller's segment is fixed and a larger path MTU would make it too aggressive.
+//! The library reports ACKs before the losses that they reveal, and controllers require losses first; so an ACK is passed on when
+//! the library next reads or sends.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -48,7 +50,8 @@ struct State {
     recovery_at: Option<Instant>,
     now: Instant,
     initial_window: u64,
-    segment: u64,
+    /// Size of the largest datagram now.
+    datagram: u64,
 }
 
 impl State {
@@ -219,13 +222,15 @@ impl LibraryController for Adapter {
         state.controller.on_spurious(now);
     }
 
-    /// The segment is the largest datagram from the start.
-    fn on_mtu_update(&mut self, _: u16) {}
+    /// The segment stays, and a window carries at least one datagram.
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.state().datagram = new_mtu.into();
+    }
 
     fn window(&self) -> u64 {
         let mut state = self.state();
         state.flush();
-        state.controller.window().max(state.segment)
+        state.controller.window().max(state.datagram)
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -257,19 +262,15 @@ impl LibraryController for Adapter {
 #[derive(Debug)]
 pub(super) struct Factory {
     config: CongestionConfig,
-    context: ConnectionContext,
+    initial_window: Option<u32>,
     newest: Mutex<Option<Adapter>>,
 }
 
 impl Factory {
-    pub(super) fn new(config: CongestionConfig, segment: u64, initial_window: Option<u32>) -> Self {
+    pub(super) fn new(config: CongestionConfig, initial_window: Option<u32>) -> Self {
         Self {
             config,
-            context: ConnectionContext {
-                segment,
-                rules: Rules::Linux,
-                initial_window: initial_window.map(u64::from),
-            },
+            initial_window,
             newest: Mutex::new(None),
         }
     }
@@ -286,8 +287,12 @@ impl Factory {
 }
 
 impl ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: StdInstant, _: u16) -> Box<dyn LibraryController> {
-        let controller = self.config.build_for(&self.context);
+    fn build(self: Arc<Self>, now: StdInstant, datagram: u16) -> Box<dyn LibraryController> {
+        let controller = self.config.build_for(&ConnectionContext {
+            segment: datagram.into(),
+            rules: Rules::Linux,
+            initial_window: self.initial_window.map(u64::from),
+        });
         let state = State {
             initial_window: controller.window(),
             controller,
@@ -300,7 +305,7 @@ impl ControllerFactory for Factory {
             lost: None,
             recovery_at: None,
             now: from_library(now),
-            segment: self.context.segment,
+            datagram: datagram.into(),
         };
         let adapter = Adapter(Arc::new(Mutex::new(state)));
         *lock(&self.newest) = Some(adapter.clone());

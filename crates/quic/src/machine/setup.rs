@@ -14,7 +14,6 @@ use rand::{Rng, SeedableRng};
 
 use super::controller::Factory;
 use super::crypto::{NullClient, NullHmac, NullServer, NullToken};
-use crate::config::LEAST_DATAGRAM;
 use crate::{CONNECTION_ID, ControllerChoice, LibraryController, QuicConfig};
 
 /// Connection IDs from a seeded generator.
@@ -93,18 +92,17 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
             transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()));
         }
         ControllerChoice::Own(own) => {
-            let own = Arc::new(Factory::new(own, size.into(), config.initial_window));
+            let own = Arc::new(Factory::new(own, config.initial_window));
             transport.congestion_controller_factory(Arc::clone(&own) as _);
             factory = Some(own);
         }
     }
-    let discovers = config.mtu_discovery == Some(true);
     let mut search = MtuDiscoveryConfig::default();
     search.upper_bound(size);
     transport
         .enable_segmentation_offload(false)
-        .initial_mtu(if discovers { LEAST_DATAGRAM as u16 } else { size })
-        .mtu_discovery_config(discovers.then_some(search))
+        .initial_mtu(config.first_datagram_size())
+        .mtu_discovery_config(config.discovers_mtu().then_some(search))
         .stream_receive_window(window(config.receive_window()))
         .receive_window(window(config.receive_window()))
         .send_window(config.send_window());
