@@ -42,6 +42,9 @@ omit_unset! {
         /// Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3.
         #[schemars(range(min = 3, max = 1000))]
         pub packet_threshold: Option<u32>,
+        /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2).
+        #[schemars(range(min = 1, max = 1000))]
+        pub ack_every: Option<u32>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
@@ -154,6 +157,9 @@ impl QuicConfig {
         let threshold = self.packet_threshold.unwrap_or(3);
         let valid = (3..=1000).contains(&threshold);
         problems.extend(Problem::range("packet_threshold", threshold, valid, "3 to 1000"));
+        let every = self.ack_every.unwrap_or(2);
+        let valid = (1..=1000).contains(&every);
+        problems.extend(Problem::range("ack_every", every, valid, "1 to 1000 packets"));
         let others = [
             size(
                 "max_datagram_size",

@@ -112,6 +112,27 @@ fn reno_halves_its_window_once_per_round() {
     assert_eq!(pair.read[1], 400_000);
 }
 
+/// The receiver acknowledges every second packet, or as often as the sender requests.
+#[test]
+fn receiver_acknowledges_as_often_as_requested() {
+    let ratio = |keys: &str| {
+        let config = config(&format!(r#"{{"kind": "quic"{keys}}}"#));
+        let mut pair = Pair::new(&config, 1, 3_000_000, NONE);
+        pair.run(minute());
+        let packets = pair.ends[0].statistics().packets_sent as f64;
+        packets / pair.ends[1].statistics().acknowledgements_sent as f64
+    };
+    for (keys, packets) in [
+        ("", 2.0),
+        (r#", "ack_every": 1"#, 1.0),
+        (r#", "ack_every": 2"#, 2.0),
+        (r#", "ack_every": 5"#, 5.0),
+    ] {
+        let ratio = ratio(keys);
+        assert!((ratio / packets - 1.0).abs() < 0.1, "{keys}: {ratio}");
+    }
+}
+
 #[test]
 fn measures_round_trips() {
     let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1_000_000, NONE);

@@ -7,7 +7,7 @@ use std::time::Duration as StdDuration;
 use foundation::Generator;
 use noq_proto::congestion::{CubicConfig, NewRenoConfig};
 use noq_proto::{
-    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
+    AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
     NoneTokenStore, ServerConfig, TransportConfig, VarInt,
 };
 use rand::{Rng, SeedableRng};
@@ -108,6 +108,14 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
         .send_window(config.send_window());
     if let Some(threshold) = config.packet_threshold {
         transport.packet_threshold(threshold);
+    }
+    if let Some(packets) = config.ack_every {
+        let mut frequency = AckFrequencyConfig::default();
+        // The packets that may wait, and as without the frame, none of them out of order.
+        frequency
+            .ack_eliciting_threshold(VarInt::from_u32(packets - 1))
+            .reordering_threshold(VarInt::from_u32(1));
+        transport.ack_frequency_config(Some(frequency));
     }
     if let Some(rtt) = config.initial_rtt {
         transport.initial_rtt(StdDuration::from_nanos(rtt.as_nanos()));
