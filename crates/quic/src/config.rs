@@ -33,7 +33,7 @@ omit_unset! {
         pub mtu_discovery: Option<bool>,
         /// Certificate chain of the server, which takes part of its limit of three times the client's bytes before the client's address is validated, from "100B" to "12kB". Default: "3kB".
         pub certificate_chain: Option<Size>,
-        /// Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries with Linux's default buffers.
+        /// Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with Linux's default buffers.
         pub receive_window: Option<Size>,
         /// Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB".
         pub send_window: Option<Size>,
@@ -54,7 +54,9 @@ omit_unset! {
 
 /// The smallest UDP payload that a path must carry (RFC 9000, section 14).
 pub(crate) const LEAST_DATAGRAM: u64 = 1200;
-const WINDOWS: std::ops::RangeInclusive<u64> = (16 << 10)..=(1 << 30);
+const LEAST_WINDOW: u64 = 16 << 10;
+/// Ranges of a stream that may wait for earlier ones; with more, the library closes the connection.
+const MOST_GAPS: u64 = 1024;
 
 impl QuicConfig {
     /// Returns the controller.
@@ -139,7 +141,13 @@ impl QuicConfig {
                 &allowed,
             )
         };
-        let windows = "\"16KiB\" to \"1GiB\"";
+        // A range of packets and the gap before it take two packets at least.
+        let datagram = u64::from(self.first_datagram_size()).max(LEAST_DATAGRAM);
+        let most = 2 * MOST_GAPS * (datagram - u64::from(Self::overhead()));
+        let windows = format!(
+            "\"16KiB\" to \"{most}B\", the payload of {} packets of {datagram} bytes",
+            2 * MOST_GAPS
+        );
         let mut problems: Vec<Problem> = self
             .congestion
             .iter()
@@ -173,8 +181,18 @@ impl QuicConfig {
                 100..=12_000,
                 "\"100B\" to \"12kB\"",
             ),
-            size("receive_window", self.receive_window, WINDOWS, windows),
-            size("send_window", self.send_window, WINDOWS, windows),
+            size(
+                "receive_window",
+                self.receive_window,
+                LEAST_WINDOW..=most,
+                &windows,
+            ),
+            size(
+                "send_window",
+                self.send_window,
+                LEAST_WINDOW..=1 << 30,
+                "\"16KiB\" to \"1GiB\"",
+            ),
             time(
                 "initial_rtt",
                 self.initial_rtt,

@@ -63,6 +63,29 @@ fn settings_name_what_is_allowed() {
     assert!(text.starts_with("initial_window: "), "{text}");
 }
 
+/// The library closes connections with more than 1024 gaps in a stream, and each takes two packets at least.
+#[test]
+fn receive_window_excludes_the_limit_of_gaps() {
+    for (keys, most, datagram) in [
+        ("", 2048 * (1472 - 33), 1472),
+        (r#", "max_datagram_size": "9000B""#, 2048 * (9000 - 33), 9000),
+        (
+            r#", "max_datagram_size": "9000B", "mtu_discovery": true"#,
+            2048 * (1200 - 33),
+            1200,
+        ),
+    ] {
+        let json =
+            |bytes: u64| format!(r#"{{"kind": "quic"{keys}, "receive_window": "{bytes}B"}}"#);
+        let _ = config(&json(most));
+        let text = error(&json(most + 1));
+        let allowed = format!(
+            r#"is out of range: "16KiB" to "{most}B", the payload of 2048 packets of {datagram} bytes"#
+        );
+        assert!(text.starts_with("receive_window: ") && text.ends_with(&allowed), "{text}");
+    }
+}
+
 #[test]
 fn reads_controllers_of_both_kinds() {
     let congestion = |json: &str| config(json).congestion();
