@@ -262,12 +262,12 @@ impl Connection {
             }
         }
         while let Some(event) = self.inner.as_mut().and_then(|(_, inner)| inner.poll()) {
-            self.on_event(event);
+            self.on_event(now, event);
         }
         self.settle(now);
     }
 
-    fn on_event(&mut self, event: noq_proto::Event) {
+    fn on_event(&mut self, now: Instant, event: noq_proto::Event) {
         use noq_proto::Event as Library;
         match event {
             Library::Connected => {
@@ -279,7 +279,7 @@ impl Connection {
                 self.events.push_back(Event::Connected);
                 self.end_stream();
             }
-            Library::ConnectionLost { reason } => self.on_lost(&reason),
+            Library::ConnectionLost { reason } => self.on_lost(now, &reason),
             Library::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                 if let Some((_, inner)) = &mut self.inner
                     && self.stream.is_none()
@@ -296,11 +296,12 @@ impl Connection {
         }
     }
 
-    fn on_lost(&mut self, reason: &ConnectionError) {
+    fn on_lost(&mut self, now: Instant, reason: &ConnectionError) {
         let is_orderly = matches!(reason, ConnectionError::ApplicationClosed(close) if close.error_code == VarInt::from_u32(0));
         // A peer closes after it has read everything and its own stream is acknowledged.
         if is_orderly && self.has_ended && self.peer_has_ended {
             self.is_acknowledged = true;
+            self.settle(now);
         } else if !self.is_finished {
             self.events.push_back(Event::Failed(reason.to_string()));
         }
