@@ -86,14 +86,16 @@ fn receive_window_excludes_the_limit_of_gaps() {
             1200,
         ),
     ] {
-        let json =
-            |bytes: u64| format!(r#"{{"kind": "quic"{keys}, "receive_window": "{bytes}B"}}"#);
+        let json = |bytes: u64| format!(r#"{{"kind": "quic"{keys}, "receive_window": "{bytes}B"}}"#);
         let _ = config(&json(most));
         let text = error(&json(most + 1));
         let allowed = format!(
             r#"is out of range: "16KiB" to "{most}B", the payload of 2048 packets of {datagram} bytes"#
         );
-        assert!(text.starts_with("receive_window: ") && text.ends_with(&allowed), "{text}");
+        assert!(
+            text.starts_with("receive_window: ") && text.ends_with(&allowed),
+            "{text}"
+        );
     }
 }
 

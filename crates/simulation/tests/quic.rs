@@ -95,9 +95,8 @@ fn requests_take_a_round_trip_each() {
 fn discovery_up_to_jumbo_frames_gains_nothing_on_ethernet() {
     let path = r#", "mtu": "1500B", "loss": "2%""#;
     let goodput = |size: &str| -> f64 {
-        let protocol = format!(
-            r#""quic", "congestion": "reno", "mtu_discovery": true, "max_datagram_size": "{size}""#
-        );
+        let protocol =
+            format!(r#""quic", "congestion": "reno", "mtu_discovery": true, "max_datagram_size": "{size}""#);
         let trials = (1..=4).map(|seed| trial(path, &protocol, BULK, seed));
         trials.map(|record| figure(&record, "goodput_bps")).sum()
     };

@@ -20,10 +20,13 @@ use transport::rtt::RttEstimator;
 
 use super::clock::from_library;
 
+/// The largest `packet_threshold`: packets this far below an acknowledged one are no longer in flight.
+const THRESHOLD: u64 = 1000;
+
 /// A packet in flight.
 #[derive(Debug)]
 struct Sent {
-    at: StdInstant,
+    bytes: u64,
     snapshot: Snapshot,
 }
 
@@ -39,7 +42,8 @@ struct State {
     controller: Box<dyn Controller>,
     estimator: Estimator,
     rtt: RttEstimator,
-    sent: BTreeMap<u64, Sent>,
+    /// By number and time: packet number spaces (RFC 9000, section 12.3) use the same numbers.
+    sent: BTreeMap<(u64, Instant), Sent>,
     in_flight: u64,
     batch: Batch,
     /// An ACK that the controller has not received.
@@ -48,6 +52,8 @@ struct State {
     lost: Option<Snapshot>,
     /// Start of the last recovery period (RFC 9002, section 7.3.2).
     recovery_at: Option<Instant>,
+    /// Largest packet number acknowledged.
+    largest: u64,
     now: Instant,
     initial_window: u64,
     /// Size of the largest datagram now.
@@ -55,8 +61,27 @@ struct State {
 }
 
 impl State {
+    fn new(controller: Box<dyn Controller>, now: Instant, datagram: u64) -> Self {
+        Self {
+            initial_window: controller.window(),
+            controller,
+            estimator: Estimator::new(),
+            rtt: RttEstimator::new(Duration::ZERO),
+            sent: BTreeMap::new(),
+            in_flight: 0,
+            batch: Batch::default(),
+            pending: None,
+            lost: None,
+            recovery_at: None,
+            largest: 0,
+            now,
+            datagram,
+        }
+    }
+
+    /// Returns whether the packet was sent before the last reduction. A packet sent at that moment follows it.
     fn in_recovery(&self, sent_at: Instant) -> bool {
-        self.recovery_at.is_some_and(|start| sent_at <= start)
+        self.recovery_at.is_some_and(|start| sent_at < start)
     }
 
     /// Passes the pending ACK to the controller.
@@ -72,7 +97,7 @@ impl State {
         self.now = from_library(at);
         self.in_flight += bytes;
         let snapshot = self.estimator.on_sent(self.now, bytes, self.in_flight);
-        self.sent.insert(number, Sent { at, snapshot });
+        self.sent.insert((number, self.now), Sent { bytes, snapshot });
         self.controller.on_sent(self.now, bytes, self.in_flight);
     }
 
@@ -80,9 +105,7 @@ impl State {
         self.flush();
         self.now = from_library(now);
         let sent_at = from_library(sent);
-        // Packet numbers of the handshake repeat those of 1-RTT packets.
-        let is_known = self.sent.get(&number).is_some_and(|known| known.at == sent);
-        if let Some(known) = is_known.then(|| self.sent.remove(&number)).flatten() {
+        if let Some(known) = self.sent.remove(&(number, sent_at)) {
             self.estimator
                 .on_packet_acknowledged(self.now, &known.snapshot, bytes, sent_at);
         }
@@ -90,7 +113,14 @@ impl State {
         self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent_at);
     }
 
-    fn on_end_of_ack(&mut self, in_flight: u64, application_limited: bool) {
+    /// Ends an ACK up to packet `largest`. Losses that it reveals follow, so a later one forgets what remains below it: lost MTU
+    /// probes, which the library does not report, and packets of a finished handshake.
+    fn on_end_of_ack(&mut self, in_flight: u64, application_limited: bool, largest: Option<u64>) {
+        let below = self.largest.saturating_sub(THRESHOLD);
+        while let Some(oldest) = self.sent.first_entry().filter(|entry| entry.key().0 < below) {
+            oldest.remove();
+        }
+        self.largest = self.largest.max(largest.unwrap_or(0));
         let batch = std::mem::take(&mut self.batch);
         self.in_flight = in_flight;
         if batch.bytes == 0 {
@@ -118,10 +148,14 @@ impl State {
         });
     }
 
+    /// Notes the loss of a packet of any packet number space; its size selects it.
     fn on_packet_lost(&mut self, bytes: u64, number: u64) {
         self.estimator.on_lost(bytes);
-        if let Some(sent) = self.sent.remove(&number) {
-            self.lost = Some(sent.snapshot);
+        let numbered = (number, Instant::default())..(number + 1, Instant::default());
+        let mut newest_first = self.sent.range(numbered).rev();
+        let lost = newest_first.find(|(_, sent)| sent.bytes == bytes);
+        if let Some(key) = lost.map(|(&key, _)| key) {
+            self.lost = self.sent.remove(&key).map(|sent| sent.snapshot);
         }
     }
 
@@ -189,8 +223,8 @@ impl LibraryController for Adapter {
         self.state().on_packet_acknowledged(now, sent, bytes, pn);
     }
 
-    fn on_end_acks(&mut self, _: StdInstant, in_flight: u64, app_limited: bool, _: Option<u64>) {
-        self.state().on_end_of_ack(in_flight, app_limited);
+    fn on_end_acks(&mut self, _: StdInstant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.state().on_end_of_ack(in_flight, app_limited, largest);
     }
 
     fn on_congestion_event(
@@ -293,22 +327,75 @@ impl ControllerFactory for Factory {
             rules: Rules::Linux,
             initial_window: self.initial_window.map(u64::from),
         });
-        let state = State {
-            initial_window: controller.window(),
-            controller,
-            estimator: Estimator::new(),
-            rtt: RttEstimator::new(Duration::ZERO),
-            sent: BTreeMap::new(),
-            in_flight: 0,
-            batch: Batch::default(),
-            pending: None,
-            lost: None,
-            recovery_at: None,
-            now: from_library(now),
-            datagram: datagram.into(),
-        };
+        let state = State::new(controller, from_library(now), datagram.into());
         let adapter = Adapter(Arc::new(Mutex::new(state)));
         *lock(&self.newest) = Some(adapter.clone());
         Box::new(adapter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::to_library;
+    use super::*;
+
+    const SIZE: u64 = 1000;
+
+    fn at(milliseconds: u64) -> StdInstant {
+        to_library(Instant::default() + Duration::from_millis(milliseconds))
+    }
+
+    /// Returns a state with Reno and a window of ten segments.
+    fn state() -> State {
+        let config = CongestionConfig::named("reno").unwrap();
+        let controller = config.build_for(&ConnectionContext {
+            segment: SIZE,
+            rules: Rules::Linux,
+            initial_window: None,
+        });
+        State::new(controller, Instant::default(), SIZE)
+    }
+
+    fn acknowledge(state: &mut State, now: u64, sent: u64, number: u64) {
+        state.on_packet_acknowledged(at(now), at(sent), SIZE, number);
+        state.on_end_of_ack(0, false, Some(number));
+    }
+
+    /// One reduction per round trip (RFC 9002, section 7.3.2), and the loss of a packet sent with the new window is another.
+    #[test]
+    fn packets_sent_at_the_reduction_belong_to_the_new_window() {
+        let mut state = state();
+        let mut lose = |now, sent| {
+            state.on_loss(at(now), at(sent), false, SIZE);
+            state.controller.window()
+        };
+        let once = lose(20, 1);
+        assert_eq!(lose(21, 19), once);
+        assert!(lose(40, 20) < once);
+    }
+
+    #[test]
+    fn loss_removes_the_packet_of_its_number_space() {
+        let mut state = state();
+        state.on_sent(at(0), 1200, 3);
+        state.on_sent(at(5), SIZE, 3);
+        state.on_packet_lost(1200, 3);
+        let left: Vec<u64> = state.sent.values().map(|sent| sent.bytes).collect();
+        assert_eq!(left, [SIZE]);
+        acknowledge(&mut state, 20, 5, 3);
+        assert!(state.sent.is_empty());
+        assert_eq!(state.estimator.delivered(), SIZE);
+    }
+
+    #[test]
+    fn forgets_packets_that_are_neither_acknowledged_nor_lost() {
+        let mut state = state();
+        for number in 0..3000 {
+            state.on_sent(at(number), SIZE, number);
+            if number % 100 != 7 {
+                acknowledge(&mut state, number + 1, number, number);
+            }
+        }
+        assert_eq!(state.sent.len(), 10);
     }
 }

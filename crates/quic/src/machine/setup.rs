@@ -7,8 +7,8 @@ use std::time::Duration as StdDuration;
 use foundation::Generator;
 use noq_proto::congestion::{CubicConfig, NewRenoConfig};
 use noq_proto::{
-    AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
-    NoneTokenStore, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout,
+    MtuDiscoveryConfig, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
 };
 use rand::{Rng, SeedableRng};
 
