@@ -84,6 +84,13 @@ impl State {
         self.recovery_at.is_some_and(|start| sent_at < start)
     }
 
+    /// Returns the time of sending for a controller that compares it with its last reduction: controllers count a packet sent at
+    /// that moment to the window before, and here it follows.
+    fn orders(&self, sent_at: Instant) -> Instant {
+        let follows = self.recovery_at == Some(sent_at);
+        sent_at + Duration::from_nanos(follows.into())
+    }
+
     /// Passes the pending ACK to the controller.
     fn flush(&mut self) {
         if let Some(mut ack) = self.pending.take() {
@@ -166,6 +173,7 @@ impl State {
         let prior = self.in_flight;
         self.in_flight = self.in_flight.saturating_sub(bytes);
         let in_recovery = self.in_recovery(sent_at);
+        let newest_sent_at = self.orders(sent_at);
         if !in_recovery {
             self.recovery_at = Some(self.now);
         }
@@ -175,7 +183,7 @@ impl State {
         self.controller.on_lost(&Loss {
             now: self.now,
             bytes,
-            newest_sent_at: sent_at,
+            newest_sent_at,
             prior_in_flight: prior,
             bytes_in_flight: self.in_flight,
             in_flight_at_send: snapshot.in_flight(),
@@ -194,6 +202,7 @@ impl State {
         let sent_at = from_library(sent);
         self.flush();
         if !self.in_recovery(sent_at) {
+            let sent_at = self.orders(sent_at);
             self.recovery_at = Some(self.now);
             self.controller.on_congestion_experienced(self.now, sent_at);
         }
