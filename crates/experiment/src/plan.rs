@@ -76,6 +76,12 @@ impl Protocol {
         }
     }
 
+    /// Returns whether records of this protocol count retransmission timeouts. The QUIC library does not report its own.
+    #[must_use]
+    pub const fn counts_timeouts(&self) -> bool {
+        !matches!(self, Self::Quic(_))
+    }
+
     /// Returns the payload bytes of a full packet.
     fn segment(&self) -> u64 {
         match self {

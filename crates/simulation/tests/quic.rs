@@ -103,3 +103,24 @@ fn discovery_up_to_jumbo_frames_gains_nothing_on_ethernet() {
     let (jumbo, ethernet) = (goodput("9000B"), goodput("1472B"));
     assert!(jumbo < 1.1 * ethernet, "{jumbo} and {ethernet}");
 }
+
+/// The library does not report its probe timeouts, so no part of a record counts them.
+#[test]
+fn timeouts_are_missing_everywhere() {
+    let rounds = r#""kind": "request-response", "flows": 2, "barrier": true, "request_size": "200B",
+        "response_size": "20kB", "requests": 3"#;
+    let record = trial("", r#""quic""#, rounds, 1);
+    let metrics = record.metrics.as_ref().unwrap();
+    assert!(metrics["round_mean_s"].is_some());
+    assert_eq!(metrics["round_timeout_share"], None);
+    assert!(record.flows.iter().all(|flow| flow.timeouts.is_none()));
+    let tcp = trial("", r#""tcp""#, rounds, 1);
+    assert_eq!(tcp.metrics.unwrap()["round_timeout_share"], Some(0.0));
+    assert!(tcp.flows.iter().all(|flow| flow.timeouts == Some(0)));
+
+    let classes = r#""kind": "file", "size": "20kB", "classes": ["100kB"]"#;
+    let record = trial("", r#""quic""#, classes, 1);
+    let metrics = record.metrics.as_ref().unwrap();
+    assert_eq!(metrics["flows_completed@G0"], Some(1.0));
+    assert_eq!(metrics["timeouts@G0"], None);
+}

@@ -85,6 +85,12 @@ impl TrialOutcome<'_> {
         self.groups[0].workload.kind
     }
 
+    /// Returns the retransmission timeouts of flows with these counters, if their protocol counts them.
+    fn timeouts(&self, sent: SendCounters) -> Option<f64> {
+        let counts = self.groups[0].protocol.counts_timeouts();
+        counts.then_some(sent.timeouts as f64)
+    }
+
     /// Returns the measured flows; of arrivals, those after the warm-up.
     fn own(&self) -> impl Iterator<Item = &FlowOutcome> + Clone {
         let arrives = self.kind() == WorkloadKind::Arrivals;
@@ -182,9 +188,7 @@ impl TrialOutcome<'_> {
         set("flows_unstarted", Some(unstarted as f64));
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
-        // The QUIC library does not report its probe timeouts.
-        let counts_timeouts = !matches!(self.groups[0].protocol, Protocol::Quic(_));
-        set("timeouts", counts_timeouts.then_some(sent.timeouts as f64));
+        set("timeouts", self.timeouts(sent));
         if matches!(self.groups[0].protocol, Protocol::Tcp(_)) && flows > 0.0 {
             let each = |nanos: u64| Some(nanos as f64 / 1e9 / flows);
             set("rwnd_limited_s", each(sent.receiver_limited_ns));
