@@ -250,9 +250,10 @@ impl Group {
     #[must_use]
     pub fn data_receiver(&self) -> Side {
         let (request, response) = self.workload.exchange();
-        match self.workload.kind == WorkloadKind::RequestResponse && response > request {
-            true => Side::Sender,
-            false => Side::Receiver,
+        match self.workload.kind {
+            WorkloadKind::WebPage => Side::Sender,
+            WorkloadKind::RequestResponse if response > request => Side::Sender,
+            _ => Side::Receiver,
         }
     }
 

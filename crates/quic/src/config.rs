@@ -35,6 +35,8 @@ omit_unset! {
         pub certificate_chain: Option<Size>,
         /// Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with Linux's default buffers.
         pub receive_window: Option<Size>,
+        /// Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later ones (RFC 9218, section 10). Default: false.
+        pub fair_streams: Option<bool>,
         /// Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB".
         pub send_window: Option<Size>,
         /// Explicit congestion notification with ECT(0). Default: true.
@@ -207,6 +209,11 @@ impl QuicConfig {
             ),
         ];
         problems.extend(others.into_iter().flatten());
+        if self.discovers_mtu() && u64::from(self.max_datagram_size()) == LEAST_DATAGRAM {
+            let message =
+                "true has nothing to find up to max_datagram_size = \"1200B\": remove one of the two";
+            problems.push(Problem::new("mtu_discovery", message));
+        }
         if self.initial_window.is_some() && matches!(self.congestion, Some(ControllerChoice::Library(_))) {
             let message = "the QUIC library's controllers keep their own initial window: remove it";
             problems.push(Problem::new("initial_window", message));

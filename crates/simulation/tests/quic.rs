@@ -124,3 +124,62 @@ fn timeouts_are_missing_everywhere() {
     assert_eq!(metrics["flows_completed@G0"], Some(1.0));
     assert_eq!(metrics["timeouts@G0"], None);
 }
+
+/// Each request in progress has a stream of its own, so the loss of a packet delays no other response.
+#[test]
+fn streams_deliver_past_a_gap() {
+    let page = r#""kind": "web-page", "request_size": "100B",
+        "objects": [{"size": "20kB"}, {"size": "15kB", "count": 30, "after": 0}]"#;
+    let objects = |protocol: &str, loss: &str| -> f64 {
+        let path = format!(r#", "loss": "{loss}""#);
+        let trials = (1..=10).map(|seed| trial(&path, protocol, page, seed));
+        trials.map(|record| figure(&record, "object_mean_s")).sum()
+    };
+    let fixed = |kind: &str| format!(r#""{kind}", "congestion": {{"kind": "fixed", "window": 30}}"#);
+    let delay = |kind: &str| objects(&fixed(kind), "3%") - objects(&fixed(kind), "0%");
+    let (tcp, quic) = (delay("tcp"), delay("quic"));
+    assert!(0.0 < quic && quic < 0.9 * tcp, "{quic} and {tcp}");
+}
+
+#[test]
+fn page_ends_with_its_last_object() {
+    let page = r#""kind": "web-page", "objects": [{"size": "1kB"}, {"size": "2kB", "count": 300, "after": 0},
+        {"size": "3kB", "after": 1, "pause": "50ms"}, {"size": "1kB", "after": 0}]"#;
+    for protocol in [
+        r#""tcp""#,
+        r#""quic""#,
+        r#""quic", "fair_streams": true"#,
+        r#""selective-repeat""#,
+    ] {
+        let record = trial("", protocol, page, 1);
+        assert_eq!(figure(&record, "flows_completed"), 1.0, "{protocol}");
+        let flow = &record.flows[0];
+        assert_eq!(
+            (flow.error.as_deref(), figure(&record, "flows_failed")),
+            (None, 0.0),
+            "{protocol}"
+        );
+        // Round trips for the handshake, three objects in a row and the pause, and 600 kB.
+        let time = figure(&record, "fct_p50_s");
+        assert!((0.13..0.5).contains(&time), "{protocol}: {time}");
+        assert!(figure(&record, "object_mean_s") < time, "{protocol}");
+    }
+}
+
+/// Requests on several streams are in progress at once.
+#[test]
+fn requests_on_streams_share_round_trips() {
+    let times = |protocol: &str, keys: &str| {
+        let workload = format!(
+            r#""kind": "request-response", "request_size": "200B", "response_size": "500B", "requests": 5{keys}"#
+        );
+        let record = trial("", protocol, &workload, 1);
+        (figure(&record, "flows_completed"), figure(&record, "fct_p99_s"))
+    };
+    for protocol in [r#""tcp""#, r#""quic""#] {
+        let (one, alone) = times(protocol, "");
+        let (many, together) = times(protocol, r#", "streams": 8"#);
+        assert_eq!((one, many), (5.0, 40.0), "{protocol}");
+        assert!(together < 1.3 * alone, "{protocol}: {together} and {alone}");
+    }
+}

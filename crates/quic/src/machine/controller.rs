@@ -23,6 +23,9 @@ use super::clock::from_library;
 /// The largest `packet_threshold`: packets this far below an acknowledged one are no longer in flight.
 const THRESHOLD: u64 = 1000;
 
+/// The smallest window in datagrams, as after persistent congestion (RFC 9002, section 7.2).
+const LEAST_WINDOW: u64 = 2;
+
 /// A packet in flight.
 #[derive(Debug)]
 struct Sent {
@@ -265,7 +268,7 @@ impl LibraryController for Adapter {
         state.controller.on_spurious(now);
     }
 
-    /// The segment stays, and a window carries at least one datagram.
+    /// The segment stays; the smallest window follows the datagrams.
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.state().datagram = new_mtu.into();
     }
@@ -273,7 +276,7 @@ impl LibraryController for Adapter {
     fn window(&self) -> u64 {
         let mut state = self.state();
         state.flush();
-        state.controller.window().max(state.datagram)
+        state.controller.window().max(LEAST_WINDOW * state.datagram)
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -381,6 +384,15 @@ mod tests {
         let once = lose(20, 1);
         assert_eq!(lose(21, 19), once);
         assert!(lose(40, 20) < once);
+    }
+
+    /// RFC 9002, sections 7.2 and 7.6.2.
+    #[test]
+    fn persistent_congestion_leaves_two_datagrams() {
+        let adapter = Adapter(Arc::new(Mutex::new(state())));
+        adapter.state().on_loss(at(20), at(1), true, SIZE);
+        assert_eq!(adapter.state().controller.window(), SIZE);
+        assert_eq!(adapter.window(), 2 * SIZE);
     }
 
     #[test]

@@ -39,6 +39,9 @@ fn connection_id(random: &mut Generator) -> ConnectionId {
     ConnectionId::new(&bytes)
 }
 
+/// Streams of a connection in progress at once: the largest number in a transport parameter of two bytes, as the library's default.
+const MAX_STREAMS: u32 = 16_383;
+
 /// Any two different addresses. The simulated network has its own routes.
 pub(super) const CLIENT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 50_000);
@@ -105,6 +108,8 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
         .mtu_discovery_config(config.discovers_mtu().then_some(search))
         .stream_receive_window(window(config.receive_window()))
         .receive_window(window(config.receive_window()))
+        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS))
+        .send_fairness(config.fair_streams == Some(true))
         .send_window(config.send_window());
     if let Some(threshold) = config.packet_threshold {
         transport.packet_threshold(threshold);
