@@ -36,7 +36,6 @@ def study(protocol: dict[str, Any], world: str = "sim") -> lf.Study:
         ({"kind": "tcp", "idle_timeout": "9s"}, 'idle_timeout: a key of kind "quic"; "tcp" has user_timeout'),
         ({"kind": "quic", "congestion": "quic-bbr3"}, "allowed of QUIC's own: quic-cubic, quic-reno"),
         ({"kind": "quic", "congestion": "prague"}, '"prague" counts marked bytes'),
-        ({"kind": "quic", "fair_streams": True}, "remove fair_streams of the protocol"),
         ({"kind": "quic", "max_datagram_size": "999B"}, 'out of range: "1200B" to "65507B"'),
     ],
 )
@@ -59,6 +58,11 @@ def test_a_file_arrives_and_repeats() -> None:
     assert first.metrics["flows_completed"] == 1
     assert first.metrics["retransmissions"] > 0
     assert "timeouts" not in first.metrics
+
+
+def test_one_stream_has_no_order() -> None:
+    with pytest.raises(ValueError, match="remove fair_streams of the protocol"):
+        lf.simulate(lf.Quic(fair_streams=True), PATH, "20kB")
 
 
 PAGE = {"kind": "web-page", "objects": [{"size": "20kB"}, {"size": "15kB", "count": 20, "after": 0}]}

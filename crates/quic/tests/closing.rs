@@ -73,7 +73,10 @@ fn settings_name_what_is_allowed() {
     let text = error(r#"{"kind": "quic", "congestion": "quic-reno", "initial_window": 5}"#);
     assert!(text.starts_with("initial_window: "), "{text}");
     let text = error(r#"{"kind": "quic", "mtu_discovery": true, "max_datagram_size": "1200B"}"#);
-    assert!(text.starts_with("mtu_discovery: true has nothing to find"), "{text}");
+    assert!(
+        text.starts_with("mtu_discovery: true has nothing to find"),
+        "{text}"
+    );
 }
 
 /// The library closes connections with more than 1024 gaps in a stream, and each takes two packets at least.

@@ -39,8 +39,8 @@ fn server_flight_has_the_certificate_chain() {
         flight.map(|sent| sent.datagram.bytes.len()).sum()
     };
     let (short, long) = (bytes(1000), bytes(3000));
-    // The longer chain takes one or two packets more, each with headers and a tag of less than 64 bytes.
-    assert!((2000..2128).contains(&(long - short)), "{short} and {long}");
+    // The further datagrams of the longer chain have up to 300 bytes of headers, tags and acknowledgements.
+    assert!((2000..2300).contains(&(long - short)), "{short} and {long}");
 }
 
 /// Limit before the validation of an address (RFC 9000, section 8.1). A short initial RTT keeps pacing from hiding it.

@@ -130,15 +130,14 @@ fn timeouts_are_missing_everywhere() {
 fn streams_deliver_past_a_gap() {
     let page = r#""kind": "web-page", "request_size": "100B",
         "objects": [{"size": "20kB"}, {"size": "15kB", "count": 30, "after": 0}]"#;
-    let objects = |protocol: &str, loss: &str| -> f64 {
-        let path = format!(r#", "loss": "{loss}""#);
-        let trials = (1..=10).map(|seed| trial(&path, protocol, page, seed));
-        trials.map(|record| figure(&record, "object_mean_s")).sum()
+    let objects = |kind: &str, packets: &str| {
+        let path = format!(r#", "reverse": {{"loss": {{"kind": "packets", "packets": {packets}}}}}"#);
+        let protocol = format!(r#""{kind}", "congestion": {{"kind": "fixed", "window": 30}}"#);
+        figure(&trial(&path, &protocol, page, 1), "object_mean_s")
     };
-    let fixed = |kind: &str| format!(r#""{kind}", "congestion": {{"kind": "fixed", "window": 30}}"#);
-    let delay = |kind: &str| objects(&fixed(kind), "3%") - objects(&fixed(kind), "0%");
+    let delay = |kind: &str| objects(kind, "[80, 120, 160, 200, 240]") - objects(kind, "[]");
     let (tcp, quic) = (delay("tcp"), delay("quic"));
-    assert!(0.0 < quic && quic < 0.9 * tcp, "{quic} and {tcp}");
+    assert!(0.0 < quic && quic < 0.8 * tcp, "{quic} and {tcp}");
 }
 
 #[test]
@@ -161,7 +160,7 @@ fn page_ends_with_its_last_object() {
         );
         // Round trips for the handshake, three objects in a row and the pause, and 600 kB.
         let time = figure(&record, "fct_p50_s");
-        assert!((0.13..0.5).contains(&time), "{protocol}: {time}");
+        assert!((0.5..0.8).contains(&time), "{protocol}: {time}");
         assert!(figure(&record, "object_mean_s") < time, "{protocol}");
     }
 }
@@ -176,7 +175,7 @@ fn requests_on_streams_share_round_trips() {
         let record = trial("", protocol, &workload, 1);
         (figure(&record, "flows_completed"), figure(&record, "fct_p99_s"))
     };
-    for protocol in [r#""tcp""#, r#""quic""#] {
+    for protocol in [r#""tcp", "nagle": false"#, r#""quic""#] {
         let (one, alone) = times(protocol, "");
         let (many, together) = times(protocol, r#", "streams": 8"#);
         assert_eq!((one, many), (5.0, 40.0), "{protocol}");
