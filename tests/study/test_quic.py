@@ -65,12 +65,15 @@ def test_one_stream_has_no_order() -> None:
         lf.simulate(lf.Quic(fair_streams=True), PATH, "20kB")
 
 
-PAGE = {"kind": "web-page", "objects": [{"size": "20kB"}, {"size": "15kB", "count": 20, "after": 0}]}
+PAGE: dict[str, Any] = {
+    "kind": "web-page",
+    "objects": [{"size": "20kB"}, {"size": "15kB", "count": 20, "after": 0}],
+}
 
 
 @pytest.mark.parametrize("protocol", [lf.Quic(), lf.Quic(fair_streams=True), lf.Tcp(), lf.Mptcp()])
 def test_a_page_arrives(protocol: Any) -> None:
-    trial = lf.simulate(protocol, PATH, PAGE, seed=3)
+    trial = lf.simulate(protocol, PATH, lf.Workload(**PAGE), seed=3)
     assert trial.metrics["flows_completed"] == 1
     assert 0 < trial.metrics["object_mean_s"] < trial.metrics["fct_mean_s"] < 5
 

@@ -526,7 +526,7 @@ class WorkloadPageObjectsKeys(TypedDict, total=False):
     """Number of objects, from 1 to 10000; default 1."""
     pause: str
     """Time between that arrival, or the start, and the requests, such as the time to parse a script, at
-    most "1h"; default "0s"."""
+    most "60min"; default "0s"."""
     size: str
     """Size of each response with its headers, from "1B" to "1GB"."""
 
