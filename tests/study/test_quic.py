@@ -73,7 +73,7 @@ PAGE: dict[str, Any] = {
 
 @pytest.mark.parametrize("protocol", [lf.Quic(), lf.Quic(fair_streams=True), lf.Tcp(), lf.Mptcp()])
 def test_a_page_arrives(protocol: Any) -> None:
-    trial = lf.simulate(protocol, PATH, lf.Workload(**PAGE), seed=3)
+    trial = lf.simulate(protocol, PATH, workload=PAGE, seed=3)
     assert trial.metrics["flows_completed"] == 1
     assert 0 < trial.metrics["object_mean_s"] < trial.metrics["fct_mean_s"] < 5
 
