@@ -29,7 +29,10 @@ def study(protocol: dict[str, Any], world: str = "sim") -> lf.Study:
     ("protocol", "message"),
     [
         ({"kind": "quic", "mss": "1460B"}, 'mss: a key of kind "tcp"; "quic" has max_datagram_size'),
-        ({"kind": "quic", "sack": True}, 'sack: a key of kind "tcp"; "quic" has no such key: remove it'),
+        (
+            {"kind": "quic", "sack": True},
+            'sack: a key of kind "tcp"; remove it: "quic" always acknowledges ranges of packets',
+        ),
         ({"kind": "tcp", "idle_timeout": "9s"}, 'idle_timeout: a key of kind "quic"; "tcp" has user_timeout'),
         ({"kind": "quic", "congestion": "quic-bbr3"}, "allowed of QUIC's own: quic-cubic, quic-reno"),
         ({"kind": "quic", "congestion": "prague"}, '"prague" counts marked bytes'),
@@ -55,3 +58,51 @@ def test_a_file_arrives_and_repeats() -> None:
     assert first.metrics["flows_completed"] == 1
     assert first.metrics["retransmissions"] > 0
     assert "timeouts" not in first.metrics
+
+
+def test_one_stream_has_no_order() -> None:
+    with pytest.raises(ValueError, match="remove fair_streams of the protocol"):
+        lf.simulate(lf.Quic(fair_streams=True), PATH, "20kB")
+
+
+PAGE: dict[str, Any] = {
+    "kind": "web-page",
+    "objects": [{"size": "20kB"}, {"size": "15kB", "count": 20, "after": 0}],
+}
+
+
+@pytest.mark.parametrize("protocol", [lf.Quic(), lf.Quic(fair_streams=True), lf.Tcp(), lf.Mptcp()])
+def test_a_page_arrives(protocol: Any) -> None:
+    trial = lf.simulate(protocol, PATH, workload=PAGE, seed=3)
+    assert trial.metrics["flows_completed"] == 1
+    assert 0 < trial.metrics["object_mean_s"] < trial.metrics["fct_mean_s"] < 5
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"objects": []}, "objects: 0 groups with 0 objects are out of range"),
+        ({"objects": [{"size": "1kB", "after": 0}]}, "after: must be the number of an earlier group"),
+        ({}, "objects: the key is missing"),
+        ({"objects": [{"size": "1kB"}], "streams": 2}, 'a workload of kind "web-page" has no such key'),
+    ],
+)
+def test_errors_of_pages_name_the_key(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(lf.StudyError) as caught:
+        load_study(
+            {
+                "title": "page",
+                "worlds": ["sim"],
+                "path": PATH,
+                "workload": {"kind": "web-page", **keys},
+                "protocols": [{"name": "a", "kind": "tcp"}],
+            }
+        )
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("workload", [PAGE, {"kind": "request-response", "streams": 2}])
+def test_netns_has_no_streams(workload: dict[str, Any]) -> None:
+    keys = {"title": "page", "worlds": ["netns"], "path": PATH, "workload": workload}
+    with pytest.raises(lf.StudyError, match="requires the world sim"):
+        load_study({**keys, "protocols": [{"name": "a", "kind": "tcp"}]})

@@ -3,6 +3,7 @@
 use foundation::{Duration, Generator, Instant, Rate};
 
 use crate::outcome::Transaction;
+use crate::parallel::{self, ParallelClient, ParallelServer};
 use crate::plan::Group;
 use crate::random::exponential;
 use crate::workload::WorkloadKind;
@@ -11,8 +12,12 @@ use crate::workload::WorkloadKind;
 pub trait Stream {
     /// Adds bytes.
     fn write(&mut self, now: Instant, bytes: u64);
-    /// Ends the stream.
+    /// Ends the stream; of a protocol with streams, the connection once all messages are answered.
     fn finish(&mut self, now: Instant);
+    /// Sends a message on stream `number`, which the client opens in this order; without streams, after all before.
+    fn send_message(&mut self, now: Instant, _number: u32, bytes: u64) {
+        self.write(now, bytes);
+    }
     /// Ends the stream early: discards the written data that the protocol has not accepted.
     fn stop(&mut self, now: Instant) {
         self.finish(now);
@@ -26,6 +31,8 @@ pub enum Notice {
     Connected,
     /// The application read this number of bytes in order.
     Read(u64),
+    /// The application read this number of bytes in order of the message on the stream of this number.
+    ReadMessage(u32, u64),
     /// The peer's stream has ended and has been read completely.
     PeerFinished,
     /// Both streams have ended and are acknowledged.
@@ -83,6 +90,10 @@ pub enum Application {
     Server(Server),
     /// Sends this number of bytes in parts, each when the steps of an all-reduce allow it.
     Member(u64),
+    /// Has several requests in progress at once.
+    ParallelClient(Box<ParallelClient>),
+    /// Responds to them.
+    ParallelServer(Box<ParallelServer>),
 }
 
 impl Application {
@@ -94,6 +105,13 @@ impl Application {
     #[must_use]
     pub fn of(group: &Group, number: u32, size: Option<u64>) -> [Self; 2] {
         let workload = &group.workload;
+        if let Some(exchanges) = workload.exchanges() {
+            let (client, server) = parallel::ends(exchanges);
+            return [
+                Self::ParallelClient(Box::new(client)),
+                Self::ParallelServer(Box::new(server)),
+            ];
+        }
         match (workload.kind, workload.rate) {
             (WorkloadKind::File | WorkloadKind::Arrivals, _) => [Self::File(size.unwrap_or(0)), Self::Sink],
             (WorkloadKind::Bulk, None) => [size.map_or(Self::Endless, Self::File), Self::Sink],
@@ -110,6 +128,7 @@ impl Application {
                 [Self::Paced(Box::new(paced)), Self::Sink]
             }
             (WorkloadKind::AllReduce, _) => [Self::Member(size.unwrap_or(0)), Self::Sink],
+            (WorkloadKind::WebPage, _) => unreachable!("a page has exchanges"),
             (WorkloadKind::RequestResponse, _) => {
                 let (request, response) = workload.exchange();
                 let each = if workload.reconnect == Some(true) {
@@ -131,7 +150,7 @@ impl Application {
     /// Starts the application of the end that opens the flow.
     pub fn start(&mut self, now: Instant, machine: &mut impl Stream) {
         match self {
-            Self::Sink | Self::Server(_) | Self::Member(_) => {}
+            Self::Sink | Self::Server(_) | Self::Member(_) | Self::ParallelServer(_) => {}
             Self::File(bytes) => {
                 machine.write(now, *bytes);
                 machine.finish(now);
@@ -139,6 +158,7 @@ impl Application {
             Self::Endless => machine.write(now, ENDLESS),
             Self::Paced(paced) => paced.start(now),
             Self::Client(client) => client.send_request(now, machine),
+            Self::ParallelClient(client) => client.start(now, machine),
         }
     }
 
@@ -158,7 +178,17 @@ impl Application {
             (Self::Client(client), Notice::Read(bytes)) => client.read(now, bytes, machine, progress),
             (Self::Client(client), Notice::Unanswered) => client.give_up(now, machine, progress),
             (Self::Server(server), Notice::Read(bytes)) => server.read(now, bytes, machine),
-            (Self::Sink | Self::Server(_), Notice::PeerFinished) => machine.finish(now),
+            (Self::ParallelClient(client), Notice::Read(bytes)) => client.read(now, bytes, machine, progress),
+            (Self::ParallelClient(client), Notice::ReadMessage(number, bytes)) => {
+                client.read_message(now, number, bytes, machine, progress);
+            }
+            (Self::ParallelServer(server), Notice::Read(bytes)) => server.read(now, bytes, machine),
+            (Self::ParallelServer(server), Notice::ReadMessage(number, bytes)) => {
+                server.read_message(now, number, bytes, machine);
+            }
+            (Self::Sink | Self::Server(_) | Self::ParallelServer(_), Notice::PeerFinished) => {
+                machine.finish(now)
+            }
             _ => {}
         }
     }
@@ -170,6 +200,7 @@ impl Application {
         match self {
             Self::Paced(paced) => paced.next,
             Self::Client(client) => client.next_request_at,
+            Self::ParallelClient(client) => client.timeout(),
             _ => Instant::MAX,
         }
     }
@@ -199,6 +230,7 @@ impl Application {
         match self {
             Self::Paced(paced) => paced.handle_timeout(now, machine),
             Self::Client(client) if client.next_request_at <= now => client.send_request(now, machine),
+            Self::ParallelClient(client) => client.send_due(now, machine),
             _ => {}
         }
     }

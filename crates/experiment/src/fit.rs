@@ -15,10 +15,24 @@ pub(crate) fn fit(protocol: &ProtocolConfig, workload: &WorkloadConfig) -> Optio
             "true excludes path of the protocol, since each path has its own flows: remove one of them";
         return Some(Problem::new("each_path", message));
     }
+    if let ProtocolConfig::Quic(config) = protocol
+        && config.fair_streams.is_some()
+        && !workload.has_exchanges()
+    {
+        let message = format!(
+            "{:?} without streams has one stream for each flow: remove fair_streams of the protocol",
+            workload.kind.name()
+        );
+        return Some(Problem::new("kind", message));
+    }
     let is_datagram = matches!(protocol, ProtocolConfig::Udp(_) | ProtocolConfig::Icmp(_));
     if is_datagram && workload.barrier == Some(true) {
-        let message = "true requires a connection: allowed over TCP, Multipath TCP and ARQ protocols";
+        let message = "true requires a connection: allowed over TCP, Multipath TCP, QUIC and ARQ protocols";
         return Some(Problem::new("barrier", message));
+    }
+    if is_datagram && workload.streams.is_some() {
+        let message = "requires a connection: allowed over TCP, Multipath TCP, QUIC and ARQ protocols";
+        return Some(Problem::new("streams", message));
     }
     let name = match protocol {
         ProtocolConfig::Udp(_) => "udp",

@@ -59,8 +59,8 @@ columns! {
     packets_sent: u64 => Whole(|flow| Some(flow.packets_sent));
     /// Retransmitted data packets in the measured time.
     retransmissions: u64 => Whole(|flow| Some(flow.retransmissions));
-    /// Retransmission timeouts in the measured time.
-    timeouts: u64 => Whole(|flow| Some(flow.timeouts));
+    /// Retransmission timeouts in the measured time; null for protocols that do not count them.
+    timeouts: Option<u64> => Whole(|flow| flow.timeouts);
     /// Number of paths that carried its data.
     paths: u32 => Whole(|flow| Some(flow.paths.into()));
     /// Payload bytes sent on each path between its hosts in the measured time, including retransmissions, by path
@@ -220,7 +220,7 @@ mod tests {
             goodput_bps: None,
             packets_sent: 3,
             retransmissions: 0,
-            timeouts: 0,
+            timeouts: Some(0),
             paths: 1,
             path_bytes: path_bytes.to_vec(),
             round_ns: Vec::new(),

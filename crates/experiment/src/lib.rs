@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod observation;
 mod other_family;
 pub mod outcome;
+pub mod parallel;
 pub mod plan;
 pub mod protocol;
 pub mod random;

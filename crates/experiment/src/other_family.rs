@@ -20,6 +20,48 @@ const COUNTERPARTS: [(&str, &str); 6] = [
     ("initial_rto", "initial_rtt"),
 ];
 
+/// What QUIC has instead of keys of TCP without a counterpart.
+const INSTEAD: [(&[&str], &str); 14] = [
+    (&["profile", "stack"], "always runs noq-proto"),
+    (&["path"], "uses the first path"),
+    (
+        &["recovery", "limited_transmit", "frto"],
+        "detects losses by packet_threshold and time (RFC 9002, section 6.1)",
+    ),
+    (&["prr"], "sends when the window allows (RFC 9002, section 7)"),
+    (&["undo"], "always undoes spurious reductions"),
+    (&["sack", "dsack"], "always acknowledges ranges of packets"),
+    (&["timestamps"], "measures round trips by packet numbers"),
+    (
+        &["window_scaling", "receive_autotuning", "receive_overhead"],
+        "has a fixed receive_window in bytes",
+    ),
+    (
+        &["send_autotuning", "send_overhead"],
+        "has a fixed send_window in bytes",
+    ),
+    (
+        &["ecn_accept", "ecn_option", "ecn_fallback"],
+        "counts marks in each ACK: ecn",
+    ),
+    (
+        &["min_rto", "max_rto", "tail_loss_probe"],
+        "probes after a time from its round trips (RFC 9002, section 6.2)",
+    ),
+    (
+        &["delayed_ack", "quick_acks", "nagle"],
+        "sends at once and delays ACKs by 25 ms at most: ack_every",
+    ),
+    (
+        &["time_wait", "fin_timeout", "syn_retries", "keep_alive"],
+        "fails after idle_timeout",
+    ),
+    (
+        &["slow_start_after_idle", "fast_open", "ttcp"],
+        "starts with initial_window after a full handshake",
+    ),
+];
+
 static TCP: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<TcpConfig>);
 static QUIC: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<QuicConfig>);
 
@@ -43,9 +85,12 @@ pub(crate) fn key_of_other_family(kind: &str, table: &Map<String, Value>) -> Opt
         "quic" => (tcp == key).then_some(quic),
         _ => (quic == key).then_some(tcp),
     });
-    let instead = match counterpart {
-        Some(counterpart) => format!("{kind:?} has {counterpart}"),
-        None => format!("{kind:?} has no such key: remove it"),
+    let instead = INSTEAD.iter().filter(|_| kind == "quic");
+    let instead = instead.copied().find(|(keys, _)| keys.contains(&key.as_str()));
+    let instead = match (counterpart, instead) {
+        (Some(counterpart), _) => format!("{kind:?} has {counterpart}"),
+        (_, Some((_, instead))) => format!("remove it: {kind:?} {instead}"),
+        _ => format!("{kind:?} has no such key: remove it"),
     };
     Some(Problem::new(
         key,
@@ -69,7 +114,7 @@ mod tests {
         let sack = problem("quic", "sack").unwrap();
         assert_eq!(
             sack,
-            r#"sack: a key of kind "tcp"; "quic" has no such key: remove it"#
+            r#"sack: a key of kind "tcp"; remove it: "quic" always acknowledges ranges of packets"#
         );
         let window = problem("tcp", "receive_window").unwrap();
         assert_eq!(
@@ -79,6 +124,17 @@ mod tests {
         assert_eq!(problem("tcp", "congestion"), None);
         assert_eq!(problem("quic", "unknown"), None);
         assert_eq!(problem("mptcp", "receive_window"), None);
+    }
+
+    #[test]
+    fn each_key_of_tcp_names_what_quic_has() {
+        for key in TCP.iter().filter(|key| *key != KIND && !QUIC.contains(*key)) {
+            let text = problem("quic", key).unwrap();
+            assert!(!text.contains("no such key"), "{text}");
+        }
+        for key in INSTEAD.iter().flat_map(|(keys, _)| *keys) {
+            assert!(TCP.contains(*key) && !QUIC.contains(*key), "{key}");
+        }
     }
 
     #[test]

@@ -76,6 +76,12 @@ impl Protocol {
         }
     }
 
+    /// Returns whether records of this protocol count retransmission timeouts. The QUIC library does not report its own.
+    #[must_use]
+    pub const fn counts_timeouts(&self) -> bool {
+        !matches!(self, Self::Quic(_))
+    }
+
     /// Returns the payload bytes of a full packet.
     fn segment(&self) -> u64 {
         match self {
@@ -244,9 +250,10 @@ impl Group {
     #[must_use]
     pub fn data_receiver(&self) -> Side {
         let (request, response) = self.workload.exchange();
-        match self.workload.kind == WorkloadKind::RequestResponse && response > request {
-            true => Side::Sender,
-            false => Side::Receiver,
+        match self.workload.kind {
+            WorkloadKind::WebPage => Side::Sender,
+            WorkloadKind::RequestResponse if response > request => Side::Sender,
+            _ => Side::Receiver,
         }
     }
 

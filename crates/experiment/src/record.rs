@@ -91,7 +91,7 @@ fn flow_record(measured: &TrialOutcome<'_>, flow: &FlowOutcome) -> FlowRecord {
         path_bytes: flow.carried.by_way(pair.all_ways),
         packets_sent: flow.sent.packets,
         retransmissions: flow.sent.retransmissions,
-        timeouts: flow.sent.timeouts,
+        timeouts: group.protocol.counts_timeouts().then_some(flow.sent.timeouts),
         round_ns: Vec::new(),
         error: flow.failure.clone(),
     }

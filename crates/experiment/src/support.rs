@@ -147,7 +147,7 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
         Problem::new("kind", message).within(&key)
     });
     let problems = stacks.chain(quic).chain(priorities(spec));
-    problems.chain(all_reduces(spec)).collect()
+    problems.chain(simulated_workloads(spec)).collect()
 }
 
 /// Returns the keys of the protocols that are QUIC.
@@ -170,12 +170,16 @@ fn priorities(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// Returns a problem for each all-reduce.
-fn all_reduces(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
-    let found = workloads(spec).filter(|(_, workload)| workload.kind == WorkloadKind::AllReduce);
-    found.map(|(number, _)| {
-        let message = "\"all-reduce\" requires the world sim";
-        Problem::new("kind", message).within(&place(number, "workload"))
+/// Returns a problem for each workload that only the simulator has.
+fn simulated_workloads(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
+    workloads(spec).filter_map(|(number, workload)| {
+        let (key, message) = match workload.kind {
+            WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
+            WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim"),
+            _ if workload.streams.is_some() => ("streams", "requires the world sim"),
+            _ => return None,
+        };
+        Some(Problem::new(key, message).within(&place(number, "workload")))
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod hosts;
+mod page;
 mod sizes;
 
 use crate::all_reduce::Algorithm;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use hosts::{Hosts, Pattern};
+pub use page::{Exchanges, PageObjects};
 pub use sizes::{PARETO_MAX, PARETO_MIN, PARETO_SHAPE, Sizes};
 
 /// The kind of a workload.
@@ -29,6 +31,8 @@ pub enum WorkloadKind {
     Arrivals,
     /// All-reduce: each of several hosts has a vector of `size`, and receives the sum of all.
     AllReduce,
+    /// A web page: `objects` with dependencies, requested over one connection.
+    WebPage,
 }
 
 impl WorkloadKind {
@@ -42,6 +46,7 @@ impl WorkloadKind {
             Self::RequestResponse => "request-response",
             Self::Arrivals => "arrivals",
             Self::AllReduce => "all-reduce",
+            Self::WebPage => "web-page",
         }
     }
 
@@ -62,11 +67,11 @@ enum Place {
 }
 
 use Place::{Anywhere, Measured};
-use WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse};
+use WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse, WebPage};
 
-const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, AllReduce];
-const PAIRED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals];
-const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse];
+const ALL: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, AllReduce, WebPage];
+const PAIRED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, Arrivals, WebPage];
+const PLANNED: &[WorkloadKind] = &[File, Bulk, OnOff, RequestResponse, WebPage];
 const TIMED: &[WorkloadKind] = &[Bulk, OnOff, Arrivals];
 
 /// Declares the keys, each with the kinds and sections in which it applies; elsewhere it is an error.
@@ -77,7 +82,7 @@ macro_rules! keys {
             #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
             #[serde(deny_unknown_fields)]
             pub struct WorkloadConfig {
-                /// Kind: file, bulk, on-off, request-response, arrivals or all-reduce.
+                /// Kind: file, bulk, on-off, request-response, arrivals, all-reduce or web-page.
                 pub kind: WorkloadKind,
                 $($(#[$help])* pub $key: Option<$value>,)+
             }
@@ -119,8 +124,8 @@ keys! {
     /// request-response: requests per flow, at least 1; default 1.
     #[schemars(range(min = 1))]
     requests: u32, &[RequestResponse], Anywhere;
-    /// request-response: request size; one datagram over udp and icmp (at most "65507B"); default "100B".
-    request_size: Size, &[RequestResponse], Anywhere;
+    /// request-response: request size; one datagram over udp and icmp (at most "65507B"); web-page: size of each request with its headers; default "100B".
+    request_size: Size, &[RequestResponse, WebPage], Anywhere;
     /// request-response: response size; default "10kB".
     response_size: Size, &[RequestResponse], Anywhere;
     /// request-response: pause between a response and the next request; all-reduce: pause between two of them, such as the time of a computation; default "0s".
@@ -130,9 +135,14 @@ keys! {
     /// all-reduce: number of all-reduces one after the other, from 1 to 1000000, and at most 1 PB in all; the next one starts when all hosts have the result, after think; default 1.
     #[schemars(range(min = 1))]
     rounds: u32, &[AllReduce], Anywhere;
+    /// request-response over TCP, Multipath TCP, QUIC and ARQ protocols: requests in progress at once, from 1 to 1000, each followed by the next one after think; over QUIC each on a stream of its own, otherwise in order on the connection; at most 1000000 requests in all; excludes reconnect and barrier; default 1.
+    #[schemars(range(min = 1, max = 1000))]
+    streams: u32, &[RequestResponse], Anywhere;
+    /// web-page: its objects in groups, from 1 to 1000 groups with 10000 objects, e.g. [{ size = "30kB" }, { size = "20kB", count = 8, after = 0 }]; over QUIC each object on a stream of its own, otherwise in the order of the requests on the connection.
+    objects: Vec<PageObjects>, &[WebPage], Anywhere;
     /// request-response: separate connection (udp, icmp: socket) for each request; default false.
     reconnect: bool, &[RequestResponse], Anywhere;
-    /// request-response over TCP, Multipath TCP and ARQ protocols: each request waits until all flows have the response to the one before, so that all flows send together (a barrier); excludes reconnect; default false. Metrics round_mean_s, round_p50_s and round_p99_s.
+    /// request-response over TCP, Multipath TCP, QUIC and ARQ protocols: each request waits until all flows have the response to the one before, so that all flows send together (a barrier); excludes reconnect; default false. Metrics round_mean_s, round_p50_s and round_p99_s.
     barrier: bool, &[RequestResponse], Measured;
     /// Flows from each sender to its receiver, from 1 to 100000; not for arrivals; default 1.
     #[schemars(range(min = 1))]

@@ -24,17 +24,19 @@ omit_unset! {
         pub kind: QuicKind,
         /// Congestion controller: one of this project's with Linux's rules, or the QUIC library's own, quic-cubic or quic-reno. Default: "cubic".
         pub congestion: Option<ControllerChoice>,
-        /// Initial congestion window in packets of max_datagram_size. Default: 10 (RFC 9002, section 7.2), or the controller's own key.
+        /// Initial congestion window in packets of max_datagram_size, or of 1200 bytes with mtu_discovery. Default: 10 (RFC 9002, section 7.2), or the controller's own key.
         #[schemars(range(min = 1, max = 1_000_000))]
         pub initial_window: Option<u32>,
         /// Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the MTU of Ethernet over IPv4.
         pub max_datagram_size: Option<Size>,
-        /// Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC 8899); otherwise send max_datagram_size at once. Default: false.
+        /// Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC 8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200 bytes throughout the search. Default: false.
         pub mtu_discovery: Option<bool>,
         /// Certificate chain of the server, which takes part of its limit of three times the client's bytes before the client's address is validated, from "100B" to "12kB". Default: "3kB".
         pub certificate_chain: Option<Size>,
-        /// Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries with Linux's default buffers.
+        /// Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with Linux's default buffers.
         pub receive_window: Option<Size>,
+        /// Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later ones (RFC 9218, section 10). Default: false.
+        pub fair_streams: Option<bool>,
         /// Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB".
         pub send_window: Option<Size>,
         /// Explicit congestion notification with ECT(0). Default: true.
@@ -42,6 +44,9 @@ omit_unset! {
         /// Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3.
         #[schemars(range(min = 3, max = 1000))]
         pub packet_threshold: Option<u32>,
+        /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2).
+        #[schemars(range(min = 1, max = 1000))]
+        pub ack_every: Option<u32>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
@@ -51,7 +56,9 @@ omit_unset! {
 
 /// The smallest UDP payload that a path must carry (RFC 9000, section 14).
 pub(crate) const LEAST_DATAGRAM: u64 = 1200;
-const WINDOWS: std::ops::RangeInclusive<u64> = (16 << 10)..=(1 << 30);
+const LEAST_WINDOW: u64 = 16 << 10;
+/// Ranges of a stream that may wait for earlier ones; with more, the library closes the connection.
+const MOST_GAPS: u64 = 1024;
 
 impl QuicConfig {
     /// Returns the controller.
@@ -65,6 +72,22 @@ impl QuicConfig {
     pub fn max_datagram_size(&self) -> u16 {
         let bytes = self.max_datagram_size.map_or(1472, Size::bytes);
         u16::try_from(bytes).unwrap_or(u16::MAX)
+    }
+
+    /// Returns whether the connection searches for the MTU of the path.
+    #[must_use]
+    pub fn discovers_mtu(&self) -> bool {
+        self.mtu_discovery == Some(true)
+    }
+
+    /// Returns the size of full UDP payloads when the connection starts, in bytes: the segment of this project's controllers.
+    #[must_use]
+    pub fn first_datagram_size(&self) -> u16 {
+        if self.discovers_mtu() {
+            LEAST_DATAGRAM as u16
+        } else {
+            self.max_datagram_size()
+        }
     }
 
     /// Returns the bytes of a full packet that are not payload of a stream, in a short header with a packet number of two bytes:
@@ -120,7 +143,13 @@ impl QuicConfig {
                 &allowed,
             )
         };
-        let windows = "\"16KiB\" to \"1GiB\"";
+        // A range of packets and the gap before it take two packets at least.
+        let datagram = u64::from(self.first_datagram_size()).max(LEAST_DATAGRAM);
+        let most = 2 * MOST_GAPS * (datagram - u64::from(Self::overhead()));
+        let windows = format!(
+            "\"16KiB\" to \"{most}B\", the payload of {} packets of {datagram} bytes",
+            2 * MOST_GAPS
+        );
         let mut problems: Vec<Problem> = self
             .congestion
             .iter()
@@ -138,6 +167,9 @@ impl QuicConfig {
         let threshold = self.packet_threshold.unwrap_or(3);
         let valid = (3..=1000).contains(&threshold);
         problems.extend(Problem::range("packet_threshold", threshold, valid, "3 to 1000"));
+        let every = self.ack_every.unwrap_or(2);
+        let valid = (1..=1000).contains(&every);
+        problems.extend(Problem::range("ack_every", every, valid, "1 to 1000 packets"));
         let others = [
             size(
                 "max_datagram_size",
@@ -151,8 +183,18 @@ impl QuicConfig {
                 100..=12_000,
                 "\"100B\" to \"12kB\"",
             ),
-            size("receive_window", self.receive_window, WINDOWS, windows),
-            size("send_window", self.send_window, WINDOWS, windows),
+            size(
+                "receive_window",
+                self.receive_window,
+                LEAST_WINDOW..=most,
+                &windows,
+            ),
+            size(
+                "send_window",
+                self.send_window,
+                LEAST_WINDOW..=1 << 30,
+                "\"16KiB\" to \"1GiB\"",
+            ),
             time(
                 "initial_rtt",
                 self.initial_rtt,
@@ -167,6 +209,11 @@ impl QuicConfig {
             ),
         ];
         problems.extend(others.into_iter().flatten());
+        if self.discovers_mtu() && u64::from(self.max_datagram_size()) == LEAST_DATAGRAM {
+            let message =
+                "true has nothing to find up to max_datagram_size = \"1200B\": remove one of the two";
+            problems.push(Problem::new("mtu_discovery", message));
+        }
         if self.initial_window.is_some() && matches!(self.congestion, Some(ControllerChoice::Library(_))) {
             let message = "the QUIC library's controllers keep their own initial window: remove it";
             problems.push(Problem::new("initial_window", message));

@@ -2,15 +2,26 @@ use quic::{ControllerChoice, Event, QuicConfig};
 
 use crate::pair::{Pair, config, minute};
 
+/// Both ends finish, then close, whichever of the client's last datagrams are lost once. With the ACK of the server's FIN lost,
+/// the client's close replaces it.
 #[test]
-fn server_finishes_although_the_close_is_lost() {
-    // The client's last datagrams are lost once.
-    let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |side, number| {
-        side == 0 && (4..6).contains(&number)
-    });
-    pair.run(minute());
-    assert!(pair.events[0].contains(&Event::Finished), "{:?}", pair.events[0]);
-    assert!(pair.events[1].contains(&Event::Finished), "{:?}", pair.events[1]);
+fn both_ends_close_over_loss_of_the_last_datagrams() {
+    let losses: [fn(usize, usize) -> bool; 4] = [
+        |_, _| false,
+        |side, number| side == 0 && (4..6).contains(&number),
+        |side, number| side == 0 && number == 4,
+        |side, number| side == 0 && number == 5,
+    ];
+    for (number, drops) in losses.into_iter().enumerate() {
+        let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, drops);
+        pair.run(minute());
+        for events in &pair.events {
+            assert!(
+                events.ends_with(&[Event::Finished, Event::Closed]),
+                "{number}: {events:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -61,6 +72,36 @@ fn settings_name_what_is_allowed() {
     );
     let text = error(r#"{"kind": "quic", "congestion": "quic-reno", "initial_window": 5}"#);
     assert!(text.starts_with("initial_window: "), "{text}");
+    let text = error(r#"{"kind": "quic", "mtu_discovery": true, "max_datagram_size": "1200B"}"#);
+    assert!(
+        text.starts_with("mtu_discovery: true has nothing to find"),
+        "{text}"
+    );
+}
+
+/// The library closes connections with more than 1024 gaps in a stream, and each takes two packets at least.
+#[test]
+fn receive_window_excludes_the_limit_of_gaps() {
+    for (keys, most, datagram) in [
+        ("", 2048 * (1472 - 33), 1472),
+        (r#", "max_datagram_size": "9000B""#, 2048 * (9000 - 33), 9000),
+        (
+            r#", "max_datagram_size": "9000B", "mtu_discovery": true"#,
+            2048 * (1200 - 33),
+            1200,
+        ),
+    ] {
+        let json = |bytes: u64| format!(r#"{{"kind": "quic"{keys}, "receive_window": "{bytes}B"}}"#);
+        let _ = config(&json(most));
+        let text = error(&json(most + 1));
+        let allowed = format!(
+            r#"is out of range: "16KiB" to "{most}B", the payload of 2048 packets of {datagram} bytes"#
+        );
+        assert!(
+            text.starts_with("receive_window: ") && text.ends_with(&allowed),
+            "{text}"
+        );
+    }
 }
 
 #[test]

@@ -89,3 +89,96 @@ fn requests_take_a_round_trip_each() {
     let time = figure(&record, "fct_p50_s");
     assert!((0.020..0.0215).contains(&time), "{time}");
 }
+
+/// Controllers must not count in datagrams that the path cannot carry.
+#[test]
+fn discovery_up_to_jumbo_frames_gains_nothing_on_ethernet() {
+    let path = r#", "mtu": "1500B", "loss": "2%""#;
+    let goodput = |size: &str| -> f64 {
+        let protocol =
+            format!(r#""quic", "congestion": "reno", "mtu_discovery": true, "max_datagram_size": "{size}""#);
+        let trials = (1..=4).map(|seed| trial(path, &protocol, BULK, seed));
+        trials.map(|record| figure(&record, "goodput_bps")).sum()
+    };
+    let (jumbo, ethernet) = (goodput("9000B"), goodput("1472B"));
+    assert!(jumbo < 1.1 * ethernet, "{jumbo} and {ethernet}");
+}
+
+/// The library does not report its probe timeouts, so no part of a record counts them.
+#[test]
+fn timeouts_are_missing_everywhere() {
+    let rounds = r#""kind": "request-response", "flows": 2, "barrier": true, "request_size": "200B",
+        "response_size": "20kB", "requests": 3"#;
+    let record = trial("", r#""quic""#, rounds, 1);
+    let metrics = record.metrics.as_ref().unwrap();
+    assert!(metrics["round_mean_s"].is_some());
+    assert_eq!(metrics["round_timeout_share"], None);
+    assert!(record.flows.iter().all(|flow| flow.timeouts.is_none()));
+    let tcp = trial("", r#""tcp""#, rounds, 1);
+    assert_eq!(tcp.metrics.unwrap()["round_timeout_share"], Some(0.0));
+    assert!(tcp.flows.iter().all(|flow| flow.timeouts == Some(0)));
+
+    let classes = r#""kind": "file", "size": "20kB", "classes": ["100kB"]"#;
+    let record = trial("", r#""quic""#, classes, 1);
+    let metrics = record.metrics.as_ref().unwrap();
+    assert_eq!(metrics["flows_completed@G0"], Some(1.0));
+    assert_eq!(metrics["timeouts@G0"], None);
+}
+
+/// Each request in progress has a stream of its own, so the loss of a packet delays no other response.
+#[test]
+fn streams_deliver_past_a_gap() {
+    let page = r#""kind": "web-page", "request_size": "100B",
+        "objects": [{"size": "20kB"}, {"size": "15kB", "count": 30, "after": 0}]"#;
+    let objects = |kind: &str, packets: &str| {
+        let path = format!(r#", "reverse": {{"loss": {{"kind": "packets", "packets": {packets}}}}}"#);
+        let protocol = format!(r#""{kind}", "congestion": {{"kind": "fixed", "window": 30}}"#);
+        figure(&trial(&path, &protocol, page, 1), "object_mean_s")
+    };
+    let delay = |kind: &str| objects(kind, "[80, 120, 160, 200, 240]") - objects(kind, "[]");
+    let (tcp, quic) = (delay("tcp"), delay("quic"));
+    assert!(0.0 < quic && quic < 0.8 * tcp, "{quic} and {tcp}");
+}
+
+#[test]
+fn page_ends_with_its_last_object() {
+    let page = r#""kind": "web-page", "objects": [{"size": "1kB"}, {"size": "2kB", "count": 300, "after": 0},
+        {"size": "3kB", "after": 1, "pause": "50ms"}, {"size": "1kB", "after": 0}]"#;
+    for protocol in [
+        r#""tcp""#,
+        r#""quic""#,
+        r#""quic", "fair_streams": true"#,
+        r#""selective-repeat""#,
+    ] {
+        let record = trial("", protocol, page, 1);
+        assert_eq!(figure(&record, "flows_completed"), 1.0, "{protocol}");
+        let flow = &record.flows[0];
+        assert_eq!(
+            (flow.error.as_deref(), figure(&record, "flows_failed")),
+            (None, 0.0),
+            "{protocol}"
+        );
+        // Round trips for the handshake, three objects in a row and the pause, and 600 kB.
+        let time = figure(&record, "fct_p50_s");
+        assert!((0.5..0.8).contains(&time), "{protocol}: {time}");
+        assert!(figure(&record, "object_mean_s") < time, "{protocol}");
+    }
+}
+
+/// Requests on several streams are in progress at once.
+#[test]
+fn requests_on_streams_share_round_trips() {
+    let times = |protocol: &str, keys: &str| {
+        let workload = format!(
+            r#""kind": "request-response", "request_size": "200B", "response_size": "500B", "requests": 5{keys}"#
+        );
+        let record = trial("", protocol, &workload, 1);
+        (figure(&record, "flows_completed"), figure(&record, "fct_p99_s"))
+    };
+    for protocol in [r#""tcp", "nagle": false"#, r#""quic""#] {
+        let (one, alone) = times(protocol, "");
+        let (many, together) = times(protocol, r#", "streams": 8"#);
+        assert_eq!((one, many), (5.0, 40.0), "{protocol}");
+        assert!(together < 1.3 * alone, "{protocol}: {together} and {alone}");
+    }
+}

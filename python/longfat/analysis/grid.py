@@ -31,6 +31,7 @@ SHOWN_BY_WORKLOAD = {
     "on-off": ("goodput_bps", "queueing_delay_p99_s", "drops"),
     "request-response": ("fct_p50_s", "fct_p99_s", "wire_p50_s", "stack_p50_s"),
     "arrivals": ("fct_mean_s", "fct_p99_s", "goodput_bps"),
+    "web-page": ("fct_p50_s", "object_mean_s", "retransmissions"),
     "all-reduce": ("round_p50_s", "round_p99_s", "goodput_bps", "retransmissions"),
 }
 """The metrics to show for each workload, the main one first, unless a study chooses."""

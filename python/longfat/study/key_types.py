@@ -488,6 +488,7 @@ WorkloadKeys = TypedDict(
         "from": "str | Sequence[str]",
         "largest": "str",
         "load": "str",
+        "objects": "Sequence[WorkloadPageObjectsKeys | HasSettings]",
         "off": "str",
         "on": "str",
         "pattern": 'Literal["all-to-all", "random", "permutation"]',
@@ -506,6 +507,7 @@ WorkloadKeys = TypedDict(
         "stagger": "str",
         "start": "str",
         "start_jitter": "str",
+        "streams": "SupportsIndex",
         "think": "str",
         "to": "str | Sequence[str]",
         "warm_up": "str",
@@ -514,7 +516,22 @@ WorkloadKeys = TypedDict(
 )
 
 
-WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce"]
+class WorkloadPageObjectsKeys(TypedDict, total=False):
+    """Keys of the table `WorkloadPageObjects`."""
+
+    after: SupportsIndex
+    """Number of the group, from 0, whose objects must have arrived before these are requested; it must be
+    an earlier one; default: requested at the start."""
+    count: SupportsIndex
+    """Number of objects, from 1 to 10000; default 1."""
+    pause: str
+    """Time between that arrival, or the start, and the requests, such as the time to parse a script, at
+    most "60min"; default "0s"."""
+    size: str
+    """Size of each response with its headers, from "1B" to "1GB"."""
+
+
+WorkloadKind = Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page"]
 """Kinds of the table `Workload`."""
 
 
@@ -962,6 +979,10 @@ class ProtocolQuicKeys(TypedDict, total=False):
 
     label: str
     """Name in tables, charts and reports, e.g. "BBRv1"; default: the name."""
+    ack_every: SupportsIndex
+    """Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame
+    (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at
+    the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2)."""
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
@@ -970,6 +991,9 @@ class ProtocolQuicKeys(TypedDict, total=False):
     quic-cubic or quic-reno. Default: "cubic"."""
     ecn: bool
     """Explicit congestion notification with ECT(0). Default: true."""
+    fair_streams: bool
+    """Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later
+    ones (RFC 9218, section 10). Default: false."""
     idle_timeout: str
     """Time without packets from the peer after which the connection fails, from "1s" to "1d". Default:
     "30s"."""
@@ -977,20 +1001,22 @@ class ProtocolQuicKeys(TypedDict, total=False):
     """Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default:
     "333ms"."""
     initial_window: SupportsIndex
-    """Initial congestion window in packets of max_datagram_size. Default: 10 (RFC 9002, section 7.2), or
-    the controller's own key."""
+    """Initial congestion window in packets of max_datagram_size, or of 1200 bytes with mtu_discovery.
+    Default: 10 (RFC 9002, section 7.2), or the controller's own key."""
     max_datagram_size: str
     """Largest UDP payload that a host sends, from "1200B" to "65507B". Default: "1472B", which fills the
     MTU of Ethernet over IPv4."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
-    8899); otherwise send max_datagram_size at once. Default: false."""
+    8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
+    bytes throughout the search. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails
-    connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries
-    with Linux's default buffers."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full
+    packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because
+    the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with
+    Linux's default buffers."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
 
@@ -1209,6 +1235,9 @@ class ProtocolKeys(TypedDict, total=False):
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    fair_streams: bool
+    """Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later
+    ones (RFC 9218, section 10). Default: false."""
     idle_timeout: str
     """Time without packets from the peer after which the connection fails, from "1s" to "1d". Default:
     "30s"."""
@@ -1220,13 +1249,15 @@ class ProtocolKeys(TypedDict, total=False):
     MTU of Ethernet over IPv4."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
-    8899); otherwise send max_datagram_size at once. Default: false."""
+    8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
+    bytes throughout the search. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails
-    connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries
-    with Linux's default buffers."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full
+    packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because
+    the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with
+    Linux's default buffers."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
@@ -1414,6 +1445,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    fair_streams: bool
+    """Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later
+    ones (RFC 9218, section 10). Default: false."""
     idle_timeout: str
     """Time without packets from the peer after which the connection fails, from "1s" to "1d". Default:
     "30s"."""
@@ -1425,13 +1459,15 @@ class TrafficProtocolKeys(TypedDict, total=False):
     MTU of Ethernet over IPv4."""
     mtu_discovery: bool
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
-    8899); otherwise send max_datagram_size at once. Default: false."""
+    8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
+    bytes throughout the search. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to "1GiB"; the library fails
-    connections with more than 1024 gaps, which "2800KiB" excludes. Default: "1984KiB", what TCP carries
-    with Linux's default buffers."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full
+    packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because
+    the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with
+    Linux's default buffers."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
@@ -1463,9 +1499,10 @@ TrafficWorkloadConfigKeys = TypedDict(
         "each_path": "bool",
         "flows": "SupportsIndex",
         "from": "str | Sequence[str]",
-        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce"]',
+        "kind": 'Literal["file", "bulk", "on-off", "request-response", "arrivals", "all-reduce", "web-page"]',
         "largest": "str",
         "load": "str",
+        "objects": "Sequence[WorkloadPageObjectsKeys | HasSettings]",
         "off": "str",
         "on": "str",
         "pattern": 'Literal["all-to-all", "random", "permutation"]',
@@ -1484,6 +1521,7 @@ TrafficWorkloadConfigKeys = TypedDict(
         "stagger": "str",
         "start": "str",
         "start_jitter": "str",
+        "streams": "SupportsIndex",
         "think": "str",
         "to": "str | Sequence[str]",
         "warm_up": "str",

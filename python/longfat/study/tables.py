@@ -136,7 +136,7 @@ class Workload(Table):
     """What the measured flows transfer.
 
     Args:
-        kind: "file", "bulk", "on-off", "request-response", "arrivals" or "all-reduce" (see
+        kind: "file", "bulk", "on-off", "request-response", "arrivals", "all-reduce" or "web-page" (see
             `longfat list workload`).
         **settings: Keys of a study's `[workload]`: `size` ("2MB"), `duration` ("20s"), `flows`, ...
 

@@ -121,11 +121,19 @@ class _Flow:
             size = _size(workload.get("size")) or 0.0
             request = size or _size(workload.get("request_size")) or 100.0
             response = size or _size(workload.get("response_size")) or 10e3
+            count *= int(workload.get("streams", 1))
             each_way = count * (math.ceil(request / self.payload) + math.ceil(response / self.payload))
             each = (
                 self.delay + (request + response) * _BITS / self.rate + _seconds(workload, "think") + WAITED_S
             )
             return each_way, count * each * (1 + bool(workload.get("reconnect")))
+        if kind == "web-page":
+            groups = workload.get("objects", [])
+            sizes = [(_size(group.get("size")) or 0.0, int(group.get("count", 1))) for group in groups]
+            packets = sum(count * (1 + math.ceil(size / self.payload)) for size, count in sizes)
+            sent = math.fsum(count * size for size, count in sizes) * _BITS / self.rate
+            pauses = math.fsum(_seconds(group, "pause") for group in groups)
+            return packets + FLOW, sent + pauses + (2 + len(groups)) * self.round_trip
         if kind == "all-reduce":
             rounds, size = int(workload.get("rounds", 1)), _size(workload.get("size")) or 0.0
             hosts, steps = members, 2 * (members - 1)

@@ -47,7 +47,7 @@ pub(super) fn send(
             finish(context, flow, socket)
         }
         // Validation requires a rate, and refuses all-reduces.
-        (WorkloadKind::OnOff, None) | (WorkloadKind::AllReduce, _) => Ok(()),
+        (WorkloadKind::OnOff, None) | (WorkloadKind::AllReduce | WorkloadKind::WebPage, _) => Ok(()),
         (WorkloadKind::RequestResponse, _) => send_requests(context, group, flow, socket),
     }
 }

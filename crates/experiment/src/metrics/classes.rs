@@ -46,7 +46,7 @@ impl TrialOutcome<'_> {
             ("flows_unfinished", Some(unfinished(all.clone()))),
             ("flows_failed", Some(failed(all))),
             ("retransmissions", Some(sent.retransmissions as f64)),
-            ("timeouts", Some(sent.timeouts as f64)),
+            ("timeouts", self.timeouts(sent)),
         ]
     }
 }

@@ -72,11 +72,12 @@ pub(super) const OF_A_TRIAL: &[Description] = descriptions! {
     "unconverged", "", lower: "1 if Jain's index does not reach 0.9 in 5 consecutive samples before the end of the trial, else 0";
     "share", "", higher, range(SHARE): "goodput of the measured flows over the total goodput including traffic";
     "traffic_goodput_bps", "bit/s", higher: "total goodput of the traffic";
-    "fct_mean_s", "s", lower, censoring(TIMES): "mean flow completion time: from opening to the arrival of the last byte; for requests, to the complete response; flows that the end of the trial cuts off count by the product-limit estimator (Kaplan and Meier 1958); null if the longest time is that of such a flow, a flow failed or a request was not answered";
+    "fct_mean_s", "s", lower, censoring(TIMES): "mean flow completion time: from opening to the arrival of the last byte; for requests, to the complete response; for a web page, to its last object; flows that the end of the trial cuts off count by the product-limit estimator (Kaplan and Meier 1958); null if the longest time is that of such a flow, a flow failed or a request was not answered";
     "fct_min_s", "s", lower, censoring(TIMES): "minimum flow completion time";
     "fct_p50_s", "s", lower, censoring(TIMES): "median flow completion time, by the product-limit estimator as the mean; failed flows and unanswered requests count as slower than all others: null if it falls among times that are unknown";
     "fct_p95_s", "s", lower, censoring(TIMES): "95th percentile of the flow completion time; null as fct_p50_s";
     "fct_p99_s", "s", lower, censoring(TIMES): "99th percentile of the flow completion time; null as fct_p50_s";
+    "object_mean_s", "s", lower: "mean time of the objects of a web page that arrived, each from the opening of the connection to its last byte; only of web pages";
     "slowdown_mean", "", lower, censoring(FLOWS): "mean slowdown of flows with a size: flow completion time over that of the flow alone on its empty path, without waiting for a window (connection setup, full packets with headers at the rates of the links, propagation); with several paths, alone on the fastest one; weighted and null as fct_mean_s";
     "slowdown_p50", "", lower, censoring(FLOWS): "median slowdown; null as fct_p50_s";
     "slowdown_p95", "", lower, censoring(FLOWS): "95th percentile of the slowdown; null as fct_p50_s";

@@ -79,10 +79,18 @@ pub struct TrialOutcome<'a> {
 
 /// The start of the names of metrics that only records of datagrams have.
 const ONE_WAY_DELAY: &str = "one_way_delay";
+/// A metric that only records of web pages have.
+const OBJECT_MEAN: &str = "object_mean_s";
 
 impl TrialOutcome<'_> {
     fn kind(&self) -> WorkloadKind {
         self.groups[0].workload.kind
+    }
+
+    /// Returns the retransmission timeouts of flows with these counters, if their protocol counts them.
+    fn timeouts(&self, sent: SendCounters) -> Option<f64> {
+        let counts = self.groups[0].protocol.counts_timeouts();
+        counts.then_some(sent.timeouts as f64)
     }
 
     /// Returns the measured flows; of arrivals, those after the warm-up.
@@ -124,10 +132,12 @@ impl TrialOutcome<'_> {
         let has_outages = self.has_outages();
         let has_translators = self.has_translators();
         let has_datagrams = self.has_datagrams();
+        let has_objects = self.kind() == WorkloadKind::WebPage;
         let mut metrics: Metrics = descriptions()
             .filter(|d| has_outages || d.name != OUTAGE_DROPS)
             .filter(|d| has_translators || d.name != NAT_DROPS)
             .filter(|d| has_datagrams || !d.name.starts_with(ONE_WAY_DELAY))
+            .filter(|d| has_objects || d.name != OBJECT_MEAN)
             .map(|d| (d.name.to_owned(), None))
             .collect();
         let mut set = |name: &str, value: Option<f64>| {
@@ -138,6 +148,7 @@ impl TrialOutcome<'_> {
         self.set_time(&mut set);
         self.set_slowdown(&mut set);
         self.set_requests(&mut set);
+        self.set_objects(&mut set);
         self.set_rounds(&mut set);
         self.set_round_trips(&mut set);
         self.set_one_way_delays(&mut set);
@@ -182,9 +193,7 @@ impl TrialOutcome<'_> {
         set("flows_unstarted", Some(unstarted as f64));
         set("packets_sent", Some(sent.packets as f64));
         set("retransmissions", Some(sent.retransmissions as f64));
-        // The QUIC library does not report its probe timeouts.
-        let counts_timeouts = !matches!(self.groups[0].protocol, Protocol::Quic(_));
-        set("timeouts", counts_timeouts.then_some(sent.timeouts as f64));
+        set("timeouts", self.timeouts(sent));
         if matches!(self.groups[0].protocol, Protocol::Tcp(_)) && flows > 0.0 {
             let each = |nanos: u64| Some(nanos as f64 / 1e9 / flows);
             set("rwnd_limited_s", each(sent.receiver_limited_ns));
@@ -216,6 +225,7 @@ impl TrialOutcome<'_> {
         }
         let own: Vec<&FlowOutcome> = self.own().collect();
         let times = match self.kind() {
+            WorkloadKind::WebPage => Censored::of(&self.page_times(&own)),
             WorkloadKind::RequestResponse => {
                 let answered = self.own().flat_map(|flow| &flow.transactions);
                 let times = answered.map(|transaction| transaction.time().as_secs_f64());
@@ -231,6 +241,32 @@ impl TrialOutcome<'_> {
         set("flow_throughput_bps", self.mean_throughput(&own));
         set("flows_completed", Some(times.measured().len() as f64));
         set("flows_unfinished", Some(unfinished(self.own())));
+    }
+
+    /// Returns the time of each page, from the opening of its connection to its last object.
+    fn page_times(&self, flows: &[&FlowOutcome]) -> Vec<Time> {
+        let objects = self.groups[0].workload.exchanges().unwrap_or_default();
+        let objects: u64 = objects.iter().map(|group| u64::from(group.count)).sum();
+        self.times(flows, |flow| {
+            let last = flow.transactions.last()?;
+            let is_complete = flow.transactions.len() as u64 == objects;
+            is_complete.then(|| (last.responded_at - flow.opened_at).as_secs_f64())
+        })
+    }
+
+    /// Times of the objects of pages.
+    fn set_objects(&self, set: &mut impl FnMut(&str, Option<f64>)) {
+        if self.kind() != WorkloadKind::WebPage {
+            return;
+        }
+        let objects = self.own().flat_map(|flow| {
+            let opened_at = flow.opened_at;
+            flow.transactions
+                .iter()
+                .map(move |object| object.responded_at - opened_at)
+        });
+        let times: Vec<f64> = objects.map(|time| time.as_secs_f64()).collect();
+        set(OBJECT_MEAN, mean(&times));
     }
 
     fn completion_times(&self, flows: &[&FlowOutcome]) -> Vec<Time> {

@@ -39,11 +39,16 @@ impl TrialOutcome<'_> {
         set("round_mean_s", rounds.mean());
         set("round_p50_s", rounds.quantile(0.5));
         set("round_p99_s", rounds.quantile(0.99));
-        set("round_timeout_share", timeout_share(self.own()));
+        set("round_timeout_share", self.timeout_share());
+    }
+
+    /// Returns the share of rounds in which a flow had a retransmission timeout; `None` if timeouts were not counted by rounds.
+    fn timeout_share(&self) -> Option<f64> {
+        let counts = self.groups[0].protocol.counts_timeouts();
+        counts.then(|| timeout_share(self.own())).flatten()
     }
 }
 
-/// Returns the share of rounds in which a flow had a retransmission timeout; `None` if timeouts were not counted by rounds.
 fn timeout_share<'f>(flows: impl Iterator<Item = &'f FlowOutcome>) -> Option<f64> {
     let mut has_timeout: Vec<bool> = Vec::new();
     for flow in flows {

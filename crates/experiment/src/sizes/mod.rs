@@ -45,7 +45,7 @@ impl SizeDistribution {
     ) -> Result<Option<Self>, Problem> {
         if matches!(
             workload.kind,
-            WorkloadKind::RequestResponse | WorkloadKind::AllReduce
+            WorkloadKind::RequestResponse | WorkloadKind::AllReduce | WorkloadKind::WebPage
         ) {
             return Ok(None);
         }

@@ -29,8 +29,8 @@ omit_unset! {
         pub rto_s: Option<f64>,
         /// Segments acknowledged selectively; without SACK, duplicate ACKs.
         pub sacked: u64,
-        /// Expiries of the retransmission timer.
-        pub timeouts: u64,
+        /// Expiries of the retransmission timer; `None` for protocols that do not count them.
+        pub timeouts: Option<u64>,
         /// Tail loss probes.
         pub probes: u64,
         /// Losses detected by the reordering timer.
@@ -56,7 +56,7 @@ impl Decision {
             ssthresh_bytes: snapshot.ssthresh,
             rto_s: Some(snapshot.rto.as_secs_f64()),
             sacked: snapshot.sacked,
-            timeouts: snapshot.timeouts,
+            timeouts: Some(snapshot.timeouts),
             probes: snapshot.probes,
             late: snapshot.late,
             undone: snapshot.spurious,
@@ -73,7 +73,7 @@ impl Decision {
             phase: sender.phase(),
             cwnd_bytes: sender.window_bytes(),
             ssthresh_bytes: sender.ssthresh().filter(|&threshold| threshold != u64::MAX),
-            timeouts: statistics.timeouts,
+            timeouts: Some(statistics.timeouts),
             undone: statistics.spurious_retransmissions,
             ..Self::default()
         }

@@ -4,7 +4,7 @@ use foundation::{Duration, Probability, Problem};
 use serde_json::{Map, Value};
 
 use super::Place::Measured;
-use super::WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse};
+use super::WorkloadKind::{AllReduce, Arrivals, Bulk, File, OnOff, RequestResponse, WebPage};
 use super::{PARETO_MAX, PARETO_MIN, READ, Sizes, WorkloadConfig, WorkloadKind};
 
 /// A petabyte: no larger trial completes.
@@ -136,6 +136,7 @@ impl WorkloadConfig {
                 ("arrivals", self.arrivals.is_none() && self.load.is_none()),
             ],
             OnOff => &[("rate", self.rate.is_none())],
+            WebPage => &[("objects", self.objects.is_none())],
             Bulk | RequestResponse => &[],
         };
         for &(key, is_missing) in required {
@@ -148,6 +149,7 @@ impl WorkloadConfig {
             self.check_sizes(sizes, &mut problems);
         }
         self.check_classes(&mut problems);
+        self.check_exchanges(&mut problems);
         problems
     }
 
@@ -293,6 +295,8 @@ mod tests {
             "duration" => json!("10s"),
             "requests" | "flows" | "rounds" => json!(2),
             "algorithm" => json!("ring"),
+            "streams" => json!(3),
+            "objects" => json!([{"size": "5kB"}]),
             "reconnect" | "each_path" | "barrier" => json!(true),
             "from" => json!("a"),
             "to" => json!(["b", "c"]),

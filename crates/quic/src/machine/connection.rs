@@ -1,4 +1,4 @@
-//! One end of a QUIC connection with one bidirectional stream.
+//! One end of a QUIC connection: one bidirectional stream, or one for each message and its answer.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use foundation::{Ecn, Generator, Instant};
 use noq_proto::{
     Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
-    FourTuple, PathId, StreamEvent, StreamId, Transmit, VarInt,
+    FourTuple, PathId, StreamEvent, Transmit, VarInt,
 };
 use transport::congestion::Controller;
 use transport::rtt::RttEstimator;
@@ -19,6 +19,7 @@ use super::clock::{from_library, to_library};
 use super::controller::Factory;
 use super::ledger::Ledger;
 use super::setup::{self, CLIENT, SERVER};
+use super::streams::Streams;
 use crate::{Datagram, QuicConfig};
 
 /// Event for the application.
@@ -28,6 +29,8 @@ pub enum Event {
     Connected,
     /// New data is readable.
     Readable,
+    /// This number of bytes of the message on the stream of this number has been read.
+    ReadMessage(u32, u64),
     /// The send buffer has room again after a partial write.
     Writable,
     /// The peer's stream has ended and has been read.
@@ -40,9 +43,6 @@ pub enum Event {
     Failed(String),
 }
 
-/// Zeros, the payload of all streams.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-
 /// One end of a connection. The opener of a flow is the client.
 pub struct Connection {
     endpoint: Endpoint,
@@ -52,12 +52,7 @@ pub struct Connection {
     peer: FourTuple,
     uses_ecn: bool,
     controllers: Option<Arc<Factory>>,
-    stream: Option<StreamId>,
-    /// Whether the application has ended its stream, and whether the library knows.
-    ends: bool,
-    has_ended: bool,
-    is_acknowledged: bool,
-    peer_has_ended: bool,
+    streams: Streams,
     is_finished: bool,
     ledger: Ledger,
     /// Bytes read by the application.
@@ -72,7 +67,7 @@ impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connection")
             .field("is_client", &self.is_client)
-            .field("stream", &self.stream)
+            .field("streams", &self.streams)
             .field("ledger", &self.ledger)
             .finish_non_exhaustive()
     }
@@ -119,11 +114,7 @@ impl Connection {
             peer: FourTuple::from_remote(if is_client { SERVER } else { CLIENT }),
             uses_ecn: config.ecn.unwrap_or(true),
             controllers,
-            stream: None,
-            ends: false,
-            has_ended: false,
-            is_acknowledged: false,
-            peer_has_ended: false,
+            streams: Streams::default(),
             is_finished: false,
             ledger: Ledger::new(now),
             read: 0,
@@ -131,6 +122,19 @@ impl Connection {
             answers: VecDeque::new(),
             buffer: Vec::new(),
         }
+    }
+
+    /// Carries each message and its answer on a stream of their own, earlier streams first unless `fair`.
+    #[must_use]
+    pub fn with_messages(mut self, fair: bool) -> Self {
+        self.streams = Streams::of_messages(!fair);
+        self
+    }
+
+    /// Returns whether each message has its stream.
+    #[must_use]
+    pub const fn has_messages(&self) -> bool {
+        self.streams.has_messages()
     }
 
     /// Returns the counters of the sending direction.
@@ -191,64 +195,52 @@ impl Connection {
 
     /// Adds up to `bytes` to the stream. Returns the number of bytes accepted; [`Event::Writable`] follows if that are fewer.
     pub fn write(&mut self, bytes: u64) -> u64 {
-        let (Some((_, inner)), Some(stream)) = (&mut self.inner, self.stream) else {
+        let Some((_, inner)) = &mut self.inner else {
             return 0;
         };
-        let mut written = 0;
-        while written < bytes {
-            let length = usize::try_from(bytes - written).map_or(ZEROS.len(), |left| left.min(ZEROS.len()));
-            let chunk = Bytes::from_static(&ZEROS[..length]);
-            match inner.send_stream(stream).write_chunks(&mut &mut [chunk][..]) {
-                Ok(accepted) => written += accepted as u64,
-                Err(_) => break,
-            }
-        }
-        written
+        self.streams.write(inner, bytes)
     }
 
-    /// Ends the stream.
+    /// Sends a message on stream `number`. A client numbers its messages from 0, and a server answers them.
+    pub fn send_message(&mut self, number: u32, bytes: u64) {
+        self.streams.queue_message(number, bytes);
+        if let Some((_, inner)) = &mut self.inner {
+            self.streams.flush(inner);
+        }
+    }
+
+    /// Ends the stream; with messages, no further one follows.
     pub fn finish(&mut self) {
-        self.ends = true;
-        self.end_stream();
-    }
-
-    fn end_stream(&mut self) {
-        if let (Some((_, inner)), Some(stream)) = (&mut self.inner, self.stream)
-            && self.ends
-            && !self.has_ended
-        {
-            // An error means that the peer has reset the stream or the connection is lost; an event reports that.
-            let _ = inner.send_stream(stream).finish();
-            self.has_ended = true;
+        self.streams.end();
+        if let Some((_, inner)) = &mut self.inner {
+            self.streams.flush(inner);
         }
     }
 
-    /// Reads all bytes available in order. Returns their number.
+    /// Reads all bytes of the stream available in order. Returns their number.
     pub fn read_all(&mut self, now: Instant) -> u64 {
-        let (Some((_, inner)), Some(stream)) = (&mut self.inner, self.stream) else {
+        let Some((_, inner)) = &mut self.inner else {
             return 0;
         };
-        let mut bytes = 0;
-        let mut stream = inner.recv_stream(stream);
-        let Ok(mut chunks) = stream.read(true) else {
-            return 0;
-        };
-        loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
-                Ok(None) => {
-                    self.peer_has_ended = true;
-                    self.events.push_back(Event::PeerFinished);
-                    break;
-                }
-                Err(_) => break,
-            }
+        let bytes = self.streams.read(inner, 0);
+        if self.streams.peer_ended_now() {
+            self.events.push_back(Event::PeerFinished);
         }
-        // Flow-control updates leave with the next packets.
-        let _ = chunks.finalize();
         self.read += bytes;
         self.settle(now);
         bytes
+    }
+
+    /// Reads all bytes of the message on stream `number` available in order.
+    fn read_message(&mut self, number: u64) {
+        let Some((_, inner)) = &mut self.inner else {
+            return;
+        };
+        let bytes = self.streams.read(inner, number);
+        self.read += bytes;
+        if bytes > 0 {
+            self.events.push_back(Event::ReadMessage(number as u32, bytes));
+        }
     }
 
     /// Passes events between the endpoint and the connection, and those of the library to the application.
@@ -262,45 +254,62 @@ impl Connection {
             }
         }
         while let Some(event) = self.inner.as_mut().and_then(|(_, inner)| inner.poll()) {
-            self.on_event(event);
+            self.on_event(now, event);
         }
         self.settle(now);
     }
 
-    fn on_event(&mut self, event: noq_proto::Event) {
+    fn on_event(&mut self, now: Instant, event: noq_proto::Event) {
         use noq_proto::Event as Library;
         match event {
             Library::Connected => {
-                if self.is_client
-                    && let Some((_, inner)) = &mut self.inner
-                {
-                    self.stream = inner.streams().open(Dir::Bi);
+                if let Some((_, inner)) = &mut self.inner {
+                    self.streams.connect(inner, self.is_client);
                 }
                 self.events.push_back(Event::Connected);
-                self.end_stream();
             }
-            Library::ConnectionLost { reason } => self.on_lost(&reason),
-            Library::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
-                if let Some((_, inner)) = &mut self.inner
-                    && self.stream.is_none()
-                {
-                    self.stream = inner.streams().accept(Dir::Bi);
-                }
-                self.events.push_back(Event::Readable);
-                self.end_stream();
-            }
-            Library::Stream(StreamEvent::Readable { .. }) => self.events.push_back(Event::Readable),
-            Library::Stream(StreamEvent::Writable { .. }) => self.events.push_back(Event::Writable),
-            Library::Stream(StreamEvent::Finished { .. }) => self.is_acknowledged = true,
+            Library::ConnectionLost { reason } => self.on_lost(now, &reason),
+            Library::Stream(event) => self.on_stream_event(&event),
             _ => {}
         }
     }
 
-    fn on_lost(&mut self, reason: &ConnectionError) {
+    fn on_stream_event(&mut self, event: &StreamEvent) {
+        let Some((_, inner)) = &mut self.inner else {
+            return;
+        };
+        match *event {
+            StreamEvent::Opened { dir: Dir::Bi } => {
+                for number in self.streams.accept(inner) {
+                    self.on_readable(number);
+                }
+            }
+            StreamEvent::Readable { id } => self.on_readable(id.index()),
+            StreamEvent::Writable { .. } | StreamEvent::Available { dir: Dir::Bi } => {
+                self.streams.flush(inner);
+                if !self.has_messages() {
+                    self.events.push_back(Event::Writable);
+                }
+            }
+            StreamEvent::Finished { id } => self.streams.acknowledge(id.index()),
+            _ => {}
+        }
+    }
+
+    fn on_readable(&mut self, number: u64) {
+        if self.has_messages() {
+            self.read_message(number);
+        } else {
+            self.events.push_back(Event::Readable);
+        }
+    }
+
+    fn on_lost(&mut self, now: Instant, reason: &ConnectionError) {
         let is_orderly = matches!(reason, ConnectionError::ApplicationClosed(close) if close.error_code == VarInt::from_u32(0));
-        // A peer closes after it has read everything and its own stream is acknowledged.
-        if is_orderly && self.has_ended && self.peer_has_ended {
-            self.is_acknowledged = true;
+        // A peer closes after it has read everything and its own streams are acknowledged.
+        if is_orderly && self.streams.have_ended() {
+            self.streams.acknowledge_all();
+            self.settle(now);
         } else if !self.is_finished {
             self.events.push_back(Event::Failed(reason.to_string()));
         }
@@ -309,9 +318,9 @@ impl Connection {
         }
     }
 
-    /// Reports the end of both streams; then the client closes the connection.
+    /// Reports the end of all streams; then the client closes the connection.
     fn settle(&mut self, now: Instant) {
-        if self.is_finished || !self.is_acknowledged || !self.peer_has_ended {
+        if self.is_finished || !self.streams.are_finished() {
             return;
         }
         self.is_finished = true;

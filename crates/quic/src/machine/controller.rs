@@ -1,7 +1,9 @@
 //! This project's congestion controllers behind the library's interface.
 //!
-//! Sizes are those of QUIC packets, as in RFC 9002, and a segment is the largest datagram. The library reports ACKs before the
-//! losses that they reveal, and controllers expect losses first; so an ACK is passed on when the library next reads or sends.
+//! Sizes are those of QUIC packets, as in RFC 9002. A segment is the size of full datagrams when the connection starts: the least
+//! datagram if the MTU is discovered, because a controller's segment is fixed and a larger path MTU would make it too aggressive.
+//! The library reports ACKs before the losses that they reveal, and controllers require losses first; so an ACK is passed on when
+//! the library next reads or sends.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -18,10 +20,16 @@ use transport::rtt::RttEstimator;
 
 use super::clock::from_library;
 
+/// The largest `packet_threshold`: packets this far below an acknowledged one are no longer in flight.
+const THRESHOLD: u64 = 1000;
+
+/// The smallest window in datagrams, as after persistent congestion (RFC 9002, section 7.2).
+const LEAST_WINDOW: u64 = 2;
+
 /// A packet in flight.
 #[derive(Debug)]
 struct Sent {
-    at: StdInstant,
+    bytes: u64,
     snapshot: Snapshot,
 }
 
@@ -37,7 +45,8 @@ struct State {
     controller: Box<dyn Controller>,
     estimator: Estimator,
     rtt: RttEstimator,
-    sent: BTreeMap<u64, Sent>,
+    /// By number and time: packet number spaces (RFC 9000, section 12.3) use the same numbers.
+    sent: BTreeMap<(u64, Instant), Sent>,
     in_flight: u64,
     batch: Batch,
     /// An ACK that the controller has not received.
@@ -46,14 +55,43 @@ struct State {
     lost: Option<Snapshot>,
     /// Start of the last recovery period (RFC 9002, section 7.3.2).
     recovery_at: Option<Instant>,
+    /// Largest packet number acknowledged.
+    largest: u64,
     now: Instant,
     initial_window: u64,
-    segment: u64,
+    /// Size of the largest datagram now.
+    datagram: u64,
 }
 
 impl State {
+    fn new(controller: Box<dyn Controller>, now: Instant, datagram: u64) -> Self {
+        Self {
+            initial_window: controller.window(),
+            controller,
+            estimator: Estimator::new(),
+            rtt: RttEstimator::new(Duration::ZERO),
+            sent: BTreeMap::new(),
+            in_flight: 0,
+            batch: Batch::default(),
+            pending: None,
+            lost: None,
+            recovery_at: None,
+            largest: 0,
+            now,
+            datagram,
+        }
+    }
+
+    /// Returns whether the packet was sent before the last reduction. A packet sent at that moment follows it.
     fn in_recovery(&self, sent_at: Instant) -> bool {
-        self.recovery_at.is_some_and(|start| sent_at <= start)
+        self.recovery_at.is_some_and(|start| sent_at < start)
+    }
+
+    /// Returns the time of sending for a controller that compares it with its last reduction: controllers count a packet sent at
+    /// that moment to the window before, and here it follows.
+    fn orders(&self, sent_at: Instant) -> Instant {
+        let follows = self.recovery_at == Some(sent_at);
+        sent_at + Duration::from_nanos(follows.into())
     }
 
     /// Passes the pending ACK to the controller.
@@ -69,7 +107,7 @@ impl State {
         self.now = from_library(at);
         self.in_flight += bytes;
         let snapshot = self.estimator.on_sent(self.now, bytes, self.in_flight);
-        self.sent.insert(number, Sent { at, snapshot });
+        self.sent.insert((number, self.now), Sent { bytes, snapshot });
         self.controller.on_sent(self.now, bytes, self.in_flight);
     }
 
@@ -77,9 +115,7 @@ impl State {
         self.flush();
         self.now = from_library(now);
         let sent_at = from_library(sent);
-        // Packet numbers of the handshake repeat those of 1-RTT packets.
-        let is_known = self.sent.get(&number).is_some_and(|known| known.at == sent);
-        if let Some(known) = is_known.then(|| self.sent.remove(&number)).flatten() {
+        if let Some(known) = self.sent.remove(&(number, sent_at)) {
             self.estimator
                 .on_packet_acknowledged(self.now, &known.snapshot, bytes, sent_at);
         }
@@ -87,7 +123,14 @@ impl State {
         self.batch.newest_sent_at = self.batch.newest_sent_at.max(sent_at);
     }
 
-    fn on_end_of_ack(&mut self, in_flight: u64, application_limited: bool) {
+    /// Ends an ACK up to packet `largest`. Losses that it reveals follow, so a later one forgets what remains below it: lost MTU
+    /// probes, which the library does not report, and packets of a finished handshake.
+    fn on_end_of_ack(&mut self, in_flight: u64, application_limited: bool, largest: Option<u64>) {
+        let below = self.largest.saturating_sub(THRESHOLD);
+        while let Some(oldest) = self.sent.first_entry().filter(|entry| entry.key().0 < below) {
+            oldest.remove();
+        }
+        self.largest = self.largest.max(largest.unwrap_or(0));
         let batch = std::mem::take(&mut self.batch);
         self.in_flight = in_flight;
         if batch.bytes == 0 {
@@ -115,10 +158,14 @@ impl State {
         });
     }
 
+    /// Notes the loss of a packet of any packet number space; its size selects it.
     fn on_packet_lost(&mut self, bytes: u64, number: u64) {
         self.estimator.on_lost(bytes);
-        if let Some(sent) = self.sent.remove(&number) {
-            self.lost = Some(sent.snapshot);
+        let numbered = (number, Instant::default())..(number + 1, Instant::default());
+        let mut newest_first = self.sent.range(numbered).rev();
+        let lost = newest_first.find(|(_, sent)| sent.bytes == bytes);
+        if let Some(key) = lost.map(|(&key, _)| key) {
+            self.lost = self.sent.remove(&key).map(|sent| sent.snapshot);
         }
     }
 
@@ -129,6 +176,7 @@ impl State {
         let prior = self.in_flight;
         self.in_flight = self.in_flight.saturating_sub(bytes);
         let in_recovery = self.in_recovery(sent_at);
+        let newest_sent_at = self.orders(sent_at);
         if !in_recovery {
             self.recovery_at = Some(self.now);
         }
@@ -138,7 +186,7 @@ impl State {
         self.controller.on_lost(&Loss {
             now: self.now,
             bytes,
-            newest_sent_at: sent_at,
+            newest_sent_at,
             prior_in_flight: prior,
             bytes_in_flight: self.in_flight,
             in_flight_at_send: snapshot.in_flight(),
@@ -157,6 +205,7 @@ impl State {
         let sent_at = from_library(sent);
         self.flush();
         if !self.in_recovery(sent_at) {
+            let sent_at = self.orders(sent_at);
             self.recovery_at = Some(self.now);
             self.controller.on_congestion_experienced(self.now, sent_at);
         }
@@ -186,8 +235,8 @@ impl LibraryController for Adapter {
         self.state().on_packet_acknowledged(now, sent, bytes, pn);
     }
 
-    fn on_end_acks(&mut self, _: StdInstant, in_flight: u64, app_limited: bool, _: Option<u64>) {
-        self.state().on_end_of_ack(in_flight, app_limited);
+    fn on_end_acks(&mut self, _: StdInstant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.state().on_end_of_ack(in_flight, app_limited, largest);
     }
 
     fn on_congestion_event(
@@ -219,13 +268,15 @@ impl LibraryController for Adapter {
         state.controller.on_spurious(now);
     }
 
-    /// The segment is the largest datagram from the start.
-    fn on_mtu_update(&mut self, _: u16) {}
+    /// The segment stays; the smallest window follows the datagrams.
+    fn on_mtu_update(&mut self, new_mtu: u16) {
+        self.state().datagram = new_mtu.into();
+    }
 
     fn window(&self) -> u64 {
         let mut state = self.state();
         state.flush();
-        state.controller.window().max(state.segment)
+        state.controller.window().max(LEAST_WINDOW * state.datagram)
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -257,19 +308,15 @@ impl LibraryController for Adapter {
 #[derive(Debug)]
 pub(super) struct Factory {
     config: CongestionConfig,
-    context: ConnectionContext,
+    initial_window: Option<u32>,
     newest: Mutex<Option<Adapter>>,
 }
 
 impl Factory {
-    pub(super) fn new(config: CongestionConfig, segment: u64, initial_window: Option<u32>) -> Self {
+    pub(super) fn new(config: CongestionConfig, initial_window: Option<u32>) -> Self {
         Self {
             config,
-            context: ConnectionContext {
-                segment,
-                rules: Rules::Linux,
-                initial_window: initial_window.map(u64::from),
-            },
+            initial_window,
             newest: Mutex::new(None),
         }
     }
@@ -286,24 +333,90 @@ impl Factory {
 }
 
 impl ControllerFactory for Factory {
-    fn build(self: Arc<Self>, now: StdInstant, _: u16) -> Box<dyn LibraryController> {
-        let controller = self.config.build_for(&self.context);
-        let state = State {
-            initial_window: controller.window(),
-            controller,
-            estimator: Estimator::new(),
-            rtt: RttEstimator::new(Duration::ZERO),
-            sent: BTreeMap::new(),
-            in_flight: 0,
-            batch: Batch::default(),
-            pending: None,
-            lost: None,
-            recovery_at: None,
-            now: from_library(now),
-            segment: self.context.segment,
-        };
+    fn build(self: Arc<Self>, now: StdInstant, datagram: u16) -> Box<dyn LibraryController> {
+        let controller = self.config.build_for(&ConnectionContext {
+            segment: datagram.into(),
+            rules: Rules::Linux,
+            initial_window: self.initial_window.map(u64::from),
+        });
+        let state = State::new(controller, from_library(now), datagram.into());
         let adapter = Adapter(Arc::new(Mutex::new(state)));
         *lock(&self.newest) = Some(adapter.clone());
         Box::new(adapter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clock::to_library;
+    use super::*;
+
+    const SIZE: u64 = 1000;
+
+    fn at(milliseconds: u64) -> StdInstant {
+        to_library(Instant::default() + Duration::from_millis(milliseconds))
+    }
+
+    /// Returns a state with Reno and a window of ten segments.
+    fn state() -> State {
+        let config = CongestionConfig::named("reno").unwrap();
+        let controller = config.build_for(&ConnectionContext {
+            segment: SIZE,
+            rules: Rules::Linux,
+            initial_window: None,
+        });
+        State::new(controller, Instant::default(), SIZE)
+    }
+
+    fn acknowledge(state: &mut State, now: u64, sent: u64, number: u64) {
+        state.on_packet_acknowledged(at(now), at(sent), SIZE, number);
+        state.on_end_of_ack(0, false, Some(number));
+    }
+
+    /// One reduction per round trip (RFC 9002, section 7.3.2), and the loss of a packet sent with the new window is another.
+    #[test]
+    fn packets_sent_at_the_reduction_belong_to_the_new_window() {
+        let mut state = state();
+        let mut lose = |now, sent| {
+            state.on_loss(at(now), at(sent), false, SIZE);
+            state.controller.window()
+        };
+        let once = lose(20, 1);
+        assert_eq!(lose(21, 19), once);
+        assert!(lose(40, 20) < once);
+    }
+
+    /// RFC 9002, sections 7.2 and 7.6.2.
+    #[test]
+    fn persistent_congestion_leaves_two_datagrams() {
+        let adapter = Adapter(Arc::new(Mutex::new(state())));
+        adapter.state().on_loss(at(20), at(1), true, SIZE);
+        assert_eq!(adapter.state().controller.window(), SIZE);
+        assert_eq!(adapter.window(), 2 * SIZE);
+    }
+
+    #[test]
+    fn loss_removes_the_packet_of_its_number_space() {
+        let mut state = state();
+        state.on_sent(at(0), 1200, 3);
+        state.on_sent(at(5), SIZE, 3);
+        state.on_packet_lost(1200, 3);
+        let left: Vec<u64> = state.sent.values().map(|sent| sent.bytes).collect();
+        assert_eq!(left, [SIZE]);
+        acknowledge(&mut state, 20, 5, 3);
+        assert!(state.sent.is_empty());
+        assert_eq!(state.estimator.delivered(), SIZE);
+    }
+
+    #[test]
+    fn forgets_packets_that_are_neither_acknowledged_nor_lost() {
+        let mut state = state();
+        for number in 0..3000 {
+            state.on_sent(at(number), SIZE, number);
+            if number % 100 != 7 {
+                acknowledge(&mut state, number + 1, number, number);
+            }
+        }
+        assert_eq!(state.sent.len(), 10);
     }
 }

@@ -17,8 +17,27 @@ const REMEMBERED: u64 = 1 << 16;
 #[derive(Debug)]
 struct Sent {
     at: Instant,
-    /// Offsets of the stream's payload, start and end.
-    ranges: Vec<(u64, u64)>,
+    ranges: Vec<Range>,
+}
+
+/// Payload of a stream.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    /// Number of the stream.
+    stream: usize,
+    start: u64,
+    end: u64,
+}
+
+/// The payload of a stream in both directions.
+#[derive(Debug, Default)]
+struct StreamBytes {
+    /// End of the payload sent so far.
+    highest_sent: u64,
+    acknowledged: RangeSet,
+    /// Payload acknowledged without a gap.
+    prefix: u64,
+    received: RangeSet,
 }
 
 /// The counters of one end.
@@ -31,10 +50,11 @@ pub(super) struct Ledger {
     next_received: u64,
     largest_acknowledged: Option<u64>,
     sent: BTreeMap<u64, Sent>,
-    /// End of the payload sent so far.
-    highest_sent: u64,
-    acknowledged: RangeSet,
-    received: RangeSet,
+    streams: Vec<StreamBytes>,
+    /// Payload bytes of all streams, each counted once: sent, acknowledged and received.
+    sent_bytes: u64,
+    acknowledged_bytes: u64,
+    received_bytes: u64,
 }
 
 impl Ledger {
@@ -49,9 +69,10 @@ impl Ledger {
             next_received: 0,
             largest_acknowledged: None,
             sent: BTreeMap::new(),
-            highest_sent: 0,
-            acknowledged: RangeSet::default(),
-            received: RangeSet::default(),
+            streams: Vec::new(),
+            sent_bytes: 0,
+            acknowledged_bytes: 0,
+            received_bytes: 0,
         }
     }
 
@@ -68,13 +89,21 @@ impl Ledger {
     }
 
     /// Returns the payload bytes that arrived, each counted once.
-    pub(super) fn received(&self) -> u64 {
-        self.received.total()
+    pub(super) const fn received(&self) -> u64 {
+        self.received_bytes
     }
 
     /// Returns the payload bytes sent and not acknowledged.
-    pub(super) fn in_flight(&self) -> u64 {
-        self.highest_sent - self.acknowledged.total()
+    pub(super) const fn in_flight(&self) -> u64 {
+        self.sent_bytes - self.acknowledged_bytes
+    }
+
+    /// Returns the bytes of a stream.
+    fn stream(&mut self, number: usize) -> &mut StreamBytes {
+        if self.streams.len() <= number {
+            self.streams.resize_with(number + 1, StreamBytes::default);
+        }
+        &mut self.streams[number]
     }
 
     /// Counts a datagram that leaves. Returns its payload bytes.
@@ -89,9 +118,15 @@ impl Ledger {
             let mut ranges = Vec::new();
             let (mut asks, mut has_ack) = (false, false);
             packet.frames(|frame| match frame {
-                Frame::Stream { offset, length, .. } => {
+                Frame::Stream {
+                    id, offset, length, ..
+                } => {
                     asks = true;
-                    ranges.push((offset, offset + length));
+                    ranges.push(Range {
+                        stream: number_of(id),
+                        start: offset,
+                        end: offset + length,
+                    });
                 }
                 Frame::Ack(_) => has_ack = true,
                 Frame::Other => asks = true,
@@ -108,17 +143,19 @@ impl Ledger {
     }
 
     /// Counts the payload of a packet that leaves. Returns its bytes.
-    fn count(&mut self, now: Instant, ranges: &[(u64, u64)]) -> u64 {
-        let bytes: u64 = ranges.iter().map(|(start, end)| end - start).sum();
+    fn count(&mut self, now: Instant, ranges: &[Range]) -> u64 {
+        let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
         if bytes == 0 {
             return 0;
         }
-        let again: u64 = ranges
-            .iter()
-            .map(|&(start, end)| end.min(self.highest_sent).saturating_sub(start))
-            .sum();
-        let end = ranges.iter().map(|&(_, end)| end).max();
-        self.highest_sent = self.highest_sent.max(end.unwrap_or(0));
+        let mut new = 0;
+        for range in ranges {
+            let highest = &mut self.stream(range.stream).highest_sent;
+            new += range.end.saturating_sub(range.start.max(*highest));
+            *highest = range.end.max(*highest);
+        }
+        self.sent_bytes += new;
+        let again = bytes - new;
         let statistics = &mut self.statistics;
         statistics.packets_sent += 1;
         statistics.bytes_sent += bytes;
@@ -138,14 +175,17 @@ impl Ledger {
             self.next_received = self.next_received.max(number + 1);
             let (mut bytes, mut new) = (0, 0);
             packet.frames(|frame| match frame {
-                Frame::Stream { offset, length, .. } => {
+                Frame::Stream {
+                    id, offset, length, ..
+                } => {
                     bytes += length;
-                    self.received
-                        .insert(offset, offset + length, |start, end| new += end - start);
+                    let received = &mut self.stream(number_of(id)).received;
+                    received.insert(offset, offset + length, |start, end| new += end - start);
                 }
                 Frame::Ack(ack) => self.acknowledge(now, &ack),
                 Frame::Padding | Frame::Close | Frame::Other => {}
             });
+            self.received_bytes += new;
             if bytes > 0 {
                 self.statistics.packets_received += 1;
                 self.statistics.duplicates_received += u64::from(new == 0);
@@ -165,24 +205,34 @@ impl Ledger {
             self.rtt.sample(now, rtt);
             self.statistics.record_rtt(rtt);
         }
-        let mut new = 0;
+        let (mut new, mut in_order) = (0, 0);
         ack.ranges(|low, high| {
             while let Some((&number, _)) = self.sent.range(low..=high).next() {
                 let sent = self.sent.remove(&number);
-                for (start, end) in sent.into_iter().flat_map(|sent| sent.ranges) {
-                    self.acknowledged
-                        .insert(start, end, |start, end| new += end - start);
+                for range in sent.into_iter().flat_map(|sent| sent.ranges) {
+                    let stream = self.stream(range.stream);
+                    let acknowledged = &mut stream.acknowledged;
+                    acknowledged.insert(range.start, range.end, |start, end| new += end - start);
+                    let first = acknowledged.first().filter(|&(start, _)| start == 0);
+                    let prefix = first.map_or(0, |(_, end)| end);
+                    in_order += prefix - stream.prefix;
+                    stream.prefix = prefix;
                 }
             }
         });
         if new > 0 {
+            self.acknowledged_bytes += new;
             self.statistics.last_acknowledged_at = Some(now);
-            let first = self.acknowledged.first().filter(|&(start, _)| start == 0);
-            self.statistics.bytes_acknowledged = first.map_or(0, |(_, end)| end);
+            self.statistics.bytes_acknowledged += in_order;
         }
         if is_newest {
             self.largest_acknowledged = Some(ack.largest);
             self.sent = self.sent.split_off(&ack.largest.saturating_sub(REMEMBERED));
         }
     }
+}
+
+/// Returns the number of a stream that the client opened for both directions (RFC 9000, section 2.1). No others exist.
+const fn number_of(id: u64) -> usize {
+    (id >> 2) as usize
 }

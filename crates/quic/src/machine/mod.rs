@@ -6,5 +6,6 @@ mod controller;
 mod crypto;
 mod ledger;
 mod setup;
+mod streams;
 
 pub use connection::{Connection, Event};

@@ -7,14 +7,13 @@ use std::time::Duration as StdDuration;
 use foundation::Generator;
 use noq_proto::congestion::{CubicConfig, NewRenoConfig};
 use noq_proto::{
-    ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout, MtuDiscoveryConfig,
-    NoneTokenStore, ServerConfig, TransportConfig, VarInt,
+    AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout,
+    MtuDiscoveryConfig, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
 };
 use rand::{Rng, SeedableRng};
 
 use super::controller::Factory;
 use super::crypto::{NullClient, NullHmac, NullServer, NullToken};
-use crate::config::LEAST_DATAGRAM;
 use crate::{CONNECTION_ID, ControllerChoice, LibraryController, QuicConfig};
 
 /// Connection IDs from a seeded generator.
@@ -39,6 +38,9 @@ fn connection_id(random: &mut Generator) -> ConnectionId {
     random.fill_bytes(&mut bytes);
     ConnectionId::new(&bytes)
 }
+
+/// Streams of a connection in progress at once: the largest number in a transport parameter of two bytes, as the library's default.
+const MAX_STREAMS: u32 = 16_383;
 
 /// Any two different addresses. The simulated network has its own routes.
 pub(super) const CLIENT: SocketAddr =
@@ -93,23 +95,32 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
             transport.congestion_controller_factory(Arc::new(NewRenoConfig::default()));
         }
         ControllerChoice::Own(own) => {
-            let own = Arc::new(Factory::new(own, size.into(), config.initial_window));
+            let own = Arc::new(Factory::new(own, config.initial_window));
             transport.congestion_controller_factory(Arc::clone(&own) as _);
             factory = Some(own);
         }
     }
-    let discovers = config.mtu_discovery == Some(true);
     let mut search = MtuDiscoveryConfig::default();
     search.upper_bound(size);
     transport
         .enable_segmentation_offload(false)
-        .initial_mtu(if discovers { LEAST_DATAGRAM as u16 } else { size })
-        .mtu_discovery_config(discovers.then_some(search))
+        .initial_mtu(config.first_datagram_size())
+        .mtu_discovery_config(config.discovers_mtu().then_some(search))
         .stream_receive_window(window(config.receive_window()))
         .receive_window(window(config.receive_window()))
+        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS))
+        .send_fairness(config.fair_streams == Some(true))
         .send_window(config.send_window());
     if let Some(threshold) = config.packet_threshold {
         transport.packet_threshold(threshold);
+    }
+    if let Some(packets) = config.ack_every {
+        let mut frequency = AckFrequencyConfig::default();
+        // The packets that may wait, and as without the frame, none of them out of order.
+        frequency
+            .ack_eliciting_threshold(VarInt::from_u32(packets - 1))
+            .reordering_threshold(VarInt::from_u32(1));
+        transport.ack_frequency_config(Some(frequency));
     }
     if let Some(rtt) = config.initial_rtt {
         transport.initial_rtt(StdDuration::from_nanos(rtt.as_nanos()));

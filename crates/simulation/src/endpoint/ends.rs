@@ -84,8 +84,9 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
         #[cfg(feature = "quic")]
         Protocol::Quic(config) => {
             let mut random = || Generator::seed_from_u64(group.numbers.next_u64());
-            let opener = Quic::opener(Arc::clone(config), random());
-            let listener = Quic::listener(Arc::clone(config), random());
+            let has_messages = group.workload.has_exchanges();
+            let opener = Quic::opener(Arc::clone(config), random(), has_messages);
+            let listener = Quic::listener(Arc::clone(config), random(), has_messages);
             let end = |quic, records_rtt| Machine::Quic(Box::new(StreamEnd::new(quic, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }

@@ -138,7 +138,7 @@ impl Port {
         let mut way = self.way;
         loop {
             while let Some(notice) = machine.poll(now) {
-                if let Notice::Read(bytes) = notice {
+                if let Notice::Read(bytes) | Notice::ReadMessage(_, bytes) = notice {
                     self.delivered += bytes;
                     network
                         .observer_mut()

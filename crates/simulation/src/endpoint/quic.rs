@@ -20,24 +20,35 @@ pub(crate) struct Quic {
     /// Source of all randomness of this end.
     random: Generator,
     listens: bool,
+    /// Whether each message has its stream.
+    has_messages: bool,
 }
 
 impl Quic {
     /// Returns the client.
-    pub(crate) const fn opener(config: Arc<QuicConfig>, random: Generator) -> Self {
+    pub(crate) const fn opener(config: Arc<QuicConfig>, random: Generator, has_messages: bool) -> Self {
         Self {
             config,
             random,
             listens: false,
+            has_messages,
         }
     }
 
     /// Returns the server.
-    pub(crate) const fn listener(config: Arc<QuicConfig>, random: Generator) -> Self {
+    pub(crate) const fn listener(config: Arc<QuicConfig>, random: Generator, has_messages: bool) -> Self {
         Self {
             config,
             random,
             listens: true,
+            has_messages,
+        }
+    }
+
+    fn with_streams(&self, connection: Connection) -> Connection {
+        match self.has_messages {
+            true => connection.with_messages(self.config.fair_streams == Some(true)),
+            false => connection,
         }
     }
 }
@@ -63,6 +74,14 @@ impl StreamConnection for Connection {
         self.finish();
     }
 
+    fn send_message(&mut self, number: u32, bytes: u64) -> bool {
+        let has_messages = self.has_messages();
+        if has_messages {
+            self.send_message(number, bytes);
+        }
+        has_messages
+    }
+
     fn read_all(&mut self, now: Instant, _: u64) -> u64 {
         self.read_all(now)
     }
@@ -75,6 +94,7 @@ impl StreamConnection for Connection {
         EndEvent::Notice(match event {
             Event::Readable => return EndEvent::Readable,
             Event::Writable => return EndEvent::Writable,
+            Event::ReadMessage(number, bytes) => Notice::ReadMessage(number, bytes),
             Event::Connected => Notice::Connected,
             Event::PeerFinished => Notice::PeerFinished,
             Event::Finished => Notice::Finished,
@@ -91,7 +111,7 @@ impl Family for Quic {
     fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
 
     fn connect(&mut self, now: Instant, _: &mut Host<'_>) -> Connection {
-        Connection::open(now, &self.config, self.random.clone())
+        self.with_streams(Connection::open(now, &self.config, self.random.clone()))
     }
 
     fn receive(
@@ -106,7 +126,8 @@ impl Family for Quic {
             return None;
         };
         if self.listens && connection.is_none() {
-            *connection = Some(Connection::listen(now, &self.config, self.random.clone()));
+            let listener = Connection::listen(now, &self.config, self.random.clone());
+            *connection = Some(self.with_streams(listener));
         }
         if let Some(connection) = connection {
             connection.handle_frame(now, datagram.clone());

@@ -30,6 +30,10 @@ pub(crate) trait StreamConnection: Machine {
     fn write(&mut self, now: Instant, bytes: u64) -> u64;
     /// Ends the stream.
     fn finish(&mut self, now: Instant);
+    /// Sends a message on stream `number`, and returns whether the protocol has streams.
+    fn send_message(&mut self, _number: u32, _bytes: u64) -> bool {
+        false
+    }
     /// Discards data of an unlimited send buffer that was not sent.
     fn discard_unsent(&mut self) {}
     /// Returns whether it is half-open at a listener, which may still replace it without an event to the application.
@@ -144,6 +148,13 @@ impl<F: Family> Stream for StreamEnd<F> {
     fn finish(&mut self, now: Instant) {
         self.ends = true;
         self.fill(now);
+    }
+
+    fn send_message(&mut self, now: Instant, number: u32, bytes: u64) {
+        let connection = self.connection.as_mut();
+        if !connection.is_some_and(|connection| connection.send_message(number, bytes)) {
+            self.write(now, bytes);
+        }
     }
 
     fn stop(&mut self, now: Instant) {
