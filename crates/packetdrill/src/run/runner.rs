@@ -96,7 +96,7 @@ impl<'a> Runner<'a> {
     fn all(&mut self, setup: &Option<(String, u32)>, events: &'a [Event]) -> Result<(), Stop> {
         if let Some((commands, line)) = setup {
             self.line = *line;
-            self.world.settings.command(commands)?;
+            self.world.command(commands)?;
         }
         let problems = self.world.settings.tcp.validate();
         if let Some(problem) = problems.first() {
@@ -113,6 +113,7 @@ impl<'a> Runner<'a> {
     }
 
     fn event(&mut self, event: &'a Event) -> Result<(), Stop> {
+        self.world.remember();
         let inbound =
             matches!(&event.action, Action::Packet(packet) if packet.direction == Direction::Inbound);
         let when = self.when(event.time, inbound);
@@ -134,7 +135,7 @@ impl<'a> Runner<'a> {
                 when.from
             }
             Action::Command(command) => {
-                self.world.settings.command(command)?;
+                self.world.command(command)?;
                 when.from
             }
             Action::Code(code) => {
@@ -322,6 +323,7 @@ impl<'a> Runner<'a> {
         let mut attempt = Attempt {
             started: self.world.now,
             progress: 0,
+            opened: false,
         };
         let answer = calls::attempt(&mut self.world, call, &mut attempt)?;
         let end = match (call.end, event.time) {

@@ -4,6 +4,7 @@ use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
 use transport::tcp::{EcnMode, EcnOption, Profile, Recovery, TcpConfig};
 
+use super::fast_open::{self, FastOpenSettings};
 use super::shell;
 
 /// The configuration of a script's host.
@@ -23,13 +24,17 @@ pub struct HostSettings {
     pub paced: bool,
     /// The MTU of the device.
     pub mtu: u32,
+    /// Fast Open.
+    pub fast_open: FastOpenSettings,
+    /// A command discarded what connections remember of peers (`ip tcp_metrics flush`).
+    pub metrics_flushed: bool,
     /// The MSS that a route announces.
     mss_of_route: Option<u32>,
 }
 
 /// Kernel settings without an effect on the machine: offload sizes, caches, and features that scripts enable by other
 /// means.
-const WITHOUT_EFFECT: [&str; 17] = [
+const WITHOUT_EFFECT: [&str; 19] = [
     "net.core.default_qdisc",
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -37,6 +42,8 @@ const WITHOUT_EFFECT: [&str; 17] = [
     "net.ipv4.tcp_comp_sack_nr",
     "net.ipv4.tcp_comp_sack_delay_ns",
     "net.ipv4.tcp_comp_sack_slack_ns",
+    "net.ipv4.tcp_fastopen_blackhole_timeout",
+    "net.ipv4.tcp_fastopen_blackhole_timeout_sec",
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_max_syn_backlog",
     "net.ipv4.tcp_min_tso_segs",
@@ -51,7 +58,7 @@ const WITHOUT_EFFECT: [&str; 17] = [
 
 /// The settings of packetdrill's own `defaults.sh`, as far as the machine supports them: buffers, options, CUBIC,
 /// RACK-TLP, no restart after idle times, no ECN.
-const DEFAULTS: [&str; 14] = [
+const DEFAULTS: [&str; 16] = [
     "net.ipv4.tcp_rmem=4096 540000 15728640",
     "net.ipv4.tcp_wmem=4096 262144 4194304",
     "net.ipv4.tcp_timestamps=1",
@@ -66,6 +73,8 @@ const DEFAULTS: [&str; 14] = [
     "net.ipv4.tcp_early_retrans=4",
     "net.ipv4.tcp_recovery=1",
     "net.ipv4.tcp_ecn=0",
+    "net.ipv4.tcp_fastopen=0x70403",
+    "net.ipv4.tcp_fastopen_key=a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4",
 ];
 
 impl Default for HostSettings {
@@ -84,6 +93,8 @@ impl Default for HostSettings {
             offload: true,
             paced: false,
             mtu: 1500,
+            fast_open: FastOpenSettings::default(),
+            metrics_flushed: false,
             mss_of_route: None,
         }
     }
@@ -117,8 +128,16 @@ impl HostSettings {
             "strict_segments" => self.offload = false,
             "ip_version" if text == "ipv4" => {}
             // Echoed timestamps are always converted proportionally; addresses and ports are ignored.
-            "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "local_ip" | "remote_ip"
-            | "gateway_ip" => {}
+            "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}
+            "local_ip" | "remote_ip" => {
+                let address = text
+                    .parse()
+                    .map_err(|_| format!("--{name}={text}: expected an address"))?;
+                match name {
+                    "local_ip" => self.fast_open.local = address,
+                    _ => self.fast_open.remote = address,
+                }
+            }
             "netmask_ip" | "bind_port" | "connect_port" | "speed" => {}
             _ => return Err(format!("the option --{name}")),
         }
@@ -164,7 +183,11 @@ impl HostSettings {
                 }
                 Ok(())
             }
-            ("ip", ["tcp_metrics", "flush", ..]) | ("true" | ":", _) => Ok(()),
+            ("ip", ["tcp_metrics", "flush", ..]) => {
+                self.metrics_flushed = true;
+                Ok(())
+            }
+            ("true" | ":", _) => Ok(()),
             ("ip", ["route", "change" | "replace", route @ ..]) => {
                 self.route(route).or_else(|()| unsupported())
             }
@@ -241,10 +264,11 @@ impl HostSettings {
         let name = name.replace('/', ".");
         let name = name.trim_start_matches('.').trim_start_matches("proc.sys.");
         let unsupported = || format!("sysctl {name}={value}");
-        let numbers: Vec<u64> = value
-            .split_whitespace()
-            .filter_map(|argument| argument.parse().ok())
-            .collect();
+        let parse = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        let numbers: Vec<u64> = value.split_whitespace().filter_map(parse).collect();
         let last = numbers.last().copied();
         let number = || last.ok_or_else(unsupported);
         let flag = || number().map(|value| value != 0);
@@ -303,7 +327,9 @@ impl HostSettings {
             "ecn_fallback" => tcp.ecn_fallback = Some(flag()?),
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
-            "fack" | "mtu_probing" | "fastopen" if last == Some(0) => {}
+            "fastopen" => self.fast_open.mode = number()?,
+            "fastopen_key" => self.fast_open.key = fast_open::key(value).ok_or_else(unsupported)?,
+            "fack" | "mtu_probing" if last == Some(0) => {}
             // No limit.
             "notsent_lowat" if number()? >= u64::from(u32::MAX) => {}
             _ => return Err(unsupported()),

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use foundation::Instant;
 use transport::Machine;
-use transport::tcp::{Connection, Error, Event, Flags, Segment, State, TcpConfig, reset_for};
+use transport::tcp::{Connection, Error, Event, Flags, Opening, Segment, State, TcpConfig, reset_for};
 
+use super::notices::Notices;
 use super::segment::Mapping;
 
 /// A segment that was sent.
@@ -50,17 +51,20 @@ pub struct TestedConnection {
     pub arrivals: u64,
     /// Number of times the send buffer gained room, likewise.
     pub openings: u64,
+    /// The error queue.
+    pub notices: Notices,
 }
 
 impl TestedConnection {
     /// Opens a connection actively.
-    pub fn open(now: Instant, config: &TcpConfig) -> Self {
-        Self::around(now, Connection::open(now, config, INITIAL_SEQUENCE))
+    pub fn open(now: Instant, config: &TcpConfig, opening: Opening) -> Self {
+        Self::around(now, Connection::open_with(now, config, INITIAL_SEQUENCE, opening))
     }
 
     /// Opens a connection passively, in reply to `syn`.
-    pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment) -> Self {
-        let mut tested = Self::around(now, Connection::accept(now, config, INITIAL_SEQUENCE, syn));
+    pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment, opening: Opening) -> Self {
+        let machine = Connection::accept_with(now, config, INITIAL_SEQUENCE, syn, opening);
+        let mut tested = Self::around(now, machine);
         tested.learn_peer(syn);
         tested
     }
@@ -82,6 +86,7 @@ impl TestedConnection {
             data_arrived_at: now,
             arrivals: 0,
             openings: 0,
+            notices: Notices::default(),
         }
     }
 
@@ -143,7 +148,12 @@ impl TestedConnection {
         }
         while let Some(outgoing) = self.machine.poll_transmit(now) {
             let segment = outgoing.segment;
+            self.notices
+                .on_sent(now, outgoing.offset + u64::from(segment.length));
             self.sent.push_back(SentSegment { at: now, segment });
+        }
+        if self.notices.on_acknowledged(now, self.machine.acknowledged()) {
+            self.arrivals += 1;
         }
         while let Some(event) = self.machine.poll_event() {
             match event {

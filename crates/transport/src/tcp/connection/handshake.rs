@@ -269,8 +269,8 @@ impl Connection {
         self.sender.set_unscaled_window(u64::from(syn.window));
     }
 
-    /// Repeats the SYN-ACK: the peer retransmitted its SYN.
-    pub(super) fn repeat_syn_ack(&mut self) {
+    /// Repeats the SYN or SYN-ACK.
+    pub(super) fn repeat_syn(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             handshake.pending = true;
         }
@@ -337,7 +337,7 @@ impl Connection {
         let mut segment = Segment::bare(self.initial, acknowledgement, flags);
         segment.window = self.receiver.offer_unscaled();
         segment.options = Options {
-            mss: u16::try_from(self.parameters.mss).ok(),
+            mss: u16::try_from(self.announced_mss()).ok(),
             // RFC 7323, sections 2.2 and 3.2: a SYN-ACK carries only options of the SYN.
             window_scale: (self.parameters.window_scaling && (!is_syn_ack || scaled)).then_some(self.scale),
             sack_permitted: self.sack,
@@ -355,6 +355,16 @@ impl Connection {
             self.add_syn_ack_counters(now, &mut segment, number);
         }
         Some(Outgoing::without_payload(segment))
+    }
+
+    /// Returns the value of the MSS option. Linux derives it from the path MTU, too (`ipv4_default_advmss`).
+    fn announced_mss(&self) -> u32 {
+        let limit = if self.parameters.is_linux() {
+            self.path_mss
+        } else {
+            u32::MAX
+        };
+        self.parameters.mss.min(limit)
     }
 
     /// Adds the first bytes of the stream to a SYN or SYN-ACK, unless it is a retransmission.

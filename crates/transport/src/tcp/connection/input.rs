@@ -41,7 +41,7 @@ impl Connection {
         if !segment.has(Flags::ACK) {
             if !segment.has(Flags::RST) {
                 self.on_repeated_syn_ecn(segment);
-                self.repeat_syn_ack();
+                self.repeat_syn();
             }
             return;
         }

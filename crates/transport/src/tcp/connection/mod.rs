@@ -159,6 +159,17 @@ impl Connection {
         self.append(now, bytes, true)
     }
 
+    /// Ends a record at the last byte written: no segment carries bytes of two records, and its last segment has PSH
+    /// (`MSG_EOR` of Linux).
+    pub fn end_record(&mut self) {
+        self.sender.end_record();
+    }
+
+    /// Sets the maximum retransmissions of a SYN (`TCP_SYNCNT`).
+    pub fn set_syn_retries(&mut self, retries: u32) {
+        Arc::make_mut(&mut self.parameters).syn_retries = retries;
+    }
+
     fn append(&mut self, _now: Instant, bytes: u64, more: bool) -> u64 {
         if self.sender.is_finishing() || !self.may_write() {
             return 0;
@@ -366,6 +377,10 @@ impl Connection {
     /// [`MIN_SEGMENT`] bytes even where [`ReservedOptions`](crate::tcp::ReservedOptions) leave less room.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
+        if self.awaits_syn_data() {
+            // RFC 7413, section 4.2.1: repeat the SYN without data.
+            self.repeat_syn();
+        }
         if self.handshake.is_none() || self.is_half_synchronized() {
             let options = self.segment_options();
             self.sender

@@ -215,6 +215,13 @@ impl Sender {
         taken
     }
 
+    /// Ends a record at the last byte written: no segment spans its end.
+    pub fn end_record(&mut self) {
+        if self.next < self.writes.end {
+            self.writes.end_record();
+        }
+    }
+
     /// Returns the free bytes of the send buffer.
     #[inline]
     pub const fn room(&self) -> u64 {
