@@ -119,6 +119,8 @@ pub struct Icmp {
     pub code: Option<String>,
     /// The MTU of the next hop.
     pub mtu: Option<u32>,
+    /// The first sequence number of the quoted segment.
+    pub quoted: Option<u32>,
 }
 
 /// Letters of the flags in their printing order.
@@ -231,14 +233,20 @@ fn icmp(cursor: &mut Cursor) -> Result<Icmp, ParseError> {
     if cursor.eat_identifier("id") {
         return Err(cursor.unsupported("ICMP echo"));
     }
+    let mut quoted = None;
     if cursor.eat('[') {
         if matches!(cursor.peek(), Some(Token::Identifier(_))) {
             return Err(cursor.unsupported("ICMP messages about packets other than TCP"));
         }
-        range(cursor)?;
+        quoted = Some(range(cursor)?.0);
         cursor.expect(']')?;
     }
-    Ok(Icmp { kind, code, mtu })
+    Ok(Icmp {
+        kind,
+        code,
+        mtu,
+        quoted,
+    })
 }
 
 fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {

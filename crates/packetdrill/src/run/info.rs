@@ -31,8 +31,9 @@ pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'sta
         .collect()
 }
 
-fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 33] {
+fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 36] {
     let info = tested.machine.info();
+    let limited = tested.machine.limited_times(now);
     let accurate = info.accurate_ecn;
     let counter = |of: fn(AccurateEcnInfo) -> u32| accurate.map_or(0, |accurate| u64::from(of(accurate)));
     let micros = Duration::as_micros;
@@ -81,6 +82,9 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 33]
         ("tcpi_delivered_ce_bytes", counter(|accurate| accurate.ce_bytes)),
         ("tcpi_delivered_e0_bytes", counter(|accurate| accurate.ect0_bytes)),
         ("tcpi_delivered_e1_bytes", counter(|accurate| accurate.ect1_bytes)),
+        ("tcpi_rwnd_limited", micros(limited.0)),
+        ("tcpi_sndbuf_limited", micros(limited.1)),
+        ("tcpi_busy_time", micros(tested.busy.until(now))),
         ("tcpi_delivered", info.delivered + delivered_syn(tested)),
         ("tcpi_last_data_recv", millis(now - tested.data_arrived_at)),
     ]

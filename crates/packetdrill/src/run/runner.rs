@@ -223,6 +223,17 @@ impl<'a> Runner<'a> {
                 tested.path_mtu(now, mtu);
                 Ok(())
             }
+            (false, _, Some(tested)) if message.kind == "unreachable" => {
+                let error = match message.code.as_deref() {
+                    Some("net_unreachable") => "ENETUNREACH",
+                    Some("host_unreachable") | None => "EHOSTUNREACH",
+                    Some("port_unreachable") => "ECONNREFUSED",
+                    Some("protocol_unreachable") => "ENOPROTOOPT",
+                    Some(code) => return Err(Stop::Unsupported(format!("ICMP unreachable {code}"))),
+                };
+                tested.unreachable(message.quoted, error);
+                Ok(())
+            }
             _ => {
                 let code = message.code.as_deref().unwrap_or("");
                 Err(Stop::Unsupported(format!("ICMP {} {code}", message.kind)))

@@ -49,6 +49,11 @@ impl Mapping {
         }
     }
 
+    /// Converts a sequence number of the machine that an ICMP message quotes.
+    pub fn quoted(&self, number: u32) -> SequenceNumber {
+        SequenceNumber(number.wrapping_add(self.initial))
+    }
+
     /// Records that the script's timestamp `script` is the machine's timestamp `actual`.
     pub fn pair(&mut self, script: u32, actual: u32) {
         self.stamps.push((script, actual));

@@ -46,6 +46,7 @@ pub fn send(
         return Err(CallError::Errno(error));
     }
     if tested.connected {
+        attempt.progress += std::mem::take(&mut tested.written);
         let was_owned = std::mem::replace(&mut tested.owned, true);
         return if was_owned && !attempt.opened {
             Err(CallError::Errno("EISCONN"))
@@ -57,7 +58,10 @@ pub fn send(
         return Err(CallError::Errno("EALREADY"));
     }
     Ok(Some(match attempt.progress {
-        _ if waits => Answer::Blocks(None),
+        sent if waits => {
+            tested.waiting = bytes - sent;
+            Answer::Blocks(None)
+        }
         0 => Answer::Error("EINPROGRESS"),
         sent => Answer::Value(sent as i64),
     }))

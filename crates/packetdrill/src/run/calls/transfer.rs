@@ -1,10 +1,11 @@
 //! Transfer of data: read, write and related calls.
 
 use super::{
-    Answer, Attempt, CallError, CallResult, argument, blocked, connection, control, fast_open, flags, number,
+    Answer, Attempt, CallError, CallResult, argument, blocked, connection, control, fast_open, flags, number, socket,
     unsupported,
 };
 use crate::language::{Call, Expression};
+use crate::run::sockets::Role;
 use crate::run::symbols::{
     self, MSG_DONTWAIT, MSG_EOR, MSG_ERRQUEUE, MSG_FASTOPEN, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
     MSG_WAITALL, MSG_ZEROCOPY,
@@ -66,6 +67,9 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
     if flags & !(MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL) != 0 {
         return unsupported(format!("{}() with flags {flags:#x}", call.name));
     }
+    if let Role::Deferred = socket(world, call)?.role {
+        return Ok(Answer::Error("EAGAIN"));
+    }
     let (tested, nonblocking) = connection(world, call)?;
     let there = tested.machine.readable();
     let ended = tested.peer_finished || tested.read_shut || tested.gone;
@@ -86,9 +90,6 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
     }
     if ended || wanted == 0 {
         return Ok(Answer::Value(0));
-    }
-    if !tested.connected {
-        return Ok(Answer::Error("ENOTCONN"));
     }
     blocked(!nonblocking && flags & MSG_DONTWAIT == 0, "EAGAIN")
 }

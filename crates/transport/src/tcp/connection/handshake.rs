@@ -40,6 +40,8 @@ pub struct Handshake {
     pub(super) initial_window: Option<u32>,
     /// This end opened the connection.
     active: bool,
+    /// A SYN was repeated because it exceeded the path MTU.
+    pub(super) resized: bool,
     /// The peer's SYN offered window scaling.
     scaled: bool,
     pub(super) peer_mss: u32,
@@ -191,6 +193,7 @@ impl Connection {
             congestion: config.congestion.clone(),
             initial_window: config.initial_window,
             active,
+            resized: false,
             scaled: false,
             peer_mss,
         };

@@ -251,6 +251,13 @@ impl Connection {
         &self.statistics
     }
 
+    /// Returns how long the receive window and the send buffer, not the congestion window, limited this end's stream until
+    /// `now` (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
+    #[must_use]
+    pub fn limited_times(&self, now: Instant) -> (Duration, Duration) {
+        self.sender.limited_times(now, &self.statistics)
+    }
+
     /// Returns the state in which the sender decides, for traces.
     #[must_use]
     pub fn sender_snapshot(&self) -> SenderSnapshot {
@@ -378,7 +385,10 @@ impl Connection {
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
         if self.awaits_syn_data() {
-            // RFC 7413, section 4.2.1: repeat the SYN without data.
+            // RFC 7413, section 4.2.1: repeat the SYN without data. This is no loss.
+            if let Some(handshake) = &mut self.handshake {
+                handshake.resized = true;
+            }
             self.repeat_syn();
         }
         if self.handshake.is_none() || self.is_half_synchronized() {
@@ -386,6 +396,16 @@ impl Connection {
             self.sender
                 .shrink_segment(Self::payload_size(&self.parameters, self.path_mss, options));
         }
+    }
+
+    /// Handles an ICMP error that reports an unreachable host, port or protocol. An opening connection closes without a
+    /// segment (RFC 9293, section 3.9.2.2; `tcp_v4_err` of Linux), others ignore it. Returns whether it closed.
+    pub fn handle_unreachable(&mut self) -> bool {
+        let opens = self.handshake.is_some();
+        if opens {
+            self.become_closed();
+        }
+        opens
     }
 
     fn is_synchronized(&self) -> bool {
