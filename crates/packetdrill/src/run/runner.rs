@@ -40,6 +40,13 @@ fn execute(text: &str, interpreter: &mut dyn Interpreter, printed: &mut Vec<Stri
         let set = settings.option(name, value.as_deref());
         set.map_err(|what| Outcome::Unsupported { line, what })?;
     }
+    // ICMPv6 implies IPv6.
+    settings.ipv6 |= script.events.iter().any(|event| match &event.action {
+        Action::Packet(packet) => {
+            matches!(&packet.payload, Payload::Icmp(message) if message.kind == "packet_too_big")
+        }
+        _ => false,
+    });
     let mut runner = Runner {
         world: World::new(settings),
         interpreter,
@@ -214,13 +221,15 @@ impl<'a> Runner<'a> {
 
     fn icmp(&mut self, message: &Icmp) -> Result<(), Stop> {
         let now = self.world.now;
+        // The machine counts the headers of IPv4.
+        let longer = self.world.settings.headers() - 40;
         let too_big = matches!(
             (message.kind.as_str(), message.code.as_deref()),
             ("unreachable", Some("frag_needed")) | ("packet_too_big", _)
         );
         match (too_big, message.mtu, self.world.connection()) {
             (true, Some(mtu), Some(tested)) => {
-                tested.path_mtu(now, mtu);
+                tested.path_mtu(now, mtu.saturating_sub(longer));
                 Ok(())
             }
             (false, _, Some(tested)) if message.kind == "unreachable" => {

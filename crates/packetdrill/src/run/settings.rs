@@ -22,6 +22,8 @@ pub struct HostSettings {
     pub offload: bool,
     /// Whether the device's queue paces packets at the sender's rate (`fq`).
     pub paced: bool,
+    /// Whether packets have IPv6 headers, which take 40 bytes.
+    pub ipv6: bool,
     /// The MTU of the device.
     pub mtu: u32,
     /// Fast Open.
@@ -93,6 +95,7 @@ impl Default for HostSettings {
             timestamp_tick: None,
             offload: true,
             paced: false,
+            ipv6: false,
             mtu: 1500,
             fast_open: FastOpenSettings::default(),
             metrics_flushed: false,
@@ -127,7 +130,15 @@ impl HostSettings {
             }
             "mtu" => self.mtu = u32::try_from(number()?).unwrap_or(u32::MAX).clamp(128, 65_535),
             "strict_segments" => self.offload = false,
-            "ip_version" if text == "ipv4" => {}
+            "ip_version" => match text {
+                "ipv4" | "ipv4-mapped-ipv6" => {}
+                "ipv6" => self.ipv6 = true,
+                _ => {
+                    return Err(format!(
+                        "--{name}={text}: expected ipv4, ipv6 or ipv4-mapped-ipv6"
+                    ));
+                }
+            },
             // Echoed timestamps are always converted proportionally; addresses and ports are ignored.
             "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}
             "local_ip" | "remote_ip" => {
@@ -155,10 +166,18 @@ impl HostSettings {
             .try_for_each(|arguments| self.run(arguments))
     }
 
-    /// Returns the value of the MSS option: the device's MTU minus 40 bytes of headers, or that of a route if smaller.
+    /// Returns the bytes of the headers of IP and TCP.
+    #[must_use]
+    pub const fn headers(&self) -> u32 {
+        if self.ipv6 { 60 } else { 40 }
+    }
+
+    /// Returns the value of the MSS option: the device's MTU minus headers, or that of a route if smaller.
     #[must_use]
     pub fn mss(&self) -> u32 {
-        self.mss_of_route.unwrap_or(u32::MAX).min(self.mtu - 40)
+        self.mss_of_route
+            .unwrap_or(u32::MAX)
+            .min(self.mtu - self.headers())
     }
 
     fn run(&mut self, arguments: &[String]) -> Result<(), String> {
@@ -190,9 +209,11 @@ impl HostSettings {
             }
             // Files that `open` finds anyway, and counters of the kernel.
             ("rm" | "dd" | "nstat" | "true" | ":", _) => Ok(()),
-            ("ip", ["route", "change" | "replace", route @ ..]) => {
-                self.route(route).or_else(|()| unsupported())
-            }
+            (
+                "ip",
+                ["route", "change" | "replace", route @ ..]
+                | ["-6", "route", "change" | "replace", route @ ..],
+            ) => self.route(route).or_else(|()| unsupported()),
             ("echo", ["3", ">", file]) if file.ends_with("tcp_cubic/parameters/hystart_detect") => Ok(()),
             _ if name.starts_with("sysctl_restore") => Ok(()),
             _ => unsupported(),

@@ -189,7 +189,7 @@ impl TestedConnection {
             return;
         }
         if self.waiting > 0 && self.machine.state() == State::Established {
-            // A blocked writer sends its data with the last segment of the handshake (`sk_write_pending` of Linux).
+            // The data of a blocked writer leaves with the last segment of the handshake.
             self.written = self.machine.write(now, std::mem::take(&mut self.waiting));
         }
         while let Some(outgoing) = self.machine.poll_transmit(now) {

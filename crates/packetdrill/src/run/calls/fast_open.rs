@@ -60,6 +60,9 @@ pub fn send(
     Ok(Some(match attempt.progress {
         sent if waits => {
             tested.waiting = bytes - sent;
+            if tested.waiting > 0 {
+                tested.machine.expect_write();
+            }
             Answer::Blocks(None)
         }
         0 => Answer::Error("EINPROGRESS"),

@@ -318,8 +318,14 @@ impl Connection {
     /// position that the SYN-ACK acknowledges.
     pub(super) fn learn_from_syn_ack(&mut self, syn_ack: &Segment, again: bool, acknowledged: u64) {
         let (options, opening) = (&syn_ack.options, syn_ack.options.opening());
+        // Linux's `syn_data_acked` requires all data.
+        let least = if self.parameters.is_linux() {
+            self.sender.next()
+        } else {
+            2
+        };
         let Some(early) = &mut self.early else { return };
-        early.was_used = early.sent_with_syn && acknowledged > 1;
+        early.was_used = early.sent_with_syn && acknowledged >= least.max(2);
         match early.mode {
             OpeningMode::FastOpenClient { syn, .. } => {
                 // An unsolicited cookie has no effect.

@@ -49,7 +49,16 @@ impl Connection {
             }
             return;
         };
-        self.receiver.acks.demand();
+        if self
+            .handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.writer_waits)
+        {
+            let (window, segment) = (self.receiver.window(), self.sender.segment());
+            self.receiver.acks.wait_for_writer(now, window, segment);
+        } else {
+            self.receiver.acks.demand();
+        }
         let again = self
             .handshake
             .as_ref()

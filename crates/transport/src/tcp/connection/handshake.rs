@@ -40,6 +40,8 @@ pub struct Handshake {
     pub(super) initial_window: Option<u32>,
     /// This end opened the connection.
     active: bool,
+    /// A blocked call writes when the connection is open.
+    pub(super) writer_waits: bool,
     /// A SYN was repeated because it exceeded the path MTU.
     pub(super) resized: bool,
     /// The peer's SYN offered window scaling.
@@ -193,6 +195,7 @@ impl Connection {
             congestion: config.congestion.clone(),
             initial_window: config.initial_window,
             active,
+            writer_waits: false,
             resized: false,
             scaled: false,
             peer_mss,

@@ -53,6 +53,11 @@ impl Connection {
             ..*segment
         };
         self.on_later_segment(now, &acknowledgement);
+        if self.parameters.is_linux() && self.is_synchronized() {
+            // Linux reports the duplicate SYN (RFC 2883).
+            self.receiver.on_duplicate(0, 1);
+            self.receiver.acks.demand();
+        }
     }
 
     /// Handles a segment that is no repeated SYN.

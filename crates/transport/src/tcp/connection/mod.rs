@@ -186,6 +186,14 @@ impl Connection {
         ) && !self.sender.is_finishing()
     }
 
+    /// Announces a write as soon as the connection is open, as by a blocked call: with profile linux, the ACK of the SYN-ACK
+    /// waits for its data.
+    pub fn expect_write(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.writer_waits = true;
+        }
+    }
+
     /// Returns the free bytes of the send buffer.
     #[must_use]
     pub fn writable(&self) -> u64 {
@@ -374,9 +382,11 @@ impl Connection {
     #[must_use]
     pub fn is_outstanding(&self, sequence: SequenceNumber) -> bool {
         let una = self.sender.una();
+        // The SYN is outstanding until the end of the handshake.
+        let from = if self.handshake.is_some() { 0 } else { una };
         sequence
             .expand(self.initial, una)
-            .is_some_and(|position| (una..self.sender.next().max(una + 1)).contains(&position))
+            .is_some_and(|position| (from..self.sender.next().max(una + 1)).contains(&position))
     }
 
     /// Reduces the segment size to a path MTU of `mtu` bytes (RFC 1191; RFC 8201) and retransmits longer segments. Values
