@@ -35,7 +35,9 @@ def test_each_script_that_does_not_pass_has_a_reason() -> None:
     assert [name for name, result, reason in rows if (result == "pass") == bool(reason)] == []
 
 
-@pytest.mark.skipif(FOLDER not in os.environ, reason=f"{FOLDER} names no folder of google/packetdrill's scripts")
+@pytest.mark.skipif(
+    FOLDER not in os.environ, reason=f"{FOLDER} names no folder of google/packetdrill's scripts"
+)
 def test_scripts_that_passed_still_pass() -> None:
     folder = Path(os.environ[FOLDER])
     seen = {Path(report["path"]).relative_to(folder).as_posix(): report for report in results(folder)}

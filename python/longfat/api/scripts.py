@@ -45,7 +45,7 @@ class ScriptResults(Displayed):
         return TextTable(("outcome", "script"), [[outcome, rest] for outcome, _, rest in rows])
 
     def markdown(self, folder: str | Path = ".", *, passed: bool = False) -> str:
-        """Returns the results as a Markdown table with a row per script: its path in `folder`, result and reason.
+        """Returns a Markdown table with a row per script: its path in `folder`, result and reason.
 
         Args:
             folder: The folder that the paths start at.
@@ -126,6 +126,8 @@ def results(scripts: str | Path | Sequence[str | Path]) -> Iterator[dict[str, An
     listed = [Path(one) for one in ([scripts] if isinstance(scripts, str | Path) else scripts)]
     for path in listed:
         path.stat()
-    found = [script for path in listed for script in (sorted(path.rglob("*.pkt")) if path.is_dir() else [path])]
+    found = [
+        script for path in listed for script in (sorted(path.rglob("*.pkt")) if path.is_dir() else [path])
+    ]
     for script in found:
         yield from json.loads(_native.packetdrill([str(script)], Snippets))
