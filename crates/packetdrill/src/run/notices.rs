@@ -107,7 +107,8 @@ impl Notices {
     fn stamp(&mut self, at: Instant, end: u64, flag: u64, point: &'static str) {
         let (flags, from) = self.stamping;
         if flags & flag != 0 {
-            let byte = end - from - 1;
+            // A later request restarts the count.
+            let byte = end.saturating_sub(from + 1);
             self.queue.push_back(Notice::Stamp { point, at, byte });
         }
     }

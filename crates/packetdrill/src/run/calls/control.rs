@@ -36,9 +36,10 @@ pub fn receive_error(world: &mut World, call: &Call) -> CallResult {
                 return mismatch("a time stamp", describe(notice));
             };
             let nanoseconds = field("scm_nsec").map(symbols::number).transpose()?.unwrap_or(0);
+            let limited = |number: i64| u64::try_from(number).unwrap_or(0).min(1_000_000_000);
             let wanted = start
-                + Duration::from_secs(symbols::number(seconds)? as u64)
-                + Duration::from_nanos(nanoseconds as u64);
+                + Duration::from_secs(limited(symbols::number(seconds)?))
+                + Duration::from_nanos(limited(nanoseconds));
             if (at - wanted) + (wanted - at) > tolerance {
                 return mismatch(format!("a time stamp of {}", wanted - start), describe(notice));
             }
