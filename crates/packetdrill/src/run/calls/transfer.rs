@@ -1,8 +1,8 @@
 //! Transfer of data: read, write and related calls.
 
 use super::{
-    Answer, Attempt, CallError, CallResult, argument, blocked, connection, control, fast_open, flags, number, socket,
-    unsupported,
+    Answer, Attempt, CallError, CallResult, argument, blocked, connection, control, fast_open, flags, number,
+    socket, unsupported,
 };
 use crate::language::{Call, Expression};
 use crate::run::sockets::Role;
