@@ -27,8 +27,12 @@ pub(super) struct Writes {
     pub push_at: u64,
     pub pushed: u64,
     /// Unsent ends of records (`MSG_EOR`), which no segment spans.
-    pub records: Option<Box<VecDeque<u64>>>,
+    pub records: Option<Box<RecordEnds>>,
 }
+
+/// The positions after the last bytes of records, in order. Boxed, since few connections have any.
+#[derive(Debug, Default)]
+pub(super) struct RecordEnds(VecDeque<u64>);
 
 impl Writes {
     /// Returns the position up to which the next segment may extend.
@@ -36,13 +40,13 @@ impl Writes {
     pub fn limit(&self) -> u64 {
         match &self.records {
             None => self.end,
-            Some(records) => records.front().copied().unwrap_or(self.end),
+            Some(records) => records.0.front().copied().unwrap_or(self.end),
         }
     }
 
     /// Ends a record at the last byte written.
     pub fn end_record(&mut self) {
-        let records = self.records.get_or_insert_default();
+        let records = &mut self.records.get_or_insert_default().0;
         if records.back() != Some(&self.end) {
             records.push_back(self.end);
         }
@@ -51,7 +55,7 @@ impl Writes {
     /// Whether a record ends at `end`, the position that the last segment reached.
     #[inline]
     pub fn pass_record(&mut self, end: u64) -> bool {
-        let Some(records) = &mut self.records else {
+        let Some(RecordEnds(records)) = self.records.as_deref_mut() else {
             return false;
         };
         let passed = records.front() == Some(&end);
