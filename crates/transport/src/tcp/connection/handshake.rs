@@ -224,7 +224,7 @@ impl Connection {
             keep_alive: parameters
                 .keep_alive
                 .map(|idle| Box::new(KeepAlive::new(now, idle))),
-            challenged_at: None,
+            next_challenge: Instant::ZERO,
             early: None,
             events: Events::default(),
             statistics: Statistics {

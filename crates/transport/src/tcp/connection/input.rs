@@ -182,8 +182,8 @@ impl Connection {
     /// Sends a rate-limited challenge ACK (RFC 5961): a legitimate peer learns the expected number, and a blind attacker
     /// gains nothing.
     fn challenge(&mut self, now: Instant) {
-        if self.challenged_at.is_none_or(|at| now - at >= CHALLENGE_INTERVAL) {
-            self.challenged_at = Some(now);
+        if now >= self.next_challenge {
+            self.next_challenge = now + CHALLENGE_INTERVAL;
             self.receiver.acks.demand();
         }
     }

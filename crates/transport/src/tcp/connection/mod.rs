@@ -103,8 +103,8 @@ pub struct Connection {
     /// The application called `close` and no longer reads.
     closed: bool,
     keep_alive: Option<Box<KeepAlive>>,
-    /// When the last challenge ACK was sent (RFC 5961, section 7).
-    challenged_at: Option<Instant>,
+    /// Earliest time of the next challenge ACK (RFC 5961, section 7).
+    next_challenge: Instant,
     /// State of Fast Open and T/TCP; `None` for all other connections.
     early: Option<Box<EarlyData>>,
     events: Events,
