@@ -73,6 +73,22 @@ def test_the_json_has_the_summary(cli: Cli, tmp_path: Path) -> None:
     assert bad["expected"] == "read() to return 5"
 
 
+def test_the_table_has_the_reasons(cli: Cli, tmp_path: Path) -> None:
+    script(tmp_path, "a/good.pkt")
+    script(tmp_path, "b/bad.pkt", "   +0 read(4, ..., 5) = 5\n")
+    script(tmp_path, "b/splice.pkt", "   +0 splice(4, 5, 10) = 10\n")
+    done = cli("packetdrill", "--table", tmp_path, ok=False)
+    assert done.returncode == 1
+    rows = [
+        "| b/bad.pkt | fail | line 8: expected read() to return 5, seen no return |",
+        "| b/splice.pkt | unsupported | line 8: the system call splice() |",
+    ]
+    head = ["| script | result | reason |", "| --- | --- | --- |"]
+    assert done.stdout.splitlines() == [*head, *rows, "", "1 passed, 1 failed, 1 unsupported of 3"]
+    done = cli("packetdrill", "--table", "--passed", tmp_path / "a")
+    assert done.stdout.splitlines() == [*head, "| good.pkt | pass |  |", "", "1 passed of 1"]
+
+
 def test_reports_missing_scripts(cli: Cli, tmp_path: Path) -> None:
     done = cli("packetdrill", tmp_path / "none.pkt", ok=False)
     assert done.returncode == 2

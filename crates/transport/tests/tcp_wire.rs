@@ -175,6 +175,16 @@ fn opening_options_have_the_layout_of_their_rfcs() {
     assert_eq!(with(0, fast_open(FastOpen::Request)), [34, 2, 1, 1]);
     let cookie = FastOpen::Cookie(Cookie::new(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap());
     assert_eq!(with(0, fast_open(cookie)), [34, 10, 1, 2, 3, 4, 5, 6, 7, 8, 1, 1]);
+    // Appendix A: kind 254 with the magic number 0xF989.
+    let experimental = |option| OpeningOptions {
+        experimental: true,
+        ..fast_open(option)
+    };
+    assert_eq!(with(0, experimental(FastOpen::Request)), [254, 4, 0xf9, 0x89]);
+    assert_eq!(
+        with(0, experimental(cookie)),
+        [254, 12, 0xf9, 0x89, 1, 2, 3, 4, 5, 6, 7, 8]
+    );
     // RFC 1644, section 3.1: kinds 11, 12 and 13.
     let counts = |count_is_new, echo| OpeningOptions {
         count_is_new,
@@ -308,6 +318,7 @@ fn any_segment() -> impl Strategy<Value = Segment> {
             if options.sack.is_empty() {
                 options.set_opening(OpeningOptions {
                     fast_open,
+                    experimental: fast_open.is_some() && counts.1,
                     count_is_new: options.count.is_some() && counts.1,
                     count_echo: counts.2.and_then(Count::new),
                 });

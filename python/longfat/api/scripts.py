@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,22 @@ class ScriptResults(Displayed):
         rows = [line_of(report).partition(" ") for report in self.reports if report["outcome"] != "pass"]
         return TextTable(("outcome", "script"), [[outcome, rest] for outcome, _, rest in rows])
 
+    def markdown(self, folder: str | Path = ".", *, passed: bool = False) -> str:
+        """Returns a Markdown table with a row per script: its path in `folder`, result and reason.
+
+        Args:
+            folder: The folder that the paths start at.
+            passed: Include the scripts that passed.
+        """
+        rows = ["| script | result | reason |", "| --- | --- | --- |"]
+        for report in self.reports:
+            if passed or report["outcome"] != "pass":
+                path = Path(report["path"])
+                name = path.relative_to(folder) if path.is_relative_to(folder) else path
+                reason = reason_of(report).replace("|", "\\|")
+                rows.append(f"| {name.as_posix()} | {report['outcome']} | {reason} |")
+        return "\n".join(rows)
+
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each script."""
         import polars as pl
@@ -62,6 +78,15 @@ def line_of(report: dict[str, Any]) -> str:
         return f"FAIL {place} expected {report['expected']}, seen {report['seen']} [{report['at_s']:.6f}s]"
     outcome = "unsupported" if report["outcome"] == "unsupported" else "INVALID"
     return f"{outcome} {place} {report['what']}"
+
+
+def reason_of(report: dict[str, Any]) -> str:
+    """Returns why a script did not pass, with its line; empty if it passed."""
+    if report["outcome"] == "pass":
+        return ""
+    if report["outcome"] == "fail":
+        return f"line {report['line']}: expected {report['expected']}, seen {report['seen']}"
+    return f"line {report['line']}: {report['what']}"
 
 
 def total(counts: Counter[str]) -> str:
@@ -87,13 +112,22 @@ def packetdrill(scripts: str | Path | Sequence[str | Path]) -> ScriptResults:
         OSError: for a script that cannot be read.
         ValueError: if there are no scripts.
     """
+    reports = tuple(results(scripts))
+    if not reports:
+        raise ValueError("no *.pkt files found")
+    return ScriptResults(reports)
+
+
+def results(scripts: str | Path | Sequence[str | Path]) -> Iterator[dict[str, Any]]:
+    """Yields the outcome of each script when it ends, with the arguments and errors of `packetdrill`."""
     from longfat import _native
     from longfat.api.snippets import Snippets
 
     listed = [Path(one) for one in ([scripts] if isinstance(scripts, str | Path) else scripts)]
     for path in listed:
         path.stat()
-    reports = json.loads(_native.packetdrill([str(path) for path in listed], Snippets))
-    if not reports:
-        raise ValueError("no *.pkt files found")
-    return ScriptResults(tuple(reports))
+    found = [
+        script for path in listed for script in (sorted(path.rglob("*.pkt")) if path.is_dir() else [path])
+    ]
+    for script in found:
+        yield from json.loads(_native.packetdrill([str(script)], Snippets))

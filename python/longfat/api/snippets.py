@@ -50,7 +50,7 @@ class Snippets:
         """
         printed: list[str] = []
         # Without blocks, indentation has no meaning.
-        source = "\n".join(line.lstrip() for line in code.splitlines())
+        source = "\n".join(line.lstrip() for line in code.splitlines()) + "\n\n"
         names: dict[str, object] = {**self._variables, **values}
 
         def output(*items: object) -> None:

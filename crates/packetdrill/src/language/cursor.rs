@@ -5,6 +5,16 @@ use foundation::Duration;
 use super::ParseError;
 use super::lexer::{PlacedToken, Token, tokens};
 
+/// The symbols that the runners of google/packetdrill and of the kernel's selftests define for IPv4: cookies that Linux issues
+/// with the keys of the scripts, and names of error codes and control messages.
+const DEFINED: [&str; 5] = [
+    "TFO_COOKIE=\"3021b9d889017eeb\"",
+    "TFO_COOKIE_ZERO=\"b7c12350a90dc8f5\"",
+    "CODE=host_unreachable",
+    "CMSG_LEVEL_IP=SOL_IP",
+    "CMSG_TYPE_RECVERR=IP_RECVERR",
+];
+
 /// A position in the tokens.
 pub struct Cursor {
     tokens: Vec<PlacedToken>,
@@ -19,6 +29,12 @@ impl Cursor {
 
     /// Substitutes the values of `--define=NAME=value` for the names, from here on.
     pub fn define(&mut self, options: &[(String, Option<String>, u32)]) {
+        self.substitute(options);
+        let defaults = DEFINED.map(|value| ("define".to_owned(), Some(value.to_owned()), 0));
+        self.substitute(&defaults);
+    }
+
+    fn substitute(&mut self, options: &[(String, Option<String>, u32)]) {
         for (name, value, _) in options {
             let Some((symbol, value)) = value.as_ref().and_then(|value| value.split_once('=')) else {
                 continue;
@@ -30,9 +46,14 @@ impl Cursor {
             let [replacement] = replacement.as_slice() else {
                 continue;
             };
+            // The digits of a cookie are quoted, so that they are no number.
+            let replacement = match &replacement.token {
+                Token::Text(digits) if symbol.starts_with("TFO_COOKIE") => Token::Identifier(digits.clone()),
+                token => token.clone(),
+            };
             for placed in &mut self.tokens[self.at..] {
                 if placed.token == Token::Identifier(symbol.to_owned()) {
-                    placed.token = replacement.token.clone();
+                    placed.token = replacement.clone();
                 }
             }
         }

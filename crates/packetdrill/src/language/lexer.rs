@@ -106,6 +106,10 @@ impl Lexer<'_> {
             self.push(Token::Code(code), end);
             return Ok(true);
         }
+        if let Some(length) = self.cookie() {
+            self.push(Token::Identifier(self.rest[..length].to_owned()), length);
+            return Ok(true);
+        }
         let (token, length) = self.token(first)?;
         self.push(token, length);
         Ok(true)
@@ -159,6 +163,16 @@ impl Lexer<'_> {
             return Ok((Token::Integer(value), digits));
         }
         Ok((Token::Identifier(run.to_owned()), length))
+    }
+
+    /// Returns the length of the hexadecimal digits after the name of a Fast Open option. They are no number: zeros in front
+    /// count.
+    fn cookie(&self) -> Option<usize> {
+        let last = self.out.last().map(|placed| &placed.token);
+        let follows = matches!(last, Some(Token::Identifier(name)) if name == "FO" || name == "FOEXP");
+        let length = prefix(self.rest, is_identifier);
+        let is_hex = self.rest[..length].chars().all(|c| c.is_ascii_hexdigit());
+        (follows && length > 0 && is_hex).then_some(length)
     }
 
     /// Returns the length of an enclosed token that starts here, including the closing mark.

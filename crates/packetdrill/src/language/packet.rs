@@ -97,8 +97,15 @@ pub enum OptionSpec {
     Sack(Vec<(u32, u32)>),
     /// Timestamps (RFC 7323, section 3.2): value and echo.
     Timestamps(u32, u32),
-    /// Fast Open cookie or cookie request (RFC 7413, section 2).
-    FastOpen(FastOpen),
+    /// Fast Open cookie or cookie request (RFC 7413, section 2), perhaps of the experimental kind (appendix A).
+    FastOpen {
+        /// The option.
+        option: FastOpen,
+        /// Whether it has the experimental kind.
+        experimental: bool,
+    },
+    /// Fast Open cookie of an invalid length, which receivers ignore.
+    InvalidCookie,
     /// Counters of bytes by code point (RFC 9768, section 3.2.3).
     Counters(ByteCounters),
 }
@@ -112,6 +119,8 @@ pub struct Icmp {
     pub code: Option<String>,
     /// The MTU of the next hop.
     pub mtu: Option<u32>,
+    /// The first sequence number of the quoted segment.
+    pub quoted: Option<u32>,
 }
 
 /// Letters of the flags in their printing order.
@@ -224,14 +233,20 @@ fn icmp(cursor: &mut Cursor) -> Result<Icmp, ParseError> {
     if cursor.eat_identifier("id") {
         return Err(cursor.unsupported("ICMP echo"));
     }
+    let mut quoted = None;
     if cursor.eat('[') {
         if matches!(cursor.peek(), Some(Token::Identifier(_))) {
             return Err(cursor.unsupported("ICMP messages about packets other than TCP"));
         }
-        range(cursor)?;
+        quoted = Some(range(cursor)?.0);
         cursor.expect(']')?;
     }
-    Ok(Icmp { kind, code, mtu })
+    Ok(Icmp {
+        kind,
+        code,
+        mtu,
+        quoted,
+    })
 }
 
 fn tcp(cursor: &mut Cursor, outbound: bool) -> Result<TcpSpec, ParseError> {
@@ -343,23 +358,24 @@ fn options(cursor: &mut Cursor) -> Result<Option<Vec<OptionSpec>>, ParseError> {
 }
 
 /// Parses the hexadecimal digits of a cookie, or none.
-fn cookie(cursor: &mut Cursor) -> Result<FastOpen, ParseError> {
-    let digits = match cursor.peek() {
-        Some(Token::Mark(_)) => return Ok(FastOpen::Request),
-        Some(Token::Identifier(name)) => name.clone(),
-        // Without a letter, the cookie is a number token.
-        Some(Token::Integer(number)) => number.to_string(),
-        _ => String::new(),
+fn fast_open(cursor: &mut Cursor, experimental: bool) -> Result<OptionSpec, ParseError> {
+    let Some(Token::Identifier(digits)) = cursor.peek().cloned() else {
+        let option = FastOpen::Request;
+        return Ok(OptionSpec::FastOpen { option, experimental });
     };
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-    match bytes.as_deref().and_then(Cookie::new) {
-        Some(cookie) => {
-            cursor.next();
-            Ok(FastOpen::Cookie(cookie))
-        }
-        None => Err(cursor.unsupported("a cookie that is not written in 8 to 32 hexadecimal digits")),
-    }
+    let Some(bytes) = bytes else {
+        return Err(cursor.expected("the hexadecimal digits of a cookie"));
+    };
+    cursor.next();
+    Ok(match Cookie::new(&bytes) {
+        Some(cookie) => OptionSpec::FastOpen {
+            option: FastOpen::Cookie(cookie),
+            experimental,
+        },
+        None => OptionSpec::InvalidCookie,
+    })
 }
 
 /// Parses `e1b 1 ceb 0 e0b 1` or the reverse order, or its beginning.
@@ -382,7 +398,7 @@ fn counters(cursor: &mut Cursor) -> Result<ByteCounters, ParseError> {
 }
 
 fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
-    let name = cursor.identifier("a TCP option (mss, wscale, sackOK, sack, TS, FO, ECN, nop, eol)")?;
+    let name = cursor.identifier("a TCP option (mss, wscale, sackOK, sack, TS, FO, FOEXP, ECN, nop, eol)")?;
     Ok(match name.as_str() {
         "nop" => OptionSpec::Nop,
         "eol" => OptionSpec::Eol,
@@ -408,10 +424,8 @@ fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
             }
             OptionSpec::Timestamps(value, cursor.integer("an echoed timestamp", U32)? as u32)
         }
-        "FO" => OptionSpec::FastOpen(cookie(cursor)?),
-        "FOEXP" => {
-            return Err(cursor.unsupported("the experimental option of TCP Fast Open (RFC 7413, appendix A)"));
-        }
+        "FO" => fast_open(cursor, false)?,
+        "FOEXP" => fast_open(cursor, true)?,
         "md5" => return Err(cursor.unsupported("the MD5 option (RFC 2385)")),
         "ECN" => OptionSpec::Counters(counters(cursor)?),
         other => return Err(cursor.syntax(format!("`{other}` is not a TCP option"))),

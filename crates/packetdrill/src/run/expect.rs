@@ -145,7 +145,7 @@ fn other_option(actual: &[OptionSpec], expected: &[OptionSpec]) -> Option<&'stat
             "another SACK-permitted option",
         ),
         (
-            |o| matches!(o, OptionSpec::FastOpen(_)),
+            |o| matches!(o, OptionSpec::FastOpen { .. }),
             "another Fast Open option",
         ),
         (|o| matches!(o, OptionSpec::Counters(_)), "another AccECN option"),

@@ -31,8 +31,9 @@ pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'sta
         .collect()
 }
 
-fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 32] {
+fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 36] {
     let info = tested.machine.info();
+    let limited = tested.machine.limited_times(now);
     let accurate = info.accurate_ecn;
     let counter = |of: fn(AccurateEcnInfo) -> u32| accurate.map_or(0, |accurate| u64::from(of(accurate)));
     let micros = Duration::as_micros;
@@ -73,7 +74,7 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 32]
         ("tcpi_ato", micros(info.ack_delay)),
         ("tcpi_snd_wscale", u64::from(info.send_scale)),
         ("tcpi_rcv_wscale", u64::from(info.receive_scale)),
-        ("tcpi_options", options(&info)),
+        ("tcpi_options", options(tested, &info)),
         (
             "tcpi_delivered_ce",
             accurate.map_or(info.delivered_marked, |accurate| u64::from(accurate.ce_packets)),
@@ -81,15 +82,33 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 32]
         ("tcpi_delivered_ce_bytes", counter(|accurate| accurate.ce_bytes)),
         ("tcpi_delivered_e0_bytes", counter(|accurate| accurate.ect0_bytes)),
         ("tcpi_delivered_e1_bytes", counter(|accurate| accurate.ect1_bytes)),
+        ("tcpi_rwnd_limited", micros(limited.0)),
+        ("tcpi_sndbuf_limited", micros(limited.1)),
+        ("tcpi_busy_time", micros(tested.busy.until(now))),
+        ("tcpi_delivered", info.delivered + delivered_syn(tested)),
         ("tcpi_last_data_recv", millis(now - tested.data_arrived_at)),
     ]
 }
 
+/// Linux counts this end's SYN as delivered once it is acknowledged; a SYN with data counts once.
+fn delivered_syn(tested: &TestedConnection) -> u64 {
+    let machine = &tested.machine;
+    let with_data = machine.is_client() && machine.used_early_data();
+    u64::from(tested.connected && !machine.is_half_synchronized() && !with_data)
+}
+
 /// Returns the bits of `tcpi_options`.
-fn options(info: &Info) -> u64 {
+fn options(tested: &TestedConnection, info: &Info) -> u64 {
     let scaled = info.send_scale > 0 || info.receive_scale > 0;
-    [(info.timestamps, 1), (info.sack, 2), (scaled, 4), (info.ecn, 8)]
-        .into_iter()
-        .map(|(used, bit)| if used { bit } else { 0 })
-        .sum()
+    let early = tested.machine.used_early_data();
+    [
+        (info.timestamps, 1),
+        (info.sack, 2),
+        (scaled, 4),
+        (info.ecn, 8),
+        (early, 32),
+    ]
+    .into_iter()
+    .map(|(used, bit)| if used { bit } else { 0 })
+    .sum()
 }

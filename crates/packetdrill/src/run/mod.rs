@@ -2,7 +2,9 @@
 
 mod calls;
 mod expect;
+mod fast_open;
 mod info;
+mod notices;
 mod outcome;
 mod runner;
 mod segment;

@@ -40,6 +40,13 @@ fn execute(text: &str, interpreter: &mut dyn Interpreter, printed: &mut Vec<Stri
         let set = settings.option(name, value.as_deref());
         set.map_err(|what| Outcome::Unsupported { line, what })?;
     }
+    // ICMPv6 implies IPv6.
+    settings.ipv6 |= script.events.iter().any(|event| match &event.action {
+        Action::Packet(packet) => {
+            matches!(&packet.payload, Payload::Icmp(message) if message.kind == "packet_too_big")
+        }
+        _ => false,
+    });
     let mut runner = Runner {
         world: World::new(settings),
         interpreter,
@@ -96,7 +103,7 @@ impl<'a> Runner<'a> {
     fn all(&mut self, setup: &Option<(String, u32)>, events: &'a [Event]) -> Result<(), Stop> {
         if let Some((commands, line)) = setup {
             self.line = *line;
-            self.world.settings.command(commands)?;
+            self.world.command(commands)?;
         }
         let problems = self.world.settings.tcp.validate();
         if let Some(problem) = problems.first() {
@@ -113,6 +120,7 @@ impl<'a> Runner<'a> {
     }
 
     fn event(&mut self, event: &'a Event) -> Result<(), Stop> {
+        self.world.remember();
         let inbound =
             matches!(&event.action, Action::Packet(packet) if packet.direction == Direction::Inbound);
         let when = self.when(event.time, inbound);
@@ -134,7 +142,7 @@ impl<'a> Runner<'a> {
                 when.from
             }
             Action::Command(command) => {
-                self.world.settings.command(command)?;
+                self.world.command(command)?;
                 when.from
             }
             Action::Code(code) => {
@@ -213,13 +221,26 @@ impl<'a> Runner<'a> {
 
     fn icmp(&mut self, message: &Icmp) -> Result<(), Stop> {
         let now = self.world.now;
+        // The machine counts the headers of IPv4.
+        let longer = self.world.settings.headers() - 40;
         let too_big = matches!(
             (message.kind.as_str(), message.code.as_deref()),
             ("unreachable", Some("frag_needed")) | ("packet_too_big", _)
         );
         match (too_big, message.mtu, self.world.connection()) {
             (true, Some(mtu), Some(tested)) => {
-                tested.path_mtu(now, mtu);
+                tested.path_mtu(now, mtu.saturating_sub(longer));
+                Ok(())
+            }
+            (false, _, Some(tested)) if message.kind == "unreachable" => {
+                let error = match message.code.as_deref() {
+                    Some("net_unreachable") => "ENETUNREACH",
+                    Some("host_unreachable") | None => "EHOSTUNREACH",
+                    Some("port_unreachable") => "ECONNREFUSED",
+                    Some("protocol_unreachable") => "ENOPROTOOPT",
+                    Some(code) => return Err(Stop::Unsupported(format!("ICMP unreachable {code}"))),
+                };
+                tested.unreachable(message.quoted, error);
                 Ok(())
             }
             _ => {
@@ -322,6 +343,7 @@ impl<'a> Runner<'a> {
         let mut attempt = Attempt {
             started: self.world.now,
             progress: 0,
+            opened: false,
         };
         let answer = calls::attempt(&mut self.world, call, &mut attempt)?;
         let end = match (call.end, event.time) {

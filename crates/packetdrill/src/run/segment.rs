@@ -49,6 +49,11 @@ impl Mapping {
         }
     }
 
+    /// Converts a sequence number of the machine that an ICMP message quotes.
+    pub fn quoted(&self, number: u32) -> SequenceNumber {
+        SequenceNumber(number.wrapping_add(self.initial))
+    }
+
     /// Records that the script's timestamp `script` is the machine's timestamp `actual`.
     pub fn pair(&mut self, script: u32, actual: u32) {
         self.stamps.push((script, actual));
@@ -102,10 +107,12 @@ impl Mapping {
                     options.timestamps = Some(Timestamps { value: *value, echo });
                 }
                 OptionSpec::Counters(counters) => options.sack.set_counters(*counters),
-                OptionSpec::FastOpen(option) => options.set_opening(OpeningOptions {
+                OptionSpec::FastOpen { option, experimental } => options.set_opening(OpeningOptions {
                     fast_open: Some(*option),
+                    experimental: *experimental,
                     ..OpeningOptions::default()
                 }),
+                OptionSpec::InvalidCookie => {}
             }
         }
         let acknowledgement = match spec.acknowledgement {
@@ -147,7 +154,10 @@ impl Mapping {
             stamps,
             options.window_scale.map(OptionSpec::WindowScale),
             (!blocks.is_empty()).then_some(OptionSpec::Sack(blocks)),
-            options.opening().fast_open.map(OptionSpec::FastOpen),
+            options.opening().fast_open.map(|option| OptionSpec::FastOpen {
+                option,
+                experimental: options.opening().experimental,
+            }),
             options.sack.counters().map(OptionSpec::Counters),
         ];
         TcpSpec {
@@ -223,7 +233,13 @@ fn describe_option(option: &OptionSpec) -> Option<String> {
                 .map(|(field, value)| format!(" {} {value}", name(field)));
             format!("ECN{}", values.collect::<String>())
         }
-        OptionSpec::FastOpen(FastOpen::Request) => "FO".to_owned(),
-        OptionSpec::FastOpen(FastOpen::Cookie(cookie)) => format!("FO {cookie}"),
+        OptionSpec::FastOpen { option, experimental } => {
+            let name = if *experimental { "FOEXP" } else { "FO" };
+            match option {
+                FastOpen::Request => name.to_owned(),
+                FastOpen::Cookie(cookie) => format!("{name} {cookie}"),
+            }
+        }
+        OptionSpec::InvalidCookie => "FO of an invalid length".to_owned(),
     })
 }

@@ -4,6 +4,7 @@ use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
 use transport::tcp::{EcnMode, EcnOption, Profile, Recovery, TcpConfig};
 
+use super::fast_open::{self, FastOpenSettings};
 use super::shell;
 
 /// The configuration of a script's host.
@@ -21,15 +22,21 @@ pub struct HostSettings {
     pub offload: bool,
     /// Whether the device's queue paces packets at the sender's rate (`fq`).
     pub paced: bool,
+    /// Whether packets have IPv6 headers, which take 40 bytes.
+    pub ipv6: bool,
     /// The MTU of the device.
     pub mtu: u32,
+    /// Fast Open.
+    pub fast_open: FastOpenSettings,
+    /// A command discarded what connections remember of peers (`ip tcp_metrics flush`).
+    pub metrics_flushed: bool,
     /// The MSS that a route announces.
     mss_of_route: Option<u32>,
 }
 
 /// Kernel settings without an effect on the machine: offload sizes, caches, and features that scripts enable by other
 /// means.
-const WITHOUT_EFFECT: [&str; 17] = [
+const WITHOUT_EFFECT: [&str; 20] = [
     "net.core.default_qdisc",
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -37,6 +44,9 @@ const WITHOUT_EFFECT: [&str; 17] = [
     "net.ipv4.tcp_comp_sack_nr",
     "net.ipv4.tcp_comp_sack_delay_ns",
     "net.ipv4.tcp_comp_sack_slack_ns",
+    "net.ipv4.tcp_fastopen_blackhole_timeout",
+    "net.ipv4.tcp_fastopen_blackhole_timeout_sec",
+    "net.ipv4.tcp_fastopen_cookies",
     "net.ipv4.tcp_limit_output_bytes",
     "net.ipv4.tcp_max_syn_backlog",
     "net.ipv4.tcp_min_tso_segs",
@@ -51,7 +61,7 @@ const WITHOUT_EFFECT: [&str; 17] = [
 
 /// The settings of packetdrill's own `defaults.sh`, as far as the machine supports them: buffers, options, CUBIC,
 /// RACK-TLP, no restart after idle times, no ECN.
-const DEFAULTS: [&str; 14] = [
+const DEFAULTS: [&str; 16] = [
     "net.ipv4.tcp_rmem=4096 540000 15728640",
     "net.ipv4.tcp_wmem=4096 262144 4194304",
     "net.ipv4.tcp_timestamps=1",
@@ -66,6 +76,8 @@ const DEFAULTS: [&str; 14] = [
     "net.ipv4.tcp_early_retrans=4",
     "net.ipv4.tcp_recovery=1",
     "net.ipv4.tcp_ecn=0",
+    "net.ipv4.tcp_fastopen=0x70403",
+    "net.ipv4.tcp_fastopen_key=a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4",
 ];
 
 impl Default for HostSettings {
@@ -83,7 +95,10 @@ impl Default for HostSettings {
             timestamp_tick: None,
             offload: true,
             paced: false,
+            ipv6: false,
             mtu: 1500,
+            fast_open: FastOpenSettings::default(),
+            metrics_flushed: false,
             mss_of_route: None,
         }
     }
@@ -115,10 +130,26 @@ impl HostSettings {
             }
             "mtu" => self.mtu = u32::try_from(number()?).unwrap_or(u32::MAX).clamp(128, 65_535),
             "strict_segments" => self.offload = false,
-            "ip_version" if text == "ipv4" => {}
+            "ip_version" => match text {
+                "ipv4" | "ipv4-mapped-ipv6" => {}
+                "ipv6" => self.ipv6 = true,
+                _ => {
+                    return Err(format!(
+                        "--{name}={text}: expected ipv4, ipv6 or ipv4-mapped-ipv6"
+                    ));
+                }
+            },
             // Echoed timestamps are always converted proportionally; addresses and ports are ignored.
-            "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "local_ip" | "remote_ip"
-            | "gateway_ip" => {}
+            "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}
+            "local_ip" | "remote_ip" => {
+                let address = text
+                    .parse()
+                    .map_err(|_| format!("--{name}={text}: expected an address"))?;
+                match name {
+                    "local_ip" => self.fast_open.local = address,
+                    _ => self.fast_open.remote = address,
+                }
+            }
             "netmask_ip" | "bind_port" | "connect_port" | "speed" => {}
             _ => return Err(format!("the option --{name}")),
         }
@@ -135,10 +166,18 @@ impl HostSettings {
             .try_for_each(|arguments| self.run(arguments))
     }
 
-    /// Returns the value of the MSS option: the device's MTU minus 40 bytes of headers, or that of a route if smaller.
+    /// Returns the bytes of the headers of IP and TCP.
+    #[must_use]
+    pub const fn headers(&self) -> u32 {
+        if self.ipv6 { 60 } else { 40 }
+    }
+
+    /// Returns the value of the MSS option: the device's MTU minus headers, or that of a route if smaller.
     #[must_use]
     pub fn mss(&self) -> u32 {
-        self.mss_of_route.unwrap_or(u32::MAX).min(self.mtu - 40)
+        self.mss_of_route
+            .unwrap_or(u32::MAX)
+            .min(self.mtu - self.headers())
     }
 
     fn run(&mut self, arguments: &[String]) -> Result<(), String> {
@@ -164,10 +203,17 @@ impl HostSettings {
                 }
                 Ok(())
             }
-            ("ip", ["tcp_metrics", "flush", ..]) | ("true" | ":", _) => Ok(()),
-            ("ip", ["route", "change" | "replace", route @ ..]) => {
-                self.route(route).or_else(|()| unsupported())
+            ("ip", ["tcp_metrics", "flush", ..]) => {
+                self.metrics_flushed = true;
+                Ok(())
             }
+            // Files that `open` finds anyway, and counters of the kernel.
+            ("rm" | "dd" | "nstat" | "true" | ":", _) => Ok(()),
+            (
+                "ip",
+                ["route", "change" | "replace", route @ ..]
+                | ["-6", "route", "change" | "replace", route @ ..],
+            ) => self.route(route).or_else(|()| unsupported()),
             ("echo", ["3", ">", file]) if file.ends_with("tcp_cubic/parameters/hystart_detect") => Ok(()),
             _ if name.starts_with("sysctl_restore") => Ok(()),
             _ => unsupported(),
@@ -241,10 +287,11 @@ impl HostSettings {
         let name = name.replace('/', ".");
         let name = name.trim_start_matches('.').trim_start_matches("proc.sys.");
         let unsupported = || format!("sysctl {name}={value}");
-        let numbers: Vec<u64> = value
-            .split_whitespace()
-            .filter_map(|argument| argument.parse().ok())
-            .collect();
+        let parse = |text: &str| match text.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16).ok(),
+            None => text.parse().ok(),
+        };
+        let numbers: Vec<u64> = value.split_whitespace().filter_map(parse).collect();
         let last = numbers.last().copied();
         let number = || last.ok_or_else(unsupported);
         let flag = || number().map(|value| value != 0);
@@ -303,7 +350,9 @@ impl HostSettings {
             "ecn_fallback" => tcp.ecn_fallback = Some(flag()?),
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
-            "fack" | "mtu_probing" | "fastopen" if last == Some(0) => {}
+            "fastopen" => self.fast_open.mode = number()?,
+            "fastopen_key" => self.fast_open.key = fast_open::key(value).ok_or_else(unsupported)?,
+            "fack" | "mtu_probing" if last == Some(0) => {}
             // No limit.
             "notsent_lowat" if number()? >= u64::from(u32::MAX) => {}
             _ => return Err(unsupported()),
@@ -353,7 +402,7 @@ mod tests {
             ("sysctl -q net.ipv4.tcp_reordering=5", "net.ipv4.tcp_reordering"),
             ("tc qdisc replace dev tun0 root pfifo limit 0", "limit 0"),
             ("sysctl net.ipv4.tcp_congestion_control=nonesuch", "nonesuch"),
-            ("rm -rf x", "rm -rf x"),
+            ("mv x y", "mv x y"),
             ("ip route change 192.0.2.1 features ecn", "features"),
         ] {
             let what = HostSettings::default().command(command).unwrap_err();

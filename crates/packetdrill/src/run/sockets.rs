@@ -34,6 +34,8 @@ pub enum Role {
     /// Neither listening nor connected.
     #[default]
     Fresh,
+    /// `connect` with `TCP_FASTOPEN_CONNECT` and a cookie: the SYN waits for the first write.
+    Deferred,
     /// Listening, with the connections that wait to be accepted.
     Listening(Vec<usize>),
     /// One connection.
@@ -80,6 +82,16 @@ pub struct SocketOptions {
     pub congestion: Option<CongestionConfig>,
     /// `TCP_SYNCNT`.
     pub syn_retries: Option<u32>,
+    /// `SO_ZEROCOPY`.
+    pub zerocopy: bool,
+    /// `TCP_INQ`.
+    pub inquires: bool,
+    /// `TCP_FASTOPEN`: the limit of pending connections.
+    pub fast_open_queue: Option<u64>,
+    /// `TCP_FASTOPEN_CONNECT`.
+    pub fast_open_connect: bool,
+    /// `TCP_FASTOPEN_KEY`.
+    pub fast_open_key: Option<[u8; 16]>,
     /// Other options, stored for `getsockopt`.
     pub others: Vec<(String, i64)>,
 }
@@ -123,6 +135,10 @@ impl SocketOptions {
         }
         tested.machine.set_nodelay(self.no_delay);
         tested.machine.set_cork(self.cork);
+        tested.notices.zerocopy = self.zerocopy;
+        if let Some(retries) = self.syn_retries {
+            tested.machine.set_syn_retries(retries);
+        }
         if let Some(timeout) = self.user_timeout {
             tested.machine.set_user_timeout(timeout);
         }

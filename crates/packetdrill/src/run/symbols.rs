@@ -14,6 +14,14 @@ pub const MSG_TRUNC: u64 = 0x20;
 pub const MSG_WAITALL: u64 = 0x100;
 /// `MSG_NOSIGNAL`: no SIGPIPE.
 pub const MSG_NOSIGNAL: u64 = 0x4000;
+/// `MSG_EOR`: the end of a record.
+pub const MSG_EOR: u64 = 0x80;
+/// `MSG_ERRQUEUE`: read the error queue.
+pub const MSG_ERRQUEUE: u64 = 0x2000;
+/// `MSG_ZEROCOPY`: report when the buffer is free.
+pub const MSG_ZEROCOPY: u64 = 0x400_0000;
+/// `MSG_FASTOPEN`: open the connection with this data.
+pub const MSG_FASTOPEN: u64 = 0x2000_0000;
 /// `O_NONBLOCK`: calls on the file never block.
 pub const O_NONBLOCK: u64 = 0x800;
 /// `EPOLLIN` and `POLLIN`: readable.
@@ -31,18 +39,18 @@ pub const ONESHOT: u64 = 1 << 30;
 /// `EPOLLET`: report changes instead of states.
 pub const EDGE: u64 = 1 << 31;
 
-const VALUES: [(&str, u64); 50] = [
+const VALUES: [(&str, u64); 56] = [
     ("MSG_MORE", MSG_MORE),
     ("MSG_DONTWAIT", MSG_DONTWAIT),
     ("MSG_PEEK", MSG_PEEK),
     ("MSG_TRUNC", MSG_TRUNC),
     ("MSG_WAITALL", MSG_WAITALL),
     ("MSG_NOSIGNAL", MSG_NOSIGNAL),
-    ("MSG_EOR", 0x80),
+    ("MSG_EOR", MSG_EOR),
     ("MSG_OOB", 0x01),
-    ("MSG_ERRQUEUE", 0x2000),
-    ("MSG_FASTOPEN", 0x2000_0000),
-    ("MSG_ZEROCOPY", 0x400_0000),
+    ("MSG_ERRQUEUE", MSG_ERRQUEUE),
+    ("MSG_FASTOPEN", MSG_FASTOPEN),
+    ("MSG_ZEROCOPY", MSG_ZEROCOPY),
     ("O_RDONLY", 0),
     ("O_WRONLY", 1),
     ("O_RDWR", 2),
@@ -82,6 +90,12 @@ const VALUES: [(&str, u64); 50] = [
     ("TCP_CA_Recovery", 3),
     ("TCP_CA_Loss", 4),
     ("IP_PMTUDISC_DONT", 0),
+    ("EPOLLEXCLUSIVE", 1 << 28),
+    ("SOF_TIMESTAMPING_TX_SCHED", 0x100),
+    ("SOF_TIMESTAMPING_TX_SOFTWARE", 0x2),
+    ("SOF_TIMESTAMPING_TX_ACK", 0x200),
+    ("SOF_TIMESTAMPING_SOFTWARE", 0x10),
+    ("SOF_TIMESTAMPING_OPT_ID", 0x80),
 ];
 
 /// The states of connections as numbered in `tcp_info`.

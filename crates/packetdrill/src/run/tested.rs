@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 use transport::Machine;
-use transport::tcp::{Connection, Error, Event, Flags, Segment, State, TcpConfig, reset_for};
+use transport::tcp::{Connection, Error, Event, Flags, Opening, Segment, State, TcpConfig, reset_for};
 
+use super::notices::Notices;
 use super::segment::Mapping;
 
 /// A segment that was sent.
@@ -15,6 +16,25 @@ pub struct SentSegment {
     pub at: Instant,
     /// The segment.
     pub segment: Segment,
+}
+
+/// The time in which a connection had data to deliver (`tcpi_busy_time`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BusyTime {
+    total: Duration,
+    since: Option<Instant>,
+}
+
+impl BusyTime {
+    fn set(&mut self, now: Instant, busy: bool) {
+        self.total = self.until(now);
+        self.since = busy.then_some(now);
+    }
+
+    /// Returns the time until `now`.
+    pub fn until(self, now: Instant) -> Duration {
+        self.total + self.since.map_or(Duration::ZERO, |since| now - since)
+    }
 }
 
 /// Initial sequence number of connections: near the end of the sequence space, so that most scripts cover the wrap.
@@ -50,17 +70,26 @@ pub struct TestedConnection {
     pub arrivals: u64,
     /// Number of times the send buffer gained room, likewise.
     pub openings: u64,
+    /// Bytes that a blocked call writes once the connection is open.
+    pub waiting: u64,
+    /// Bytes of that call that were written then.
+    pub written: u64,
+    /// How long data was unacknowledged or unsent.
+    pub busy: BusyTime,
+    /// The error queue.
+    pub notices: Notices,
 }
 
 impl TestedConnection {
     /// Opens a connection actively.
-    pub fn open(now: Instant, config: &TcpConfig) -> Self {
-        Self::around(now, Connection::open(now, config, INITIAL_SEQUENCE))
+    pub fn open(now: Instant, config: &TcpConfig, opening: Opening) -> Self {
+        Self::around(now, Connection::open_with(now, config, INITIAL_SEQUENCE, opening))
     }
 
     /// Opens a connection passively, in reply to `syn`.
-    pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment) -> Self {
-        let mut tested = Self::around(now, Connection::accept(now, config, INITIAL_SEQUENCE, syn));
+    pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment, opening: Opening) -> Self {
+        let machine = Connection::accept_with(now, config, INITIAL_SEQUENCE, syn, opening);
+        let mut tested = Self::around(now, machine);
         tested.learn_peer(syn);
         tested
     }
@@ -82,6 +111,10 @@ impl TestedConnection {
             data_arrived_at: now,
             arrivals: 0,
             openings: 0,
+            waiting: 0,
+            written: 0,
+            busy: BusyTime::default(),
+            notices: Notices::default(),
         }
     }
 
@@ -119,6 +152,20 @@ impl TestedConnection {
         }
     }
 
+    /// Handles an ICMP message that reports an unreachable peer. It has no effect if it quotes data that is not outstanding
+    /// (RFC 5927, section 4.1).
+    pub fn unreachable(&mut self, quoted: Option<u32>, error: &'static str) {
+        let is_outstanding = quoted.is_none_or(|number| {
+            let number = self.mapping.quoted(number);
+            self.machine.is_outstanding(number)
+        });
+        if !self.gone && is_outstanding && self.machine.handle_unreachable() {
+            self.gone = true;
+            self.error = Some(error);
+            self.arrivals += 1;
+        }
+    }
+
     /// Returns when the next timer of the machine is due.
     pub fn timeout(&self) -> Option<Instant> {
         if self.gone {
@@ -141,9 +188,20 @@ impl TestedConnection {
         if self.gone {
             return;
         }
+        if self.waiting > 0 && self.machine.state() == State::Established {
+            // The data of a blocked writer leaves with the last segment of the handshake.
+            self.written = self.machine.write(now, std::mem::take(&mut self.waiting));
+        }
         while let Some(outgoing) = self.machine.poll_transmit(now) {
             let segment = outgoing.segment;
+            self.notices
+                .on_sent(now, outgoing.offset + u64::from(segment.length));
             self.sent.push_back(SentSegment { at: now, segment });
+        }
+        let info = self.machine.info();
+        self.busy.set(now, info.unacked > 0 || info.bytes_unsent > 0);
+        if self.notices.on_acknowledged(now, self.machine.acknowledged()) {
+            self.arrivals += 1;
         }
         while let Some(event) = self.machine.poll_event() {
             match event {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use foundation::{Duration, Instant, Size};
-use transport::tcp::{Flags, Segment, TcpConfig, reset_for};
+use transport::tcp::{Flags, HostMemory, Opening, Segment, TcpConfig, reset_for};
 
 use super::settings::HostSettings;
 use super::sockets::{File, Role};
@@ -30,6 +30,10 @@ pub struct World {
     pub current: Option<usize>,
     /// Resets in reply to segments before any connection.
     pub strays: VecDeque<SentSegment>,
+    /// What the host remembers of its peers for Fast Open.
+    pub memory: HostMemory,
+    /// A listener was opened after the current connection.
+    pub listens_anew: bool,
     /// Steps taken at this instant.
     steps: u32,
 }
@@ -44,8 +48,22 @@ impl World {
             connections: Vec::new(),
             current: None,
             strays: VecDeque::new(),
+            memory: HostMemory::new([0; 32], 0),
+            listens_anew: false,
             steps: 0,
         }
+    }
+
+    /// Runs the commands in `text`.
+    ///
+    /// # Errors
+    /// The first unsupported command.
+    pub fn command(&mut self, text: &str) -> Result<(), String> {
+        self.settings.command(text)?;
+        if std::mem::take(&mut self.settings.metrics_flushed) {
+            self.memory.forget_cookies();
+        }
+        Ok(())
     }
 
     /// Returns the time since the start of the script.
@@ -61,6 +79,7 @@ impl World {
     /// Adds a connection, to which packets belong from now on.
     pub fn begin(&mut self, mut tested: TestedConnection) -> usize {
         tested.collect(self.now);
+        self.listens_anew = false;
         self.connections.push(tested);
         let index = self.connections.len() - 1;
         self.current = Some(index);
@@ -104,7 +123,9 @@ impl World {
     ) -> Result<(), String> {
         let now = self.now;
         if let Some(tested) = self.connection() {
-            let fresh = tested.gone && bare.has(Flags::SYN) && !bare.has(Flags::ACK);
+            let opens = bare.has(Flags::SYN) && !bare.has(Flags::ACK);
+            let gone = tested.gone;
+            let fresh = opens && (gone || self.listens_anew);
             if !(fresh && self.listener().is_some()) {
                 let tested = self.connection().ok_or("no connection")?;
                 let segment = make(tested)?;
@@ -117,7 +138,7 @@ impl World {
         match self.listener() {
             Some(number) if opens => {
                 let config = self.config_of(number);
-                let tested = TestedConnection::accept(now, &config, &bare);
+                let tested = self.accept(number, &config, &bare);
                 let index = self.begin(tested);
                 if let Some(File::Socket(socket)) = self.files.get_mut(&number)
                     && let Role::Listening(backlog) = &mut socket.role
@@ -131,6 +152,32 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Answers a SYN to a listener.
+    fn accept(&mut self, number: i64, config: &TcpConfig, syn: &Segment) -> TestedConnection {
+        let options = match self.files.get(&number) {
+            Some(File::Socket(socket)) => &socket.options,
+            _ => return TestedConnection::accept(self.now, config, syn, Opening::default()),
+        };
+        let settings = &self.settings.fast_open;
+        let opening = if settings.listens(options.fast_open_queue) {
+            let own = (options.fast_open_key, options.fast_open_queue);
+            settings.admission(self.now, config, &mut self.memory, syn, own)
+        } else {
+            Opening::default()
+        };
+        TestedConnection::accept(self.now, config, syn, opening)
+    }
+
+    /// Passes what connections discovered about the peer to the host's memory.
+    pub fn remember(&mut self) {
+        for tested in &mut self.connections {
+            while let Some(update) = tested.machine.take_peer_update() {
+                self.memory
+                    .apply(self.now, self.settings.fast_open.remote, update);
+            }
+        }
     }
 
     /// Returns the listening socket.

@@ -4,8 +4,10 @@ use std::net::IpAddr;
 
 use foundation::Instant;
 
-use super::config::TcpConfig;
-use super::fast_open::{Cookie, CookieCache, CookieKeys, CookieStatus, FastOpen, PendingOpens};
+use super::config::{Profile, TcpConfig};
+use super::fast_open::{
+    Cookie, CookieCache, CookieKeys, CookieStatus, FastOpen, PendingOpens, SynAckFinding, SynOption,
+};
 use super::segment::{Flags, Segment};
 use super::ttcp::{Count, CountCache, Counter, TaoTest};
 
@@ -20,14 +22,16 @@ pub(super) enum OpeningMode {
     Plain,
     /// TCP Fast Open at the client.
     FastOpenClient {
-        option: Option<FastOpen>,
-        /// MSS that the server announced earlier.
-        mss: Option<u16>,
+        syn: SynOption,
+        /// The SYN carries data without a cookie.
+        cookieless: bool,
     },
     /// TCP Fast Open at the server.
     FastOpenServer {
         /// New cookie for the client.
         grant: Option<Cookie>,
+        /// The client's option has the experimental kind.
+        experimental: bool,
         /// The client's cookie is valid.
         early: bool,
     },
@@ -61,12 +65,7 @@ pub struct PeerUpdate(pub(super) Discovery);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Discovery {
     /// A server's SYN-ACK to a SYN with the Fast Open option.
-    CookieReply {
-        cookie: Option<Cookie>,
-        /// The SYN requested a cookie.
-        requested: bool,
-        mss: Option<u16>,
-    },
+    CookieReply(SynAckFinding),
     /// A SYN with data was answered only after its retransmission without data.
     SynDataLost,
     /// A connection that opened early is established or has failed; `reset`: the client reset it.
@@ -89,6 +88,8 @@ pub struct HostMemory {
     keys: CookieKeys,
     cookies: CookieCache,
     pending: PendingOpens,
+    /// Whether clients and servers do without cookies.
+    cookieless: (bool, bool),
     counter: Counter,
     counts: CountCache,
 }
@@ -101,6 +102,7 @@ impl HostMemory {
             keys: CookieKeys::new(key),
             cookies: CookieCache::default(),
             pending: PendingOpens::default(),
+            cookieless: (false, false),
             counter: Counter::new(count),
             counts: CountCache::default(),
         }
@@ -117,11 +119,26 @@ impl HostMemory {
         self.pending.set_limit(limit);
     }
 
+    /// Sets whether clients send data, and servers accept it, without a cookie (bits 0x4 and 0x200 of Linux's
+    /// `net.ipv4.tcp_fastopen`). This opens the server to forged addresses. Default: neither.
+    pub const fn set_cookieless(&mut self, client: bool, server: bool) {
+        self.cookieless = (client, server);
+    }
+
+    /// Discards the cached cookies.
+    pub fn forget_cookies(&mut self) {
+        self.cookies = CookieCache::default();
+    }
+
     /// Returns how a client with these settings opens a connection to `peer`.
     pub fn opening(&mut self, now: Instant, config: &TcpConfig, peer: IpAddr) -> Opening {
         Opening(if config.fast_open {
-            let (option, mss) = self.cookies.option(now, peer);
-            OpeningMode::FastOpenClient { option, mss }
+            let mut syn = self.cookies.option(now, peer, config.profile == Profile::Linux);
+            let cookieless = self.cookieless.0;
+            if cookieless {
+                syn.option = None;
+            }
+            OpeningMode::FastOpenClient { syn, cookieless }
         } else if config.ttcp {
             let count = self.counter.take();
             let (known, mss) = self.counts.on_open(peer, count);
@@ -137,7 +154,7 @@ impl HostMemory {
             return Opening::default();
         }
         Opening(if config.fast_open {
-            self.admit_fast_open(now, peer, syn.options.opening().fast_open)
+            self.admit_fast_open(now, peer, syn)
         } else if let Some(count) = syn.options.count.filter(|_| config.ttcp) {
             let test = self
                 .counts
@@ -153,14 +170,17 @@ impl HostMemory {
     }
 
     /// RFC 7413, section 4.2.2: a valid cookie opens early; an invalid one and a request are answered with a new cookie.
-    fn admit_fast_open(&mut self, now: Instant, peer: IpAddr, option: Option<FastOpen>) -> OpeningMode {
-        let status = match option {
+    fn admit_fast_open(&mut self, now: Instant, peer: IpAddr, syn: &Segment) -> OpeningMode {
+        let opening = syn.options.opening();
+        let status = match opening.fast_open {
+            option if self.cookieless.1 && (option.is_some() || syn.length > 0) => CookieStatus::Valid,
             None => return OpeningMode::Plain,
             Some(FastOpen::Request) => CookieStatus::Invalid,
             Some(FastOpen::Cookie(cookie)) => self.keys.check(peer, cookie),
         };
         OpeningMode::FastOpenServer {
             grant: (status != CookieStatus::Valid).then(|| self.keys.cookie(peer)),
+            experimental: opening.experimental,
             early: status != CookieStatus::Invalid && self.pending.start(now),
         }
     }
@@ -168,11 +188,7 @@ impl HostMemory {
     /// Updates the cache with what a connection to `peer` discovered.
     pub fn apply(&mut self, now: Instant, peer: IpAddr, update: PeerUpdate) {
         match update.0 {
-            Discovery::CookieReply {
-                cookie,
-                requested,
-                mss,
-            } => self.cookies.on_answer(now, peer, cookie, requested, mss),
+            Discovery::CookieReply(finding) => self.cookies.on_answer(now, peer, finding),
             Discovery::SynDataLost => self.cookies.on_loss(now, peer),
             Discovery::PendingClosed { reset } => self.pending.finish(now, reset),
             Discovery::CountEcho {

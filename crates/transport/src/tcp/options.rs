@@ -43,15 +43,18 @@ pub struct SackBlocks {
 
 /// Marks blocks that store [`OpeningOptions`]: the echoed count, flags and the cookie's length, and the cookie.
 const OPENING: u8 = 0x80;
-/// Flags: the count is new; there is a Fast Open option. The bits below are the cookie's length.
+/// Flags: the count is new; there is a Fast Open option; it has the experimental kind. The bits below are the cookie's length.
 const IS_NEW: u32 = 0x100;
 const FAST_OPEN: u32 = 0x200;
+const EXPERIMENTAL: u32 = 0x400;
 
 /// Options that only a SYN or SYN-ACK of an early connection carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpeningOptions {
     /// Fast Open cookie or cookie request (RFC 7413, section 2).
     pub fast_open: Option<FastOpen>,
+    /// The Fast Open option has the experimental kind 254 with the magic number 0xF989 (RFC 7413, appendix A).
+    pub experimental: bool,
     /// The count is sent as CC.NEW: it may be lower than earlier ones (RFC 1644, section 3.1).
     pub count_is_new: bool,
     /// Echo of the peer's count: CC.ECHO (RFC 1644, section 3.1).
@@ -82,7 +85,8 @@ impl SackBlocks {
         let flag = |is_set, flag| if is_set { flag } else { 0 };
         let flags = cookie.len() as u32
             | flag(opening.count_is_new, IS_NEW)
-            | flag(opening.fast_open.is_some(), FAST_OPEN);
+            | flag(opening.fast_open.is_some(), FAST_OPEN)
+            | flag(opening.experimental, EXPERIMENTAL);
         let echo = opening.count_echo.map_or(0, Count::get);
         Self {
             count: OPENING,
@@ -111,6 +115,7 @@ impl SackBlocks {
             fast_open: (flags.0 & FAST_OPEN != 0)
                 .then(|| FastOpen::from_cookie_bytes(&bytes[..length]))
                 .flatten(),
+            experimental: flags.0 & EXPERIMENTAL != 0,
             count_is_new: flags.0 & IS_NEW != 0,
             count_echo: Count::new(echo.0),
         }
@@ -301,7 +306,8 @@ impl Options {
             length += COUNT_LENGTH;
         }
         if let Some(fast_open) = &opening.fast_open {
-            length += (2 + fast_open.cookie_bytes().len() as u32).next_multiple_of(4);
+            let header = if opening.experimental { 4 } else { 2 };
+            length += (header + fast_open.cookie_bytes().len() as u32).next_multiple_of(4);
         }
         length
     }

@@ -38,6 +38,9 @@ const CC: u8 = 11;
 const CC_NEW: u8 = 12;
 const CC_ECHO: u8 = 13;
 const FAST_OPEN: u8 = 34;
+// RFC 7413, appendix A, with the magic number of RFC 6994.
+const EXPERIMENT: u8 = 254;
+const FAST_OPEN_MAGIC: [u8; 2] = [0xf9, 0x89];
 // RFC 9768, section 3.2.3: ECT(0) first, ECT(1) first.
 const ACCECN0: u8 = 172;
 const ACCECN1: u8 = 174;
@@ -319,9 +322,14 @@ fn option_bytes(options: &Options) -> Result<([u8; MAX_OPTIONS as usize], usize)
     }
     if let Some(fast_open) = &opening.fast_open {
         let cookie = fast_open.cookie_bytes();
-        put(&[FAST_OPEN, 2 + cookie.len() as u8]);
+        if opening.experimental {
+            put(&[EXPERIMENT, 4 + cookie.len() as u8]);
+            put(&FAST_OPEN_MAGIC);
+        } else {
+            put(&[FAST_OPEN, 2 + cookie.len() as u8]);
+        }
         put(cookie);
-        if cookie.len().is_multiple_of(4) {
+        if cookie.len().is_multiple_of(4) != opening.experimental {
             put(&[NOP, NOP]);
         }
     }
@@ -449,7 +457,14 @@ fn read_option(kind: u8, data: &[u8], options: &mut Options, opening: &mut Openi
             opening.count_is_new = kind == CC_NEW && options.count.is_some();
         }
         (CC_ECHO, 4) => opening.count_echo = Count::new(number(0)),
-        (FAST_OPEN, _) => opening.fast_open = FastOpen::from_cookie_bytes(data),
+        (FAST_OPEN, _) => {
+            opening.fast_open = FastOpen::from_cookie_bytes(data);
+            opening.experimental = false;
+        }
+        (EXPERIMENT, 2..) if data[..2] == FAST_OPEN_MAGIC && opening.fast_open.is_none() => {
+            opening.fast_open = FastOpen::from_cookie_bytes(&data[2..]);
+            opening.experimental = opening.fast_open.is_some();
+        }
         _ => {}
     }
 }

@@ -1,8 +1,10 @@
 //! The lifetime of sockets: socket, bind, listen, accept, connect, close, shutdown.
 
+use transport::tcp::Opening;
+
 use super::{
-    Answer, Attempt, CallError, CallResult, argument, blocked, connection, flags, number, returned,
-    socket as find, symbol, unsupported,
+    Answer, Attempt, CallError, CallResult, argument, blocked, connection, fast_open, flags, number,
+    returned, socket as find, symbol, unsupported,
 };
 use crate::language::{Call, Expression};
 use crate::run::sockets::{File, Role, Socket};
@@ -41,9 +43,12 @@ pub fn bind(world: &mut World, call: &Call) -> CallResult {
 pub fn listen(world: &mut World, call: &Call) -> CallResult {
     let socket = find(world, call)?;
     match socket.role {
-        Role::Fresh => socket.role = Role::Listening(Vec::new()),
+        Role::Fresh => {
+            socket.role = Role::Listening(Vec::new());
+            world.listens_anew = true;
+        }
         Role::Listening(_) => {}
-        Role::Connection(_) => return Err(CallError::Errno("EINVAL")),
+        Role::Connection(_) | Role::Deferred => return Err(CallError::Errno("EINVAL")),
     }
     Ok(Answer::Value(0))
 }
@@ -69,6 +74,7 @@ pub fn accept(world: &mut World, call: &Call) -> CallResult {
     }
     let index = candidates[place];
     world.connections[index].owned = true;
+    world.connections[index].notices.zerocopy = options.zerocopy;
     let number = returned(call)?;
     let accepted = Socket {
         role: Role::Connection(index),
@@ -86,10 +92,23 @@ pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallRes
     let socket = find(world, call)?;
     let (nonblocking, role) = (socket.nonblocking, &socket.role);
     let index = match role {
-        Role::Listening(_) => return Ok(Answer::Error("EISCONN")),
+        Role::Listening(_) | Role::Deferred => return Ok(Answer::Error("EISCONN")),
         Role::Connection(index) => *index,
         Role::Fresh => {
-            let index = world.begin(TestedConnection::open(now, &config));
+            let opening = if socket.options.fast_open_connect {
+                fast_open::opening(world, &config)
+            } else {
+                Opening::default()
+            };
+            let tested = TestedConnection::open(now, &config, opening);
+            if tested.machine.syn_data_capacity() > 0 {
+                // A cookie is known: the SYN waits for data.
+                find(world, call)?.role = Role::Deferred;
+                return Ok(Answer::Value(0));
+            }
+            let zerocopy = find(world, call)?.options.zerocopy;
+            let index = world.begin(tested);
+            world.connections[index].notices.zerocopy = zerocopy;
             find(world, call)?.role = Role::Connection(index);
             attempt.progress = 1;
             if nonblocking {
@@ -133,7 +152,7 @@ pub fn close(world: &mut World, call: &Call) -> CallResult {
         return Ok(Answer::Value(0));
     };
     match socket.role {
-        Role::Fresh => {}
+        Role::Fresh | Role::Deferred => {}
         Role::Listening(backlog) => {
             for index in backlog {
                 abort(world, index);

@@ -1,5 +1,7 @@
 //! System calls on virtual time.
 
+mod control;
+mod fast_open;
 mod files;
 mod lifetime;
 mod options;
@@ -77,6 +79,8 @@ pub struct Attempt {
     pub started: Instant,
     /// Bytes moved so far, or 1 once a connection attempt has started.
     pub progress: u64,
+    /// Whether this call opened the connection with Fast Open.
+    pub opened: bool,
 }
 
 /// The result of a handler.

@@ -2,7 +2,7 @@
 
 use foundation::Duration;
 
-use super::{Answer, CallError, CallResult, argument, mismatch, socket, symbol, unsupported};
+use super::{Answer, CallError, CallResult, argument, fast_open, mismatch, socket, symbol, unsupported};
 use crate::language::{Call, Expression};
 use crate::run::settings::controller;
 use crate::run::sockets::{Role, SocketOptions};
@@ -35,6 +35,7 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
     }
     let value = argument(call, 3)?;
     let now = world.now;
+    let has_client = world.settings.fast_open.has_client();
     let socket = socket(world, call)?;
     let options = &mut socket.options;
     if name == "TCP_CONGESTION" {
@@ -51,6 +52,9 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
     }
     if name == "SO_LINGER" {
         return linger(options, value);
+    }
+    if name == "TCP_FASTOPEN_KEY" {
+        return Ok(fast_open::set_key(options, call, value));
     }
     let number = symbols::number(value)?;
     let size = u64::try_from(number).unwrap_or(0);
@@ -75,6 +79,19 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
         }
         "SO_KEEPALIVE" => options.keep_alive = number != 0,
         "TCP_KEEPIDLE" => options.keep_alive_after = Some(Duration::from_secs(size)),
+        "SO_ZEROCOPY" => options.zerocopy = number != 0,
+        "TCP_INQ" => options.inquires = number != 0,
+        "SO_TIMESTAMPING" => {
+            let Role::Connection(index) = socket.role else {
+                return unsupported("SO_TIMESTAMPING before the connection is open");
+            };
+            world.connections[index].notices.request_stamps(size);
+            return Ok(Answer::Value(0));
+        }
+        "TCP_FASTOPEN" => options.fast_open_queue = Some(size),
+        "TCP_FASTOPEN_CONNECT" if !has_client => return Ok(Answer::Error("EOPNOTSUPP")),
+        "TCP_FASTOPEN_CONNECT" if connected => return Ok(Answer::Error("EINVAL")),
+        "TCP_FASTOPEN_CONNECT" => options.fast_open_connect = number != 0,
         "SO_SNDBUF" => options.send_buffer = Some(2 * size),
         "SO_RCVBUF" if connected => {
             return unsupported("SO_RCVBUF on a connection that lives");

@@ -17,6 +17,7 @@ fn readiness(world: &World, number: i64) -> u64 {
     };
     match &socket.role {
         Role::Fresh => OUT | HUP,
+        Role::Deferred => OUT,
         Role::Listening(backlog) => {
             let ready = backlog.iter().any(|index| world.connections[*index].connected);
             if ready { IN } else { 0 }
@@ -32,7 +33,7 @@ fn readiness(world: &World, number: i64) -> u64 {
                     both || tested.write_shut || (tested.connected && tested.machine.writable() > 0),
                     OUT,
                 ),
-                (tested.error.is_some(), ERR),
+                (tested.error.is_some() || !tested.notices.is_empty(), ERR),
                 (both, HUP),
                 (ended, RDHUP),
             ] {
@@ -213,7 +214,7 @@ fn counts(world: &World, number: i64) -> (u64, u64) {
                 world.connections[*index].openings,
             ),
             Role::Listening(backlog) => (backlog.len() as u64, 0),
-            Role::Fresh => (0, 0),
+            Role::Fresh | Role::Deferred => (0, 0),
         },
         _ => (0, 0),
     }

@@ -1,10 +1,15 @@
 //! Transfer of data: read, write and related calls.
 
 use super::{
-    Answer, Attempt, CallError, CallResult, argument, blocked, connection, flags, number, unsupported,
+    Answer, Attempt, CallError, CallResult, argument, blocked, connection, control, fast_open, flags, number,
+    socket, unsupported,
 };
 use crate::language::{Call, Expression};
-use crate::run::symbols::{self, MSG_DONTWAIT, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC, MSG_WAITALL};
+use crate::run::sockets::Role;
+use crate::run::symbols::{
+    self, MSG_DONTWAIT, MSG_EOR, MSG_ERRQUEUE, MSG_FASTOPEN, MSG_MORE, MSG_NOSIGNAL, MSG_PEEK, MSG_TRUNC,
+    MSG_WAITALL, MSG_ZEROCOPY,
+};
 use crate::run::world::World;
 
 /// Returns the total size of the buffers in `[{..., 100}, {..., 200}]`.
@@ -40,8 +45,8 @@ fn amount(call: &Call) -> Result<Option<(u64, u64)>, CallError> {
         "readv" | "writev" => Ok(Some((vector(argument(call, 1)?)?, 0))),
         _ => {
             let message = argument(call, 1)?;
-            if message.field("msg_control").is_some() {
-                return unsupported("control messages of recvmsg() and sendmsg()");
+            if call.name == "sendmsg" && message.field("msg_control").is_some() {
+                return unsupported("control messages of sendmsg()");
             }
             let buffers = message.field("msg_iov");
             let buffers = buffers.ok_or_else(|| format!("the message {message}"))?;
@@ -56,8 +61,14 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
     let Some((wanted, flags)) = amount(call)? else {
         return Ok(Answer::Error("EFAULT"));
     };
+    if flags & MSG_ERRQUEUE != 0 {
+        return control::receive_error(world, call);
+    }
     if flags & !(MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL) != 0 {
         return unsupported(format!("{}() with flags {flags:#x}", call.name));
+    }
+    if let Role::Deferred = socket(world, call)?.role {
+        return Ok(Answer::Error("EAGAIN"));
     }
     let (tested, nonblocking) = connection(world, call)?;
     let there = tested.machine.readable();
@@ -69,6 +80,9 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
             tested.machine.read(now, bytes);
             tested.collect(now);
         }
+        if call.name == "recvmsg" {
+            control::compare(world, call)?;
+        }
         return Ok(Answer::Value(bytes as i64));
     }
     if let Some(error) = tested.error.take() {
@@ -76,9 +90,6 @@ pub fn receive(world: &mut World, call: &Call) -> CallResult {
     }
     if ended || wanted == 0 {
         return Ok(Answer::Value(0));
-    }
-    if !tested.connected {
-        return Ok(Answer::Error("ENOTCONN"));
     }
     blocked(!nonblocking && flags & MSG_DONTWAIT == 0, "EAGAIN")
 }
@@ -88,8 +99,11 @@ pub fn send(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallResult
     let Some((bytes, flags)) = amount(call)? else {
         return Ok(Answer::Error("EFAULT"));
     };
-    if flags & !(MSG_DONTWAIT | MSG_MORE | MSG_NOSIGNAL) != 0 {
+    if flags & !(MSG_DONTWAIT | MSG_MORE | MSG_NOSIGNAL | MSG_FASTOPEN | MSG_EOR | MSG_ZEROCOPY) != 0 {
         return unsupported(format!("{}() with flags {flags:#x}", call.name));
+    }
+    if let Some(answer) = fast_open::send(world, call, attempt, bytes, flags)? {
+        return Ok(answer);
     }
     put(world, call, attempt, bytes, flags)
 }
@@ -129,6 +143,13 @@ fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags:
             tested.machine.write_more(now, left)
         };
         attempt.progress += taken;
+        let ends = attempt.progress == bytes || nonblocking || flags & MSG_DONTWAIT != 0;
+        if attempt.progress > 0 {
+            tested.notices.on_written(taken, flags & MSG_ZEROCOPY != 0, ends);
+        }
+        if flags & MSG_EOR != 0 && attempt.progress == bytes {
+            tested.machine.end_record();
+        }
         tested.collect(now);
     }
     if attempt.progress == bytes {

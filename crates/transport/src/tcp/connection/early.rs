@@ -10,12 +10,13 @@ use std::sync::Arc;
 use foundation::{Duration, Instant};
 
 use super::{Connection, Events};
-use crate::tcp::fast_open::FastOpen;
+use crate::tcp::fast_open::{FastOpen, SynAckFinding};
 use crate::tcp::opening::{Discovery, Opening, OpeningMode, PeerUpdate};
 use crate::tcp::options::{COUNT_LENGTH, DEFAULT_MSS, OpeningOptions, Options};
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::state::State;
 use crate::tcp::ttcp::Count;
+use crate::tcp::wire::MAX_OPTIONS;
 
 /// Duration of a truncated TIME-WAIT in RTOs, for connections shorter than the maximum segment lifetime (RFC 1644,
 /// section 3.5).
@@ -70,6 +71,16 @@ impl Connection {
     #[must_use]
     pub fn used_early_data(&self) -> bool {
         self.early.as_ref().is_some_and(|early| early.was_used)
+    }
+
+    /// Whether this end opened the connection with one of the two extensions.
+    #[must_use]
+    pub fn is_client(&self) -> bool {
+        let mode = self.early.as_ref().map(|early| early.mode);
+        matches!(
+            mode,
+            Some(OpeningMode::FastOpenClient { .. } | OpeningMode::TtcpClient { .. })
+        )
     }
 
     /// Whether the connection is open although its own SYN is unacknowledged (the starred states of RFC 1644, section 3.4).
@@ -210,11 +221,17 @@ impl Connection {
         let is_syn_ack = self.state != State::SynSent;
         let mut opening = OpeningOptions::default();
         match early.mode {
-            OpeningMode::FastOpenClient { option, .. } if !is_syn_ack => {
+            OpeningMode::FastOpenClient { syn, .. } if !is_syn_ack => {
                 // RFC 7413, section 4.2.1: a retransmitted SYN carries neither data nor cookie.
-                opening.fast_open = option.filter(|_| !again);
+                opening.fast_open = syn.option.filter(|_| !again);
+                opening.experimental = syn.experimental && opening.fast_open.is_some();
             }
-            OpeningMode::FastOpenServer { grant, .. } => opening.fast_open = grant.map(FastOpen::Cookie),
+            OpeningMode::FastOpenServer {
+                grant, experimental, ..
+            } => {
+                opening.fast_open = grant.map(FastOpen::Cookie);
+                opening.experimental = experimental && grant.is_some();
+            }
             OpeningMode::TtcpClient { count, known, .. } if !is_syn_ack => {
                 options.count = Some(count);
                 // A host that drops SYNs with data may also have lost its cache.
@@ -233,12 +250,16 @@ impl Connection {
     /// carry the FIN.
     pub(super) fn syn_data_room(&self, options: u32, peer_mss: u32) -> Option<(u32, bool)> {
         let early = self.early.as_ref()?;
-        let cached = |mss: Option<u16>| mss.map_or(DEFAULT_MSS, u32::from);
+        let linux = self.parameters.is_linux();
+        let default = if linux { self.parameters.mss } else { DEFAULT_MSS };
+        let cached = |mss: Option<u16>| mss.map_or(default, u32::from);
+        let is_open = |option, cookieless| cookieless || matches!(option, Some(FastOpen::Cookie(_)));
         let (mss, may_finish) = match early.mode {
-            OpeningMode::FastOpenClient {
-                option: Some(FastOpen::Cookie(_)),
-                mss,
-            } if self.state == State::SynSent => (cached(mss), false),
+            OpeningMode::FastOpenClient { syn, cookieless }
+                if self.state == State::SynSent && is_open(syn.option, cookieless) =>
+            {
+                (cached(syn.mss), false)
+            }
             OpeningMode::TtcpClient { known: true, mss, .. } if self.state == State::SynSent => {
                 (cached(mss), true)
             }
@@ -246,11 +267,33 @@ impl Connection {
             _ => return None,
         };
         let mss = mss.min(self.parameters.mss).min(self.path_mss);
+        // Linux leaves room for all options that middleboxes may add (`tcp_send_syn_data`).
+        let options = if linux && !may_finish {
+            MAX_OPTIONS
+        } else {
+            options
+        };
         let mut room = mss.saturating_sub(options);
         if self.state != State::SynSent {
             room = room.min(u32::try_from(self.sender.first_window()).unwrap_or(u32::MAX));
         }
         Some((room, may_finish))
+    }
+
+    /// Returns how many bytes the application may write before the SYN leaves so that all of them leave with it.
+    #[must_use]
+    pub fn syn_data_capacity(&self) -> u32 {
+        let is_new = self
+            .handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.sent == 0);
+        let room = self.syn_data_room(MAX_OPTIONS, DEFAULT_MSS).filter(|_| is_new);
+        room.map_or(0, |(room, _)| room)
+    }
+
+    /// Whether the SYN of this end carried data that is unacknowledged.
+    pub(super) fn awaits_syn_data(&self) -> bool {
+        self.state == State::SynSent && self.early.as_ref().is_some_and(|early| early.sent_with_syn)
     }
 
     pub(super) fn note_syn_data_sent(&mut self) {
@@ -275,22 +318,31 @@ impl Connection {
     /// position that the SYN-ACK acknowledges.
     pub(super) fn learn_from_syn_ack(&mut self, syn_ack: &Segment, again: bool, acknowledged: u64) {
         let (options, opening) = (&syn_ack.options, syn_ack.options.opening());
+        // Linux's `syn_data_acked` requires all data.
+        let least = if self.parameters.is_linux() {
+            self.sender.next()
+        } else {
+            2
+        };
         let Some(early) = &mut self.early else { return };
-        early.was_used = early.sent_with_syn && acknowledged > 1;
+        early.was_used = early.sent_with_syn && acknowledged >= least.max(2);
         match early.mode {
-            OpeningMode::FastOpenClient { option, .. } => {
+            OpeningMode::FastOpenClient { syn, .. } => {
+                // An unsolicited cookie has no effect.
                 let cookie = match opening.fast_open {
-                    Some(FastOpen::Cookie(cookie)) => Some(cookie),
+                    Some(FastOpen::Cookie(cookie)) => syn.option.map(|_| cookie),
                     _ => None,
                 };
-                early.record(if early.sent_with_syn && again && acknowledged == 1 {
+                let is_lost = early.sent_with_syn && again && acknowledged == 1 && cookie.is_none();
+                early.record(if is_lost {
                     Discovery::SynDataLost
                 } else {
-                    Discovery::CookieReply {
+                    Discovery::CookieReply(SynAckFinding {
                         cookie,
-                        requested: option == Some(FastOpen::Request) && !again,
+                        experimental: cookie.map_or(syn.experimental, |_| opening.experimental),
+                        requested: syn.option == Some(FastOpen::Request) && !again,
                         mss: options.mss,
-                    }
+                    })
                 });
             }
             OpeningMode::TtcpClient { count, .. } => match (options.count, opening.count_echo) {

@@ -49,7 +49,16 @@ impl Connection {
             }
             return;
         };
-        self.receiver.acks.demand();
+        if self
+            .handshake
+            .as_ref()
+            .is_some_and(|handshake| handshake.writer_waits)
+        {
+            let (window, segment) = (self.receiver.window(), self.sender.segment());
+            self.receiver.acks.wait_for_writer(now, window, segment);
+        } else {
+            self.receiver.acks.demand();
+        }
         let again = self
             .handshake
             .as_ref()
@@ -61,7 +70,7 @@ impl Connection {
                 return;
             }
             if self.sender.next() > acknowledged {
-                self.sender.retract_syn_data();
+                self.reject_syn_data();
             }
         }
         self.deliver_syn_data(now, segment, segment.length, segment.has(Flags::FIN));
@@ -100,8 +109,8 @@ impl Connection {
             return;
         };
         if handshake.sent == 1 {
-            // Data acknowledged with the SYN provides its own sample.
-            if acknowledged == 1 {
+            // Data acknowledged as a whole with the SYN provides its own sample.
+            if acknowledged == 1 || acknowledged < self.sender.next() {
                 self.sender
                     .sample_rtt(now, now - handshake.sent_at, &mut self.statistics);
             }
@@ -119,7 +128,7 @@ impl Connection {
         }
         let is_kept = self.peer_buffers_syn_data() && self.sender.syn_data_fits();
         if acknowledged == 1 && self.sender.next() > 1 && !is_early && !is_kept {
-            self.sender.retract_syn_data();
+            self.reject_syn_data();
         }
         self.sender.start_timer_after_syn(now);
         if is_early {
@@ -130,6 +139,15 @@ impl Connection {
             self.state = State::FinWait1;
         }
         self.emit(Events::CONNECTED);
+    }
+
+    /// Sends the data of the SYN again that the peer did not accept. Linux counts it as retransmitted.
+    fn reject_syn_data(&mut self) {
+        if self.parameters.is_linux() {
+            self.sender.lose_syn_data();
+        } else {
+            self.sender.retract_syn_data();
+        }
     }
 
     /// Starts the sender with the negotiated options and the peer's window from the segment at `window_from`.
@@ -147,7 +165,7 @@ impl Connection {
             window_from,
         };
         // RFC 5681, section 3.1: after the loss of a SYN, the initial window is one segment.
-        let lost = handshake.sent > 1;
+        let lost = handshake.sent > 1 + u32::from(handshake.resized);
         let initial_window = if lost { Some(1) } else { handshake.initial_window };
         let controller = (lost || start.segment != self.sender.segment()).then(|| {
             let congestion = handshake.congestion.as_ref();

@@ -40,6 +40,10 @@ pub struct Handshake {
     pub(super) initial_window: Option<u32>,
     /// This end opened the connection.
     active: bool,
+    /// A blocked call writes when the connection is open.
+    pub(super) writer_waits: bool,
+    /// A SYN was repeated because it exceeded the path MTU.
+    pub(super) resized: bool,
     /// The peer's SYN offered window scaling.
     scaled: bool,
     pub(super) peer_mss: u32,
@@ -191,6 +195,8 @@ impl Connection {
             congestion: config.congestion.clone(),
             initial_window: config.initial_window,
             active,
+            writer_waits: false,
+            resized: false,
             scaled: false,
             peer_mss,
         };
@@ -218,7 +224,7 @@ impl Connection {
             keep_alive: parameters
                 .keep_alive
                 .map(|idle| Box::new(KeepAlive::new(now, idle))),
-            challenged_at: None,
+            next_challenge: Instant::ZERO,
             early: None,
             events: Events::default(),
             statistics: Statistics {
@@ -269,8 +275,8 @@ impl Connection {
         self.sender.set_unscaled_window(u64::from(syn.window));
     }
 
-    /// Repeats the SYN-ACK: the peer retransmitted its SYN.
-    pub(super) fn repeat_syn_ack(&mut self) {
+    /// Repeats the SYN or SYN-ACK.
+    pub(super) fn repeat_syn(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             handshake.pending = true;
         }
@@ -337,7 +343,7 @@ impl Connection {
         let mut segment = Segment::bare(self.initial, acknowledgement, flags);
         segment.window = self.receiver.offer_unscaled();
         segment.options = Options {
-            mss: u16::try_from(self.parameters.mss).ok(),
+            mss: u16::try_from(self.announced_mss()).ok(),
             // RFC 7323, sections 2.2 and 3.2: a SYN-ACK carries only options of the SYN.
             window_scale: (self.parameters.window_scaling && (!is_syn_ack || scaled)).then_some(self.scale),
             sack_permitted: self.sack,
@@ -355,6 +361,16 @@ impl Connection {
             self.add_syn_ack_counters(now, &mut segment, number);
         }
         Some(Outgoing::without_payload(segment))
+    }
+
+    /// Returns the value of the MSS option. Linux derives it from the path MTU, too (`ipv4_default_advmss`).
+    fn announced_mss(&self) -> u32 {
+        let limit = if self.parameters.is_linux() {
+            self.path_mss
+        } else {
+            u32::MAX
+        };
+        self.parameters.mss.min(limit)
     }
 
     /// Adds the first bytes of the stream to a SYN or SYN-ACK, unless it is a retransmission.

@@ -41,7 +41,7 @@ impl Connection {
         if !segment.has(Flags::ACK) {
             if !segment.has(Flags::RST) {
                 self.on_repeated_syn_ecn(segment);
-                self.repeat_syn_ack();
+                self.repeat_syn();
             }
             return;
         }
@@ -53,6 +53,11 @@ impl Connection {
             ..*segment
         };
         self.on_later_segment(now, &acknowledgement);
+        if self.parameters.is_linux() && self.is_synchronized() {
+            // Linux reports the duplicate SYN (RFC 2883).
+            self.receiver.on_duplicate(0, 1);
+            self.receiver.acks.demand();
+        }
     }
 
     /// Handles a segment that is no repeated SYN.
@@ -177,8 +182,8 @@ impl Connection {
     /// Sends a rate-limited challenge ACK (RFC 5961): a legitimate peer learns the expected number, and a blind attacker
     /// gains nothing.
     fn challenge(&mut self, now: Instant) {
-        if self.challenged_at.is_none_or(|at| now - at >= CHALLENGE_INTERVAL) {
-            self.challenged_at = Some(now);
+        if now >= self.next_challenge {
+            self.next_challenge = now + CHALLENGE_INTERVAL;
             self.receiver.acks.demand();
         }
     }

@@ -103,8 +103,8 @@ pub struct Connection {
     /// The application called `close` and no longer reads.
     closed: bool,
     keep_alive: Option<Box<KeepAlive>>,
-    /// When the last challenge ACK was sent (RFC 5961, section 7).
-    challenged_at: Option<Instant>,
+    /// Earliest time of the next challenge ACK (RFC 5961, section 7).
+    next_challenge: Instant,
     /// State of Fast Open and T/TCP; `None` for all other connections.
     early: Option<Box<EarlyData>>,
     events: Events,
@@ -159,6 +159,17 @@ impl Connection {
         self.append(now, bytes, true)
     }
 
+    /// Ends a record at the last byte written: no segment carries bytes of two records, and its last segment has PSH
+    /// (`MSG_EOR` of Linux).
+    pub fn end_record(&mut self) {
+        self.sender.end_record();
+    }
+
+    /// Sets the maximum retransmissions of a SYN (`TCP_SYNCNT`).
+    pub fn set_syn_retries(&mut self, retries: u32) {
+        Arc::make_mut(&mut self.parameters).syn_retries = retries;
+    }
+
     fn append(&mut self, _now: Instant, bytes: u64, more: bool) -> u64 {
         if self.sender.is_finishing() || !self.may_write() {
             return 0;
@@ -173,6 +184,14 @@ impl Connection {
             self.state,
             State::SynSent | State::SynReceived | State::Established | State::CloseWait
         ) && !self.sender.is_finishing()
+    }
+
+    /// Announces a write as soon as the connection is open, as by a blocked call: with profile linux, the ACK of the SYN-ACK
+    /// waits for its data.
+    pub fn expect_write(&mut self) {
+        if let Some(handshake) = &mut self.handshake {
+            handshake.writer_waits = true;
+        }
     }
 
     /// Returns the free bytes of the send buffer.
@@ -238,6 +257,13 @@ impl Connection {
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
+    }
+
+    /// Returns how long the receive window and the send buffer, not the congestion window, limited this end's stream until
+    /// `now` (`tcpi_rwnd_limited`, `tcpi_sndbuf_limited`).
+    #[must_use]
+    pub fn limited_times(&self, now: Instant) -> (Duration, Duration) {
+        self.sender.limited_times(now, &self.statistics)
     }
 
     /// Returns the state in which the sender decides, for traces.
@@ -356,9 +382,11 @@ impl Connection {
     #[must_use]
     pub fn is_outstanding(&self, sequence: SequenceNumber) -> bool {
         let una = self.sender.una();
+        // The SYN is outstanding until the end of the handshake.
+        let from = if self.handshake.is_some() { 0 } else { una };
         sequence
             .expand(self.initial, una)
-            .is_some_and(|position| (una..self.sender.next().max(una + 1)).contains(&position))
+            .is_some_and(|position| (from..self.sender.next().max(una + 1)).contains(&position))
     }
 
     /// Reduces the segment size to a path MTU of `mtu` bytes (RFC 1191; RFC 8201) and retransmits longer segments. Values
@@ -366,11 +394,28 @@ impl Connection {
     /// [`MIN_SEGMENT`] bytes even where [`ReservedOptions`](crate::tcp::ReservedOptions) leave less room.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
         self.path_mss = self.path_mss.min(mtu.max(68) - 40);
+        if self.awaits_syn_data() {
+            // RFC 7413, section 4.2.1: repeat the SYN without data. This is no loss.
+            if let Some(handshake) = &mut self.handshake {
+                handshake.resized = true;
+            }
+            self.repeat_syn();
+        }
         if self.handshake.is_none() || self.is_half_synchronized() {
             let options = self.segment_options();
             self.sender
                 .shrink_segment(Self::payload_size(&self.parameters, self.path_mss, options));
         }
+    }
+
+    /// Handles an ICMP error that reports an unreachable host, port or protocol. An opening connection closes without a
+    /// segment (RFC 9293, section 3.9.2.2; `tcp_v4_err` of Linux), others ignore it. Returns whether it closed.
+    pub fn handle_unreachable(&mut self) -> bool {
+        let opens = self.handshake.is_some();
+        if opens {
+            self.become_closed();
+        }
+        opens
     }
 
     fn is_synchronized(&self) -> bool {

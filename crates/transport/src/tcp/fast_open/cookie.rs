@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::IpAddr;
 
+use super::siphash::siphash;
+
 /// Maximum bytes of a cookie (RFC 7413, section 4.1.1).
 const MAX_LENGTH: usize = 16;
 /// Minimum bytes of a cookie.
@@ -94,44 +96,98 @@ pub enum CookieStatus {
     Invalid,
 }
 
+/// A server's secret with the function that computes cookies.
+#[derive(Clone, Copy)]
+pub enum CookieKey {
+    /// Keyed BLAKE3 of the client's address.
+    Blake3([u8; 32]),
+    /// SipHash-2-4 of both addresses, as Linux since version 5.4 (`tcp_fastopen_cookie_gen_cipher`).
+    Linux {
+        /// The key of `net.ipv4.tcp_fastopen_key` or `TCP_FASTOPEN_KEY`.
+        key: [u8; 16],
+        /// The server's address.
+        server: IpAddr,
+    },
+}
+
+impl From<[u8; 32]> for CookieKey {
+    fn from(key: [u8; 32]) -> Self {
+        Self::Blake3(key)
+    }
+}
+
+impl CookieKey {
+    /// Returns the cookie of a client: a message authentication code of its address (RFC 7413, section 4.1.2).
+    #[must_use]
+    pub fn cookie(&self, client: IpAddr) -> Cookie {
+        let digest: [u8; LENGTH] = match self {
+            Self::Blake3(key) => {
+                let address = match client {
+                    IpAddr::V4(address) => address.to_ipv6_mapped(),
+                    IpAddr::V6(address) => address,
+                };
+                let digest = blake3::keyed_hash(key, &address.octets());
+                std::array::from_fn(|index| digest.as_bytes()[index])
+            }
+            Self::Linux { key, server } => {
+                let mut addresses = octets(client);
+                addresses.extend(octets(*server));
+                siphash(key, &addresses)
+            }
+        };
+        let mut bytes = [0; MAX_LENGTH];
+        bytes[..LENGTH].copy_from_slice(&digest);
+        Cookie {
+            length: LENGTH as u8,
+            bytes,
+        }
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
 /// A server's current key, and the previous one, whose cookies remain valid (RFC 7413, section 4.1.2).
 #[derive(Clone)]
 pub struct CookieKeys {
-    current: [u8; 32],
-    previous: Option<[u8; 32]>,
+    current: CookieKey,
+    previous: Option<CookieKey>,
 }
 
 impl CookieKeys {
     /// Returns keys with this secret.
     #[must_use]
-    pub const fn new(key: [u8; 32]) -> Self {
+    pub fn new(key: impl Into<CookieKey>) -> Self {
         Self {
-            current: key,
+            current: key.into(),
             previous: None,
         }
     }
 
     /// Replaces the key. Cookies of the previous key remain valid until the next change.
-    pub const fn change(&mut self, key: [u8; 32]) {
+    pub fn change(&mut self, key: impl Into<CookieKey>) {
         self.previous = Some(self.current);
-        self.current = key;
+        self.current = key.into();
     }
 
-    /// Returns the cookie of a client: a message authentication code of its address (RFC 7413, section 4.1.2), here keyed
-    /// BLAKE3.
+    /// Returns the cookie of a client with the current key.
     #[must_use]
     pub fn cookie(&self, client: IpAddr) -> Cookie {
-        make(&self.current, client)
+        self.current.cookie(client)
     }
 
     /// Checks a client's cookie.
     #[must_use]
     pub fn check(&self, client: IpAddr, cookie: Cookie) -> CookieStatus {
-        if make(&self.current, client) == cookie {
+        if self.current.cookie(client) == cookie {
             return CookieStatus::Valid;
         }
         match &self.previous {
-            Some(key) if make(key, client) == cookie => CookieStatus::Outdated,
+            Some(key) if key.cookie(client) == cookie => CookieStatus::Outdated,
             _ => CookieStatus::Invalid,
         }
     }
@@ -141,20 +197,6 @@ impl fmt::Debug for CookieKeys {
     /// Omits the keys.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CookieKeys").finish_non_exhaustive()
-    }
-}
-
-fn make(key: &[u8; 32], client: IpAddr) -> Cookie {
-    let address = match client {
-        IpAddr::V4(address) => address.to_ipv6_mapped(),
-        IpAddr::V6(address) => address,
-    };
-    let digest = blake3::keyed_hash(key, &address.octets());
-    let mut bytes = [0; MAX_LENGTH];
-    bytes[..LENGTH].copy_from_slice(&digest.as_bytes()[..LENGTH]);
-    Cookie {
-        length: LENGTH as u8,
-        bytes,
     }
 }
 
@@ -182,6 +224,35 @@ mod tests {
         assert_eq!(keys.check(CLIENT, keys.cookie(CLIENT)), CookieStatus::Valid);
         keys.change([3; 32]);
         assert_eq!(keys.check(CLIENT, cookie), CookieStatus::Invalid);
+    }
+
+    #[test]
+    fn linux_cookies_match_those_of_the_kernel() {
+        // Cookies that Linux issues with these keys and addresses, from the scripts of google/packetdrill.
+        let cookie = |words: [u32; 4], client: [u8; 4], server: [u8; 4]| {
+            let mut key = [0; 16];
+            for (place, word) in key.chunks_mut(4).zip(words) {
+                place.copy_from_slice(&word.to_le_bytes());
+            }
+            let server = Ipv4Addr::from(server).into();
+            CookieKey::Linux { key, server }
+                .cookie(Ipv4Addr::from(client).into())
+                .to_string()
+        };
+        let first = [0xa1a1_a1a1, 0xb2b2_b2b2, 0xc3c3_c3c3, 0xd4d4_d4d4];
+        assert_eq!(
+            cookie(first, [192, 0, 2, 1], [192, 168, 0, 1]),
+            "3021b9d889017eeb"
+        );
+        let second = [0xa0bf_63f7, 0xed80_3d81, 0xcd64_1d30, 0xcebc_4a90];
+        assert_eq!(
+            cookie(second, [10, 248, 0, 2], [192, 168, 0, 2]),
+            "00abaaabe8e954c2"
+        );
+        assert_eq!(
+            cookie([0; 4], [10, 248, 0, 2], [192, 168, 0, 2]),
+            "93b7aa4f550f8a1a"
+        );
     }
 
     #[test]

@@ -4,7 +4,8 @@
 mod cache;
 mod cookie;
 mod pending;
+mod siphash;
 
-pub use cache::CookieCache;
-pub use cookie::{Cookie, CookieKeys, CookieStatus, FastOpen};
+pub use cache::{CookieCache, SynAckFinding, SynOption};
+pub use cookie::{Cookie, CookieKey, CookieKeys, CookieStatus, FastOpen};
 pub use pending::PendingOpens;

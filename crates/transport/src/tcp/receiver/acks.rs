@@ -96,6 +96,18 @@ impl AckScheduler {
         }
     }
 
+    /// Delays the ACK of a SYN-ACK because a writer waits for the connection: its data carries the ACK, and the exchange counts as
+    /// interactive then (`tcp_rcv_synsent_state_process` of Linux). Other stacks send the ACK at once.
+    pub fn wait_for_writer(&mut self, now: Instant, window: u64, segment: u32) {
+        if !self.adaptive {
+            self.demand();
+            return;
+        }
+        self.received_at = Some(now);
+        self.start_quick(window, segment);
+        self.at = now + MAX_DELAY;
+    }
+
     /// Makes an ACK due now and the next ones undelayed.
     pub fn demand_undelayed(&mut self) {
         self.due = true;

@@ -1,7 +1,7 @@
 //! The time in which the receive window or the send buffer, not the congestion window, limits a sender: `tcpi_rwnd_limited` and
 //! `tcpi_sndbuf_limited` of Linux's `TCP_INFO` (`tcp_chrono_start` and its callers in `net/ipv4/tcp_output.c`).
 
-use foundation::Instant;
+use foundation::{Duration, Instant};
 
 use crate::statistics::Statistics;
 
@@ -49,6 +49,17 @@ impl LimitClock {
         }
     }
 
+    /// Returns the times with a limit by the receive window and by the send buffer until `now`; `statistics` has those until
+    /// the last change.
+    pub fn times(&self, now: Instant, statistics: &Statistics) -> (Duration, Duration) {
+        let span = self.counted_until.map_or(Duration::ZERO, |since| now.saturating_since(since));
+        let current = |limit| if self.limit == limit { span } else { Duration::ZERO };
+        (
+            statistics.receiver_limited + current(Limit::ReceiveWindow),
+            statistics.buffer_limited + current(Limit::SendBuffer),
+        )
+    }
+
     /// Counts the time until now, and starts a limit.
     fn set(&mut self, now: Instant, limit: Limit, statistics: &mut Statistics) {
         let since = self.counted_until.unwrap_or(now);
@@ -65,8 +76,6 @@ impl LimitClock {
 
 #[cfg(test)]
 mod tests {
-    use foundation::Duration;
-
     use super::*;
 
     fn ms(at: u64) -> Instant {

@@ -215,6 +215,13 @@ impl Sender {
         taken
     }
 
+    /// Ends a record at the last byte written: no segment spans its end.
+    pub fn end_record(&mut self) {
+        if self.next < self.writes.end {
+            self.writes.end_record();
+        }
+    }
+
     /// Returns the free bytes of the send buffer.
     #[inline]
     pub const fn room(&self) -> u64 {
@@ -388,15 +395,24 @@ impl Sender {
             self.buffer.set_segment(segment);
             self.scoreboard.resegment(segment);
             self.burst.segments = 0;
-            if self.scoreboard.lost().packets > 0 && self.state < CongestionState::Recovery {
-                // Retransmit until all data is acknowledged, without a reduction: this loss is no congestion.
-                self.state = CongestionState::Loss;
-                self.recovery_point = self.next;
-                self.undo = None;
-                self.prr = None;
-                self.frto.checking = false;
-            }
+            self.retransmit_without_reduction();
         }
+    }
+
+    /// Retransmits lost segments until all data is acknowledged. Their loss is no congestion.
+    pub(super) fn retransmit_without_reduction(&mut self) {
+        if self.scoreboard.lost().packets > 0 && self.state < CongestionState::Recovery {
+            self.state = CongestionState::Loss;
+            self.recovery_point = self.next;
+            self.undo = None;
+            self.prr = None;
+            self.frto.checking = false;
+        }
+    }
+
+    /// Returns the times in which the receive window and the send buffer limited the sender.
+    pub fn limited_times(&self, now: Instant, statistics: &Statistics) -> (Duration, Duration) {
+        self.limits.times(now, statistics)
     }
 
     /// Returns the congestion window in segments.

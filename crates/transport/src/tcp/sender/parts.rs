@@ -1,5 +1,7 @@
 //! Parts of a sender's state.
 
+use std::collections::VecDeque;
+
 use foundation::Instant;
 
 use super::HandshakeResult;
@@ -24,9 +26,48 @@ pub(super) struct Writes {
     /// End of the last write to push, and position after the last PSH.
     pub push_at: u64,
     pub pushed: u64,
+    /// Unsent ends of records (`MSG_EOR`), which no segment spans.
+    pub records: Option<Box<RecordEnds>>,
 }
 
+/// The positions after the last bytes of records, in order. Boxed, since few connections have any.
+#[derive(Debug, Default)]
+pub(super) struct RecordEnds(VecDeque<u64>);
+
 impl Writes {
+    /// Returns the position up to which the next segment may extend.
+    #[inline]
+    pub fn limit(&self) -> u64 {
+        match &self.records {
+            None => self.end,
+            Some(records) => records.0.front().copied().unwrap_or(self.end),
+        }
+    }
+
+    /// Ends a record at the last byte written.
+    pub fn end_record(&mut self) {
+        let records = &mut self.records.get_or_insert_default().0;
+        if records.back() != Some(&self.end) {
+            records.push_back(self.end);
+        }
+    }
+
+    /// Whether a record ends at `end`, the position that the last segment reached.
+    #[inline]
+    pub fn pass_record(&mut self, end: u64) -> bool {
+        let Some(RecordEnds(records)) = self.records.as_deref_mut() else {
+            return false;
+        };
+        let passed = records.front() == Some(&end);
+        if passed {
+            records.pop_front();
+        }
+        if records.is_empty() {
+            self.records = None;
+        }
+        passed
+    }
+
     pub const fn new(nodelay: bool) -> Self {
         Self {
             end: 1,
@@ -39,6 +80,7 @@ impl Writes {
             small_end: 0,
             push_at: 0,
             pushed: 1,
+            records: None,
         }
     }
 }

@@ -19,7 +19,10 @@ impl Sender {
             return None;
         }
         let finishing = std::mem::replace(&mut self.writes.finishing, ends);
+        let small_end = self.writes.small_end;
         let segment = self.send_new(now, length);
+        // Nagle's algorithm does not wait for its acknowledgement (`tcp_minshall_update`).
+        self.writes.small_end = small_end;
         self.writes.finishing = finishing;
         self.timeout.timer = None;
         self.burst.has_new = true;
@@ -41,6 +44,19 @@ impl Sender {
     /// Whether the data of the SYN fits into the peer's window, which was unknown when it left.
     pub const fn syn_data_fits(&self) -> bool {
         self.next <= self.una + self.peer.window
+    }
+
+    /// Retransmits the SYN's unacknowledged data in segments of the negotiated size, without a reduction of the window
+    /// (`tcp_rcv_fastopen_synack` of Linux).
+    pub fn lose_syn_data(&mut self) {
+        self.scoreboard.resegment(self.segment);
+        for number in self.scoreboard.first_number()..self.scoreboard.end_number() {
+            self.scoreboard.mark_lost(number);
+        }
+        self.timeout.timer = None;
+        self.burst.segments = 0;
+        self.burst.has_new = false;
+        self.retransmit_without_reduction();
     }
 
     /// Treats the SYN's unacknowledged data as unsent: the peer did not accept it.

@@ -234,7 +234,9 @@ impl Sender {
             && end == self.writes.end
             && end < self.una + self.peer.window.max(bytes + 1);
         // PSH where a write ends, and at least each half of the largest window (RFC 9293, section 3.9.1).
-        let push = (start < self.writes.push_at && self.writes.push_at <= end)
+        let record = self.writes.pass_record(end);
+        let push = record
+            || (start < self.writes.push_at && self.writes.push_at <= end)
             || (length > 0 && end >= self.writes.pushed + (self.peer.largest / 2).max(1));
         let mut marks = Marks::default();
         if push {
@@ -323,7 +325,7 @@ impl Sender {
             };
             most = most.min(bound.max(48));
         }
-        (self.writes.end.saturating_sub(self.next)).min(most) as u32
+        (self.writes.limit().saturating_sub(self.next)).min(most) as u32
     }
 
     /// Whether the peer's window has room for `length` more bytes.
