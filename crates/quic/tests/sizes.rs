@@ -27,34 +27,37 @@ fn client_pads_initial_packets() {
     assert!(initials.iter().all(|sent| sent.datagram.bytes.len() >= 1200));
 }
 
-/// The server's first flight has the certificate chain, the other messages of about 400 bytes, and headers.
+/// The server's handshake packets carry the certificate chain, the other messages, and the headers of each packet.
 #[test]
 fn server_flight_has_the_certificate_chain() {
-    for chain in [1000_usize, 3000] {
+    let bytes = |chain: usize| -> usize {
         let json = format!(r#"{{"kind": "quic", "certificate_chain": "{chain}B"}}"#);
         let all = sent(&json, 1000);
         let flight = all
             .iter()
             .filter(|sent| sent.from == 1 && has(sent, PacketType::Handshake));
-        let bytes: usize = flight.map(|sent| sent.datagram.bytes.len()).sum();
-        assert!((chain + 300..chain + 1700).contains(&bytes), "{chain}: {bytes}");
-    }
+        flight.map(|sent| sent.datagram.bytes.len()).sum()
+    };
+    let (short, long) = (bytes(1000), bytes(3000));
+    // The longer chain takes one or two packets more, each with headers and a tag of less than 64 bytes.
+    assert!((2000..2128).contains(&(long - short)), "{short} and {long}");
 }
 
+/// Limit before the validation of an address (RFC 9000, section 8.1). A short initial RTT keeps pacing from hiding it.
 #[test]
 fn server_sends_at_most_three_times_the_client_before_validation() {
-    let all = sent(r#"{"kind": "quic", "certificate_chain": "10kB"}"#, 1000);
-    let second = all.iter().filter(|sent| sent.from == 0).nth(1).unwrap().at;
-    let received: usize = all
-        .iter()
-        .filter(|sent| sent.from == 0)
-        .take(1)
-        .map(|sent| sent.datagram.bytes.len())
-        .sum();
+    let all = sent(
+        r#"{"kind": "quic", "certificate_chain": "10kB", "initial_rtt": "10ms"}"#,
+        1000,
+    );
+    let mut client = all.iter().filter(|sent| sent.from == 0);
+    let received = client.next().unwrap().datagram.bytes.len();
+    let second = client.next().unwrap().at;
     let answered = all.iter().filter(|sent| sent.from == 1 && sent.at <= second);
     let bytes: usize = answered.map(|sent| sent.datagram.bytes.len()).sum();
     // The library sends the datagram that crosses the limit in full.
-    assert!(bytes <= 3 * received + 1472, "{bytes} of {received}");
+    let limit = 3 * received;
+    assert!((limit..limit + 1472).contains(&bytes), "{bytes} of {limit}");
 }
 
 #[test]
