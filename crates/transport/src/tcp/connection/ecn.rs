@@ -8,7 +8,7 @@ use crate::tcp::accurate_ecn::{
     AccurateEcn, Feedback, REQUEST, accepted, option_room, reflection, requested,
 };
 use crate::tcp::ecn_mode::{EcnMode, EcnOption};
-use crate::tcp::options::{SACK_BLOCK_LENGTH, timestamps_room};
+use crate::tcp::options::{SACK_BLOCK_LENGTH, SackBlocks, timestamps_room};
 use crate::tcp::parameters::ReservedOptions;
 use crate::tcp::segment::{Ecn, Flags, Segment};
 use crate::tcp::sender::MarkReport;
@@ -146,11 +146,11 @@ impl Connection {
     }
 
     /// Returns how many counters a segment with `length` bytes of payload carries, if any, and how many of `blocks` SACK
-    /// blocks.
+    /// blocks. The other options have `others` bytes.
     pub(super) fn fit_counters(
         &self,
         now: Instant,
-        segment: &Segment,
+        others: u32,
         length: u32,
         blocks: usize,
     ) -> (Option<usize>, usize) {
@@ -168,8 +168,7 @@ impl Connection {
             0
         };
         let reserved = self.parameters.reserved;
-        let others =
-            segment.options.encoded_length() + if length > 0 { reserved.data } else { reserved.bare };
+        let others = others + if length > 0 { reserved.data } else { reserved.bare };
         let mut room = MAX_OPTIONS.saturating_sub(others + sack);
         if length > 0 {
             room = room.min((self.sender.segment() + accurate.reserve).saturating_sub(length + sack));
@@ -184,14 +183,14 @@ impl Connection {
     pub(super) fn add_counters(
         &mut self,
         now: Instant,
-        segment: &mut Segment,
+        sack: &mut SackBlocks,
         fields: usize,
         has_blocks: bool,
     ) {
         let reports_duplicate = has_blocks && self.receiver.reports_duplicate();
         if let Some(accurate) = &mut self.accurate {
             let counters = accurate.received.report_bytes(now, fields, reports_duplicate);
-            segment.options.sack.set_counters(counters);
+            sack.set_counters(counters);
         }
     }
 
