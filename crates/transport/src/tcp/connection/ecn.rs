@@ -131,18 +131,24 @@ impl Connection {
         self.parameters.ecn_option != EcnOption::Off && self.accurate.as_deref().is_some_and(may_send)
     }
 
-    /// Sets the code point and the flags of a segment after the handshake.
+    /// Returns the flags and the code point of a segment after the handshake.
     #[inline]
-    pub(super) fn mark_header(&mut self, segment: &mut Segment) {
-        match &mut self.accurate {
-            None => segment.flags |= Flags::ECE.when(self.echo_congestion),
-            Some(accurate) => {
-                segment.ecn = accurate.code;
-                // In TIME-WAIT Linux has forgotten the counter.
-                let forgotten = self.state == State::TimeWait && self.parameters.is_linux();
-                segment.flags |= Flags::from_ace(accurate.next_ace()).when(!forgotten);
-            }
+    pub(super) fn header_marks(&mut self) -> (Flags, Ecn) {
+        if self.accurate.is_some() {
+            return self.accurate_marks();
         }
+        (Flags::ECE.when(self.echo_congestion), Ecn::NotEct)
+    }
+
+    #[cold]
+    fn accurate_marks(&mut self) -> (Flags, Ecn) {
+        let Some(accurate) = &mut self.accurate else {
+            return (Flags::NONE, Ecn::NotEct);
+        };
+        // In TIME-WAIT Linux has forgotten the counter.
+        let forgotten = self.state == State::TimeWait && self.parameters.is_linux();
+        let ace = Flags::from_ace(accurate.next_ace()).when(!forgotten);
+        (ace, accurate.code)
     }
 
     /// Returns how many counters a segment with `length` bytes of payload carries, if any, and how many of `blocks` SACK
@@ -197,6 +203,13 @@ impl Connection {
     /// Counts the mark of a segment that arrived.
     #[inline]
     pub(super) fn count_mark(&mut self, segment: &Segment) {
+        if self.accurate.is_some() {
+            self.count_accurate_mark(segment);
+        }
+    }
+
+    #[cold]
+    fn count_accurate_mark(&mut self, segment: &Segment) {
         let Some(accurate) = &mut self.accurate else {
             return;
         };
@@ -216,6 +229,14 @@ impl Connection {
     /// Returns the peer's report of marks in a segment.
     #[inline]
     pub(super) fn mark_report(&mut self, segment: &Segment) -> Option<MarkReport> {
+        if self.accurate.is_none() {
+            return None;
+        }
+        self.accurate_report(segment)
+    }
+
+    #[cold]
+    fn accurate_report(&mut self, segment: &Segment) -> Option<MarkReport> {
         let accurate = self.accurate.as_mut()?;
         let counters = segment.options.sack.counters();
         if let Some(counters) = &counters {

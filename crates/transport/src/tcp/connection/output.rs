@@ -98,12 +98,13 @@ impl Connection {
     /// Returns the header of a segment after the handshake.
     #[inline]
     fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
+        let (flags, code) = self.header_marks();
         let mut segment = Segment::bare(
             self.initial.at(position),
             self.peer_initial.at(self.receiver.next()),
-            Flags::ACK,
+            Flags::ACK | flags,
         );
-        self.mark_header(&mut segment);
+        segment.ecn = code;
         let owed = self.receiver.acks.is_due();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
