@@ -229,9 +229,7 @@ impl Connection {
     /// Returns the peer's report of marks in a segment.
     #[inline]
     pub(super) fn mark_report(&mut self, segment: &Segment) -> Option<MarkReport> {
-        if self.accurate.is_none() {
-            return None;
-        }
+        self.accurate.as_ref()?;
         self.accurate_report(segment)
     }
 
