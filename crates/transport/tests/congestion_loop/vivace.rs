@@ -36,7 +36,6 @@ fn one_flow_uses_the_link_with_and_without_limits_by_pacing() {
     for pacing_limits in [false, true] {
         for mbit in [40.0, 50.0, 60.0] {
             let share = shares(mbit, 0.0, pacing_limits, &["vivace"])[0];
-            eprintln!("{mbit} {pacing_limits} {share}");
             assert!(share > 0.9, "{mbit} Mbit/s, {pacing_limits}: {share}");
         }
     }
@@ -47,7 +46,6 @@ fn one_flow_uses_the_link_with_and_without_limits_by_pacing() {
 fn two_flows_are_fair() {
     for pacing_limits in [false, true] {
         let found = shares(50.0, 0.0, pacing_limits, &["vivace", "vivace"]);
-        eprintln!("{pacing_limits} {found:?}");
         assert!((found[0] - found[1]).abs() < 0.1, "{found:?}");
         assert!(found[0] + found[1] > 0.9, "{found:?}");
     }
@@ -59,7 +57,6 @@ fn random_loss_costs_less_than_with_cubic() {
     for pacing_limits in [false, true] {
         let rate = |name| shares(50.0, 0.02, pacing_limits, &[name])[0] * 50.0;
         let (vivace, cubic) = (rate("vivace"), rate("cubic"));
-        eprintln!("{pacing_limits} {vivace} {cubic}");
         assert!(vivace > 2.0 * cubic, "{vivace} and {cubic} Mbit/s");
     }
 }
