@@ -32,6 +32,17 @@ mod tcp {
     pub const SACK: u8 = 5;
     pub const TIMESTAMPS: u8 = 8;
 }
+/// ICMP: protocol numbers, bytes before the quoted packet, and types of errors (RFC 792; RFC 1122, section 3.2.2; RFC 4443,
+/// section 2.1).
+mod icmp {
+    pub const V4: u8 = 1;
+    pub const V6: u8 = 58;
+    pub const HEADER: usize = 8;
+    /// Destination unreachable, source quench, redirect, time exceeded and parameter problem.
+    pub const ERRORS: [u8; 5] = [3, 4, 5, 11, 12];
+    /// The first type of ICMPv6 that is not an error.
+    pub const FIRST_V6_MESSAGE: u8 = 128;
+}
 /// The header of IPv6 (RFC 8200, section 3).
 pub(crate) mod ip6 {
     /// Bytes of the header without extensions.
@@ -285,6 +296,47 @@ fn as_ipv4(address: IpAddr) -> Ipv4Addr {
     }
 }
 
+impl IpPacket {
+    /// Returns the packet that an ICMP error quotes: its header and at least 8 bytes after it (RFC 792; RFC 4443, section 3).
+    fn quoted(&self) -> Option<Self> {
+        let payload = self.payload();
+        let kind = *self.bytes.get(payload.start)?;
+        let is_error = match payload.protocol {
+            icmp::V4 => icmp::ERRORS.contains(&kind),
+            icmp::V6 => kind < icmp::FIRST_V6_MESSAGE,
+            _ => false,
+        };
+        let quote = self.bytes.get(payload.start + icmp::HEADER..)?;
+        let is_error = is_error && !payload.is_later_fragment;
+        is_error.then(|| Self::new(quote.to_vec())).flatten()
+    }
+
+    /// Returns the connection by the headers of the packet: addresses and ports without their order. TCP identifies connections
+    /// by them; datagrams of UDP and ICMP have no connection that the header shows. `None` for fragments after the first.
+    fn direct_connection(&self) -> Option<Connection> {
+        let payload = self.payload();
+        if payload.is_later_fragment {
+            return None;
+        }
+        let at = |offset: usize| self.bytes.get(payload.start + offset).copied().unwrap_or(0);
+        let is_tcp = payload.protocol == 6;
+        let flags = if is_tcp { at(tcp::FLAGS) } else { 0 };
+        let has_ports = matches!(payload.protocol, 6 | 17);
+        let port = |offset: usize| u64::from(u16::from_be_bytes([at(offset), at(offset + 1)]));
+        let ends = [(self.source(), 0), (self.destination(), 2)].map(|(address, offset)| {
+            u64::from(u32::from(address)) << 16 | if has_ports { port(offset) } else { 0 }
+        });
+        Some(Connection {
+            number: ends[0].wrapping_add(ends[1]).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                ^ (ends[0] ^ ends[1]).rotate_left(17)
+                ^ u64::from(payload.protocol),
+            opens: flags & (tcp::SYN | tcp::ACK) == tcp::SYN,
+            is_bound: is_tcp,
+            is_error: false,
+        })
+    }
+}
+
 /// A flow is identified by addresses, protocol and ports. Later fragments and other protocols have no ports.
 impl Body for IpPacket {
     fn flip_bit(&mut self, choice: u64) {
@@ -323,28 +375,19 @@ impl Body for IpPacket {
         true
     }
 
-    /// Addresses and ports without their order. TCP identifies connections by them; datagrams of UDP and ICMP have no
-    /// connection that the header shows.
-    fn connection(&self) -> Connection {
-        let payload = self.payload();
-        let at = |offset: usize| self.bytes.get(payload.start + offset).copied().unwrap_or(0);
-        let is_tcp = payload.protocol == 6 && !payload.is_later_fragment;
-        let flags = if is_tcp { at(tcp::FLAGS) } else { 0 };
-        let port = |offset: usize| u64::from(u16::from_be_bytes([at(offset), at(offset + 1)]));
-        let has_ports = matches!(payload.protocol, 6 | 17) && !payload.is_later_fragment;
-        let ends = [(self.source(), 0), (self.destination(), 2)].map(|(address, offset)| {
-            u64::from(u32::from(address)) << 16 | if has_ports { port(offset) } else { 0 }
-        });
-        Connection {
-            number: ends[0].wrapping_add(ends[1]).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                ^ (ends[0] ^ ends[1]).rotate_left(17)
-                ^ u64::from(payload.protocol),
-            opens: flags & (tcp::SYN | tcp::ACK) == tcp::SYN,
-            is_bound: is_tcp,
+    /// Fragments after the first have no ports. An ICMP error belongs to the connection of the packet that it quotes.
+    fn connection(&self) -> Option<Connection> {
+        match self.quoted() {
+            Some(quoted) => Some(Connection {
+                opens: false,
+                is_error: true,
+                ..quoted.direct_connection()?
+            }),
+            None => self.direct_connection(),
         }
     }
 
-    /// Options that the decoder does not know, such as those of multipath TCP, keep a segment from being a pure ACK.
+    /// Options that [`wire`] does not decode, such as those of multipath TCP, keep a segment from being a pure ACK.
     fn acknowledgement(&self) -> Option<TcpAck> {
         let payload = self.payload();
         if payload.protocol != 6 || payload.is_later_fragment {
@@ -441,6 +484,49 @@ mod tests {
         // These bytes are payload, not ports.
         let flow = |bytes: Vec<u8>| IpPacket::new(bytes).unwrap().flow();
         assert_eq!(flow(fragment), flow(other));
+    }
+
+    /// RFC 5508, section 4: an error belongs to the connection of the packet that it quotes, in either direction.
+    #[test]
+    fn icmp_errors_have_the_connection_of_the_quoted_packet() {
+        let quoted = packet(0, [0, 1, 0, 2]);
+        let connection = quoted.connection().unwrap();
+        assert!(!connection.is_error);
+        for (kind, is_error) in [(3, true), (11, true), (0, false), (8, false)] {
+            let mut bytes = packet(0, [kind, 4, 0, 0]).into_bytes();
+            bytes[ip::PROTOCOL] = icmp::V4;
+            bytes.extend(&quoted.bytes()[..HEADER + 8]);
+            let found = IpPacket::new(bytes).unwrap().connection().unwrap();
+            assert_eq!(found.is_error, is_error, "{kind}");
+            assert_eq!(found.number == connection.number, is_error, "{kind}");
+        }
+        let quoted = packet6(&[], 17);
+        let mut bytes = packet6(&[], icmp::V6).into_bytes();
+        bytes.truncate(ip6::HEADER);
+        bytes.extend([1, 4, 0, 0, 0, 0, 0, 0]);
+        bytes.extend(quoted.bytes());
+        let found = IpPacket::new(bytes).unwrap().connection().unwrap();
+        assert!(found.is_error);
+        assert_eq!(found.number, quoted.connection().unwrap().number);
+    }
+
+    /// An error with a quoted SYN does not start a connection.
+    #[test]
+    fn only_a_syn_starts_a_connection_and_later_fragments_have_none() {
+        let mut bytes = packet(0, [0, 1, 0, 2]).into_bytes();
+        bytes[ip::PROTOCOL] = 6;
+        bytes.resize(HEADER + 20, 0);
+        bytes[HEADER + tcp::FLAGS] = tcp::SYN;
+        let start = IpPacket::new(bytes.clone()).unwrap().connection().unwrap();
+        assert!(start.opens && start.is_bound && !start.is_error);
+        let mut error = packet(0, [3, 4, 0, 0]).into_bytes();
+        error[ip::PROTOCOL] = icmp::V4;
+        error.extend(&bytes);
+        let error = IpPacket::new(error).unwrap().connection().unwrap();
+        assert!(!error.opens && error.is_bound && error.is_error);
+        assert_eq!(error.number, start.number);
+        bytes[ip::FLAGS + 1] = 100;
+        assert_eq!(IpPacket::new(bytes).unwrap().connection(), None);
     }
 
     /// A UDP datagram over IPv6 behind extension headers (RFC 8200, sections 3 and 4).

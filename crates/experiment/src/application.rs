@@ -48,25 +48,73 @@ pub enum Notice {
 /// The progress of an application.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// Both streams have ended and are acknowledged.
-    pub finished: bool,
-    /// The machine is closed.
-    pub closed: bool,
+    /// `FINISHED`, `CLOSED` and others. One byte, so that a world reads nothing else after most events.
+    flags: u8,
     /// Reason of a failure.
-    pub failure: Option<String>,
+    failure: Option<String>,
     /// Answered requests.
     pub transactions: Vec<Transaction>,
     /// Number of unanswered requests.
     pub unanswered: u64,
-    /// Whether the next request waits for other flows (`barrier`).
-    pub waits: bool,
 }
 
+/// Flag: both streams have ended and are acknowledged.
+const FINISHED: u8 = 1;
+/// Flag: the machine is closed.
+const CLOSED: u8 = 2;
+/// Flag: the flow failed.
+const FAILED: u8 = 4;
+/// Flag: the next request waits for other flows.
+const WAITS: u8 = 8;
+/// Flag: the end reads the parts of an all-reduce.
+const COLLECTIVE: u8 = 16;
+
 impl Progress {
-    /// Returns whether this end is done.
+    /// Returns whether any of the following is true: after an event of most ends, all are false.
+    #[inline]
+    #[must_use]
+    pub const fn is_notable(&self) -> bool {
+        self.flags != 0
+    }
+
+    /// Returns whether this end is done: finished, closed or failed.
     #[must_use]
     pub const fn is_settled(&self) -> bool {
-        self.finished || self.closed || self.failure.is_some()
+        self.flags & (FINISHED | CLOSED | FAILED) != 0
+    }
+
+    /// Returns whether both streams have ended and are acknowledged.
+    #[must_use]
+    pub const fn is_finished(&self) -> bool {
+        self.flags & FINISHED != 0
+    }
+
+    /// Returns whether the next request waits for other flows (`barrier`).
+    #[must_use]
+    pub const fn waits(&self) -> bool {
+        self.flags & WAITS != 0
+    }
+
+    /// Returns whether the end reads the parts of an all-reduce.
+    #[must_use]
+    pub const fn is_collective(&self) -> bool {
+        self.flags & COLLECTIVE != 0
+    }
+
+    /// Makes this the progress of an end that reads the parts of an all-reduce.
+    pub const fn set_collective(&mut self) {
+        self.flags |= COLLECTIVE;
+    }
+
+    /// Returns the reason of a failure.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn fail(&mut self, reason: String) {
+        self.flags |= FAILED;
+        self.failure = Some(reason);
     }
 }
 
@@ -171,10 +219,10 @@ impl Application {
         progress: &mut Progress,
     ) {
         match (self, notice) {
-            (_, Notice::Finished) => progress.finished = true,
-            (_, Notice::Closed) => progress.closed = true,
-            (_, Notice::Failed(reason)) => progress.failure = Some(reason),
-            (Self::Member(_), Notice::Connected) => progress.waits = true,
+            (_, Notice::Finished) => progress.flags |= FINISHED,
+            (_, Notice::Closed) => progress.flags |= CLOSED,
+            (_, Notice::Failed(reason)) => progress.fail(reason),
+            (Self::Member(_), Notice::Connected) => progress.flags |= WAITS,
             (Self::Client(client), Notice::Read(bytes)) => client.read(now, bytes, machine, progress),
             (Self::Client(client), Notice::Unanswered) => client.give_up(now, machine, progress),
             (Self::Server(server), Notice::Read(bytes)) => server.read(now, bytes, machine),
@@ -207,9 +255,9 @@ impl Application {
 
     /// Sends the request that waits for other flows, after the pause of the workload.
     pub fn release(&mut self, now: Instant, machine: &mut impl Stream, progress: &mut Progress) {
-        if std::mem::take(&mut progress.waits)
-            && let Self::Client(client) = self
-        {
+        let waited = progress.waits();
+        progress.flags &= !WAITS;
+        if waited && let Self::Client(client) = self {
             client.request_after_pause(now, machine);
         }
     }
@@ -356,7 +404,7 @@ impl Client {
         self.requested_at = Instant::MAX;
         if self.requests > 0 {
             if self.waits {
-                progress.waits = true;
+                progress.flags |= WAITS;
             } else {
                 self.request_after_pause(now, machine);
             }

@@ -4,7 +4,9 @@
 use network::LinkId;
 use network::topology::Topology;
 
+use crate::outcome::FlowOutcome;
 use crate::plan::{Group, Pair, Protocol, Way};
+use crate::workload::WorkloadKind;
 
 /// Returns the ideal completion time of a flow in seconds: the round trips of its connection setup, then full packets back to back at
 /// the rate of each link on its path, which forwards whole packets. Of several paths that it may use, the fastest one counts.
@@ -18,6 +20,17 @@ pub fn completion(group: &Group, pair: &Pair, size: u64, topology: &Topology) ->
         .take(most)
         .map(|way| on(group, way, size, topology));
     times.reduce(f64::min).filter(|seconds| *seconds > 0.0)
+}
+
+/// Sets the ideal completion times of files and arrivals with a size. Slowdowns of records and of all metrics use them.
+pub fn set(flows: &mut [FlowOutcome], groups: &[Group], topology: &Topology) {
+    for flow in flows {
+        let group = &groups[flow.group as usize];
+        let is_rated = matches!(group.workload.kind, WorkloadKind::File | WorkloadKind::Arrivals);
+        let size = flow.size.filter(|_| is_rated);
+        let pair = &group.pairs[flow.pair as usize];
+        flow.ideal = size.and_then(|size| completion(group, pair, size, topology));
+    }
 }
 
 /// Returns the round trips before the first data.

@@ -137,6 +137,7 @@ fn is_steady(link: &LinkSpec) -> bool {
         && link.duplicate.is_none()
         && link.corrupt.is_none()
         && link.down.is_empty()
+        && link.nat.is_none()
 }
 
 /// Returns the limits of the flows of a group at their ends, for a path in both directions.

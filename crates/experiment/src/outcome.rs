@@ -215,6 +215,8 @@ pub struct FlowOutcome {
     pub finished: bool,
     /// Reason of a failure.
     pub failure: Option<String>,
+    /// Ideal completion time in seconds, from [`ideal::set`](crate::ideal::set); `None` for flows without one.
+    pub ideal: Option<f64>,
 }
 
 impl FlowOutcome {
@@ -222,6 +224,12 @@ impl FlowOutcome {
     #[must_use]
     pub fn completion(&self) -> Option<f64> {
         Some((self.received_at? - self.opened_at).as_secs_f64())
+    }
+
+    /// Returns the completion time over the ideal one; `None` if the flow has no size, is incomplete, or takes no time.
+    #[must_use]
+    pub fn slowdown(&self) -> Option<f64> {
+        Some(self.completion()? / self.ideal?)
     }
 
     /// Returns size over flow completion time, in bit/s.

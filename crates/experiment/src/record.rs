@@ -85,7 +85,7 @@ fn flow_record(measured: &TrialOutcome<'_>, flow: &FlowOutcome) -> FlowRecord {
             .and_then(|size| measured.groups[0].workload.class_of(size)),
         opened_s: flow.opened_at.as_secs_f64(),
         fct_s: flow.received_at.map(|at| (at - flow.opened_at).as_secs_f64()),
-        slowdown: measured.slowdown(flow),
+        slowdown: flow.slowdown(),
         goodput_bps: measured.goodput(flow),
         paths: flow.ways.count_ones(),
         path_bytes: flow.carried.by_way(pair.all_ways),

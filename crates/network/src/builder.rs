@@ -194,12 +194,14 @@ impl NetworkBuilder {
     /// # Panics
     /// If the link does not exist.
     pub fn record_waits(&mut self, link: LinkId) {
-        assert!(
-            (link.0 as usize) < self.links.len(),
-            "there is no link {}",
-            link.0
-        );
+        self.check(link);
         self.recorded.insert(link);
+    }
+
+    /// Panics if a link does not exist.
+    fn check(&self, link: LinkId) {
+        let is_known = (link.0 as usize) < self.links.len();
+        assert!(is_known, "there is no link {}", link.0);
     }
 
     /// Puts the queues of `links` into one buffer, whose dynamic threshold applies in addition to the limit of each queue.
@@ -208,40 +210,34 @@ impl NetworkBuilder {
     /// If a link does not exist, or if its queue is in a buffer.
     pub fn share_buffer(&mut self, buffer: SharedBuffer, links: &[LinkId]) {
         for &link in links {
-            let is_known = (link.0 as usize) < self.links.len();
-            assert!(is_known, "there is no link {}", link.0);
+            self.check(link);
             let other = self.buffered.insert(link, self.buffers.len());
             assert!(other.is_none(), "the queue of link {} is in a buffer", link.0);
         }
         self.buffers.push(buffer);
     }
 
-    /// Puts `links` on one Wi-Fi channel. A link that is on none has a channel of its own.
+    /// Puts `links` on one Wi-Fi channel. Each other link has a separate channel.
     ///
     /// # Panics
     /// If a link does not exist, or is on a channel.
     pub fn share_channel(&mut self, links: &[LinkId]) {
         for &link in links {
-            let is_known = (link.0 as usize) < self.links.len();
-            assert!(is_known, "there is no link {}", link.0);
+            self.check(link);
             let is_on_one = self.channels.iter().flatten().any(|&other| other == link);
             assert!(!is_on_one, "link {} is on a channel", link.0);
         }
         self.channels.push(links.to_vec());
     }
 
-    /// Lets both directions of a link use one address translator, with the settings of the first. Without this, the translator
-    /// of a link knows no packets of another direction.
+    /// Lets both directions of a link use one address translator, with the settings of the first. Without this, the
+    /// mappings of a link's translator contain no connections of another direction.
     ///
     /// # Panics
     /// If a link does not exist.
     pub fn share_translator(&mut self, links: [LinkId; 2]) {
         for link in links {
-            assert!(
-                (link.0 as usize) < self.links.len(),
-                "there is no link {}",
-                link.0
-            );
+            self.check(link);
         }
         self.translated.push(links);
     }

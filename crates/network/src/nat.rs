@@ -1,12 +1,17 @@
-//! Network address translation: a middlebox at a link that gives each connection from the inside a port of its own.
+//! Network address translation: a middlebox at a link that gives each connection from the inside a separate port.
 //!
 //! A mapping from a connection to a port starts with the first packet from the inside, and ends when no packet leaves for the
 //! timeout, or when the translator rebinds, as after a restart or a new address. The next packet from the inside then has
 //! another source port (RFC 4787, sections 4.1 and 4.3; RFC 5382). Packets from the outside to a port without mapping are dropped.
+//! ICMP errors pass if the connection of the packet that they quote has a mapping, which they do not refresh (RFC 5508, section 4).
 //!
-//! A peer that identifies connections by addresses and ports, as TCP does, knows none with the new port, so that the packet
+//! A peer that identifies connections by addresses and ports, as TCP does, accepts none with the new port, so that the packet
 //! is dropped. (A real peer answers it with a reset, which is not modelled.) Peers that identify connections by numbers in the packets,
 //! as QUIC does (RFC 9000, section 9), and datagrams without connections send to the new port from then on.
+//!
+//! Not modelled: the states of TCP, so that a mapping has the timeout of an established connection also before and after it
+//! (RFC 5382, REQ-5 permits 4 min); filters by the address of a peer; a limit of ports; connections from the outside through
+//! configured ports. Fragments after the first have no ports and pass, since they are useless without the first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +24,9 @@ use crate::config::Subscriber;
 use crate::packet::Connection;
 
 /// The shortest timeout of UDP mappings that RFC 4787 permits (section 4.3, REQ-5).
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+const UDP_TIMEOUT: Duration = Duration::from_secs(120);
+/// The shortest timeout of established TCP connections that RFC 5382 permits (section 5, REQ-5): 2 h 4 min.
+const TCP_TIMEOUT: Duration = Duration::from_secs(7440);
 const MAX_TIMEOUT: Duration = Duration::from_secs(86_400);
 /// Limit of rebindings.
 const MOST: usize = 1000;
@@ -30,7 +37,7 @@ omit_unset! {
     #[serde(deny_unknown_fields, expecting = "a table such as { timeout = \"30s\", rebind = [\"5s\"] }")]
     #[schemars(rename = "Nat")]
     pub struct NatConfig {
-        /// Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default "120s" (RFC 4787).
+        /// Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default "7440s" for TCP (RFC 5382, REQ-5) and "120s" for other protocols (RFC 4787, REQ-5).
         pub timeout: Option<Duration>,
         /// Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default: none.
         pub rebind: Option<Vec<Duration>>,
@@ -43,7 +50,7 @@ impl NatConfig {
     /// Returns all values out of range.
     #[must_use]
     pub(crate) fn validate(&self) -> Vec<Problem> {
-        let timeout = self.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let timeout = self.timeout.unwrap_or(UDP_TIMEOUT);
         let rebind = self.rebind.as_deref().unwrap_or_default();
         let is_timeout = (Duration::from_millis(1)..=MAX_TIMEOUT).contains(&timeout);
         let is_ordered = rebind.len() <= MOST && rebind.windows(2).all(|pair| pair[0] < pair[1]);
@@ -64,7 +71,7 @@ impl NatConfig {
     #[must_use]
     pub(crate) fn resolve(&self, is_outgoing: bool) -> Nat {
         Nat {
-            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            timeout: self.timeout,
             rebind: self.rebind.clone().unwrap_or_default(),
             is_outgoing,
         }
@@ -89,30 +96,33 @@ impl NatConfig {
 /// A translator at one direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nat {
-    /// Time without packets from the inside after which a mapping ends.
-    pub timeout: Duration,
-    /// Times at which all mappings end, in order.
+    /// Time without packets from the inside after which a mapping ends; `None` for 7440 s if addresses and ports identify its
+    /// connection (RFC 5382, REQ-5), and 120 s if not (RFC 4787, REQ-5).
+    pub timeout: Option<Duration>,
+    /// Times since the start of the trial at which all mappings end, in order.
     pub rebind: Vec<Duration>,
     /// Whether the packets of the link come from the inside.
     pub is_outgoing: bool,
 }
 
-/// A connection.
+/// The mapping of a connection. Ports are numbers from 1 in the order of their assignment, without the limit of 16 bits.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     /// Its port.
     port: u32,
     /// Time of the last packet from the inside, in nanoseconds.
     used: u64,
-    /// The port of the connection that its peer knows.
-    known: u32,
+    /// The port of the connection that its peer accepts; 0 if it accepts none.
+    accepted: u32,
 }
 
 #[derive(Debug)]
 struct State {
-    timeout: u64,
+    /// Timeouts in nanoseconds: of connections without and with identification by addresses and ports.
+    timeouts: [u64; 2],
+    /// Times of rebindings since the start of the trial in nanoseconds, rising.
     rebind: Vec<u64>,
-    /// Start of the trial.
+    /// Start of the trial in nanoseconds.
     epoch: u64,
     /// The next port. Ports are not reused, like a port that another connection has taken.
     next: u32,
@@ -120,17 +130,21 @@ struct State {
 }
 
 impl State {
-    /// Returns whether a mapping last used at `used` exists at `now`.
-    fn is_alive(&self, used: u64, now: u64) -> bool {
-        let rebinds = self.rebind.iter().map(|after| self.epoch.saturating_add(*after));
-        let is_rebound = rebinds.into_iter().any(|at| used < at && at <= now);
-        now - used <= self.timeout && !is_rebound
+    /// Returns whether a mapping of the connection last used at `used` exists at `now`.
+    fn is_alive(&self, used: u64, now: u64, connection: &Connection) -> bool {
+        let at = |after: &u64| self.epoch.saturating_add(*after);
+        let next = self.rebind.partition_point(|after| at(after) <= used);
+        let is_rebound = self.rebind.get(next).is_some_and(|after| at(after) <= now);
+        now - used <= self.timeouts[usize::from(connection.is_bound)] && !is_rebound
     }
 
     /// Translates a packet from the inside. Returns whether its peer accepts it.
     fn leave(&mut self, now: u64, connection: &Connection) -> bool {
+        if connection.is_error {
+            return self.enter(now, connection);
+        }
         let before = self.mappings.get(&connection.number).copied();
-        let alive = before.filter(|mapping| self.is_alive(mapping.used, now));
+        let alive = before.filter(|mapping| self.is_alive(mapping.used, now, connection));
         let port = alive.map_or_else(
             || {
                 self.next += 1;
@@ -139,25 +153,27 @@ impl State {
             |mapping| mapping.port,
         );
         let is_accepted = connection.opens || !connection.is_bound;
-        let known = match before {
-            Some(mapping) if !is_accepted => mapping.known,
-            // The peer never saw a start of the connection: none is known.
+        let accepted = match before {
+            Some(mapping) if !is_accepted => mapping.accepted,
+            // The start of the connection has not passed.
             None if !is_accepted => 0,
             _ => port,
         };
         let mapping = Mapping {
             port,
             used: now,
-            known,
+            accepted,
         };
         self.mappings.insert(connection.number, mapping);
-        known == port
+        accepted == port
     }
 
     /// Returns whether a packet from the outside has a mapping.
     fn enter(&self, now: u64, connection: &Connection) -> bool {
         let mapping = self.mappings.get(&connection.number);
-        mapping.is_some_and(|mapping| self.is_alive(mapping.used, now) && mapping.known == mapping.port)
+        mapping.is_some_and(|mapping| {
+            self.is_alive(mapping.used, now, connection) && mapping.accepted == mapping.port
+        })
     }
 }
 
@@ -167,8 +183,9 @@ pub(crate) struct Translator(Arc<Mutex<State>>);
 
 impl Translator {
     pub(crate) fn new(nat: &Nat) -> Self {
+        let timeout = |default: Duration| nat.timeout.unwrap_or(default).as_nanos();
         Self(Arc::new(Mutex::new(State {
-            timeout: nat.timeout.as_nanos(),
+            timeouts: [timeout(UDP_TIMEOUT), timeout(TCP_TIMEOUT)],
             rebind: nat.rebind.iter().map(|after| after.as_nanos()).collect(),
             epoch: 0,
             next: 0,
@@ -187,12 +204,30 @@ impl Translator {
         state.mappings.clear();
     }
 
+    /// Returns the translator of one direction.
+    pub(crate) fn side(&self, nat: &Nat) -> TranslatorSide {
+        TranslatorSide {
+            translator: self.clone(),
+            is_outgoing: nat.is_outgoing,
+        }
+    }
+}
+
+/// A translator, as one direction of its link uses it.
+#[derive(Clone, Debug)]
+pub(crate) struct TranslatorSide {
+    translator: Translator,
+    is_outgoing: bool,
+}
+
+impl TranslatorSide {
     /// Returns whether a packet passes.
-    pub(crate) fn passes(&self, now: u64, nat: &Nat, connection: &Connection) -> bool {
-        if nat.is_outgoing {
-            self.lock().leave(now, connection)
+    pub(crate) fn passes(&self, now: u64, connection: &Connection) -> bool {
+        let mut state = self.translator.lock();
+        if self.is_outgoing {
+            state.leave(now, connection)
         } else {
-            self.lock().enter(now, connection)
+            state.enter(now, connection)
         }
     }
 }
@@ -208,17 +243,19 @@ mod tests {
         number: 7,
         opens: false,
         is_bound: true,
+        is_error: false,
     };
     const SYN: Connection = Connection { opens: true, ..TCP };
     const QUIC: Connection = Connection {
         number: 8,
         opens: false,
         is_bound: false,
+        is_error: false,
     };
 
     fn translator(rebind: &[u64]) -> Translator {
         let nat = Nat {
-            timeout: Duration::from_secs(30),
+            timeout: Some(Duration::from_secs(30)),
             rebind: rebind
                 .iter()
                 .map(|&seconds| Duration::from_secs(seconds))
@@ -276,6 +313,52 @@ mod tests {
             (62, true, TCP),
         ];
         assert_eq!(outcomes(&nat, &packets), [true, true, true, true, false, false]);
+    }
+
+    /// RFC 4787, REQ-5, and RFC 5382, REQ-5.
+    #[test]
+    fn default_timeouts_are_those_of_the_protocol() {
+        for (start, connection, timeout) in [(SYN, TCP, 7440), (QUIC, QUIC, 120)] {
+            let nat = Translator::new(&NatConfig::default().resolve(true));
+            let packets = [
+                (0, true, start),
+                (timeout, false, connection),
+                (timeout + 1, false, connection),
+            ];
+            assert_eq!(outcomes(&nat, &packets), [true, true, false], "{connection:?}");
+        }
+    }
+
+    /// RFC 5508, section 4: errors need a mapping, and neither create nor refresh one.
+    #[test]
+    fn icmp_errors_belong_to_the_connection_of_the_quoted_packet() {
+        for (start, connection) in [(SYN, TCP), (QUIC, QUIC)] {
+            let error = Connection {
+                is_error: true,
+                ..connection
+            };
+            let packets = [
+                (0, true, error),
+                (0, false, error),
+                (1, true, start),
+                (20, true, error),
+                (21, false, error),
+                (31, false, connection),
+                // 30 s after the last packet that is not an error.
+                (32, true, error),
+                (32, false, error),
+                (32, false, connection),
+            ];
+            let expected = [false, false, true, true, true, true, false, false, false];
+            assert_eq!(outcomes(&translator(&[]), &packets), expected, "{connection:?}");
+        }
+        // After a rebinding, an error does not revive a mapping.
+        let error = Connection {
+            is_error: true,
+            ..TCP
+        };
+        let packets = [(0, true, SYN), (6, true, error), (7, false, TCP), (8, true, TCP)];
+        assert_eq!(outcomes(&translator(&[5]), &packets), [true, false, false, false]);
     }
 
     #[test]

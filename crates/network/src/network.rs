@@ -341,7 +341,8 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.calendar.set(index, link.due());
     }
 
-    /// Takes a link down at `now`, as an outage of its schedule does, until [`Network::recover`] or the end of a scheduled outage.
+    /// Takes a link down at `now`, as an outage of its schedule does: it drops the packets that wait or arrive, until
+    /// [`Network::recover`] or the end of a scheduled outage. `now` is on the network's clock and does not precede earlier calls.
     ///
     /// # Panics
     /// If the link does not exist, or with [`NetworkBuilder::cut_through`].

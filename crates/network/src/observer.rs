@@ -17,7 +17,7 @@ pub enum DropReason {
     Requested,
     /// The link was down.
     Outage,
-    /// The address translator has no mapping for it, or it has a source that its destination does not know.
+    /// The address translator has no mapping for it, or its destination does not accept its source port.
     Nat,
 }
 

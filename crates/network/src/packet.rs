@@ -86,9 +86,10 @@ pub trait Body: Clone {
         0
     }
 
-    /// Returns the connection of the body, as address translators see it.
-    fn connection(&self) -> Connection {
-        Connection::default()
+    /// Returns the connection of the body, as address translators see it; `None` for a packet that passes them without a
+    /// mapping, such as a fragment without ports.
+    fn connection(&self) -> Option<Connection> {
+        Some(Connection::default())
     }
 
     /// Returns the acknowledgement of a TCP segment with ACK and without SYN; `None` for other packets.
@@ -106,12 +107,14 @@ pub trait Body: Clone {
 /// The connection of a packet, as address translators see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
-    /// Number of the connection, the same in both directions.
+    /// Number of the connection, the same in both directions, and different from those of all other connections of the link.
     pub number: u64,
     /// Whether the packet starts the connection.
     pub opens: bool,
     /// Whether the peers identify it by addresses and ports, not by a number in its packets.
     pub is_bound: bool,
+    /// Whether the packet is an ICMP error about a packet of the connection (RFC 5508, section 4).
+    pub is_error: bool,
 }
 
 /// The acknowledgement of a TCP segment, as far as queue disciplines read it.
@@ -123,7 +126,7 @@ pub struct TcpAck {
     pub is_pure: bool,
     /// The flags ECE and CWR.
     pub signals: [bool; 2],
-    /// The timestamps option: value and echo.
+    /// The timestamps option: value and echo, in ticks of the clocks of both ends, modulo 2^32 (RFC 7323, section 3.2).
     pub timestamps: Option<(u32, u32)>,
     blocks: [(u32, u32); 4],
     count: usize,

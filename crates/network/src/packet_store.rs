@@ -159,12 +159,10 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
             .map_or(Ecn::NotEct, |stored| stored.packet.body.ecn())
     }
 
-    /// Returns the connection of a packet.
-    pub(crate) fn connection(&self, ticket: Ticket) -> Connection {
+    /// Returns the connection of a packet, if it has one.
+    pub(crate) fn connection(&self, ticket: Ticket) -> Option<Connection> {
         let stored = &self.slots[ticket.slot as usize];
-        stored
-            .as_ref()
-            .map_or_else(Connection::default, |stored| stored.packet.body.connection())
+        stored.as_ref()?.packet.body.connection()
     }
 
     /// Returns the acknowledgement of a packet.

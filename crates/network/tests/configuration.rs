@@ -445,7 +445,7 @@ fn ce_thresholds_are_within_the_queue() {
         );
         assert_eq!(
             of("", "120us"),
-            ["queue.ce_threshold: requires a link with a rate: set rate or trace"]
+            ["queue.ce_threshold: requires a link with a rate: set rate, trace, cell or wifi"]
         );
     }
 }
@@ -457,14 +457,14 @@ fn coupled_queues_require_a_rate_and_thresholds_within_the_queue() {
         assert_eq!(
             problems(&format!(r#"{{"queue": {kind:?}}}"#)),
             [format!(
-                "queue: {kind:?} requires a link with a rate: set rate or trace"
+                "queue: {kind:?} requires a link with a rate: set rate, trace, cell or wifi"
             )]
         );
         let second = format!(r#"{{"hops": [{{"rate": "1Mbit/s"}}, {{"queue": {kind:?}}}]}}"#);
         assert_eq!(
             problems(&second),
             [format!(
-                "hops.2.queue: {kind:?} requires a link with a rate: set rate or trace"
+                "hops.2.queue: {kind:?} requires a link with a rate: set rate, trace, cell or wifi"
             )]
         );
         assert_eq!(

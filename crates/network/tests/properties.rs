@@ -301,7 +301,7 @@ fn link_or_medium() -> impl Strategy<Value = LinkSpec> {
     });
     let medium = proptest::option::weighted(0.4, prop_oneof![wifi, cell]);
     let nat = (1_u64..50, any::<bool>()).prop_map(|(millis, is_outgoing)| Nat {
-        timeout: Duration::from_millis(millis),
+        timeout: Some(Duration::from_millis(millis)),
         rebind: vec![Duration::from_millis(10)],
         is_outgoing,
     });

@@ -60,19 +60,22 @@ impl Body for Parcel {
 
     /// TCP identifies connections by addresses, each subflow of multipath TCP for itself. Frames of the ARQ protocols have a
     /// connection number, and a new address is that of the same connection, as for protected transfers.
-    fn connection(&self) -> Connection {
+    fn connection(&self) -> Option<Connection> {
         let (is_bound, opens) = match &self.content {
             Content::Tcp(segment) | Content::Mptcp(mptcp::Segment { tcp: segment, .. }) => {
                 let flags = segment.flags;
                 (true, flags.contains(Flags::SYN) && !flags.contains(Flags::ACK))
             }
+            // Only TCP receives it.
+            Content::TooBig { .. } => (true, false),
             _ => (false, false),
         };
-        Connection {
+        Some(Connection {
             number: u64::from(self.flow) << 8 | u64::from(self.way),
             opens,
             is_bound,
-        }
+            is_error: matches!(self.content, Content::TooBig { .. }),
+        })
     }
 
     /// Segments of multipath TCP have options that each later one does not repeat.
@@ -128,4 +131,23 @@ pub fn packet(
             content,
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 5508, section 4: an error belongs to the connection of the dropped packet, and neither starts nor extends its mapping.
+    #[test]
+    fn errors_of_routers_belong_to_the_connection_of_the_dropped_packet() {
+        let error = packet(RouteId(0), 7, Side::Sender, 2, 0, Content::TooBig { mtu: 1000 });
+        let connection = error.body.connection().unwrap();
+        let expected = Connection {
+            number: 7 << 8 | 2,
+            opens: false,
+            is_bound: true,
+            is_error: true,
+        };
+        assert_eq!(connection, expected);
+    }
 }

@@ -22,8 +22,6 @@ pub(crate) struct Flow {
     pub counted: bool,
     /// Whether its next request waits for those of other flows (`barrier`).
     pub waits: bool,
-    /// Whether it carries parts of an all-reduce.
-    pub is_collective: bool,
     /// Retransmission timeouts of both ends by the end of each round so far.
     pub round_timeouts: Vec<u64>,
     pub ends: [Endpoint; 2],

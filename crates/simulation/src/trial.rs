@@ -61,6 +61,7 @@ pub(crate) fn world<W: WorldObserver>(
 
 pub(crate) fn record<W: WorldObserver>(world: &mut World<W>, stop: Option<RunError>) -> TrialRecord {
     let (links, marked) = world.observed();
+    world.set_ideals();
     let measured = TrialOutcome {
         topology: world.topology(),
         groups: world.groups(),

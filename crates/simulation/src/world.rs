@@ -6,6 +6,7 @@ mod collective;
 use std::sync::Arc;
 
 use experiment::accounts::accounts;
+use experiment::ideal;
 use experiment::observation::Observation;
 use experiment::outcome::{FlowCounters, FlowOutcome};
 use experiment::plan::{Group, Plan, Protocol};
@@ -373,9 +374,21 @@ impl<W: WorldObserver> World<W> {
         {
             flow.received_at = Some(self.now);
         }
-        let (is_settled, waits) = (end.port.progress.is_settled(), end.port.progress.waits);
-        if side == Side::Receiver && flow.is_collective {
-            let (start, read) = (flow.start, end.port.delivered);
+        if end.port.progress.is_notable() {
+            self.note(place, side);
+        }
+    }
+
+    /// Handles the progress of an end that has finished, closed or failed, waits for other flows, or has read a part of an all-reduce.
+    #[cold]
+    fn note(&mut self, place: u32, side: Side) {
+        let Some(flow) = &self.flows[place as usize] else {
+            return;
+        };
+        let port = &flow.ends[side as usize].port;
+        let (is_settled, waits) = (port.progress.is_settled(), port.progress.waits());
+        if port.progress.is_collective() {
+            let (start, read) = (flow.start, port.delivered);
             self.read_part(place, start, read);
         }
         if is_settled {
@@ -407,10 +420,10 @@ impl<W: WorldObserver> World<W> {
             return;
         };
         let [sender, receiver] = &flow.ends;
-        let failed = sender.port.progress.failure.is_some();
+        let failed = sender.port.progress.failure().is_some();
         let both = receiver.port.progress.is_settled() && sender.port.progress.is_settled();
         // The sender's state decides; a receiver may still have to retransmit its last segment.
-        if !failed && !sender.port.progress.finished {
+        if !failed && !sender.port.progress.is_finished() {
             return;
         }
         if !std::mem::replace(&mut flow.counted, true) {
@@ -429,6 +442,11 @@ impl<W: WorldObserver> World<W> {
             self.outcomes.push(outcome(flow));
             self.free.push(place);
         }
+    }
+
+    /// Sets the ideal completion times of the outcomes.
+    pub(crate) fn set_ideals(&mut self) {
+        ideal::set(&mut self.outcomes, &self.groups, &self.topology);
     }
 
     /// Retires all active flows and sorts the outcomes by start.
@@ -472,20 +490,23 @@ impl<W: WorldObserver> World<W> {
         let hosts = &pairs[pair as usize];
         let account = self.account_of[group as usize][pair as usize];
         let host = &mut self.accounts[account as usize];
-        let flow = Flow {
+        let is_collective = planned.steps.is_some();
+        let mut flow = Flow {
             number,
             start,
             opened_at: self.now,
             received_at: None,
             counted: false,
             waits: false,
-            is_collective: planned.steps.is_some(),
             round_timeouts: Vec::new(),
             account,
             hosts: [hosts.from, hosts.to],
             ends: ends(planned, number, hosts, size, host),
             baseline: FlowCounters::default(),
         };
+        if is_collective {
+            flow.ends[Side::Receiver as usize].port.progress.set_collective();
+        }
         let place = self.free.pop().unwrap_or_else(|| {
             self.flows.push(None);
             self.flows.len() as u32 - 1

@@ -421,3 +421,20 @@ fn size_classes_have_separate_metrics() {
     let short = record.flows.iter().filter(|flow| flow.size_bytes <= Some(10_000));
     assert!(short.clone().count() > 100 && short.clone().all(|flow| flow.class == Some(0)));
 }
+
+/// Pacing counts as a limit of the window in the profile "rfc" and not in "linux". PCC Vivace, which is paced, learns with both.
+#[test]
+fn vivace_uses_the_link_in_both_profiles() {
+    for profile in ["rfc", "linux"] {
+        for rate in [40, 60] {
+            let path = format!(r#""path": {{"rate": "{rate}Mbit/s", "delay": "20ms", "queue": "1000pkt"}}"#);
+            let protocol = format!(r#""kind": "tcp", "congestion": "vivace", "profile": "{profile}""#);
+            let workload = r#""kind": "bulk", "duration": "20s", "warm_up": "10s""#;
+            let goodput = figure(&record(&path, &protocol, workload, ""), "goodput_bps");
+            assert!(
+                goodput > 0.9e6 * f64::from(rate),
+                "{profile}, {rate} Mbit/s: {goodput}"
+            );
+        }
+    }
+}

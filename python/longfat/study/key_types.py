@@ -48,7 +48,7 @@ class PathKeys(TypedDict, total=False):
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
     rate: str
-    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace."""
+    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace, cell and wifi."""
     reorder: PathReorderKeys | HasSettings
     """Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake
     them; default: none."""
@@ -59,7 +59,7 @@ class PathKeys(TypedDict, total=False):
     the upload); default "far"."""
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
-    bytes); default: none. Excludes rate."""
+    bytes); default: none. Excludes rate, cell and wifi."""
     wifi: PathWifiKeys | HasSettings
     """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
     default: none. Excludes rate, trace and cell."""
@@ -118,7 +118,7 @@ class PathHopKeys(TypedDict, total=False):
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
     rate: str
-    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace."""
+    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace, cell and wifi."""
     reorder: PathReorderKeys | HasSettings
     """Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake
     them; default: none."""
@@ -129,7 +129,7 @@ class PathHopKeys(TypedDict, total=False):
     the upload); default "far"."""
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
-    bytes); default: none. Excludes rate."""
+    bytes); default: none. Excludes rate, cell and wifi."""
     wifi: PathWifiKeys | HasSettings
     """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
     default: none. Excludes rate, trace and cell."""
@@ -178,8 +178,8 @@ class PathNatKeys(TypedDict, total=False):
     """Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default:
     none."""
     timeout: str
-    """Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default "120s"
-    (RFC 4787)."""
+    """Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default
+    "7440s" for TCP (RFC 5382, REQ-5) and "120s" for other protocols (RFC 4787, REQ-5)."""
 
 
 class PathQueueKeys(TypedDict, total=False):
@@ -331,13 +331,13 @@ class PathLinkKeys(TypedDict, total=False):
     """Queue in front of the link: a drop-tail limit such as "100pkt" or "64KiB", a kind such as "codel", or
     a table; default "1000pkt"."""
     rate: str
-    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace."""
+    """Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace, cell and wifi."""
     reorder: PathReorderKeys | HasSettings
     """Reordering: { probability = "1%", delay = "5ms" } delays some packets so that later ones overtake
     them; default: none."""
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
-    bytes); default: none. Excludes rate."""
+    bytes); default: none. Excludes rate, cell and wifi."""
     wifi: PathWifiKeys | HasSettings
     """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
     default: none. Excludes rate, trace and cell."""

@@ -92,7 +92,7 @@ impl<'a> ApplicationRunner<'a> {
         if self.application.timeout() <= now {
             self.application.handle_timeout(now, &mut self.pipe);
         }
-        if self.progress.waits {
+        if self.progress.waits() {
             self.pass_barrier(now);
         }
     }
@@ -112,7 +112,7 @@ impl<'a> ApplicationRunner<'a> {
 
     /// The application's next timer; `Instant::MAX` for none.
     pub(super) fn acts_at(&self) -> Instant {
-        if self.progress.waits {
+        if self.progress.waits() {
             return self.context.clock.now() + LOOK;
         }
         self.application.timeout()

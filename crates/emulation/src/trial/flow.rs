@@ -390,6 +390,7 @@ impl Flow {
             ways: self.ways.load(Ordering::Relaxed),
             finished: self.finished.load(Ordering::Relaxed),
             failure: locked(&self.failure).clone(),
+            ideal: None,
         }
     }
 }

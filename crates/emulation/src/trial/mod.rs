@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use experiment::ideal;
 use experiment::metrics::TrialOutcome;
 use experiment::plan::{Group, Plan, Protocol, place};
 use experiment::support::{WorldKind, refuse};
@@ -190,7 +191,8 @@ fn run_with(
     if cancelled {
         return Err(TrialError::Cancelled);
     }
-    let outcomes: Vec<_> = trial.flows.iter().map(|flow| flow.outcome()).collect();
+    let mut outcomes: Vec<_> = trial.flows.iter().map(|flow| flow.outcome()).collect();
+    ideal::set(&mut outcomes, &groups, &plan.topology);
     let lateness = emulation.report().late;
     let host_drops = emulation.host_drops()?.into_iter().map(HostDrops::total).sum();
     let measured = TrialOutcome {

@@ -2,30 +2,14 @@
 
 use super::TrialOutcome;
 use crate::censored::{Censored, Time};
-use crate::ideal;
 use crate::outcome::FlowOutcome;
-use crate::workload::WorkloadKind;
 
 impl TrialOutcome<'_> {
-    /// Returns the slowdown of a flow; `None` if it has no size, is incomplete, or takes no time.
-    #[must_use]
-    pub fn slowdown(&self, flow: &FlowOutcome) -> Option<f64> {
-        Some(flow.completion()? / self.ideal(flow)?)
-    }
-
-    fn ideal(&self, flow: &FlowOutcome) -> Option<f64> {
-        let group = &self.groups[flow.group as usize];
-        if !matches!(group.workload.kind, WorkloadKind::File | WorkloadKind::Arrivals) {
-            return None;
-        }
-        ideal::completion(group, &group.pairs[flow.pair as usize], flow.size?, self.topology)
-    }
-
     /// Returns the slowdowns of flows, of which some may be unknown; empty if a flow has no ideal time.
     pub(super) fn slowdowns(&self, flows: &[&FlowOutcome]) -> Censored {
         let times = self.completion_times(flows);
         let slowdowns = flows.iter().zip(times).map(|(flow, time)| {
-            let ideal = self.ideal(flow)?;
+            let ideal = flow.ideal?;
             Some(match time {
                 Time::Measured(seconds) => Time::Measured(seconds / ideal),
                 Time::Above(seconds) => Time::Above(seconds / ideal),

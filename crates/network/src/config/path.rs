@@ -28,9 +28,9 @@ macro_rules! with_link_keys {
                     $(#[$help])*
                     pub $key: Option<$value>,
                 )*
-                /// Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace.
+                /// Rate, e.g. "100Mbit/s"; default: unlimited. Excludes trace, cell and wifi.
                 pub rate: Option<Rate>,
-                /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate.
+                /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate, cell and wifi.
                 pub trace: Option<String>,
                 /// Cell of a mobile network: a table with the recorded rates of its users and a scheduler; default: none. Excludes rate, trace and wifi.
                 pub cell: Option<CellConfig>,
@@ -282,6 +282,22 @@ impl LinkConfig {
             return Err(problems);
         }
         let capacity = self.capacity(load).map_err(|problem| vec![problem])?;
+        self.resolve_valid(capacity)
+    }
+
+    /// Converts the keys to a link specification with this capacity instead of their own.
+    ///
+    /// # Errors
+    /// All values out of range.
+    pub(crate) fn resolve_with(&self, capacity: Capacity) -> Result<LinkSpec, Vec<Problem>> {
+        let problems = self.validate();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.resolve_valid(capacity)
+    }
+
+    fn resolve_valid(&self, capacity: Capacity) -> Result<LinkSpec, Vec<Problem>> {
         let mtu = self.mtu.map(|mtu| mtu.bytes() as u32);
         let queue = self.queue.clone().unwrap_or_default().with_limit();
         let rate = capacity.mean_rate();

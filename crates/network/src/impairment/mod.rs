@@ -16,6 +16,7 @@ use std::num::NonZeroU64;
 use foundation::{Probability, Streams};
 
 use crate::config::LinkSpec;
+use crate::nat::{Translator, TranslatorSide};
 
 pub(crate) use chance::Chance;
 pub use jitter::{Distribution, JitterConfig};
@@ -30,6 +31,8 @@ pub(crate) struct Impairments {
     duplicate: Option<duplicate::Duplicate>,
     jitter: Option<jitter::Jitter>,
     reorder: Option<reorder::Reorder>,
+    /// The address translator. It belongs to the same path of a packet, so that other links do not check for it.
+    translator: Option<TranslatorSide>,
 }
 
 /// The result of all draws for one packet.
@@ -53,8 +56,13 @@ pub(crate) struct Lag {
 }
 
 impl Impairments {
-    /// Returns the impairments of `spec`; `None` if it has none.
-    pub(crate) fn new(spec: &LinkSpec, streams: Streams) -> Option<Box<Self>> {
+    /// Returns the impairments of `spec`, with the address translator of both directions; `None` if it has none.
+    pub(crate) fn new(
+        spec: &LinkSpec,
+        streams: Streams,
+        translator: Option<&Translator>,
+    ) -> Option<Box<Self>> {
+        let translator = spec.nat.as_ref().zip(translator);
         // An impairment with probability 0 is omitted. Streams are separate, so this does not affect the others.
         let likely = |probability: &Probability| probability.value() > 0.0;
         let impairments = Self {
@@ -79,14 +87,14 @@ impl Impairments {
                 .reorder
                 .filter(|config| likely(&config.probability))
                 .map(|config| reorder::Reorder::new(&config, streams)),
+            translator: translator.map(|(nat, translator)| translator.side(nat)),
         };
         let any = impairments.loss.is_some()
             || impairments.corrupt.is_some()
             || impairments.duplicate.is_some()
             || impairments.jitter.is_some()
             || impairments.reorder.is_some()
-            // Address translation belongs to the same path of a packet, so that other links do not check for it.
-            || spec.nat.is_some();
+            || impairments.translator.is_some();
         any.then(|| Box::new(impairments))
     }
 
@@ -97,8 +105,9 @@ impl Impairments {
         from: &LinkSpec,
         to: &LinkSpec,
         streams: Streams,
+        translator: Option<&Translator>,
     ) -> Option<Box<Self>> {
-        let mut new = Self::new(to, streams)?;
+        let mut new = Self::new(to, streams, translator)?;
         if let Some(before) = before {
             if from.loss == to.loss {
                 new.loss = before.loss;
@@ -117,6 +126,12 @@ impl Impairments {
             }
         }
         Some(new)
+    }
+
+    /// Returns the address translator.
+    #[inline]
+    pub(crate) const fn translator(&self) -> Option<&TranslatorSide> {
+        self.translator.as_ref()
     }
 
     /// Draws the result for the next packet from every stream.

@@ -115,7 +115,8 @@ impl Link {
                 queue.fix();
             }
         }
-        self.impairments = Impairments::changed(self.impairments.take(), &before, spec, streams);
+        let translator = self.origin.translator();
+        self.impairments = Impairments::changed(self.impairments.take(), &before, spec, streams, translator);
         self.wire.delay = spec.delay.as_nanos();
         if !self.is_down() {
             self.size_limit = size_limit(spec);

@@ -43,18 +43,35 @@ impl std::ops::Sub for Count {
 impl std::ops::AddAssign for LinkCounters {
     /// Adds the counters of another link; the maxima are those of the longer queue.
     fn add_assign(&mut self, other: Self) {
+        // Without `..`, so that a new counter cannot be forgotten.
+        let Self {
+            entered,
+            delivered,
+            lost,
+            queue_dropped,
+            mtu_dropped,
+            outage_dropped,
+            nat_dropped,
+            duplicated,
+            corrupted,
+            marked,
+            reordered,
+            max_queue_packets,
+            max_queue_bytes,
+        } = other;
         let add = |count: &mut Count, other: Count| *count = *count + other;
-        add(&mut self.entered, other.entered);
-        add(&mut self.delivered, other.delivered);
-        add(&mut self.lost, other.lost);
-        add(&mut self.queue_dropped, other.queue_dropped);
-        add(&mut self.mtu_dropped, other.mtu_dropped);
-        add(&mut self.outage_dropped, other.outage_dropped);
-        add(&mut self.duplicated, other.duplicated);
-        add(&mut self.corrupted, other.corrupted);
-        add(&mut self.marked, other.marked);
-        add(&mut self.reordered, other.reordered);
-        self.record_queue(other.max_queue_packets, other.max_queue_bytes);
+        add(&mut self.entered, entered);
+        add(&mut self.delivered, delivered);
+        add(&mut self.lost, lost);
+        add(&mut self.queue_dropped, queue_dropped);
+        add(&mut self.mtu_dropped, mtu_dropped);
+        add(&mut self.outage_dropped, outage_dropped);
+        add(&mut self.nat_dropped, nat_dropped);
+        add(&mut self.duplicated, duplicated);
+        add(&mut self.corrupted, corrupted);
+        add(&mut self.marked, marked);
+        add(&mut self.reordered, reordered);
+        self.record_queue(max_queue_packets, max_queue_bytes);
     }
 }
 
@@ -119,5 +136,37 @@ impl LinkCounters {
             DropReason::Outage => self.outage_dropped.add(size),
             DropReason::Nat => self.nat_dropped.add(size),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Drops for all reasons add up, and the conservation of packets holds for the sum of two links.
+    #[test]
+    fn sums_contain_drops_for_all_reasons() {
+        let mut link = LinkCounters::default();
+        let reasons = [
+            DropReason::Loss,
+            DropReason::Queue,
+            DropReason::Mtu,
+            DropReason::Outage,
+            DropReason::Nat,
+        ];
+        for (size, reason) in (1..).zip(reasons) {
+            link.entered.add(size);
+            link.add_drop(reason, size);
+        }
+        let mut sum = link;
+        sum += link;
+        for (size, reason) in (1..).zip(reasons) {
+            let expected = Count {
+                packets: 2,
+                bytes: 2 * size,
+            };
+            assert_eq!(sum.dropped(reason), expected, "{reason:?}");
+        }
+        assert_eq!(sum.entered.bytes, 30);
     }
 }

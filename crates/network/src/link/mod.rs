@@ -103,7 +103,7 @@ impl Link {
             rate: LinkRate::new(&spec.capacity),
             size_limit: size_limit(spec),
             id,
-            impairments: Impairments::new(spec, streams),
+            impairments: Impairments::new(spec, streams, origin.translator()),
             counters: LinkCounters::default(),
             meter: Meter::default(),
             crossing: None,
@@ -267,9 +267,9 @@ impl Link {
         if ticket.size >= self.size_limit {
             return self.refuse(now, ticket, store);
         }
-        if let Some(nat) = &self.origin.spec().nat
-            && let Some(translator) = self.origin.translator()
-            && !translator.passes(now, nat, &store.connection(ticket))
+        if let Some(translator) = self.impairments.as_ref().and_then(|all| all.translator())
+            && let Some(connection) = store.connection(ticket)
+            && !translator.passes(now, &connection)
         {
             return self.drop(now, DropReason::Nat, ticket, store);
         }

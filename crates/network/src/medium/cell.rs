@@ -123,9 +123,9 @@ pub struct Cell {
     pub traces: Vec<Arc<DeliveryTrace>>,
     /// Scheduler.
     pub scheduler: CellScheduler,
-    /// Time constant of the mean rates.
+    /// Time constant of the mean rates of proportional fairness, 1 ms to 60 s (Viswanath, Tse and Laroia, section II).
     pub window: Duration,
-    /// How much later in its trace each user starts than the user before.
+    /// How much later in its trace each user starts than the user before: whole milliseconds, at most 1 h.
     pub shift: Duration,
     /// End of the link at which the users are.
     pub users: Subscriber,
@@ -198,6 +198,11 @@ impl User {
         self.trace.bytes_between(before, at)
     }
 
+    /// Returns the packets of the user, the one that the cell sends included.
+    fn waiting(&self) -> Count {
+        self.queue.waiting() + self.sending()
+    }
+
     fn sending(&self) -> Count {
         let mut count = Count::default();
         if let Some((packet, _)) = &self.current {
@@ -249,6 +254,7 @@ struct CellQueue {
     users: Vec<User>,
     /// Packets that have been sent and not yet been released.
     sent: VecDeque<QueuedPacket>,
+    /// The packets of all users and those in `sent`.
     waiting: Count,
     /// The user whose turn it is.
     turn: usize,
@@ -280,18 +286,6 @@ impl CellQueue {
             });
         }
         number
-    }
-
-    /// Counts the packets of all users.
-    fn count(&mut self) {
-        let mut waiting = Count::default();
-        for user in &self.users {
-            waiting = waiting + user.queue.waiting() + user.sending();
-        }
-        for packet in &self.sent {
-            waiting.add(packet.size());
-        }
-        self.waiting = waiting;
     }
 
     /// Returns the place, among users with opportunities, of the one to whom the cell sends first.
@@ -338,7 +332,13 @@ impl CellQueue {
         while let Some(place) = self.choose(&open) {
             let (number, bytes) = open.remove(place);
             let user = &mut self.users[number];
+            // Packets that the user's queue drops no longer wait; those in `sent` do.
+            let (before, sent) = (user.waiting(), self.sent.len());
             let used = user.send(at, (share * bytes as f64) as u64, &mut self.sent, actions);
+            self.waiting = self.waiting - before + user.waiting();
+            for packet in self.sent.range(sent..) {
+                self.waiting.add(packet.size());
+            }
             user.mean += weight * used as f64;
             share -= used as f64 / bytes as f64;
             if user.current.is_some() {
@@ -349,7 +349,6 @@ impl CellQueue {
                 self.turn = (number + 1) % self.users.len();
             }
         }
-        self.count();
     }
 }
 
@@ -368,8 +367,9 @@ impl Discipline for CellQueue {
             sending: user.sending(),
             free: now,
         };
+        let before = user.queue.waiting();
         user.queue.enqueue(now, arriving, &transmitter, actions);
-        self.count();
+        self.waiting = self.waiting - before + user.queue.waiting();
     }
 
     fn dequeue(&mut self, now: Instant, actions: &mut dyn QueueActions) -> Option<QueuedPacket> {
@@ -380,7 +380,11 @@ impl Discipline for CellQueue {
             self.serve(at, actions);
         }
         if let Some(packet) = self.sent.pop_front() {
-            self.count();
+            let released = Count {
+                packets: 1,
+                bytes: u64::from(packet.size()),
+            };
+            self.waiting = self.waiting - released;
             return Some(packet);
         }
         let next = self.users.iter().map(|user| user.next(at)).min();
@@ -398,7 +402,7 @@ impl Discipline for CellQueue {
             all.extend(user.current.take().map(|(packet, _)| packet));
             all.extend(user.queue.withdraw(now, actions));
         }
-        self.count();
+        self.waiting = Count::default();
         self.next = u64::MAX;
         all
     }

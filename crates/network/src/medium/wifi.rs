@@ -119,7 +119,8 @@ impl Wifi {
         (2 * SIFS).saturating_add(self.time(BLOCK_ACK))
     }
 
-    /// Returns the largest number of packets of `size` bytes in an aggregate.
+    /// Returns the largest number of packets of `size` bytes (headers included) in an aggregate, from 1 to 256: that of `frames`, or
+    /// fewer if they take longer than `txop`.
     #[must_use]
     pub fn most(&self, size: u32) -> u32 {
         let fits =

@@ -120,7 +120,7 @@ impl ControlLaw {
             Some(_) => link.threshold_problem(KEY, threshold, limit),
             None => Some(Problem::new(
                 KEY,
-                "requires a link with a rate: set rate or trace",
+                "requires a link with a rate: set rate, trace, cell or wifi",
             )),
         });
         problem.into_iter().collect()

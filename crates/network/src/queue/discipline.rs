@@ -127,7 +127,7 @@ pub(crate) const UNKNOWN_HOST: HostId = HostId(u32::MAX);
 /// The properties of a link that disciplines may use.
 #[derive(Clone, Debug)]
 pub struct QueueContext {
-    /// Rate of the link, or mean rate of a trace; `None` if unlimited.
+    /// Rate of the link, or mean rate of its trace, cell or Wi-Fi channel; `None` if unlimited.
     pub rate: Option<Rate>,
     /// Source of the discipline's random streams.
     pub streams: Streams,
@@ -138,7 +138,7 @@ pub struct QueueContext {
 /// The keys of a link on which the validity of a discipline's settings depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueuedLink {
-    /// Rate of the link, or mean rate of a trace; `None` if unlimited.
+    /// Rate of the link, or mean rate of its trace, cell or Wi-Fi channel; `None` if unlimited.
     pub rate: Option<Rate>,
     /// MTU in bytes; `None` if unlimited.
     pub mtu: Option<u32>,
@@ -150,7 +150,7 @@ pub(super) const COMMON_MTU: u32 = 1500;
 impl QueuedLink {
     /// Returns a problem if the link has no rate, so that no queue builds up.
     pub(super) fn requires_rate(&self, kind: &str) -> Vec<Problem> {
-        let message = || format!("{kind:?} requires a link with a rate: set rate or trace");
+        let message = || format!("{kind:?} requires a link with a rate: set rate, trace, cell or wifi");
         let problem = self.rate.is_none().then(|| Problem::new("", message()));
         problem.into_iter().collect()
     }

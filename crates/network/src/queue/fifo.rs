@@ -88,3 +88,44 @@ impl Bounds {
         })
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use foundation::Instant;
+
+    use super::*;
+    use crate::impairment::Lag;
+    use crate::packet::RouteId;
+    use crate::packet_store::Ticket;
+
+    /// Returns a packet of a flow with `size` bytes.
+    pub(in crate::queue) fn packet(flow: u64, size: u32) -> QueuedPacket {
+        let mut ticket = Ticket::default();
+        ticket.size = size;
+        QueuedPacket {
+            since: Instant::ZERO,
+            route: RouteId(0),
+            flow,
+            ticket,
+            lag: Lag::default(),
+        }
+    }
+
+    #[test]
+    fn removes_a_packet_and_its_bytes() {
+        let mut queue = Fifo::default();
+        assert!(queue.remove(0).is_none());
+        for size in [100, 20, 3] {
+            queue.push(packet(0, size));
+        }
+        assert_eq!(queue.remove(1).map(|packet| packet.size()), Some(20));
+        let expected = Count {
+            packets: 2,
+            bytes: 103,
+        };
+        assert_eq!(queue.count(), expected);
+        assert!(queue.remove(2).is_none());
+        let sizes: Vec<u32> = queue.iter().map(QueuedPacket::size).collect();
+        assert_eq!(sizes, [100, 3]);
+    }
+}

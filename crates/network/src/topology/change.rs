@@ -48,11 +48,68 @@ pub fn changed_link(
         permit(file)?;
         std::fs::read_to_string(file).map_err(|error| error.to_string())
     };
-    let resolved = config.resolve(&mut load);
+    let resolved = match key {
+        "rate" | "trace" => config.resolve(&mut load),
+        // The keys do not contain a trace or a medium.
+        _ => config.resolve_with(before.capacity.clone()),
+    };
     let mut spec = resolved.map_err(|mut problems| problems.swap_remove(0))?;
-    if !matches!(key, "rate" | "trace") {
-        spec.capacity = before.capacity.clone();
-    }
     spec.nat.clone_from(&before.nat);
     Ok((link, spec))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use foundation::Duration;
+    use serde_json::json;
+
+    use super::*;
+    use crate::medium::{Cell, CellScheduler, WifiConfig};
+    use crate::trace::DeliveryTrace;
+    use crate::{Capacity, PathSpec, Subscriber};
+
+    /// A link whose capacity is a trace or a medium has a mean rate, which queues like PI2 and CAKE require.
+    #[test]
+    fn links_without_rate_keep_their_capacity_behind_queues_that_require_one() {
+        let trace = Arc::new(DeliveryTrace::parse("1\n2\n3\n4\n").unwrap());
+        let wifi: WifiConfig = serde_json::from_value(json!({ "rate": "144.4Mbit/s" })).unwrap();
+        let cell = Cell {
+            traces: vec![Arc::clone(&trace)],
+            scheduler: CellScheduler::default(),
+            window: Duration::from_millis(100),
+            shift: Duration::ZERO,
+            users: Subscriber::Far,
+        };
+        for capacity in [
+            Capacity::Trace(trace),
+            Capacity::Cell(Arc::new(cell)),
+            Capacity::Wifi(wifi.resolve()),
+        ] {
+            let mut path = PathSpec::default();
+            path.forward.capacity = capacity.clone();
+            for queue in ["pi2", "dualpi2", "cake"] {
+                let topology = Topology::chain(&[path.clone()]);
+                let (_, spec) = changed_link(&topology, "forward", "queue", &json!(queue)).unwrap();
+                assert_eq!(spec.capacity, capacity);
+                path.forward = spec;
+                let topology = Topology::chain(&[path.clone()]);
+                let (_, spec) = changed_link(&topology, "forward", "delay", &json!("7ms")).unwrap();
+                assert_eq!(
+                    (spec.delay, &spec.capacity),
+                    (Duration::from_millis(7), &capacity)
+                );
+            }
+        }
+        // Without a rate, the queue is refused.
+        let topology = Topology::chain(&[PathSpec::default()]);
+        let refused = changed_link(&topology, "forward", "queue", &json!("pi2"));
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("requires a link with a rate")
+        );
+    }
 }

@@ -168,10 +168,11 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         one_way: since.one_way,
         packets: Some(sender.port.packets + receiver.port.packets),
         ways: sender.ways(),
+        finished: sender.port.progress.is_finished(),
+        failure: sender.port.progress.failure().map(str::to_owned),
         transactions: sender.port.progress.transactions,
         unanswered: sender.port.progress.unanswered,
         round_timeouts: Some(flow.round_timeouts),
-        finished: sender.port.progress.finished,
-        failure: sender.port.progress.failure,
+        ideal: None,
     }
 }

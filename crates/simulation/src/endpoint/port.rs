@@ -167,7 +167,10 @@ impl Port {
         network: &mut Network<Parcel, W>,
     ) {
         self.packets += 1;
-        let packet = packet(self.route(way), self.flow, to, way, self.priority, content);
-        network.send(now, packet);
+        // One expression, so that the packet is built in its place in the network.
+        network.send(
+            now,
+            packet(self.route(way), self.flow, to, way, self.priority, content),
+        );
     }
 }

@@ -96,11 +96,11 @@ struct Datagram {
 
 impl Body for Datagram {
     /// The servers follow a new address of a client.
-    fn connection(&self) -> Connection {
-        Connection {
+    fn connection(&self) -> Option<Connection> {
+        Some(Connection {
             number: self.client.number(),
             ..Connection::default()
-        }
+        })
     }
 
     fn flip_bit(&mut self, choice: u64) {

@@ -132,7 +132,7 @@ impl Outputs {
 ///
 /// The sender calls `on_sent` for each transmitted data packet. For each ACK it calls `on_lost` if the ACK revealed
 /// losses, then `on_acknowledged`. `outputs` may be read at any time and changes only in the methods that handle an
-/// event. Sizes are in payload bytes. A packet may leave if the bytes in flight, itself included, do not exceed the
+/// event, and in `on_sent` only if `changes_on_sent`. Sizes are in payload bytes. A packet may leave if the bytes in flight, itself included, do not exceed the
 /// window, and always if nothing is in flight.
 ///
 /// Four methods are required. The defaults of the others ignore their event.
@@ -171,6 +171,10 @@ pub trait Controller: std::fmt::Debug + Send {
     /// Returns the ssthresh in bytes: `None` for controllers without one, `u64::MAX` until it is set.
     fn ssthresh(&self) -> Option<u64> {
         None
+    }
+    /// Returns whether [`on_sent`](Self::on_sent) may change the [outputs](Self::outputs), which are then read after each packet.
+    fn changes_on_sent(&self) -> bool {
+        true
     }
     /// Returns the window, the pacing rate and whether the controller is in slow start.
     fn outputs(&self) -> Outputs;

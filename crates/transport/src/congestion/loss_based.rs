@@ -447,6 +447,10 @@ impl<A: Avoidance> Controller for LossBased<A> {
         Some(self.ssthresh)
     }
 
+    fn changes_on_sent(&self) -> bool {
+        false
+    }
+
     fn outputs(&self) -> Outputs {
         Outputs {
             window: self.window,

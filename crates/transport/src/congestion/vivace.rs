@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 
 use foundation::{Duration, Instant, Problem, Rate};
 
+use super::pacer::burst;
 use super::settings::{ConnectionContext, ControllerSettings, check_initial_window};
 use super::{Acknowledgement, Controller, Loss, Outputs};
 
@@ -113,7 +114,7 @@ struct Interval {
     sent: u64,
     acknowledged: u64,
     lost: u64,
-    /// Whether the application had too little data.
+    /// Whether the application had too little data: the round trips and losses are not those of the rate.
     is_unused: bool,
     /// Sums of a regression of round-trip times on departures, in seconds: count, x, y, xx, xy.
     sums: [f64; 5],
@@ -161,9 +162,14 @@ impl Interval {
         newest >= self.end && (all || newest >= self.end + smoothed)
     }
 
-    fn utility(&self, settings: &VivaceSettings) -> f64 {
+    /// Returns the utility of the planned rate, or of the measured one if a window kept the sender more than a burst of the pacer
+    /// below the plan: a rate that the receiver does not permit is no better than the one before. Packets contain `segment` bytes.
+    fn utility(&self, settings: &VivaceSettings, segment: f64) -> f64 {
         let lost = self.lost as f64 / self.sent.max(1) as f64;
-        settings.utility(self.rate, self.slope(), lost)
+        let planned = Rate::from_bits_per_second((self.rate * 1e6) as u64);
+        let burst = planned.map_or(0, |rate| burst(rate, segment as u64));
+        let most = (self.sent + burst) as f64 * 8.0 / 1e6 / (self.end - self.start).as_secs_f64();
+        settings.utility(self.rate.min(most), self.slope(), lost)
     }
 }
 
@@ -242,11 +248,11 @@ impl Vivace {
                 break;
             };
             if interval.is_unused {
-                // Without data, the packets of an interval say nothing about its rate.
+                // The interval is repeated.
                 self.plan.push_back(interval.rate);
                 continue;
             }
-            let utility = interval.utility(&self.settings);
+            let utility = interval.utility(&self.settings, self.segment);
             match self.phase {
                 Phase::Starting { utility: before } => self.start(utility, before),
                 Phase::Learning => self.results.push((interval.rate, utility)),
@@ -258,9 +264,9 @@ impl Vivace {
         }
     }
 
-    /// Doubles the rate, or returns to the one before if the utility fell (section 5.1).
+    /// Doubles the rate, or returns to the one before if the utility did not grow (section 5.1).
     fn start(&mut self, utility: f64, before: Option<f64>) {
-        if before.is_some_and(|before| utility < before) {
+        if before.is_some_and(|before| utility <= before) {
             self.rate = (self.rate / 2.0).max(self.least_rate());
             self.phase = Phase::Learning;
         } else {
@@ -335,14 +341,10 @@ impl Controller for Vivace {
             .find(|interval| interval.contains(newest))
         {
             interval.acknowledged += ack.bytes;
+            interval.is_unused |= ack.rate_sample.is_some_and(|sample| sample.application_limited);
             if let Some(rtt) = ack.rtt {
                 interval.add_round_trip(newest, rtt);
             }
-        }
-        if !ack.window_limited
-            && let Some(interval) = self.current(ack.now)
-        {
-            interval.is_unused = true;
         }
         self.conclude(newest);
         let base = self.rate;
@@ -493,6 +495,41 @@ mod tests {
             assert!((step(1e3) - expected).abs() < 1e-9);
         }
         assert!((step(-1e3) + 0.05).abs() < 1e-9);
+    }
+
+    /// The window of a receiver permits 20 packets per round trip, 4 Mbit/s. Doubling stops there.
+    #[test]
+    fn the_window_of_a_receiver_limits_the_rate() {
+        let mut vivace = learning(2.0);
+        vivace.phase = Phase::Starting { utility: None };
+        vivace.plan();
+        let round_trip = Duration::from_millis(40);
+        for round in 0..200_u64 {
+            let start = ms(40 * round);
+            let departures: Vec<Instant> = (0..20)
+                .map(|packet| start + Duration::from_millis(2 * packet))
+                .collect();
+            for &departure in &departures {
+                vivace.on_sent(departure, 1000, 20_000);
+            }
+            for &departure in &departures {
+                vivace.on_acknowledged(&Acknowledgement {
+                    now: departure + round_trip,
+                    bytes: 1000,
+                    marked_bytes: 0,
+                    rtt: Some(round_trip),
+                    newest_sent_at: departure,
+                    smoothed_rtt: round_trip,
+                    bytes_in_flight: 19_000,
+                    delivered: 0,
+                    rate_sample: None,
+                    window_limited: false,
+                    in_recovery: false,
+                });
+            }
+        }
+        assert_eq!(vivace.phase, Phase::Learning);
+        assert!((2.0..10.0).contains(&vivace.rate), "{}", vivace.rate);
     }
 
     /// The round-trip times of an interval at 12 Mbit/s over 10 Mbit/s grow by 0.2 per time.

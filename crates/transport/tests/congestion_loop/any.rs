@@ -175,7 +175,11 @@ impl Model {
                 self.now = at.min(self.now + Duration::from_secs(60));
             }
             self.pacer.on_sent(self.now, self.segment);
+            let outputs = self.controller.outputs();
             self.controller.on_sent(self.now, self.segment, in_flight);
+            if !self.controller.changes_on_sent() {
+                assert_eq!(self.controller.outputs(), outputs);
+            }
             let snapshot = self.estimator.on_sent(self.now, self.segment, in_flight);
             self.flight.push_back((self.now, snapshot));
         }

@@ -43,6 +43,8 @@ pub struct Flow {
     pub arrived: Vec<(u64, bool)>,
     known: usize,
     limited: bool,
+    /// Whether pacing counts as a limit, as in TCP's profile "rfc"; in Linux, only the window does.
+    pub pacing_limits: bool,
     smoothed: Duration,
     variation: Duration,
     min_rtt: Duration,
@@ -77,6 +79,7 @@ impl Flow {
             arrived: Vec::new(),
             known: 0,
             limited: false,
+            pacing_limits: false,
             smoothed: Duration::ZERO,
             variation: Duration::ZERO,
             min_rtt: Duration::ZERO,
@@ -160,6 +163,7 @@ impl Flow {
         if let Some(rate) = self.controller.pacing_rate()
             && let Some(at) = self.pacer.next_departure(now, rate, SEGMENT)
         {
+            self.limited = self.pacing_limits;
             return Err(Some(at));
         }
         Ok(())

@@ -13,6 +13,7 @@ mod model;
 mod points;
 mod sharing;
 mod single;
+mod vivace;
 
 use foundation::{Duration, Instant};
 

@@ -8,7 +8,7 @@ use crate::tcp::accurate_ecn::{
     AccurateEcn, Feedback, REQUEST, accepted, option_room, reflection, requested,
 };
 use crate::tcp::ecn_mode::{EcnMode, EcnOption};
-use crate::tcp::options::{SACK_BLOCK_LENGTH, timestamps_room};
+use crate::tcp::options::{SACK_BLOCK_LENGTH, SackBlocks, timestamps_room};
 use crate::tcp::parameters::ReservedOptions;
 use crate::tcp::segment::{Ecn, Flags, Segment};
 use crate::tcp::sender::MarkReport;
@@ -131,26 +131,32 @@ impl Connection {
         self.parameters.ecn_option != EcnOption::Off && self.accurate.as_deref().is_some_and(may_send)
     }
 
-    /// Sets the code point and the flags of a segment after the handshake.
+    /// Returns the flags and the code point of a segment after the handshake.
     #[inline]
-    pub(super) fn mark_header(&mut self, segment: &mut Segment) {
-        match &mut self.accurate {
-            None => segment.flags |= Flags::ECE.when(self.echo_congestion),
-            Some(accurate) => {
-                segment.ecn = accurate.code;
-                // In TIME-WAIT Linux has forgotten the counter.
-                let forgotten = self.state == State::TimeWait && self.parameters.is_linux();
-                segment.flags |= Flags::from_ace(accurate.next_ace()).when(!forgotten);
-            }
+    pub(super) fn header_marks(&mut self) -> (Flags, Ecn) {
+        if self.accurate.is_some() {
+            return self.accurate_marks();
         }
+        (Flags::ECE.when(self.echo_congestion), Ecn::NotEct)
+    }
+
+    #[cold]
+    fn accurate_marks(&mut self) -> (Flags, Ecn) {
+        let Some(accurate) = &mut self.accurate else {
+            return (Flags::NONE, Ecn::NotEct);
+        };
+        // In TIME-WAIT Linux has forgotten the counter.
+        let forgotten = self.state == State::TimeWait && self.parameters.is_linux();
+        let ace = Flags::from_ace(accurate.next_ace()).when(!forgotten);
+        (ace, accurate.code)
     }
 
     /// Returns how many counters a segment with `length` bytes of payload carries, if any, and how many of `blocks` SACK
-    /// blocks.
+    /// blocks. The other options have `others` bytes.
     pub(super) fn fit_counters(
         &self,
         now: Instant,
-        segment: &Segment,
+        others: u32,
         length: u32,
         blocks: usize,
     ) -> (Option<usize>, usize) {
@@ -168,8 +174,7 @@ impl Connection {
             0
         };
         let reserved = self.parameters.reserved;
-        let others =
-            segment.options.encoded_length() + if length > 0 { reserved.data } else { reserved.bare };
+        let others = others + if length > 0 { reserved.data } else { reserved.bare };
         let mut room = MAX_OPTIONS.saturating_sub(others + sack);
         if length > 0 {
             room = room.min((self.sender.segment() + accurate.reserve).saturating_sub(length + sack));
@@ -184,20 +189,27 @@ impl Connection {
     pub(super) fn add_counters(
         &mut self,
         now: Instant,
-        segment: &mut Segment,
+        sack: &mut SackBlocks,
         fields: usize,
         has_blocks: bool,
     ) {
         let reports_duplicate = has_blocks && self.receiver.reports_duplicate();
         if let Some(accurate) = &mut self.accurate {
             let counters = accurate.received.report_bytes(now, fields, reports_duplicate);
-            segment.options.sack.set_counters(counters);
+            sack.set_counters(counters);
         }
     }
 
     /// Counts the mark of a segment that arrived.
     #[inline]
     pub(super) fn count_mark(&mut self, segment: &Segment) {
+        if self.accurate.is_some() {
+            self.count_accurate_mark(segment);
+        }
+    }
+
+    #[cold]
+    fn count_accurate_mark(&mut self, segment: &Segment) {
         let Some(accurate) = &mut self.accurate else {
             return;
         };
@@ -217,6 +229,12 @@ impl Connection {
     /// Returns the peer's report of marks in a segment.
     #[inline]
     pub(super) fn mark_report(&mut self, segment: &Segment) -> Option<MarkReport> {
+        self.accurate.as_ref()?;
+        self.accurate_report(segment)
+    }
+
+    #[cold]
+    fn accurate_report(&mut self, segment: &Segment) -> Option<MarkReport> {
         let accurate = self.accurate.as_mut()?;
         let counters = segment.options.sack.counters();
         if let Some(counters) = &counters {

@@ -98,48 +98,55 @@ impl Connection {
     /// Returns the header of a segment after the handshake.
     #[inline]
     fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
+        let (flags, code) = self.header_marks();
         let mut segment = Segment::bare(
             self.initial.at(position),
             self.peer_initial.at(self.receiver.next()),
-            Flags::ACK,
+            Flags::ACK | flags,
         );
-        self.mark_header(&mut segment);
+        segment.ecn = code;
         let owed = self.receiver.acks.is_due();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
         segment.options.count = self.early.as_ref().and_then(|early| early.own_count());
         let has_blocks = self.receiver.sack_count() > 0 && self.sack;
         if has_blocks || self.accurate.is_some() {
-            self.add_reports(now, &mut segment, length, owed && has_blocks);
+            let others = segment.options.encoded_length();
+            segment.options.sack = self.reports(now, others, length, owed && has_blocks);
         }
         segment
     }
 
-    /// Adds the AccECN option and SACK blocks. `owed`: an ACK with blocks is due.
-    fn add_reports(&mut self, now: Instant, segment: &mut Segment, length: u32, owed: bool) {
+    /// Returns the SACK blocks and the AccECN option of a segment with `length` bytes of payload and `others` bytes of other
+    /// options. `owed`: an ACK with blocks is due.
+    ///
+    /// Out of line and without a reference to the segment, which most callers build in registers and in its final place.
+    #[cold]
+    #[inline(never)]
+    fn reports(&mut self, now: Instant, others: u32, length: u32, owed: bool) -> SackBlocks {
         // A retransmission keeps its length, which may leave no room for blocks.
         let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
         let room = room
             .min(self.sack_room(length > 0))
             .min(self.receiver.sack_count());
-        let (fields, room) = self.fit_counters(now, segment, length, room);
+        let (fields, room) = self.fit_counters(now, others, length, room);
+        let mut blocks = SackBlocks::EMPTY;
         if room > 0 {
-            let mut blocks = SackBlocks::EMPTY;
             let initial = self.peer_initial;
             self.receiver.sack_blocks(room, |start, end| {
                 blocks.push((initial.at(start), initial.at(end)));
             });
-            segment.options.sack = blocks;
         } else if owed && length > 0 {
             // A segment without payload has room, if any has.
             self.receiver.acks.demand();
         }
         if let Some(fields) = fields {
-            self.add_counters(now, segment, fields, room > 0);
+            self.add_counters(now, &mut blocks, fields, room > 0);
         }
         if room > 0 {
             self.receiver.on_sack_sent();
         }
+        blocks
     }
 
     pub(super) fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {

@@ -12,6 +12,7 @@ pub struct CachedController {
     controller: Box<dyn Controller>,
     /// Payload bytes of the controller's segments.
     segment: u64,
+    changes_on_sent: bool,
     outputs: Outputs,
     /// The window in segments, at least one.
     packets: u64,
@@ -24,6 +25,7 @@ impl CachedController {
         let outputs = controller.outputs();
         Self {
             segment,
+            changes_on_sent: controller.changes_on_sent(),
             outputs,
             packets: (outputs.window / segment).max(1),
             controller,
@@ -72,7 +74,9 @@ impl CachedController {
     #[inline]
     pub fn on_sent(&mut self, now: Instant, bytes: u64, bytes_in_flight: u64) {
         self.controller.on_sent(now, bytes, bytes_in_flight);
-        self.update();
+        if self.changes_on_sent {
+            self.update();
+        }
     }
 
     /// See [`Controller::on_acknowledged`].
