@@ -178,8 +178,8 @@ class PathNatKeys(TypedDict, total=False):
     """Times since the start of the trial at which all mappings end, in order, e.g. ["5s"]; default:
     none."""
     timeout: str
-    """Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default
-    "7440s" for TCP (RFC 5382, REQ-5) and "120s" for other protocols (RFC 4787, REQ-5)."""
+    """Time without packets from the inside after which a mapping ends, from "1ms" to 24 h; default "7440s"
+    for TCP (RFC 5382, REQ-5) and "120s" for other protocols (RFC 4787, REQ-5)."""
 
 
 class PathQueueKeys(TypedDict, total=False):
