@@ -203,7 +203,8 @@ def _sweep(
         "description": "Whole paths: tables of path keys, or path models as @FILE.",
     }
     tables = "|".join(section for section in SECTIONS if section != "traffic")
-    nested = rf"^({tables}|(protocols|traffic)\.[^.]+)\."
+    # Whole paths, too, can move together with other keys: "path, workload.size".
+    nested = rf"^(({tables}|(protocols|traffic)\.[^.]+)\.|{PATH},)"
     return {
         "type": "object",
         "description": plain.get("description", ""),

@@ -52,7 +52,9 @@ impl LimitClock {
     /// Returns the times with a limit by the receive window and by the send buffer until `now`; `statistics` has those until
     /// the last change.
     pub fn times(&self, now: Instant, statistics: &Statistics) -> (Duration, Duration) {
-        let span = self.counted_until.map_or(Duration::ZERO, |since| now.saturating_since(since));
+        let span = self
+            .counted_until
+            .map_or(Duration::ZERO, |since| now.saturating_since(since));
         let current = |limit| if self.limit == limit { span } else { Duration::ZERO };
         (
             statistics.receiver_limited + current(Limit::ReceiveWindow),
