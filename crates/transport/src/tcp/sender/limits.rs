@@ -14,11 +14,11 @@ enum Limit {
     SendBuffer,
 }
 
-/// The current limit of a sender, and until when its time is counted.
+/// The current limit of a sender, and until when its time is counted; without a limit, that time has no meaning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LimitClock {
     limit: Limit,
-    counted_until: Option<Instant>,
+    counted_until: Instant,
 }
 
 impl LimitClock {
@@ -52,9 +52,7 @@ impl LimitClock {
     /// Returns the times with a limit by the receive window and by the send buffer until `now`; `statistics` has those until
     /// the last change.
     pub fn times(&self, now: Instant, statistics: &Statistics) -> (Duration, Duration) {
-        let span = self
-            .counted_until
-            .map_or(Duration::ZERO, |since| now.saturating_since(since));
+        let span = now.saturating_since(self.counted_until);
         let current = |limit| if self.limit == limit { span } else { Duration::ZERO };
         (
             statistics.receiver_limited + current(Limit::ReceiveWindow),
@@ -64,15 +62,14 @@ impl LimitClock {
 
     /// Counts the time until now, and starts a limit.
     fn set(&mut self, now: Instant, limit: Limit, statistics: &mut Statistics) {
-        let since = self.counted_until.unwrap_or(now);
-        let span = now.saturating_since(since);
+        let span = now.saturating_since(self.counted_until);
         match self.limit {
             Limit::None => {}
             Limit::ReceiveWindow => statistics.receiver_limited += span,
             Limit::SendBuffer => statistics.buffer_limited += span,
         }
         self.limit = limit;
-        self.counted_until = Some(now);
+        self.counted_until = now;
     }
 }
 
