@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+import polars as pl
 import pytest
 
 import longfat
@@ -28,6 +29,24 @@ def test_a_queue_as_long_as_the_pipe_keeps_the_link_busy(congestion: str, profil
     trial = _bulk(congestion, profile, PIPE)  # type: ignore[arg-type]
     # BBR paces slightly below the rate and probes the RTT of the empty path for 2 % of the time.
     assert trial.goodput_bps >= (0.96 if "bbr" in congestion else 0.99) * ETHERNET * 100e6
+
+
+@pytest.mark.parametrize(("rules", "factor"), [("draft", 1.0), ("linux", 0.99 * 1500 / 1448)])
+def test_bbr1_paces_packets_or_their_payload(rules: str, factor: float) -> None:
+    """Linux counts headers in the rate (`bbr_rate_bytes_per_sec`), not in what it paces. Its windows are even."""
+    traces = longfat.trace(
+        {"kind": "tcp", "congestion": {"kind": "bbr1", "rules": rules}},
+        {"rate": "10Mbit/s", "delay": "20ms", "queue": "100pkt"},
+        workload={"kind": "bulk", "duration": "5s"},
+        interval="10ms",
+    )
+    cruising = traces.samples.filter(pl.col("time") > 3)
+    bandwidth = cruising["controller_bandwidth_bps"].median()
+    assert bandwidth == pytest.approx(10e6 * 1448 / 1500, rel=1e-4)
+    gains = {round(rate / bandwidth / factor, 2) for rate in cruising["pacing_bps"]}
+    assert gains == {0.75, 1.0, 1.25}
+    if rules == "linux":
+        assert {window / 1448 % 2 for window in cruising["cwnd_bytes"]} == {0.0}
 
 
 def test_random_loss_counts_as_congestion_to_bbr_alone() -> None:

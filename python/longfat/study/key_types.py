@@ -701,6 +701,13 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     startup_queue: str
     """Queueing delay in Startup that suspends its growth, as a share of the minimum RTT but at least 4 ms;
     below half of it, losses count as random; 0% for the draft (default "0%")."""
+    rules: (
+        Literal["draft", "linux"]
+        | Literal["rfc", "linux"]
+        | Literal["rfc", "linux", "ns3"]
+        | Literal["paper", "linux"]
+    )
+    """Variant: "draft" or "linux" (default "draft", with every profile)."""
     c: float
     """Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4)."""
     fast_convergence: bool
@@ -710,8 +717,6 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
     with rules = "linux" "classic")."""
     pacing: bool
     """Pace the window over the round trip instead of sending on each ACK (default false)."""
-    rules: Literal["rfc", "linux"] | Literal["rfc", "linux", "ns3"] | Literal["paper", "linux"]
-    """Rules: "rfc" (RFC 9438) or "linux" (default those of the TCP profile, else "rfc")."""
     initial_threshold: str
     """Initial ssthresh, as in ns-3 (default: none)."""
     alpha: SupportsIndex

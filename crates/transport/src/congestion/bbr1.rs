@@ -1,7 +1,8 @@
 //! BBR, version 1 (N. Cardwell, Y. Cheng, C. S. Gunn, S. H. Yeganeh and V. Jacobson, "BBR: congestion-based
 //! congestion control", 2016; draft-cardwell-iccrg-bbr-congestion-control-00): sends at the maximum delivery rate of
 //! ten rounds and keeps at most two bandwidth-delay products in flight, regardless of losses. Kept for comparison
-//! with version 3.
+//! with version 3. With the rules of Linux (`net/ipv4/tcp_bbr.c`), windows are whole packets with room for aggregated
+//! ACKs, and the pace counts packets with headers.
 //!
 //! Parameters: see [`Bbr1Settings`].
 
@@ -31,6 +32,27 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 const MIN_WINDOW: u64 = 4;
 /// Bursts added to the window (section 4.2.3.2).
 const QUANTA: u64 = 3;
+/// Linux: packets added to the window in the phase that probes for bandwidth (`bbr_quantization_budget`).
+const PROBE_PACKETS: u64 = 2;
+/// Linux: thousandths of the bandwidth at which packets leave (`bbr_pacing_margin_percent`).
+const MARGIN: u64 = 990;
+/// Linux: headers of a packet in bytes, by which the pacing rate exceeds that of the payload (`tcp_mss_to_mtu`): IPv4
+/// and TCP with timestamps. The kernel paces the payload at this rate if no queue discipline paces.
+const HEADERS: u64 = 52;
+
+/// Variant of BBR version 1.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bbr1Rules {
+    /// The draft of 2017: bytes, paced at the measured bandwidth.
+    #[default]
+    Draft,
+    /// Linux: whole packets, room for aggregated ACKs, paced at 99 % of the bandwidth including headers, by bursts of
+    /// 1/1024 s. Not included: the sampling for policers (`bbr_lt_bw_sampling`).
+    Linux,
+}
 
 /// BBR version 1: sends at the measured bandwidth and keeps two bandwidth-delay products in flight; ignores loss.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -42,6 +64,8 @@ pub struct Bbr1Settings {
     pub probe_rtt_interval: Duration,
     /// Duration of ProbeRTT, at most "1s" (default "200ms").
     pub probe_rtt_duration: Duration,
+    /// Variant: "draft" or "linux" (default "draft", with every profile).
+    pub rules: Bbr1Rules,
 }
 
 impl Default for Bbr1Settings {
@@ -50,6 +74,7 @@ impl Default for Bbr1Settings {
             initial_window: 10,
             probe_rtt_interval: Duration::from_secs(10),
             probe_rtt_duration: Duration::from_millis(200),
+            rules: Bbr1Rules::Draft,
         }
     }
 }
@@ -124,6 +149,58 @@ struct Bbr1 {
     round_of_recovery: Instant,
     /// Packet conservation: the first round of recovery is in progress.
     conserves_packets: bool,
+    /// Rules of Linux.
+    linux: Option<Aggregation>,
+}
+
+/// Rounds of each of the two windows of aggregated ACKs, and the time whose packets limit the room for them (Linux,
+/// `bbr_extra_acked_win_rtts` and `bbr_extra_acked_max_us`).
+const AGGREGATION_ROUNDS: u32 = 5;
+const AGGREGATION_MOST: Duration = Duration::from_millis(100);
+/// Packets of an epoch after which it starts again (Linux, `bbr_ack_epoch_acked_reset_thresh`).
+const EPOCH_PACKETS: u64 = 1 << 20;
+
+/// Bytes acknowledged beyond those that the bandwidth explains, as maximum of two windows of rounds (Linux,
+/// `bbr_update_ack_aggregation`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Aggregation {
+    rounds: u32,
+    extra: [u64; 2],
+    place: usize,
+    epoch_started: Instant,
+    epoch_acknowledged: u64,
+}
+
+impl Aggregation {
+    /// Handles an ACK of `bytes` at bandwidth `bw`; `most` is the window.
+    fn update(&mut self, now: Instant, starts_round: bool, bytes: u64, bw: u64, (segment, most): (u64, u64)) {
+        if starts_round {
+            self.rounds += 1;
+            if self.rounds >= AGGREGATION_ROUNDS {
+                self.rounds = 0;
+                self.place = 1 - self.place;
+                self.extra[self.place] = 0;
+            }
+        }
+        let mut expected = bytes_in(bw, now.saturating_since(self.epoch_started));
+        if self.epoch_acknowledged <= expected
+            || self.epoch_acknowledged.saturating_add(bytes) >= EPOCH_PACKETS * segment
+        {
+            self.epoch_acknowledged = 0;
+            self.epoch_started = now;
+            expected = 0;
+        }
+        self.epoch_acknowledged += bytes;
+        let extra = (self.epoch_acknowledged - expected).min(most);
+        self.extra[self.place] = self.extra[self.place].max(extra);
+    }
+
+    /// Returns the room for aggregated ACKs in bytes.
+    fn room(&self, bw: u64) -> u64 {
+        self.extra[0]
+            .max(self.extra[1])
+            .min(bytes_in(bw, AGGREGATION_MOST))
+    }
 }
 
 impl Bbr1 {
@@ -158,6 +235,7 @@ impl Bbr1 {
             recovering: false,
             round_of_recovery: Instant::ZERO,
             conserves_packets: false,
+            linux: (settings.rules == Bbr1Rules::Linux).then(Aggregation::default),
         };
         // Initially the round-trip time is assumed to be 1 ms (section 4.2.1).
         this.initialize_pacing(Duration::from_millis(1));
@@ -166,7 +244,17 @@ impl Bbr1 {
 
     fn initialize_pacing(&mut self, rtt: Duration) {
         let rate = scale(self.window, 8_000_000_000, rtt.as_nanos().max(1));
-        self.pacing_rate = scale(rate, HIGH_GAIN, UNIT).max(1);
+        self.pacing_rate = self.pace(rate, HIGH_GAIN);
+    }
+
+    /// Returns the pacing rate of the payload for a bandwidth.
+    fn pace(&self, bandwidth: u64, gain: u64) -> u64 {
+        let rate = scale(bandwidth, gain, UNIT);
+        let rate = match self.linux {
+            None => rate,
+            Some(_) => scale(scale(rate, self.segment + HEADERS, self.segment), MARGIN, UNIT),
+        };
+        rate.max(1)
     }
 
     fn pacing_gain(&self) -> u64 {
@@ -190,6 +278,11 @@ impl Bbr1 {
     /// ms up to 64 KiB.
     fn quantum(&self) -> u64 {
         match self.pacing_rate {
+            // `bbr_tso_segs_goal`: the packets of 1/1024 s, at least 2.
+            1_200_000.. if self.linux.is_some() => {
+                let bytes = (self.pacing_rate / 8) >> 10;
+                (bytes.min(65_535) / self.segment).clamp(2, 127) * self.segment
+            }
             0..1_200_000 => self.segment,
             1_200_000..24_000_000 => 2 * self.segment,
             rate => bytes_in(rate, Duration::from_millis(1)).min(65_536),
@@ -198,10 +291,23 @@ impl Bbr1 {
 
     /// Returns `gain` thousandths of the bandwidth-delay product plus room for bursts.
     fn inflight(&self, gain: u64) -> u64 {
+        self.inflight_with(gain, 0)
+    }
+
+    /// Returns `gain` thousandths of the bandwidth-delay product plus room for bursts and `extra` bytes.
+    fn inflight_with(&self, gain: u64, extra: u64) -> u64 {
         let Some(rtt) = self.min_rtt else {
             return self.initial_window;
         };
-        scale(bytes_in(self.bw, rtt), gain, UNIT).saturating_add(QUANTA * self.quantum())
+        let bytes = scale(bytes_in(self.bw, rtt), gain, UNIT);
+        if self.linux.is_none() {
+            return bytes.saturating_add(QUANTA * self.quantum());
+        }
+        // An even number of whole packets (`bbr_bdp`, `bbr_quantization_budget`).
+        let packets = bytes.div_ceil(self.segment) + (extra + QUANTA * self.quantum()) / self.segment;
+        let probes = self.state == State::ProbeBw && self.phase == 0;
+        let packets = packets.next_multiple_of(2) + if probes { PROBE_PACKETS } else { 0 };
+        packets.saturating_mul(self.segment)
     }
 
     const fn min_window(&self) -> u64 {
@@ -323,15 +429,17 @@ impl Bbr1 {
     }
 
     fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = scale(self.bw, gain, UNIT);
+        let rate = self.pace(self.bw, gain);
         if self.full_pipe.ever || rate > self.pacing_rate {
-            self.pacing_rate = rate.max(1);
+            self.pacing_rate = rate;
         }
     }
 
     /// Section 4.2.3.6.
     fn set_window(&mut self, acknowledged: u64) {
-        let target = self.inflight(self.window_gain());
+        let room = self.linux.filter(|_| self.full_pipe.ever);
+        let room = room.map_or(0, |aggregation| aggregation.room(self.bw));
+        let target = self.inflight_with(self.window_gain(), room);
         if self.conserves_packets {
             self.window = self.window.max(self.in_flight.saturating_add(acknowledged));
         } else if self.full_pipe.ever {
@@ -366,6 +474,9 @@ impl Controller for Bbr1 {
         self.delivered = ack.delivered;
         self.in_flight = ack.bytes_in_flight;
         let starts = self.update_bandwidth(ack);
+        if let Some(aggregation) = &mut self.linux {
+            aggregation.update(ack.now, starts, ack.bytes, self.bw, (self.segment, self.window));
+        }
         match self.state {
             State::ProbeBw => self.update_cycle(ack.now, prior_in_flight),
             State::Startup if self.full_pipe.ever => self.state = State::Drain,
