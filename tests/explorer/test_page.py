@@ -37,7 +37,9 @@ def test_plays_from_disk_without_other_requests(explorer: Explorer) -> None:
     assert page.evaluate("document.querySelectorAll('.uplot').length") == 4
 
 
-@pytest.mark.parametrize("width", [1280, 1920, 400])
+@pytest.mark.parametrize(
+    "width", [400, *(pytest.param(width, marks=pytest.mark.slow) for width in (1280, 1920))]
+)
 def test_fits_screens_and_phones(explorer: Explorer, width: int) -> None:
     explorer.browser.resize(width)
     page = explorer.open(worlds=["reno", "cubic", "bbr"])
