@@ -39,6 +39,11 @@ def skip(requirement: str, reason: str) -> NoReturn:
     pytest.skip(f"{requirement}: {reason}")
 
 
+def skip_foreign(reason: str) -> NoReturn:
+    """Skips a test that needs files of another project, such as scripts of a conformance suite."""
+    pytest.skip(f"not part of this project: {reason}")
+
+
 def skip_unbuilt(reason: str) -> NoReturn:
     """Skips a test of something that a separate command builds, such as `make explorer`."""
     pytest.skip(f"not built: {reason}")

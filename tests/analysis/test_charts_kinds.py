@@ -83,7 +83,7 @@ def fair(monkeypatch: pytest.MonkeyPatch) -> None:
         forms = {"mathis": 8e6, "pftk": 7e6} if metric == "goodput_bps" else {}
         return Prediction(7e6 if forms else None, exact=False, note="two", forms=forms)
 
-    monkeypatch.setattr(grid, "predict", predict)
+    monkeypatch.setattr(grid, "theory_of", lambda result, metric: predict(result.cell.spec, metric))
 
 
 @pytest.mark.usefixtures("fair")

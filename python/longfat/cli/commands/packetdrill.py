@@ -29,7 +29,6 @@ def packetdrill(
     \b
     Examples:
       longfat packetdrill tests/packetdrill --summary
-      longfat packetdrill tests/packetdrill/paws.pkt
       longfat packetdrill tests/packetdrill --table --passed
 
     Args:
