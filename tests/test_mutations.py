@@ -165,7 +165,7 @@ def checked(data: dict[str, Any], words: object) -> list[Any]:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 def test_mutated_studies_end() -> None:
     seed = int(os.environ.get("LONGFAT_SEED", "1"))
-    bases = [SMALL, SMALL, SMALL] + [
+    bases = [SMALL] * 20 + [
         load_study(path).model_dump(exclude_unset=True, by_alias=True) for path in builtin().values()
     ]
     ran = 0

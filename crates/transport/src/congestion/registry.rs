@@ -12,6 +12,9 @@ use serde_json::{Map, Value};
 use super::config::CongestionConfig;
 use super::settings::ControllerSettings;
 
+/// Characters of a wrong value in an error.
+const LONGEST_VALUE: usize = 200;
+
 /// One kind of controller.
 pub type Registration = extension::Registration<dyn ControllerSettings>;
 
@@ -133,8 +136,12 @@ impl Registry {
     }
 
     fn expected(&self, found: &Value) -> String {
+        let mut shown: String = found.to_string().chars().take(LONGEST_VALUE).collect();
+        if shown.len() < found.to_string().len() {
+            shown.push_str(" ...");
+        }
         format!(
-            "{found} is not a congestion controller: use a name ({}) or a table {{kind = \"...\", ...}}",
+            "{shown} is not a congestion controller: use a name ({}) or a table {{kind = \"...\", ...}}",
             self.names()
         )
     }
