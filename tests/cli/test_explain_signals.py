@@ -22,7 +22,7 @@ import longfat as lf
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
 
 INTERRUPTED = 130
-SIMULATING_S = 2.0
+SIMULATING_S = 1.2
 """Processor time after which a command has read the capture."""
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
