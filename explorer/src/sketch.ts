@@ -25,9 +25,8 @@ const [WIDTH, DASH] = [3, [2, 4]];
 export class Sketch {
   private plan: Plan | undefined;
   private values: Column = [];
+  /** The point drawn last, from which arrow keys and continued lines go on. */
   private last: { part: number; value: number } | undefined;
-  /** Place of the arrow keys. */
-  private part = 0;
   /** Whether the reader can draw: only before the start. */
   private open = false;
 
@@ -38,7 +37,7 @@ export class Sketch {
   begin(plan: Plan): void {
     this.plan = plan;
     this.values = Array.from({ length: PARTS }, () => null);
-    this.part = 0;
+    this.last = undefined;
     this.open = true;
   }
 
@@ -156,10 +155,9 @@ export class Sketch {
     if (!plan || (turn === 0 && rise === 0) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation();
-    const value = this.values[this.part] ?? this.last?.value ?? 0;
-    if (rise === 0) this.part = Math.max(0, Math.min(PARTS - 1, this.part + turn));
-    this.last ??= { part: this.part, value };
-    this.put(((this.part + 0.5) / PARTS) * plan.span, value + rise * KEY_STEP * plan.high, rise === 0);
+    const { part, value } = (this.last ??= { part: 0, value: 0 });
+    const place = Math.max(0, Math.min(PARTS - 1, part + (rise === 0 ? turn : 0)));
+    this.put(((place + 0.5) / PARTS) * plan.span, value + rise * KEY_STEP * plan.high, rise === 0);
   }
 
   /** Makes the chart focusable while the reader can draw in it. */

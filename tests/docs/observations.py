@@ -11,6 +11,7 @@ import math
 import re
 import tempfile
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,11 @@ class Observed:
     def count(self, what: str, after: float = 0, before: float = math.inf, **where: Any) -> int:
         """Returns the number of events of a kind in a period."""
         return self._found(what, after, before, **where).height
+
+    def groups(self, what: str, pause: float, after: float = 0, **where: Any) -> int:
+        """Returns the number of groups of events between pauses in s, such as losses of one round trip."""
+        times: list[float] = self._found(what, after, math.inf, **where)[_TIMES].to_list()
+        return sum(later - time > pause for time, later in pairwise(times)) + bool(times)
 
     def first(self, what: str, after: float = 0, **where: Any) -> float:
         """Returns the time of the first event of a kind."""

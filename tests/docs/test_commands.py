@@ -48,7 +48,8 @@ NETWORKS = ("docs/trace.md", "docs/shell.md", "docs/net.md", "docs/path.md", "do
 
 
 LONG = ("docs/bundle.md", "docs/diagnose.md", "docs/explain.md", "docs/path.md", "docs/trace.md")
-FIRST = [f"docs/{name}.md" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
+FIRST = ["README.md"]
+FIRST += [f"docs/{name}.md" for name in typer.main.get_command(app).commands]  # type: ignore[attr-defined]
 """Pages that `make test` runs, unless they are long. `make test-all` runs all pages."""
 
 

@@ -5,9 +5,10 @@ Each shown metric of each cell that both runs have is one comparison. The rules:
 - Runs with the same seed are compared trial by trial, since trial k of both has the same random numbers. Runs
   with different seeds are compared as independent samples.
 - The differences are tested at a common level of 95 %: with m comparisons, each has 1 - 0.05 / m
-  (Bonferroni). If nothing has changed, the probability of at least one reported change is therefore at most
-  5 %, whatever the number of cells. A run with a precision has its own, higher level
-  (`longfat.analysis.looks`).
+  (Bonferroni). If nothing has changed, the probability of at least one reported difference of values is
+  therefore at most 5 %, whatever the number of cells. Lost metrics and numbers of failed trials are reported
+  without a test, so rare failures that differ between seeds are changes, too. A run with a precision has
+  its own, higher level (`longfat.analysis.looks`).
 - A single trial is compared in the world sim with the same seed only. The same version gives the same bits
   there, so every difference is a change.
 - A metric with a value in the first run but none in the second is lost, and so is a cell that the second run
@@ -82,13 +83,15 @@ class RunComparison:
     """The comparisons of two runs, and what could not be compared.
 
     `level` is the confidence of each comparison. `lost` are the metrics of a cell that only the first run
-    has, `too_few` those with too few trials in the first run already. `only_first` and `only_second` are the
-    cells that one run lacks. `is_paired` states that both runs have the same seed.
+    has, `too_few` those with too few trials for a comparison in one run, and `unknown` those whose mean is
+    unknown in the first run, since requests were unanswered or flows incomplete. `only_first` and
+    `only_second` are the cells that one run lacks. `is_paired` states that both runs have the same seed.
     """
 
     changes: tuple[Change, ...]
     lost: tuple[tuple[Cell, str], ...]
     too_few: tuple[tuple[Cell, str], ...]
+    unknown: tuple[tuple[Cell, str], ...]
     failures: tuple[Failures, ...]
     only_first: tuple[Cell, ...]
     only_second: tuple[Cell, ...]
@@ -126,6 +129,7 @@ class RunComparison:
             ],
             "lost": [{**_named(cell), "metric": metric} for cell, metric in self.lost],
             "too_few_trials": [{**_named(cell), "metric": metric} for cell, metric in self.too_few],
+            "unknown": [{**_named(cell), "metric": metric} for cell, metric in self.unknown],
             "failures": [
                 {
                     **_named(one.cell),
@@ -168,15 +172,19 @@ def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) ->
     todo: list[tuple[CellResult, CellResult, str]] = []
     lost: list[tuple[Cell, str]] = []
     too_few: list[tuple[Cell, str]] = []
+    unknown: list[tuple[Cell, str]] = []
     for a, b in pairs:
         for metric in chosen:
             if metric not in a.metrics:
+                if metric in a.censored:
+                    unknown.append((a.cell, metric))
                 continue
             fewest = 1 if is_paired and a.cell.world == VIRTUAL else _FEWEST
             if metric in b.metrics and min(map(len, _samples(a, b, metric, is_paired=is_paired))) >= fewest:
                 todo.append((a, b, metric))
             else:
-                (lost if a.n >= fewest else too_few).append((a.cell, metric))
+                is_lost = metric not in b.metrics and a.n >= fewest
+                (lost if is_lost else too_few).append((a.cell, metric))
     failures = [
         Failures(a.cell, (a.tried - a.n, a.tried), (b.tried - b.n, b.tried))
         for a, b in pairs
@@ -184,13 +192,15 @@ def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) ->
     ]
     only_first = tuple(one[key].cell for key in one if key not in other)
     if not (todo or lost or failures or only_first):
-        raise ValueError("the runs have no metric with two trials in common")
+        beyond = ": requests are unanswered or flows incomplete in the first run" if unknown else ""
+        raise ValueError(f"the runs have no metric with two trials in common{beyond}")
     usual = max(result.confidence for pair in pairs for result in pair)
     level = Family(len(todo), usual).strict
     return RunComparison(
         changes=tuple(_change(a, b, metric, level, is_paired=is_paired) for a, b, metric in todo),
         lost=tuple(lost),
         too_few=tuple(too_few),
+        unknown=tuple(unknown),
         failures=tuple(failures),
         only_first=only_first,
         only_second=tuple(other[key].cell for key in other if key not in one),

@@ -38,7 +38,7 @@ class ControlServer:
     def __init__(self, listen: str, token: str | None = None) -> None:
         host, _, port = addresses.listening(listen, "control").rpartition(":")
         if not _is_loopback(host):
-            raise ParameterError("control", f'"{listen}": must be on loopback, e.g. {LISTEN}')
+            raise ParameterError("control", f'"{listen}": must be an IPv4 address on loopback, e.g. {LISTEN}')
         self.token = token or secrets.token_urlsafe(24)
         try:
             self._server = _Server((host, int(port)), _Handler)

@@ -51,14 +51,17 @@ class ScriptResults(Displayed):
             folder: The folder that the paths start at.
             passed: Include the scripts that passed.
         """
-        rows = ["| script | result | reason |", "| --- | --- | --- |"]
+        from longfat.presentation.run.summary import markdown_table
+
+        base = Path(folder).absolute()
+        rows = []
         for report in self.reports:
             if passed or report["outcome"] != "pass":
                 path = Path(report["path"])
-                name = path.relative_to(folder) if path.is_relative_to(folder) else path
-                reason = reason_of(report).replace("|", "\\|")
-                rows.append(f"| {name.as_posix()} | {report['outcome']} | {reason} |")
-        return "\n".join(rows)
+                inside = path.absolute().is_relative_to(base)
+                name = path.absolute().relative_to(base) if inside else path
+                rows.append([name.as_posix(), report["outcome"], reason_of(report)])
+        return "\n".join(markdown_table(["script", "result", "reason"], rows))
 
     def to_polars(self) -> polars.DataFrame:
         """Returns one row for each script."""
@@ -112,10 +115,7 @@ def packetdrill(scripts: str | Path | Sequence[str | Path]) -> ScriptResults:
         OSError: for a script that cannot be read.
         ValueError: if there are no scripts.
     """
-    reports = tuple(results(scripts))
-    if not reports:
-        raise ValueError("no *.pkt files found")
-    return ScriptResults(reports)
+    return ScriptResults(tuple(results(scripts)))
 
 
 def results(scripts: str | Path | Sequence[str | Path]) -> Iterator[dict[str, Any]]:
@@ -129,5 +129,7 @@ def results(scripts: str | Path | Sequence[str | Path]) -> Iterator[dict[str, An
     found = [
         script for path in listed for script in (sorted(path.rglob("*.pkt")) if path.is_dir() else [path])
     ]
+    if not found:
+        raise ValueError("no *.pkt files found")
     for script in found:
         yield from json.loads(_native.packetdrill([str(script)], Snippets))

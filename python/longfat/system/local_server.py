@@ -37,7 +37,7 @@ class LocalHandler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "0")
         if not (length.isascii() and length.isdigit()):
             raise RequestError(HTTPStatus.BAD_REQUEST, f'Content-Length: "{length}" is not a number of bytes')
-        if int(length) > most:
+        if len(length) > len(str(most)) or int(length) > most:
             raise RequestError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"at most {most} bytes are allowed")
         self._read = self.headers
         return self.rfile.read(int(length))

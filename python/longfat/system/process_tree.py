@@ -102,9 +102,13 @@ def _from_proc() -> Iterator[Entry]:
 
 def from_ps() -> Iterator[Entry]:
     """Yields the running processes from `ps` of POSIX, for systems without /proc."""
-    columns = [argument for name in ("pid", "ppid", "pgid", "rss", "stat") for argument in ("-o", f"{name}=")]
+    columns = [
+        argument
+        for name in ("pid", "ppid", "pgid", "rss", "stat", "lstart")
+        for argument in ("-o", f"{name}=")
+    ]
     listed = subprocess.run(["/bin/ps", "-A", *columns], capture_output=True, text=True, check=True)
     for line in listed.stdout.splitlines():
-        pid, parent, group, kilobytes, state = line.split()[:5]
+        pid, parent, group, kilobytes, state, start = line.split(maxsplit=5)
         if not state.startswith("Z"):
-            yield Entry(int(pid), int(parent), int(group), "", int(kilobytes) * 1024)
+            yield Entry(int(pid), int(parent), int(group), start.strip(), int(kilobytes) * 1024)

@@ -2,7 +2,7 @@
 //! congestion control", 2016; draft-cardwell-iccrg-bbr-congestion-control-00): sends at the maximum delivery rate of
 //! ten rounds and keeps at most two bandwidth-delay products in flight, regardless of losses. Kept for comparison
 //! with version 3. With the rules of Linux (`net/ipv4/tcp_bbr.c`), windows are whole packets with room for aggregated
-//! ACKs, and the pace counts packets with headers.
+//! ACKs, and packets leave at 99 % of the bandwidth.
 //!
 //! Parameters: see [`Bbr1Settings`].
 
@@ -36,9 +36,6 @@ const QUANTA: u64 = 3;
 const PROBE_PACKETS: u64 = 2;
 /// Linux: thousandths of the bandwidth at which packets leave (`bbr_pacing_margin_percent`).
 const MARGIN: u64 = 990;
-/// Linux: headers of a packet in bytes, by which the pacing rate exceeds that of the payload (`tcp_mss_to_mtu`): IPv4
-/// and TCP with timestamps. The kernel paces the payload at this rate if no queue discipline paces.
-const HEADERS: u64 = 52;
 
 /// Variant of BBR version 1.
 #[derive(
@@ -49,8 +46,10 @@ pub enum Bbr1Rules {
     /// The draft of 2017: bytes, paced at the measured bandwidth.
     #[default]
     Draft,
-    /// Linux: whole packets, room for aggregated ACKs, paced at 99 % of the bandwidth including headers, by bursts of
-    /// 1/1024 s. Not included: the sampling for policers (`bbr_lt_bw_sampling`).
+    /// Parts of Linux: whole packets, room for aggregated ACKs, paced at 99 % of the bandwidth, by bursts of 1/1024 s.
+    /// Not included: the sampling for policers (`bbr_lt_bw_sampling`), packets in the network at their departure
+    /// (`bbr_packets_in_net_at_edt`), losses outside of packet conservation, and the restart of the epoch of
+    /// aggregation after idle times.
     Linux,
 }
 
@@ -252,7 +251,7 @@ impl Bbr1 {
         let rate = scale(bandwidth, gain, UNIT);
         let rate = match self.linux {
             None => rate,
-            Some(_) => scale(scale(rate, self.segment + HEADERS, self.segment), MARGIN, UNIT),
+            Some(_) => scale(rate, MARGIN, UNIT),
         };
         rate.max(1)
     }

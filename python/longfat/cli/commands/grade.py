@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 _MARKS = {"holds": "✓", "fails": "✗", "undecided": "?", "not run": "-"}
 
 
-@command(jobs=typer.Option(min=1, metavar="N"))
+@command(
+    submissions=typer.Argument(metavar="SUBMISSIONS"),
+    study=typer.Option(metavar="STUDY"),
+    jobs=typer.Option(min=1, metavar="N"),
+)
 def grade(
-    submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS")],
+    submissions: Path,
     *,
-    study: Annotated[str, typer.Option(metavar="STUDY")],
+    study: str,
     csv: Path | None = None,
     time: str = "60s",
     memory: str = "2GB",

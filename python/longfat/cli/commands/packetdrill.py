@@ -40,6 +40,10 @@ def packetdrill(
     from longfat.api.scripts import ScriptResults, line_of, results, total
     from longfat.cli import describe
 
+    if passed and not table:
+        raise ValueError("--passed needs --table")
+    if table and as_json:
+        raise ValueError("--table and --json exclude each other")
     reports = []
     interrupted = False
     try:
@@ -52,9 +56,6 @@ def packetdrill(
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         interrupted = True
-    if not reports and not interrupted:
-        typer.echo("longfat: no *.pkt files found", err=True)
-        raise typer.Exit(2)
     found = ScriptResults(tuple(reports))
     if as_json:
         standard_output.document(found.reports)
@@ -73,7 +74,7 @@ def packetdrill(
 
 def _folder(scripts: Sequence[File]) -> File:
     """Returns the folder that all scripts are in."""
-    folders = [path if path.is_dir() else path.parent for path in scripts]
+    folders = [(path if path.is_dir() else path.parent).absolute() for path in scripts]
     return folders[0] if len(folders) == 1 else File(os.path.commonpath(folders))
 
 

@@ -44,9 +44,10 @@ def evidence(one: Direction, cause: str) -> str:
     if cause == "delayed-ack":
         return "small segments sent on late ACKs"
     if cause in ("bandwidth", "bufferbloat"):
-        rate = quantity(path["rate_bps"], "bit/s") if path["rate_bps"] else DASH
-        queue = path["standing_queue_s"]
-        return f"payload at {rate}" + (f", queue of at least {quantity(queue, 's')}" if queue else "")
+        rate, queue = path["rate_bps"], path["standing_queue_s"]
+        found = [f"payload at {quantity(rate, 'bit/s')}"] if rate else []
+        found += [f"queue of at least {quantity(queue, 's')}"] if queue else []
+        return ", ".join(found) or DASH
     if cause == "receive-window":
         rtt = path["rtt_p50_s"]
         return f"window of {quantity(path['window'], 'B')}" + (f" per {quantity(rtt, 's')}" if rtt else "")

@@ -116,6 +116,7 @@ def remarks(found: RunComparison) -> Iterator[str]:
     for text, pairs in (
         ("No longer measured", found.lost),
         ("Not compared (one trial outside virtual time, or with another seed)", found.too_few),
+        ("Not compared (unknown in the first run: unanswered requests or incomplete flows)", found.unknown),
     ):
         metrics: dict[str, list[str]] = {}
         for cell, metric in pairs:
