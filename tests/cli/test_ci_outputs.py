@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -18,7 +19,9 @@ from tests.conftest import Cli, command
 import longfat
 from longfat.analysis.run_comparison import compare
 from longfat.presentation.run import summary as summaries
+from longfat.presentation.run.comparison import conclusion
 from longfat.presentation.run.displayed import Run
+from longfat.results.run import Censored
 
 ROOT = Path(__file__).parents[2]
 STUDY = """
@@ -223,6 +226,26 @@ def test_a_metric_without_a_value_in_the_second_run_is_lost() -> None:
     found = compare(first, second)
     assert found.lost == ((first.cells[0].cell, "goodput_bps"),)
     assert found.is_changed
+
+
+def test_a_metric_measured_too_rarely_in_the_second_run_is_not_lost() -> None:
+    first, second = run_of(loss="1%"), run_of(seed=2, loss="1%")
+    (cell,) = second.cells
+    samples = {**cell.samples, "goodput_bps": [cell.samples["goodput_bps"][0], *[math.nan] * 4]}
+    found = compare(first, replace(second, cells=[replace(cell, samples=samples)]))
+    assert found.lost == ()
+    assert [metric for _, metric in found.too_few] == ["goodput_bps"]
+
+
+def test_a_metric_unknown_in_the_first_run_is_named() -> None:
+    first, second = run_of(loss="1%"), run_of(loss="1%")
+    cell = first.cells[0]
+    del cell.metrics["goodput_bps"]
+    first = replace(first, cells=[replace(cell, censored={"goodput_bps": Censored(5, 5, {}, 0)})])
+    found = compare(first, second)
+    assert found.unknown == ((cell.cell, "goodput_bps"),)
+    assert not found.is_changed
+    assert "unknown in the first run" in conclusion(found)
 
 
 def test_single_trials_of_the_simulator_are_equal_or_different() -> None:

@@ -290,6 +290,7 @@ def test_each_command_has_one_sentence_and_two_examples(name: str) -> None:
     sentence, _, examples = str(_commands()[name].help).partition("\n\n")
     assert sentence.endswith(".")
     assert ". " not in sentence
+    assert not [one.metavar for one in _commands()[name].params if "Annotated" in str(one.metavar)]
     lines = [line.strip() for line in examples.splitlines() if "longfat " in line]
     assert len(lines) == 2
     for line in lines:

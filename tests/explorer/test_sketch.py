@@ -45,6 +45,17 @@ def test_values_outside_the_chart_are_at_its_edge(tmp_path: Path) -> None:
     assert sketched(tmp_path, code) == [100, 0, 0]
 
 
+def test_keys_continue_from_the_last_point(tmp_path: Path) -> None:
+    key = "const key = name => sketch.key({ key: name, preventDefault() {}, stopPropagation() {} });"
+    again = f"sketch.begin({json.dumps(PLAN)}); key('ArrowRight');"
+    code = (
+        f"{key} sketch.put(1, 60, false); key('ArrowRight');"
+        "const first = [0.5, 1, 1.03].map(at => sketch.at(at));"
+        f"{again} console.log(JSON.stringify([first, sketch.at(0), sketch.at(1)]))"
+    )
+    assert sketched(tmp_path, code) == [[None, 60, 60], 0, None]
+
+
 def test_the_comparison_is_the_mean_difference(tmp_path: Path) -> None:
     # The prediction is 20 from 0 to 1 s; the window is 10, then 40.
     code = (
