@@ -135,9 +135,9 @@ export class WorldPanel {
     this.details.ontoggle = this.redraw;
     const { dragged } = this;
     const scene = dragged ? { ...given, [dragged.handle.key]: dragged.value } : given;
-    const limitOf = (queue: string): number => (isPackets(queue) ? quantity("queue", queue) : 0);
+    const packetsIn = (queue: string): number => (isPackets(queue) ? quantity("queue", queue) : 0);
     const { queue, queue2 } = scene;
-    const limits = this.world.network.bottlenecks.map((_, place) => limitOf(scene.topology === "two-paths" && place === 1 ? queue2 : queue));
+    const limits = this.world.network.bottlenecks.map((_, place) => packetsIn(scene.topology === "two-paths" && place === 1 ? queue2 : queue));
     const byFlow = BY_FLOW.includes(scene.discipline);
     const colour = worldColour(this.place);
     const sizes = { limits, delay: delayIn(scene) };
