@@ -2,9 +2,10 @@
 
 use foundation::{Duration, Instant};
 use transport::tcp::fast_open::FastOpen;
-use transport::tcp::{Event, Flags, Profile, Segment, State, TcpConfig};
+use transport::tcp::{Connection, Event, Flags, HostMemory, Profile, Segment, State, TcpConfig};
 
 use crate::tcp::pair::{Fate, Pair, Side};
+use crate::tcp::rig::{OURS, Out, Peer, Rig};
 use crate::tcp::transactions::{DELAY, fast_open, line, lines, lossless, plain, transact, ttcp};
 
 /// Returns a pair whose path drops the packets selected by `loses`.
@@ -306,4 +307,59 @@ fn one_end_alone_may_use_an_extension() {
         ),
         "> S 0:1"
     );
+}
+
+/// Returns a client that sends data without a cookie and whose SYN is not yet polled.
+fn opening_early(profile: Profile) -> Rig {
+    let config = TcpConfig {
+        fast_open: true,
+        ..TcpConfig::new(profile)
+    };
+    let mut memory = HostMemory::new([0; 32], 0);
+    memory.set_cookieless(true, false);
+    let opening = memory.opening(Instant::ZERO, &config, [192, 0, 2, 1].into());
+    Rig {
+        connection: Connection::open_with(Instant::ZERO, &config, OURS, opening),
+        now: Instant::ZERO,
+        events: Vec::new(),
+    }
+}
+
+/// Returns the first position and the length of each segment.
+fn ranges(segments: &[Out]) -> Vec<(u32, u32)> {
+    segments.iter().map(|out| (out.sequence, out.length)).collect()
+}
+
+fn syn_ack(acknowledgement: u32) -> Peer {
+    let syn = Peer {
+        acknowledgement,
+        ..Peer::syn()
+    };
+    syn.with(Flags::ACK)
+}
+
+#[test]
+fn syn_data_ends_with_its_record() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        for accepted in [true, false] {
+            let mut rig = opening_early(profile);
+            rig.connection.set_nodelay(true);
+            for bytes in [100, 60] {
+                assert_eq!(rig.connection.write(rig.now, bytes), bytes);
+                rig.connection.end_record();
+            }
+            assert_eq!(rig.connection.write(rig.now, 40), 40);
+            assert_eq!(ranges(&rig.out()), [(0, 100)], "{profile:?}");
+            rig.wait(100);
+            let acknowledged = if accepted { 101 } else { 1 };
+            let sent = rig.exchange(syn_ack(acknowledged));
+            let first = if accepted { None } else { Some((1, 100)) };
+            let expected: Vec<_> = first.into_iter().chain([(101, 60), (161, 40)]).collect();
+            let data: Vec<_> = ranges(&sent)
+                .into_iter()
+                .filter(|(_, length)| *length > 0)
+                .collect();
+            assert_eq!(data, expected, "{profile:?}, accepted: {accepted}");
+        }
+    }
 }
