@@ -363,3 +363,29 @@ fn syn_data_ends_with_its_record() {
         }
     }
 }
+
+#[test]
+fn syn_is_repeated_once_per_fall_of_the_path_mtu() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let mut rig = opening_early(profile);
+        let rig_mss = rig.info().announced_mss;
+        rig.connection.write(rig.now, 500);
+        assert_eq!(ranges(&rig.out()), [(0, 500)]);
+        for (mtu, repeats) in [(1500, 0), (560, 1), (560, 0), (1400, 0), (530, 1)] {
+            rig.wait(10);
+            rig.connection.handle_path_mtu(rig.now, mtu);
+            assert_eq!(ranges(&rig.out()), vec![(0, 0); repeats], "{profile:?}, {mtu}");
+        }
+        rig.wait(10);
+        let sent = rig.exchange(syn_ack(1));
+        assert!(sent.iter().any(|out| out.length > 0));
+        // No SYN was lost: the initial window is more than one segment (RFC 5681, section 3.1).
+        let (window, segment) = (rig.connection.controller().window(), rig.connection.segment());
+        assert!(window >= 2 * u64::from(segment), "{profile:?}: {window}");
+        let announced = if profile == Profile::Linux { 490 } else { rig_mss };
+        assert_eq!(rig.info().announced_mss, announced);
+        // Later messages do not change what this end's SYN carried.
+        rig.connection.handle_path_mtu(rig.now, 400);
+        assert_eq!(rig.info().announced_mss, announced);
+    }
+}
