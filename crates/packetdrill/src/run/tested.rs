@@ -159,7 +159,7 @@ impl TestedConnection {
             let number = self.mapping.quoted(number);
             self.machine.is_outstanding(number)
         });
-        if !self.gone && is_outstanding && self.machine.handle_unreachable() {
+        if !self.gone && is_outstanding && self.machine.handle_unreachable(self.owned) {
             self.gone = true;
             self.error = Some(error);
             self.arrivals += 1;

@@ -409,10 +409,15 @@ impl Connection {
         }
     }
 
-    /// Handles an ICMP error that reports an unreachable host, port or protocol. An opening connection closes without a
-    /// segment (RFC 9293, section 3.9.2.2; `tcp_v4_err` of Linux), others ignore it. Returns whether it closed.
-    pub fn handle_unreachable(&mut self) -> bool {
-        let opens = self.handshake.is_some();
+    /// Handles an ICMP error that reports an unreachable host, port or protocol. Returns whether the connection closed.
+    /// `is_accepted`: the application has accepted the connection.
+    ///
+    /// With profile linux, a connection closes without a segment during its handshake, and one that Fast Open established early
+    /// if it is not accepted (`tcp_v4_err` of Linux). RFC 9293, section 3.9.2.2, forbids this for the codes 0, 1 and 5
+    /// (MUST-56); RFC 5461 describes this deviation. With other profiles, the message has no effect.
+    pub fn handle_unreachable(&mut self, is_accepted: bool) -> bool {
+        let is_kept = is_accepted && self.is_half_synchronized();
+        let opens = self.handshake.is_some() && !is_kept && self.parameters.is_linux();
         if opens {
             self.become_closed();
         }
