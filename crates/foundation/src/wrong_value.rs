@@ -4,6 +4,22 @@
 
 use crate::quantity::nearest;
 
+/// Characters of a value in an error.
+const LONGEST_VALUE: usize = 60;
+
+/// Returns a value as part of an error: its text, or the start of a long one followed by "...".
+#[must_use]
+pub fn shortened(value: &str) -> String {
+    match value.char_indices().nth(LONGEST_VALUE) {
+        None => value.to_owned(),
+        Some(_) => value
+            .chars()
+            .take(LONGEST_VALUE - 3)
+            .chain("...".chars())
+            .collect(),
+    }
+}
+
 /// Returns an error of serde about a value in these terms. Other errors stay unchanged.
 pub fn plain(error: &impl ToString) -> String {
     let text = error.to_string();
@@ -22,7 +38,8 @@ fn unknown_name(serde: &str) -> Option<String> {
     let known: Vec<&str> = quoted.collect();
     let hint = hint(name, &known);
     Some(format!(
-        "{name:?} is not known: {hint}allowed: {}",
+        "{} is not known: {hint}allowed: {}",
+        shortened(&format!("{name:?}")),
         known.join(", ")
     ))
 }
@@ -38,7 +55,7 @@ fn wrong_type(serde: &str) -> Option<String> {
         .iter()
         .find_map(|start| serde.strip_prefix(start))?;
     let (found, expected) = described.split_once(", expected ")?;
-    let value = value(found);
+    let value = shortened(value(found));
     let form = match expected.strip_prefix("a tuple of size ") {
         Some(count) => format!("a list of {count} values"),
         None if is_unsigned(expected) && value.starts_with('-') => "at least 0".into(),
@@ -139,6 +156,11 @@ mod tests {
         ] {
             assert_eq!(plain(&serde), expected);
         }
+        for (length, shown) in [(60, "x".repeat(60)), (61, format!("{}...", "x".repeat(57)))] {
+            let serde = format!("invalid type: integer `{}`, expected u64", "x".repeat(length));
+            assert_eq!(plain(&serde), format!("{shown}: must be a whole number"));
+        }
+        assert_eq!(shortened(&"é".repeat(61)), format!("{}...", "é".repeat(57)));
         let other = "\"a, expected b\" is not a rate";
         assert_eq!(plain(&other), other);
     }

@@ -151,6 +151,88 @@ fn compares_fast_open_options() {
     }
 }
 
+/// A script with one completion in the error queue.
+const COMPLETION: &str = "\
+`sysctl -q net.ipv4.tcp_timestamps=0`
+    0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
+   +0 setsockopt(3, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0
+   +0 bind(3, ..., ...) = 0
+   +0 listen(3, 1) = 0
+   +0 < S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>
+   +0 > S. 0:0(0) ack 1 <mss 1460,nop,nop,sackOK,nop,wscale 7>
++.050 < . 1:1(0) ack 1 win 511
+   +0 accept(3, ..., ...) = 4
+   +0 send(4, ..., 1000, MSG_ZEROCOPY) = 1000
++.050 < . 1:1(0) ack 1001 win 511
+   +0 recvmsg(4, {msg_iov(1)=[{..., 0}], msg_control=[{cmsg_level=CMSG_LEVEL_IP, cmsg_type=CMSG_TYPE_RECVERR, \
+cmsg_data={ee_type=0, ee_info=0}}]}, MSG_ERRQUEUE) = 0
+";
+
+#[test]
+fn compares_level_type_and_fields_of_control_messages() {
+    assert_eq!(run(COMPLETION).outcome, Outcome::Pass);
+    let changed = |old: &str, new: &str| {
+        assert!(COMPLETION.contains(old), "{old}");
+        run(&COMPLETION.replacen(old, new, 1)).outcome
+    };
+    for (old, new, expected) in [
+        ("ee_info=0", "ee_info=1", "ee_info=1"),
+        ("ee_type=0", "ee_type=1", "ee_type=1"),
+        (
+            "CMSG_LEVEL_IP, cmsg_type=CMSG_TYPE_RECVERR",
+            "SOL_SOCKET, cmsg_type=SCM_TIMESTAMPING",
+            "a time stamp",
+        ),
+    ] {
+        match changed(old, new) {
+            Outcome::Fail(mismatch) => assert!(mismatch.expected.contains(expected), "{mismatch}"),
+            other => panic!("{new}: {other}"),
+        }
+    }
+    for (old, new, named) in [
+        ("CMSG_LEVEL_IP", "SOL_SOCKET", "SOL_SOCKET"),
+        ("CMSG_TYPE_RECVERR", "SCM_RIGHTS", "SCM_RIGHTS"),
+        ("ee_type=0", "ee_pad=0", "ee_pad"),
+        ("cmsg_level=CMSG_LEVEL_IP, ", "", "control message"),
+        (
+            "cmsg_level=CMSG_LEVEL_IP",
+            "cmsg_len=1, cmsg_level=CMSG_LEVEL_IP",
+            "cmsg_len",
+        ),
+    ] {
+        match changed(old, new) {
+            Outcome::Unsupported { what, .. } => assert!(what.contains(named), "{new}: {what}"),
+            other => panic!("{new}: {other}"),
+        }
+    }
+}
+
+#[test]
+fn default_addresses_of_cookies_follow_the_ip_version() {
+    let script = |options: &str| {
+        format!(
+            "{options}`sysctl -q net.ipv4.tcp_timestamps=0 net.ipv4.tcp_fastopen=0x402`\n\
+             0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 65535 <mss 1000,sackOK,FO>\n+0 > S. 0:0(0) ack 1 <FO 00>\n"
+        )
+    };
+    let cookie = |options: &str| match run(&script(options)).outcome {
+        Outcome::Fail(mismatch) => mismatch.seen.split("FO ").nth(1).unwrap()[..16].to_owned(),
+        other => panic!("{options}: {other}"),
+    };
+    let explicit = "--local_ip=fd3d:fa7b:d17d::1\n--remote_ip=2001:db8::1\n";
+    assert_eq!(
+        cookie("--ip_version=ipv6\n"),
+        cookie(&format!("--ip_version=ipv6\n{explicit}"))
+    );
+    assert_ne!(cookie("--ip_version=ipv6\n"), cookie(""));
+    let other = "--remote_ip=2001:db8::7\n";
+    assert_eq!(
+        cookie(&format!("{other}--ip_version=ipv6\n")),
+        cookie(&format!("--ip_version=ipv6\n{other}"))
+    );
+}
+
 #[test]
 fn names_unsupported_features() {
     for (line, named) in [
@@ -160,12 +242,20 @@ fn names_unsupported_features() {
             "TCP_NOTSENT_LOWAT",
         ),
         ("+0 send(4, ..., 10, MSG_OOB) = 10", "flags 0x1"),
+        (
+            "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5\n+0 sendto(5, ..., 10, MSG_FASTOPEN|MSG_EOR, ..., ...) = 10",
+            "MSG_EOR",
+        ),
+        (
+            "+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 5\n+0 sendto(5, ..., 10, MSG_FASTOPEN|MSG_MORE, ..., ...) = 10",
+            "MSG_MORE",
+        ),
         ("+0 `sysctl -q net.ipv4.tcp_nonesuch=1`", "tcp_nonesuch"),
         ("+0 < icmp unreachable sr_failed [1:1001(1000)]", "sr_failed"),
     ] {
         match run(&format!("{SCRIPT}{line}\n")).outcome {
             Outcome::Unsupported { line: at, what } => {
-                assert_eq!(at, 15, "{line}");
+                assert_eq!(at as usize, 14 + line.lines().count(), "{line}");
                 assert!(what.contains(named), "{line}: {what}");
             }
             other => panic!("{line}: {other}"),

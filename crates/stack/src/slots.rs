@@ -1,5 +1,8 @@
 //! Storage whose keys are never reused.
 
+/// Uses of a slot after which it is retired. The two highest bits of a key's number stay free for its users.
+const LAST_AGE: u32 = (1 << 30) - 1;
+
 /// A key of a slot: its index and how often the slot was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
@@ -29,6 +32,8 @@ impl Key {
 pub struct Slots<T> {
     slots: Vec<(u32, Option<T>)>,
     free: Vec<u32>,
+    /// Number of slots without a value that are not used again.
+    retired: usize,
 }
 
 impl<T> Default for Slots<T> {
@@ -36,6 +41,7 @@ impl<T> Default for Slots<T> {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
+            retired: 0,
         }
     }
 }
@@ -44,7 +50,7 @@ impl<T> Slots<T> {
     /// Number of values.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.slots.len() - self.free.len() - self.retired
     }
 
     /// Whether there are no values.
@@ -89,9 +95,38 @@ impl<T> Slots<T> {
             return None;
         }
         let value = slot.take()?;
-        // The two highest bits of a key's number stay free for its users.
-        *age = (*age + 1) & 0x3fff_ffff;
-        self.free.push(key.index);
+        if *age == LAST_AGE {
+            self.retired += 1;
+        } else {
+            *age += 1;
+            self.free.push(key.index);
+        }
         Some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retires_a_slot_after_its_last_key() {
+        let mut slots = Slots::default();
+        let first = slots.add('a');
+        assert_eq!((slots.remove(first), slots.get(first)), (Some('a'), None));
+        // As after all uses but two.
+        slots.slots[0].0 = LAST_AGE - 1;
+        let mut keys = vec![first];
+        for value in ['b', 'c', 'd'] {
+            let key = slots.add(value);
+            assert!(keys.iter().all(|stale| slots.get(*stale).is_none()), "{value}");
+            assert_eq!((slots.get(key), slots.len()), (Some(&value), 1));
+            assert_eq!(key.number() >> 62, 0);
+            assert_eq!(Key::from_number(key.number()), key);
+            assert_eq!((slots.remove(key), slots.remove(key)), (Some(value), None));
+            assert!(slots.is_empty());
+            keys.push(key);
+        }
+        assert_eq!(keys.iter().map(|key| key.index).collect::<Vec<_>>(), [0, 0, 0, 1]);
     }
 }

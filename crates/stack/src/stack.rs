@@ -40,7 +40,7 @@ pub struct Counters {
     pub refused: u64,
     /// ICMP messages that lowered the MTU of a connection.
     pub too_big: u64,
-    /// Retransmitted segments of all connections, including those that the stack has forgotten.
+    /// Retransmitted segments of all connections, including those removed from the stack.
     pub retransmissions: u64,
 }
 
@@ -358,7 +358,7 @@ impl Stack {
         result
     }
 
-    /// A connection; `None` once the stack has forgotten it.
+    /// A connection; `None` after its removal.
     #[must_use]
     pub fn connection(&self, id: StreamId) -> Option<&Connection> {
         self.streams.get(id).map(|stream| &stream.connection)

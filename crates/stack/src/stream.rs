@@ -23,7 +23,7 @@ pub(crate) struct Stream {
     pub(crate) is_ready: bool,
     /// The deadline of its timer.
     pub(crate) timeout: Option<Instant>,
-    /// Released by its owner: it is forgotten once it is closed.
+    /// Released by its owner: the stack removes it once it is closed.
     pub(crate) is_released: bool,
 }
 

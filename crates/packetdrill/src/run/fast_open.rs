@@ -1,6 +1,6 @@
-//! The host's TCP Fast Open settings (`net.ipv4.tcp_fastopen`), and what its connections remember.
+//! The host's TCP Fast Open settings (`net.ipv4.tcp_fastopen`), and its addresses, on which cookies depend.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use foundation::Instant;
 use transport::tcp::fast_open::{CookieKey, CookieKeys};
@@ -16,6 +16,19 @@ const CLIENT_WITHOUT_COOKIE: u64 = 0x4;
 const SERVER_WITHOUT_COOKIE: u64 = 0x200;
 /// Listeners need no socket option.
 const ALL_LISTENERS: u64 = 0x400;
+
+/// Maximum of a listener's limit of pending connections (Linux's default of `net.core.somaxconn`).
+const MAX_QUEUE: u64 = 4096;
+
+/// packetdrill's addresses of the machine under test and of its peer.
+const IPV4: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::new(192, 168, 0, 1)),
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+];
+const IPV6: [IpAddr; 2] = [
+    IpAddr::V6(Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1)),
+    IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
+];
 
 /// Settings of Fast Open.
 #[derive(Clone, Debug)]
@@ -36,8 +49,8 @@ impl Default for FastOpenSettings {
         Self {
             mode: CLIENT,
             key: [0; 16],
-            local: Ipv4Addr::new(192, 168, 0, 1).into(),
-            remote: Ipv4Addr::new(192, 0, 2, 1).into(),
+            local: IPV4[0],
+            remote: IPV4[1],
         }
     }
 }
@@ -59,10 +72,36 @@ impl FastOpenSettings {
         self.mode & CLIENT != 0
     }
 
-    /// Whether a listener uses Fast Open. `queue`: the value of its option `TCP_FASTOPEN`.
-    pub fn listens(&self, queue: Option<u64>) -> bool {
-        let is_wanted = queue.map_or(self.mode & ALL_LISTENERS != 0, |queue| queue > 0);
-        self.mode & SERVER != 0 && is_wanted
+    /// Replaces the default addresses by those of IPv6; addresses that the script set stay.
+    pub fn use_ipv6(&mut self) {
+        for (address, [old, new]) in [
+            (&mut self.local, [IPV4[0], IPV6[0]]),
+            (&mut self.remote, [IPV4[1], IPV6[1]]),
+        ] {
+            if *address == old {
+                *address = new;
+            }
+        }
+    }
+
+    /// Returns a listener's limit of pending connections from the call of `listen` on (`__inet_listen_sk` of Linux). `queue`: the
+    /// limit that its option `TCP_FASTOPEN` has set, initially 0.
+    pub const fn queue_at_listen(&self, queue: u64, backlog: u64) -> u64 {
+        if queue == 0 && self.mode & ALL_LISTENERS != 0 && self.mode & SERVER != 0 {
+            Self::limited(backlog)
+        } else {
+            queue
+        }
+    }
+
+    /// Returns a limit of pending connections as Linux stores it (`fastopen_queue_tune`).
+    pub const fn limited(queue: u64) -> u64 {
+        if queue < MAX_QUEUE { queue } else { MAX_QUEUE }
+    }
+
+    /// Whether a listener uses Fast Open. `queue`: its limit of pending connections.
+    pub const fn listens(&self, queue: u64) -> bool {
+        self.mode & SERVER != 0 && queue > 0
     }
 
     /// Returns how a client opens a connection.
@@ -79,12 +118,10 @@ impl FastOpenSettings {
         config: &TcpConfig,
         memory: &mut HostMemory,
         syn: &Segment,
-        (key, queue): (Option<[u8; 16]>, Option<u64>),
+        (key, queue): (Option<[u8; 16]>, u64),
     ) -> Opening {
         self.prepare(memory, key.unwrap_or(self.key));
-        if let Some(queue) = queue {
-            memory.limit_pending(usize::try_from(queue).unwrap_or(usize::MAX));
-        }
+        memory.limit_pending(usize::try_from(queue).unwrap_or(usize::MAX));
         memory.admission(now, &with_fast_open(config), self.remote, syn)
     }
 
@@ -118,8 +155,29 @@ mod tests {
             mode,
             ..FastOpenSettings::default()
         };
-        assert!(mode(0x402).listens(None) && !mode(0x400).listens(None) && !mode(0x2).listens(None));
-        assert!(mode(0x2).listens(Some(5)) && !mode(0x402).listens(Some(0)));
+        let after_listen = |bits, queue| {
+            let queue = mode(bits).queue_at_listen(queue, 3);
+            (queue, mode(bits).listens(queue))
+        };
+        assert_eq!(after_listen(0x402, 0), (3, true));
+        assert_eq!(after_listen(0x402, 5), (5, true));
+        assert_eq!(after_listen(0x2, 5), (5, true));
+        assert_eq!(after_listen(0x2, 0), (0, false));
+        assert_eq!(after_listen(0x400, 0), (0, false));
+        // The option disables Fast Open of a socket that listens.
+        assert!(!mode(0x402).listens(0));
         assert!(mode(0x5).has_client() && !mode(0x2).has_client());
+    }
+
+    #[test]
+    fn ipv6_replaces_default_addresses_only() {
+        let own: IpAddr = "2001:db8::7".parse().unwrap();
+        let mut settings = FastOpenSettings {
+            remote: own,
+            ..FastOpenSettings::default()
+        };
+        settings.use_ipv6();
+        assert_eq!(settings.local, "fd3d:fa7b:d17d::1".parse::<IpAddr>().unwrap());
+        assert_eq!(settings.remote, own);
     }
 }

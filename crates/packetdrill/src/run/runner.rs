@@ -41,12 +41,15 @@ fn execute(text: &str, interpreter: &mut dyn Interpreter, printed: &mut Vec<Stri
         set.map_err(|what| Outcome::Unsupported { line, what })?;
     }
     // ICMPv6 implies IPv6.
-    settings.ipv6 |= script.events.iter().any(|event| match &event.action {
+    let is_ipv6 = script.events.iter().any(|event| match &event.action {
         Action::Packet(packet) => {
             matches!(&packet.payload, Payload::Icmp(message) if message.kind == "packet_too_big")
         }
         _ => false,
     });
+    if is_ipv6 {
+        settings.use_ipv6();
+    }
     let mut runner = Runner {
         world: World::new(settings),
         interpreter,
@@ -120,7 +123,7 @@ impl<'a> Runner<'a> {
     }
 
     fn event(&mut self, event: &'a Event) -> Result<(), Stop> {
-        self.world.remember();
+        self.world.apply_peer_updates();
         let inbound =
             matches!(&event.action, Action::Packet(packet) if packet.direction == Direction::Inbound);
         let when = self.when(event.time, inbound);

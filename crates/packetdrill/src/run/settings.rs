@@ -23,12 +23,12 @@ pub struct HostSettings {
     /// Whether the device's queue paces packets at the sender's rate (`fq`).
     pub paced: bool,
     /// Whether packets have IPv6 headers, which take 40 bytes.
-    pub ipv6: bool,
+    ipv6: bool,
     /// The MTU of the device.
     pub mtu: u32,
     /// Fast Open.
     pub fast_open: FastOpenSettings,
-    /// A command discarded what connections remember of peers (`ip tcp_metrics flush`).
+    /// A command discarded the cached state of peers (`ip tcp_metrics flush`).
     pub metrics_flushed: bool,
     /// The MSS that a route announces.
     mss_of_route: Option<u32>,
@@ -132,7 +132,7 @@ impl HostSettings {
             "strict_segments" => self.offload = false,
             "ip_version" => match text {
                 "ipv4" | "ipv4-mapped-ipv6" => {}
-                "ipv6" => self.ipv6 = true,
+                "ipv6" => self.use_ipv6(),
                 _ => {
                     return Err(format!(
                         "--{name}={text}: expected ipv4, ipv6 or ipv4-mapped-ipv6"
@@ -154,6 +154,12 @@ impl HostSettings {
             _ => return Err(format!("the option --{name}")),
         }
         Ok(())
+    }
+
+    /// Selects IPv6: the size of its headers, and packetdrill's default addresses.
+    pub fn use_ipv6(&mut self) {
+        self.ipv6 = true;
+        self.fast_open.use_ipv6();
     }
 
     /// Applies the commands in `text`.

@@ -86,8 +86,8 @@ pub struct SocketOptions {
     pub zerocopy: bool,
     /// `TCP_INQ`.
     pub inquires: bool,
-    /// `TCP_FASTOPEN`: the limit of pending connections.
-    pub fast_open_queue: Option<u64>,
+    /// `TCP_FASTOPEN`: the limit of pending connections, 0 without Fast Open.
+    pub fast_open_queue: u64,
     /// `TCP_FASTOPEN_CONNECT`.
     pub fast_open_connect: bool,
     /// `TCP_FASTOPEN_KEY`.

@@ -39,7 +39,7 @@ pub const ONESHOT: u64 = 1 << 30;
 /// `EPOLLET`: report changes instead of states.
 pub const EDGE: u64 = 1 << 31;
 
-const VALUES: [(&str, u64); 56] = [
+const VALUES: [(&str, u64); 57] = [
     ("MSG_MORE", MSG_MORE),
     ("MSG_DONTWAIT", MSG_DONTWAIT),
     ("MSG_PEEK", MSG_PEEK),
@@ -77,6 +77,7 @@ const VALUES: [(&str, u64); 56] = [
     ("SHUT_WR", 1),
     ("SHUT_RDWR", 2),
     ("NULL", 0),
+    ("SOMAXCONN", 4096),
     ("EPOLL_CTL_ADD", 1),
     ("EPOLL_CTL_DEL", 2),
     ("EPOLL_CTL_MOD", 3),

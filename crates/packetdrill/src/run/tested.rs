@@ -37,6 +37,15 @@ impl BusyTime {
     }
 }
 
+/// The rest of a call that waits for the end of the handshake.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlockedWrite {
+    /// Bytes to write.
+    pub bytes: u64,
+    /// `MSG_ZEROCOPY`.
+    pub zerocopy: bool,
+}
+
 /// Initial sequence number of connections: near the end of the sequence space, so that most scripts cover the wrap.
 const INITIAL_SEQUENCE: u32 = u32::MAX - 2_000;
 
@@ -70,8 +79,8 @@ pub struct TestedConnection {
     pub arrivals: u64,
     /// Number of times the send buffer gained room, likewise.
     pub openings: u64,
-    /// Bytes that a blocked call writes once the connection is open.
-    pub waiting: u64,
+    /// What a blocked call writes once the connection is open.
+    pub waiting: BlockedWrite,
     /// Bytes of that call that were written then.
     pub written: u64,
     /// How long data was unacknowledged or unsent.
@@ -111,7 +120,7 @@ impl TestedConnection {
             data_arrived_at: now,
             arrivals: 0,
             openings: 0,
-            waiting: 0,
+            waiting: BlockedWrite::default(),
             written: 0,
             busy: BusyTime::default(),
             notices: Notices::default(),
@@ -159,7 +168,7 @@ impl TestedConnection {
             let number = self.mapping.quoted(number);
             self.machine.is_outstanding(number)
         });
-        if !self.gone && is_outstanding && self.machine.handle_unreachable() {
+        if !self.gone && is_outstanding && self.machine.handle_unreachable(self.owned) {
             self.gone = true;
             self.error = Some(error);
             self.arrivals += 1;
@@ -188,9 +197,12 @@ impl TestedConnection {
         if self.gone {
             return;
         }
-        if self.waiting > 0 && self.machine.state() == State::Established {
+        if self.waiting.bytes > 0 && self.machine.state() == State::Established {
             // The data of a blocked writer leaves with the last segment of the handshake.
-            self.written = self.machine.write(now, std::mem::take(&mut self.waiting));
+            let BlockedWrite { bytes, zerocopy } = std::mem::take(&mut self.waiting);
+            self.written = self.machine.write(now, bytes);
+            self.notices
+                .on_written(self.written, zerocopy, self.written == bytes);
         }
         while let Some(outgoing) = self.machine.poll_transmit(now) {
             let segment = outgoing.segment;

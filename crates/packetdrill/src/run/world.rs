@@ -30,7 +30,7 @@ pub struct World {
     pub current: Option<usize>,
     /// Resets in reply to segments before any connection.
     pub strays: VecDeque<SentSegment>,
-    /// What the host remembers of its peers for Fast Open.
+    /// The host's cached state of its peers for Fast Open.
     pub memory: HostMemory,
     /// A listener was opened after the current connection.
     pub listens_anew: bool,
@@ -170,8 +170,8 @@ impl World {
         TestedConnection::accept(self.now, config, syn, opening)
     }
 
-    /// Passes what connections discovered about the peer to the host's memory.
-    pub fn remember(&mut self) {
+    /// Stores what connections discovered about the peer in the host's memory.
+    pub fn apply_peer_updates(&mut self) {
         for tested in &mut self.connections {
             while let Some(update) = tested.machine.take_peer_update() {
                 self.memory

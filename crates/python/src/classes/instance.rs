@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
+use foundation::wrong_value;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -101,11 +102,7 @@ pub(super) fn shown(value: &Bound<'_, PyAny>) -> String {
     let text = value
         .repr()
         .map_or_else(|_| "an object".to_owned(), |text| text.to_string());
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() > 60 {
-        return format!("{}...", line.chars().take(57).collect::<String>());
-    }
-    line.to_owned()
+    wrong_value::shortened(text.lines().next().unwrap_or_default())
 }
 
 /// Formats a Python exception in one line, with its line number.

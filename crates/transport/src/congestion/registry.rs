@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use foundation::Problem;
 use foundation::extension::{self, choice};
+use foundation::{Problem, wrong_value};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -11,9 +11,6 @@ use serde_json::{Map, Value};
 
 use super::config::CongestionConfig;
 use super::settings::ControllerSettings;
-
-/// Characters of a wrong value in an error.
-const LONGEST_VALUE: usize = 200;
 
 /// One kind of controller.
 pub type Registration = extension::Registration<dyn ControllerSettings>;
@@ -111,7 +108,8 @@ impl Registry {
             let keys = self.tcp_keys(name)?;
             Some(format!("in TCP write {keys};"))
         });
-        let message = format!("unknown congestion controller {name:?}{choice}");
+        let name = wrong_value::shortened(&format!("{name:?}"));
+        let message = format!("unknown congestion controller {name}{choice}");
         Err(vec![Problem::new(key, message)])
     }
 
@@ -136,12 +134,9 @@ impl Registry {
     }
 
     fn expected(&self, found: &Value) -> String {
-        let mut shown: String = found.to_string().chars().take(LONGEST_VALUE).collect();
-        if shown.len() < found.to_string().len() {
-            shown.push_str(" ...");
-        }
         format!(
-            "{shown} is not a congestion controller: use a name ({}) or a table {{kind = \"...\", ...}}",
+            "{} is not a congestion controller: use a name ({}) or a table {{kind = \"...\", ...}}",
+            wrong_value::shortened(&found.to_string()),
             self.names()
         )
     }

@@ -2,9 +2,10 @@
 
 use foundation::{Duration, Instant};
 use transport::tcp::fast_open::FastOpen;
-use transport::tcp::{Event, Flags, Profile, Segment, State, TcpConfig};
+use transport::tcp::{Connection, Event, Flags, HostMemory, Profile, Segment, State, TcpConfig};
 
 use crate::tcp::pair::{Fate, Pair, Side};
+use crate::tcp::rig::{OURS, Out, Peer, Rig};
 use crate::tcp::transactions::{DELAY, fast_open, line, lines, lossless, plain, transact, ttcp};
 
 /// Returns a pair whose path drops the packets selected by `loses`.
@@ -306,4 +307,85 @@ fn one_end_alone_may_use_an_extension() {
         ),
         "> S 0:1"
     );
+}
+
+/// Returns a client that sends data without a cookie and whose SYN is not yet polled.
+fn opening_early(profile: Profile) -> Rig {
+    let config = TcpConfig {
+        fast_open: true,
+        ..TcpConfig::new(profile)
+    };
+    let mut memory = HostMemory::new([0; 32], 0);
+    memory.set_cookieless(true, false);
+    let opening = memory.opening(Instant::ZERO, &config, [192, 0, 2, 1].into());
+    Rig {
+        connection: Connection::open_with(Instant::ZERO, &config, OURS, opening),
+        now: Instant::ZERO,
+        events: Vec::new(),
+    }
+}
+
+/// Returns the first position and the length of each segment.
+fn ranges(segments: &[Out]) -> Vec<(u32, u32)> {
+    segments.iter().map(|out| (out.sequence, out.length)).collect()
+}
+
+fn syn_ack(acknowledgement: u32) -> Peer {
+    let syn = Peer {
+        acknowledgement,
+        ..Peer::syn()
+    };
+    syn.with(Flags::ACK)
+}
+
+#[test]
+fn syn_data_ends_with_its_record() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        for accepted in [true, false] {
+            let mut rig = opening_early(profile);
+            rig.connection.set_nodelay(true);
+            for bytes in [100, 60] {
+                assert_eq!(rig.connection.write(rig.now, bytes), bytes);
+                rig.connection.end_record();
+            }
+            assert_eq!(rig.connection.write(rig.now, 40), 40);
+            assert_eq!(ranges(&rig.out()), [(0, 100)], "{profile:?}");
+            rig.wait(100);
+            let acknowledged = if accepted { 101 } else { 1 };
+            let sent = rig.exchange(syn_ack(acknowledged));
+            let first = if accepted { None } else { Some((1, 100)) };
+            let expected: Vec<_> = first.into_iter().chain([(101, 60), (161, 40)]).collect();
+            let data: Vec<_> = ranges(&sent)
+                .into_iter()
+                .filter(|(_, length)| *length > 0)
+                .collect();
+            assert_eq!(data, expected, "{profile:?}, accepted: {accepted}");
+        }
+    }
+}
+
+#[test]
+fn syn_is_repeated_once_per_fall_of_the_path_mtu() {
+    for profile in [Profile::Rfc, Profile::Linux] {
+        let mut rig = opening_early(profile);
+        let rig_mss = rig.info().announced_mss;
+        rig.connection.write(rig.now, 500);
+        assert_eq!(ranges(&rig.out()), [(0, 500)]);
+        for (mtu, repeats) in [(1500, 0), (560, 1), (560, 0), (1400, 0), (530, 1)] {
+            rig.wait(10);
+            rig.connection.handle_path_mtu(rig.now, mtu);
+            assert_eq!(ranges(&rig.out()), vec![(0, 0); repeats], "{profile:?}, {mtu}");
+        }
+        rig.wait(10);
+        let sent = rig.exchange(syn_ack(1));
+        assert!(sent.iter().any(|out| out.length > 0));
+        // No SYN was lost: the initial window is more than one segment (RFC 5681, section 3.1).
+        let (window, segment) = (rig.connection.controller().window(), rig.connection.segment());
+        assert!(window >= 2 * u64::from(segment), "{profile:?}: {window}");
+        let announced = if profile == Profile::Linux { 490 } else { rig_mss };
+        assert_eq!(rig.info().announced_mss, announced);
+        // Later messages do not change what this end's SYN carried.
+        rig.connection.handle_path_mtu(rig.now, 400);
+        assert_eq!(rig.info().announced_mss, announced);
+    }
 }

@@ -182,3 +182,18 @@ fn data_written_before_the_handshake_leaves_after_it() {
     assert!(out[0].flags.contains(Flags::FIN | Flags::ACK));
     assert_eq!(rig.state(), State::FinWait1);
 }
+
+#[test]
+fn only_linux_closes_a_handshake_with_an_unreachable_peer() {
+    // RFC 9293, section 3.9.2.2, MUST-56; `tcp_v4_err` of Linux.
+    for (profile, closes) in [(Profile::Linux, true), (Profile::Rfc, false)] {
+        let mut rig = Rig::client(&TcpConfig::new(profile));
+        assert_eq!(rig.out().len(), 1);
+        assert_eq!(rig.connection.handle_unreachable(false), closes, "{profile:?}");
+        let state = if closes { State::Closed } else { State::SynSent };
+        assert_eq!((rig.state(), rig.out().len()), (state, 0), "{profile:?}");
+    }
+    let mut established = Rig::server(&linux(), true);
+    assert!(!established.connection.handle_unreachable(false));
+    assert_eq!(established.state(), State::Established);
+}

@@ -2,16 +2,16 @@
 
 use transport::tcp::{Opening, TcpConfig};
 
-use super::{Answer, Attempt, CallError, argument, number, socket, symbols};
+use super::{Answer, Attempt, CallError, argument, number, socket, symbols, unsupported};
 use crate::language::{Call, Expression};
 use crate::run::sockets::{Role, SocketOptions};
-use crate::run::symbols::{MSG_DONTWAIT, MSG_FASTOPEN, MSG_ZEROCOPY};
-use crate::run::tested::TestedConnection;
+use crate::run::symbols::{MSG_DONTWAIT, MSG_EOR, MSG_FASTOPEN, MSG_MORE, MSG_ZEROCOPY};
+use crate::run::tested::{BlockedWrite, TestedConnection};
 use crate::run::world::World;
 
 /// Returns how a client opens a connection with Fast Open.
 pub fn opening(world: &mut World, config: &TcpConfig) -> Opening {
-    world.remember();
+    world.apply_peer_updates();
     world
         .settings
         .fast_open
@@ -59,8 +59,11 @@ pub fn send(
     }
     Ok(Some(match attempt.progress {
         sent if waits => {
-            tested.waiting = bytes - sent;
-            if tested.waiting > 0 {
+            tested.waiting = BlockedWrite {
+                bytes: bytes - sent,
+                zerocopy: flags & MSG_ZEROCOPY != 0,
+            };
+            if sent < bytes {
                 tested.machine.expect_write();
             }
             Answer::Blocks(None)
@@ -78,6 +81,12 @@ fn open(
     bytes: u64,
     flags: u64,
 ) -> Result<usize, CallError> {
+    if flags & (MSG_EOR | MSG_MORE) != 0 {
+        return unsupported(format!(
+            "{}() with MSG_EOR or MSG_MORE that opens a connection",
+            call.name
+        ));
+    }
     let now = world.now;
     let config = world.config_of(number(call, 0)?);
     let opening = opening(world, &config);

@@ -41,9 +41,14 @@ pub fn bind(world: &mut World, call: &Call) -> CallResult {
 
 /// `listen(3, 1)`.
 pub fn listen(world: &mut World, call: &Call) -> CallResult {
+    // The kernel converts a negative backlog to its maximum.
+    let backlog = u64::try_from(number(call, 1)?).unwrap_or(u64::MAX);
+    let settings = world.settings.fast_open.clone();
     let socket = find(world, call)?;
     match socket.role {
         Role::Fresh => {
+            let options = &mut socket.options;
+            options.fast_open_queue = settings.queue_at_listen(options.fast_open_queue, backlog);
             socket.role = Role::Listening(Vec::new());
             world.listens_anew = true;
         }

@@ -4,6 +4,7 @@ use foundation::Duration;
 
 use super::{Answer, CallError, CallResult, argument, fast_open, mismatch, socket, symbol, unsupported};
 use crate::language::{Call, Expression};
+use crate::run::fast_open::FastOpenSettings;
 use crate::run::settings::controller;
 use crate::run::sockets::{Role, SocketOptions};
 use crate::run::symbols;
@@ -88,7 +89,8 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
             world.connections[index].notices.request_stamps(size);
             return Ok(Answer::Value(0));
         }
-        "TCP_FASTOPEN" => options.fast_open_queue = Some(size),
+        "TCP_FASTOPEN" if connected || number < 0 => return Ok(Answer::Error("EINVAL")),
+        "TCP_FASTOPEN" => options.fast_open_queue = FastOpenSettings::limited(size),
         "TCP_FASTOPEN_CONNECT" if !has_client => return Ok(Answer::Error("EOPNOTSUPP")),
         "TCP_FASTOPEN_CONNECT" if connected => return Ok(Answer::Error("EINVAL")),
         "TCP_FASTOPEN_CONNECT" => options.fast_open_connect = number != 0,
@@ -98,8 +100,8 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
         }
         "SO_RCVBUF" => options.receive_buffer = Some(2 * size),
         // TCP itself sets the ECN bits of the type of service.
-        "IP_TOS" => remember(options, &name, number),
-        known if WITHOUT_EFFECT.contains(&known) => remember(options, &name, number),
+        "IP_TOS" => store(options, &name, number),
+        known if WITHOUT_EFFECT.contains(&known) => store(options, &name, number),
         _ => return Err(unknown()),
     }
     let options = options.clone();
@@ -109,7 +111,7 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
     Ok(Answer::Value(0))
 }
 
-fn remember(options: &mut SocketOptions, name: &str, number: i64) {
+fn store(options: &mut SocketOptions, name: &str, number: i64) {
     options.others.retain(|(known, _)| known != name);
     options.others.push((name.to_owned(), number));
 }

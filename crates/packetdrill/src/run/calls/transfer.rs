@@ -144,7 +144,7 @@ fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags:
         };
         attempt.progress += taken;
         let ends = attempt.progress == bytes || nonblocking || flags & MSG_DONTWAIT != 0;
-        if attempt.progress > 0 {
+        if taken > 0 {
             tested.notices.on_written(taken, flags & MSG_ZEROCOPY != 0, ends);
         }
         if flags & MSG_EOR != 0 && attempt.progress == bytes {

@@ -145,9 +145,9 @@ impl Connection {
         let Some(accurate) = &mut self.accurate else {
             return (Flags::NONE, Ecn::NotEct);
         };
-        // In TIME-WAIT Linux has forgotten the counter.
-        let forgotten = self.state == State::TimeWait && self.parameters.is_linux();
-        let ace = Flags::from_ace(accurate.next_ace()).when(!forgotten);
+        // In TIME-WAIT Linux keeps no counter.
+        let is_discarded = self.state == State::TimeWait && self.parameters.is_linux();
+        let ace = Flags::from_ace(accurate.next_ace()).when(!is_discarded);
         (ace, accurate.code)
     }
 

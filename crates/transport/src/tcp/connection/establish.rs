@@ -165,7 +165,7 @@ impl Connection {
             window_from,
         };
         // RFC 5681, section 3.1: after the loss of a SYN, the initial window is one segment.
-        let lost = handshake.sent > 1 + u32::from(handshake.resized);
+        let lost = handshake.attempts() > 1;
         let initial_window = if lost { Some(1) } else { handshake.initial_window };
         let controller = (lost || start.segment != self.sender.segment()).then(|| {
             let congestion = handshake.congestion.as_ref();

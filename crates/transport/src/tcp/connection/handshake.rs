@@ -42,8 +42,8 @@ pub struct Handshake {
     active: bool,
     /// A blocked call writes when the connection is open.
     pub(super) writer_waits: bool,
-    /// A SYN was repeated because it exceeded the path MTU.
-    pub(super) resized: bool,
+    /// Number of SYNs repeated because the path MTU fell, which are no losses.
+    resized: u32,
     /// The peer's SYN offered window scaling.
     scaled: bool,
     pub(super) peer_mss: u32,
@@ -52,6 +52,11 @@ pub struct Handshake {
 impl Handshake {
     pub const fn timeout(&self) -> Instant {
         self.at
+    }
+
+    /// Returns the number of SYNs or SYN-ACKs sent, without those repeated for a smaller path MTU.
+    pub(super) const fn attempts(&self) -> u32 {
+        self.sent - self.resized
     }
 
     /// Delays the SYN-ACK until there is data for it, but not beyond `until`.
@@ -196,7 +201,7 @@ impl Connection {
             initial_window: config.initial_window,
             active,
             writer_waits: false,
-            resized: false,
+            resized: 0,
             scaled: false,
             peer_mss,
         };
@@ -213,6 +218,7 @@ impl Connection {
             accurate: None,
             peer_scale: 0,
             scale,
+            announced_mss: parameters.mss,
             path_mss: u32::MAX,
             recent_timestamp: 0,
             recent_at: now,
@@ -282,6 +288,14 @@ impl Connection {
         }
     }
 
+    /// Repeats the SYN because the path MTU fell. A repetition that is already due covers it.
+    pub(super) fn repeat_resized_syn(&mut self) {
+        if let Some(handshake) = self.handshake.as_mut().filter(|handshake| !handshake.pending) {
+            handshake.pending = true;
+            handshake.resized += 1;
+        }
+    }
+
     /// Handles the timeout of a SYN or SYN-ACK (RFC 9293, section 3.8.3; RFC 6298, section 5).
     pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
         let linux = self.parameters.is_linux();
@@ -293,7 +307,7 @@ impl Connection {
         } else {
             self.parameters.syn_retries
         };
-        if handshake.sent > retries {
+        if handshake.attempts() > retries {
             self.fail(Error::TimedOut);
             return;
         }
@@ -319,9 +333,9 @@ impl Connection {
         let number = handshake.sent;
         let again = number > 1;
         let backoff = if linux && handshake.active && !is_syn_ack {
-            handshake.sent.saturating_sub(1 + LINEAR_SYN_RETRIES)
+            handshake.attempts().saturating_sub(1 + LINEAR_SYN_RETRIES)
         } else {
-            handshake.sent - 1
+            handshake.attempts() - 1
         };
         let wait = self
             .parameters
@@ -342,8 +356,9 @@ impl Connection {
         flags |= self.syn_ecn_flags(is_syn_ack, number);
         let mut segment = Segment::bare(self.initial, acknowledgement, flags);
         segment.window = self.receiver.offer_unscaled();
+        self.announced_mss = self.mss_to_announce();
         segment.options = Options {
-            mss: u16::try_from(self.announced_mss()).ok(),
+            mss: u16::try_from(self.announced_mss).ok(),
             // RFC 7323, sections 2.2 and 3.2: a SYN-ACK carries only options of the SYN.
             window_scale: (self.parameters.window_scaling && (!is_syn_ack || scaled)).then_some(self.scale),
             sack_permitted: self.sack,
@@ -364,7 +379,7 @@ impl Connection {
     }
 
     /// Returns the value of the MSS option. Linux derives it from the path MTU, too (`ipv4_default_advmss`).
-    fn announced_mss(&self) -> u32 {
+    fn mss_to_announce(&self) -> u32 {
         let limit = if self.parameters.is_linux() {
             self.path_mss
         } else {

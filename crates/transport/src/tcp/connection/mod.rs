@@ -86,6 +86,8 @@ pub struct Connection {
     accurate: Option<Box<AccurateEcn>>,
     peer_scale: u8,
     scale: u8,
+    /// MSS that the last SYN of this end carried; before that, the configured one.
+    announced_mss: u32,
     /// MSS of the path, from ICMP errors.
     path_mss: u32,
     /// TS.Recent of RFC 7323, and when it was set.
@@ -276,7 +278,7 @@ impl Connection {
     #[must_use]
     pub fn info(&self) -> Info {
         Info {
-            announced_mss: self.parameters.mss,
+            announced_mss: self.announced_mss,
             receive_window: self.receiver.window(),
             ack_delay: self.receiver.acks.delay(),
             sack: self.sack,
@@ -393,13 +395,12 @@ impl Connection {
     /// below 68 bytes, which every router forwards (RFC 791), count as 68. A full segment keeps a payload of at least
     /// [`MIN_SEGMENT`] bytes even where [`ReservedOptions`](crate::tcp::ReservedOptions) leave less room.
     pub fn handle_path_mtu(&mut self, _now: Instant, mtu: u32) {
-        self.path_mss = self.path_mss.min(mtu.max(68) - 40);
-        if self.awaits_syn_data() {
-            // RFC 7413, section 4.2.1: repeat the SYN without data. This is no loss.
-            if let Some(handshake) = &mut self.handshake {
-                handshake.resized = true;
-            }
-            self.repeat_syn();
+        let mss = mtu.max(68) - 40;
+        let falls = mss < self.path_mss.min(self.parameters.mss);
+        self.path_mss = self.path_mss.min(mss);
+        if falls && self.awaits_syn_data() {
+            // RFC 7413, section 4.2.1: repeat the SYN without data.
+            self.repeat_resized_syn();
         }
         if self.handshake.is_none() || self.is_half_synchronized() {
             let options = self.segment_options();
@@ -408,10 +409,15 @@ impl Connection {
         }
     }
 
-    /// Handles an ICMP error that reports an unreachable host, port or protocol. An opening connection closes without a
-    /// segment (RFC 9293, section 3.9.2.2; `tcp_v4_err` of Linux), others ignore it. Returns whether it closed.
-    pub fn handle_unreachable(&mut self) -> bool {
-        let opens = self.handshake.is_some();
+    /// Handles an ICMP error that reports an unreachable host, port or protocol. Returns whether the connection closed.
+    /// `is_accepted`: the application has accepted the connection.
+    ///
+    /// With profile linux, a connection closes without a segment during its handshake, and one that Fast Open established early
+    /// if it is not accepted (`tcp_v4_err` of Linux). RFC 9293, section 3.9.2.2, forbids this for the codes 0, 1 and 5
+    /// (MUST-56); RFC 5461 describes this deviation. With other profiles, the message has no effect.
+    pub fn handle_unreachable(&mut self, is_accepted: bool) -> bool {
+        let is_kept = is_accepted && self.is_half_synchronized();
+        let opens = self.handshake.is_some() && !is_kept && self.parameters.is_linux();
         if opens {
             self.become_closed();
         }

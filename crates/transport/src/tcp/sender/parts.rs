@@ -26,21 +26,24 @@ pub(super) struct Writes {
     /// End of the last write to push, and position after the last PSH.
     pub push_at: u64,
     pub pushed: u64,
-    /// Unsent ends of records (`MSG_EOR`), which no segment spans.
+    /// Ends of records (`MSG_EOR`), which no segment spans. Those before the next position to send have no effect.
     pub records: Option<Box<RecordEnds>>,
 }
 
 /// The positions after the last bytes of records, in order. Boxed, since few connections have any.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct RecordEnds(VecDeque<u64>);
 
 impl Writes {
-    /// Returns the position up to which the next segment may extend.
+    /// Returns the position up to which a segment that starts at `from` may extend.
     #[inline]
-    pub fn limit(&self) -> u64 {
+    pub fn limit(&self, from: u64) -> u64 {
         match &self.records {
             None => self.end,
-            Some(records) => records.0.front().copied().unwrap_or(self.end),
+            Some(records) => {
+                let mut ends = records.0.iter().copied();
+                ends.find(|&end| end > from).unwrap_or(self.end)
+            }
         }
     }
 
@@ -58,9 +61,9 @@ impl Writes {
         let Some(RecordEnds(records)) = self.records.as_deref_mut() else {
             return false;
         };
-        let passed = records.front() == Some(&end);
-        if passed {
-            records.pop_front();
+        let mut passed = false;
+        while records.front().is_some_and(|&record| record <= end) {
+            passed = records.pop_front() == Some(end);
         }
         if records.is_empty() {
             self.records = None;

@@ -13,14 +13,17 @@ impl Sender {
         if self.next > 1 || !self.has_unsent() {
             return None;
         }
-        let length = (self.writes.end - self.next).min(u64::from(room)) as u32;
+        let length = (self.writes.limit(self.next) - self.next).min(u64::from(room)) as u32;
         let ends = self.writes.finishing && may_finish;
         if length == 0 && (!ends || self.next < self.writes.end) {
             return None;
         }
         let finishing = std::mem::replace(&mut self.writes.finishing, ends);
         let small_end = self.writes.small_end;
+        // The record's end counts again if the peer rejects the data.
+        let records = self.writes.records.clone();
         let segment = self.send_new(now, length);
+        self.writes.records = records;
         // Nagle's algorithm does not wait for its acknowledgement (`tcp_minshall_update`).
         self.writes.small_end = small_end;
         self.writes.finishing = finishing;

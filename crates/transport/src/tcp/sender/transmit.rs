@@ -325,7 +325,7 @@ impl Sender {
             };
             most = most.min(bound.max(48));
         }
-        (self.writes.limit().saturating_sub(self.next)).min(most) as u32
+        (self.writes.limit(self.next).saturating_sub(self.next)).min(most) as u32
     }
 
     /// Whether the peer's window has room for `length` more bytes.
