@@ -348,9 +348,13 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
         (
             ["--socks", "127.0.0.1:0", "--control", "0.0.0.0:0"],
             2,
-            ['--control: "0.0.0.0:0": must be on loop'],
+            ['--control: "0.0.0.0:0": must be an IPv4 address on loop'],
         ),
-        (["--socks", "127.0.0.1:0", "--control", "[::1]:0"], 2, ['--control: "[::1]:0": must be on loop']),
+        (
+            ["--socks", "127.0.0.1:0", "--control", "[::1]:0"],
+            2,
+            ['--control: "[::1]:0": must be an IPv4 address on loop'],
+        ),
         (["--socks", "127.0.0.1:0", "--set", "nat.timeout=5s"], 2, ["path.nat: not in longfat relay --tcp"]),
         (
             [
