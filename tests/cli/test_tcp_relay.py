@@ -394,7 +394,11 @@ def test_a_port_in_use_is_one_line(refused: Refused) -> None:
 def test_a_limit_of_files_without_room_for_a_connection_is_one_line() -> None:
     relay = f"exec {sys.executable} -m longfat relay --tcp 127.0.0.1:0={NOWHERE}"
     done = subprocess.run(
-        ["sh", "-c", f"ulimit -n 65; {relay}"], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        ["sh", "-c", f"ulimit -n 65; {relay}"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert done.returncode == 1
     assert done.stderr == (
