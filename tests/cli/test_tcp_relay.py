@@ -6,6 +6,8 @@ import json
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -338,10 +340,19 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
         (["--to", NOWHERE, "--separate"], 2, ["--separate: for TCP only"]),
         (["--udp", f"127.0.0.1:0={NOWHERE}"], 2, ["--tcp: missing"]),
         (["--socks", "127.0.0.1:0", "--udp", NOWHERE], 2, ["--udp: "]),
+        *(
+            (
+                ["--socks", "127.0.0.1:0", "--udp", f"{listen}={NOWHERE}"],
+                2,
+                [f'--udp: "{listen}": write one address of this machine'],
+            )
+            for listen in ("0.0.0.0:0", "[::]:0", "0:9001")
+        ),
         (["set", "loss=2%"], 2, ["--token: missing"]),
         (["set", "loss=2%", "--delay", "20ms"], 2, ["--delay: not with set"]),
         (["drop", "3", "--set", "loss=2%"], 2, ["--set: not with drop"]),
         (["report", "--seed", "1"], 2, ["--seed: not with report"]),
+        (["report", "--json"], 2, ["--json: not with report"]),
         (["--tcp", f"127.0.0.1:0={NOWHERE}", "--token", "x"], 2, ["--token: it is the token of --control"]),
         (["--tcp", f"127.0.0.1:0={NOWHERE}", "--listen", "127.0.0.1:0"], 2, ["--listen: not with --tcp"]),
         (["--socks", "127.0.0.1:0", "--listen", "127.0.0.1:0"], 2, ["--listen: not with --tcp"]),
@@ -382,6 +393,21 @@ def test_a_port_in_use_is_one_line(refused: Refused) -> None:
         )
         arguments = ["relay", "--tcp", f"127.0.0.1:0={NOWHERE}", "--control", address]
         refused(arguments, 1, [f"cannot listen at {address}: Address already in use"])
+
+
+def test_a_limit_of_files_without_room_for_a_connection_is_one_line() -> None:
+    relay = f"exec {sys.executable} -m longfat relay --tcp 127.0.0.1:0={NOWHERE}"
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -n 65; {relay}"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "longfat: the limit of 65 open files allows no connection: raise it to at least 66 (ulimit -n)\n"
+    )
 
 
 def test_a_stalled_reader_stalls_the_writer() -> None:

@@ -78,6 +78,19 @@ def test_a_page_arrives(protocol: Any) -> None:
     assert 0 < trial.metrics["object_mean_s"] < trial.metrics["fct_mean_s"] < 5
 
 
+def test_small_objects_pass_a_large_one_in_turns_only() -> None:
+    page = {"kind": "web-page", "objects": [{"size": "1MB"}, {"size": "10kB", "count": 20}]}
+    path = {"rate": "10Mbit/s", "delay": "10ms"}
+
+    def part(*, fair_streams: bool) -> float:
+        protocol = lf.Quic(receive_window="32KiB", fair_streams=fair_streams)
+        metrics = lf.simulate(protocol, path, workload=page, seed=1).metrics
+        return metrics["object_mean_s"] / metrics["fct_mean_s"]
+
+    assert part(fair_streams=False) > 0.9
+    assert part(fair_streams=True) < 0.5
+
+
 @pytest.mark.parametrize(
     ("keys", "message"),
     [

@@ -29,7 +29,7 @@ const INSTEAD: [(&[&str], &str); 14] = [
         "detects losses by packet_threshold and time (RFC 9002, section 6.1)",
     ),
     (&["prr"], "sends when the window allows (RFC 9002, section 7)"),
-    (&["undo"], "always undoes spurious reductions"),
+    (&["undo"], "undoes spurious reductions if the controller can"),
     (&["sack", "dsack"], "always acknowledges ranges of packets"),
     (&["timestamps"], "measures round trips by packet numbers"),
     (

@@ -31,8 +31,8 @@ pub struct ParallelClient {
     requests: Requests,
     /// The exchanges that follow each.
     followers: Vec<Vec<usize>>,
-    /// Incomplete responses of each.
-    left: Vec<u32>,
+    /// Incomplete responses of each in its round, and further rounds.
+    left: Vec<(u32, u32)>,
     /// Exchanges that wait for their pause, by time.
     due: BTreeMap<Instant, Vec<usize>>,
     /// By number of the request.
@@ -132,14 +132,22 @@ impl ParallelClient {
             responded_at: now,
             on_wire: None,
         });
-        self.left[group] -= 1;
-        if self.left[group] == 0 {
+        let (responses, rounds) = &mut self.left[group];
+        *responses -= 1;
+        if *responses > 0 {
+            return;
+        }
+        if *rounds > 0 {
+            let exchanges = &self.exchanges[group];
+            (*responses, *rounds) = (exchanges.count, *rounds - 1);
+            self.due.entry(now + exchanges.think).or_default().push(group);
+        } else {
             for &next in &self.followers[group] {
                 let at = now + self.exchanges[next].pause;
                 self.due.entry(at).or_default().push(next);
             }
-            self.send_due(now, machine);
         }
+        self.send_due(now, machine);
     }
 }
 
@@ -205,11 +213,14 @@ pub(crate) fn ends(exchanges: Vec<Exchanges>) -> (ParallelClient, ParallelServer
     let client = ParallelClient {
         requests: Arc::clone(&requests),
         followers,
-        left: exchanges.iter().map(|one| one.count).collect(),
+        left: exchanges.iter().map(|one| (one.count, one.rounds - 1)).collect(),
         due: BTreeMap::new(),
         pending: BTreeMap::new(),
         sent: 0,
-        unsent: exchanges.iter().map(|one| u64::from(one.count)).sum(),
+        unsent: exchanges
+            .iter()
+            .map(|one| u64::from(one.count) * u64::from(one.rounds))
+            .sum(),
         exchanges: Arc::clone(&exchanges),
     };
     let server = ParallelServer {
@@ -255,6 +266,8 @@ mod tests {
             request: 100,
             response,
             count,
+            rounds: 1,
+            think: Duration::ZERO,
             after,
             pause: Duration::from_millis(pause),
         }
@@ -303,6 +316,30 @@ mod tests {
         let times = progress.transactions.iter();
         let times: Vec<u64> = times.map(|one| one.time().as_nanos() / 1_000_000).collect();
         assert_eq!(times, [21, 19, 20, 14]);
+    }
+
+    #[test]
+    fn rounds_follow_each_other_after_the_time_to_think() {
+        let two = Exchanges {
+            rounds: 2,
+            think: Duration::from_millis(3),
+            ..exchanges(500, 1, None, 0)
+        };
+        let (mut client, _) = ends(vec![two; 2]);
+        let (mut sent, mut progress) = (Sent::default(), Progress::default());
+        client.start(ms(0), &mut sent);
+        assert_eq!(sent.messages, [(0, 100), (1, 100)]);
+        client.read_message(ms(10), 1, 500, &mut sent, &mut progress);
+        assert_eq!((client.timeout(), sent.messages.len()), (ms(13), 2));
+        client.send_due(ms(13), &mut sent);
+        client.read_message(ms(14), 0, 500, &mut sent, &mut progress);
+        client.send_due(ms(17), &mut sent);
+        assert_eq!(sent.messages, [(0, 100), (1, 100), (2, 100), (3, 100)]);
+        assert!(sent.finished, "each stream has had both rounds");
+        for number in [2, 3] {
+            client.read_message(ms(20), number, 500, &mut sent, &mut progress);
+        }
+        assert_eq!((client.timeout(), progress.transactions.len()), (Instant::MAX, 4));
     }
 
     #[test]

@@ -121,7 +121,7 @@ keys! {
     on: Duration, &[OnOff], Anywhere;
     /// on-off: mean length of off periods, exponentially distributed; default "1s".
     off: Duration, &[OnOff], Anywhere;
-    /// request-response: requests per flow, at least 1; default 1.
+    /// request-response: requests of each flow, or of each of its streams, at least 1; default 1.
     #[schemars(range(min = 1))]
     requests: u32, &[RequestResponse], Anywhere;
     /// request-response: request size; one datagram over udp and icmp (at most "65507B"); web-page: size of each request with its headers; default "100B".

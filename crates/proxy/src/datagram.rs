@@ -1,7 +1,15 @@
-//! Packets of the emulated path: TCP segments in IPv4.
+//! Packets of the emulated path: TCP segments and datagrams of UDP in IPv4.
+
+use std::net::Ipv4Addr;
 
 use foundation::{Ecn, Instant, checksum};
 use network::Body;
+
+/// Address of the server.
+pub(crate) const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// First addresses of the clients of TCP and of UDP.
+pub(crate) const TCP_CLIENTS: u32 = u32::from_be_bytes([10, 1, 0, 0]);
+pub(crate) const UDP_CLIENTS: u32 = u32::from_be_bytes([10, 2, 0, 0]);
 
 // Byte offsets of the IPv4 header (RFC 791, section 3.1) and of the ports behind it.
 const SERVICE: usize = 1;
@@ -72,7 +80,7 @@ impl Body for Datagram {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Ipv4Addr, SocketAddr};
+    use std::net::SocketAddr;
 
     use transport::tcp::wire::{Endpoints, decode, encode};
     use transport::tcp::{Flags, Segment};

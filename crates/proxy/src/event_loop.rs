@@ -50,6 +50,8 @@ const REFUSAL: Duration = Duration::from_secs(5);
 const FILES_PER_CONNECTION: u64 = 2;
 /// Files that are not connections: standard streams, listeners, epoll, and those of the program around the relay.
 const OTHER_FILES: u64 = 64;
+/// Files of a relay with one connection.
+const LEAST_FILES: u64 = OTHER_FILES + FILES_PER_CONNECTION;
 /// Enough for 32,000 connections.
 const MOST_FILES: u64 = 65_536;
 /// Token of the eventfd that wakes the thread.
@@ -71,6 +73,11 @@ pub enum RelayError {
         /// The system's error.
         source: io::Error,
     },
+    /// The limit of open files leaves none for a connection.
+    #[error(
+        "the limit of {0} open files allows no connection: raise it to at least {LEAST_FILES} (ulimit -n)"
+    )]
+    FewFiles(u64),
     /// The system provides no event queue.
     #[error("cannot wait for connections: {0}")]
     Wait(#[from] io::Error),
@@ -119,9 +126,13 @@ impl Relay {
     /// Opens the listening sockets.
     ///
     /// # Errors
-    /// [`RelayError::Listen`] if an address is not available.
+    /// [`RelayError::Listen`] if an address is not available, [`RelayError::FewFiles`] if the limit of open files allows no
+    /// connection.
     pub fn bind(options: RelayOptions) -> Result<Self, RelayError> {
         let most_files = allow_many_files();
+        if most_files < LEAST_FILES {
+            return Err(RelayError::FewFiles(most_files));
+        }
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(io::Error::from)?;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(io::Error::from)?;
         let mut listeners = Vec::new();
@@ -392,7 +403,7 @@ impl EventLoop {
     /// Whether the limit of open files allows no further connection. Clients then wait to be accepted.
     fn is_full(&self) -> bool {
         let connections = (self.proxy.open() + self.visitors.len()) as u64;
-        FILES_PER_CONNECTION * connections + self.udp.len() as u64 + OTHER_FILES >= self.most_files
+        FILES_PER_CONNECTION * connections + self.udp.len() as u64 + LEAST_FILES > self.most_files
     }
 
     /// Accepts no connections for a moment.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use foundation::{Duration, Instant, Streams, duration_histogram};
+use foundation::{Instant, Streams, duration_histogram};
 use hdrhistogram::Histogram;
 use network::{FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId};
 
@@ -160,8 +160,9 @@ impl Lanes {
         self.settle(key);
     }
 
-    /// Moves packets that are due, and ends outages.
-    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+    /// Moves packets that are due by `now`, and ends outages. `actual` is the time on the clock: each move is that much later
+    /// than it was due.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, actual: Instant) {
         for direction in Direction::ALL {
             if self.down_until[direction as usize].is_some_and(|until| until <= now) {
                 self.set_down(now, direction, None);
@@ -171,6 +172,7 @@ impl Lanes {
             && due <= now
         {
             self.timers.pop_first();
+            duration_histogram::record(&mut self.late, actual.saturating_since(due));
             if let Some(lane) = self.lanes.get_mut(&key) {
                 lane.due = None;
                 lane.network.handle_timeout(now);
@@ -181,7 +183,8 @@ impl Lanes {
 
     /// When [`handle_timeout`](Self::handle_timeout) is due next.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.next_move()
+        let next_move = self.timers.first().map(|&(due, _)| due);
+        next_move
             .into_iter()
             .chain(self.down_until.iter().flatten().copied())
             .min()
@@ -304,16 +307,6 @@ impl Lanes {
     /// Returns the delays of a direction, in nanoseconds.
     pub(crate) const fn delays(&self, direction: Direction) -> &Histogram<u64> {
         &self.delays[direction as usize]
-    }
-
-    /// When the next packet moves.
-    pub(crate) fn next_move(&self) -> Option<Instant> {
-        self.timers.first().map(|&(due, _)| due)
-    }
-
-    /// Records how late the next packet moves.
-    pub(crate) fn record_lateness(&mut self, lateness: Duration) {
-        duration_histogram::record(&mut self.late, lateness);
     }
 
     /// Returns how late packets were moved, in nanoseconds.

@@ -1,4 +1,5 @@
-//! The TCP relay: connections of the operating system's TCP, carried over the project's TCP and an emulated path.
+//! The TCP relay: connections of the operating system's TCP, carried over the project's TCP and an emulated path, and datagrams of
+//! UDP, carried over the same path.
 //!
 //! Each connection is split in three (RFC 3135, section 2.4): the client's connection to the relay, a connection between
 //! two user-space hosts at the ends of the path, and the relay's connection to the target. The two ends of a connection share

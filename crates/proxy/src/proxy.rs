@@ -10,6 +10,7 @@ use stack::{Arrival, ConnectionEvent, Event, Key, Slots, Stack, StreamId, Unmatc
 use transport::tcp::wire::Endpoints;
 use transport::tcp::{Connection, State, TcpConfig};
 
+use crate::datagram::{SERVER, TCP_CLIENTS};
 use crate::end::{End, Ending};
 use crate::lanes::{Direction, Lanes};
 use crate::options::ProxyOptions;
@@ -18,10 +19,7 @@ use crate::socket::Socket;
 use crate::target::Target;
 use crate::udp_packet::{self, UdpClient};
 
-/// Addresses of the user-space hosts: the server's, and the clients' first. Each client address has [`PORTS`].
-const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
-const CLIENTS: u32 = u32::from_be_bytes([10, 1, 0, 0]);
-/// Client addresses.
+/// Client addresses. Each has [`PORTS`].
 const MOST_ADDRESSES: u32 = 1 << 16;
 const PORTS: std::ops::RangeInclusive<u16> = 1024..=65_535;
 /// Bytes per copy.
@@ -146,9 +144,9 @@ impl<S: Socket> Proxy<S> {
         greeting: Option<Greeting>,
     ) -> Option<Key> {
         self.report.accepted += 1;
-        let to = SocketAddr::new(SERVER, target.port());
+        let to = SocketAddr::new(IpAddr::V4(SERVER), target.port());
         let stream = (0..MOST_ADDRESSES).find_map(|_| {
-            let from = IpAddr::V4(Ipv4Addr::from(CLIENTS + self.next_address));
+            let from = IpAddr::V4(Ipv4Addr::from(TCP_CLIENTS + self.next_address));
             let stream = self.stacks[CLIENT].connect(now, from, to, &self.config);
             // An address whose ports are in use is tried last.
             if stream.is_none() {
@@ -310,11 +308,8 @@ impl<S: Socket> Proxy<S> {
             let Some(due) = self.next_timer().filter(|&due| due < now) else {
                 break;
             };
-            if self.lanes.next_move() == Some(due) {
-                self.lanes.record_lateness(now - due);
-            }
             let at = due.max(self.processed);
-            self.handle_timeout(at);
+            self.process(at, now);
             // On a path without delay this is endless, because sockets provide more bytes.
             if self.has_work(at) {
                 break;
@@ -325,9 +320,14 @@ impl<S: Socket> Proxy<S> {
 
     /// Processes everything that is due by `now` at this time: packets, timers and sockets that are ready. `now` never decreases.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.process(now, now);
+    }
+
+    /// Processes at `now`, when the clock shows `actual`, which is not earlier.
+    fn process(&mut self, now: Instant, actual: Instant) {
         self.processed = now;
         for _ in 0..ROUNDS {
-            self.lanes.handle_timeout(now);
+            self.lanes.handle_timeout(now, actual);
             self.deliver(now);
             for stack in &mut self.stacks {
                 stack.handle_timeout(now);

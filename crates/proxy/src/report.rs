@@ -69,7 +69,8 @@ pub struct Report {
     pub retransmissions: u64,
     /// Clients of UDP so far.
     pub udp_clients: u64,
-    /// Datagrams of UDP that the relay itself dropped: too many clients, a failed checksum, or no room in the system.
+    /// Datagrams of UDP that were dropped because they were larger than the path's MTU or 65,507 bytes, of too many clients,
+    /// damaged, or refused by the system.
     pub udp_dropped: u64,
     /// Median lateness of departures.
     pub late_p50: Duration,

@@ -2,15 +2,13 @@
 
 use std::net::Ipv4Addr;
 
-use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpNumber, IpSlice, PacketBuilder, UdpSlice};
+use foundation::checksum;
 use transport::tcp::wire::HOP_LIMIT;
 
+use crate::datagram::{SERVER, UDP_CLIENTS};
 use crate::lanes::Direction;
 
-/// Address of the server, and the first one of the clients.
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
-const CLIENTS: u32 = u32::from_be_bytes([10, 2, 0, 0]);
 const SERVER_PORT: u16 = 9;
 /// Largest payload: 65,535 bytes less both headers.
 pub(crate) const MOST_BYTES: usize = 65_507;
@@ -21,7 +19,7 @@ pub struct UdpClient(pub(crate) u32);
 
 impl UdpClient {
     fn address(self) -> Ipv4Addr {
-        Ipv4Addr::from(CLIENTS + (self.0 & 0xffff))
+        Ipv4Addr::from(UDP_CLIENTS + (self.0 & 0xffff))
     }
 
     const fn port(self) -> u16 {
@@ -29,7 +27,7 @@ impl UdpClient {
     }
 
     fn at(address: [u8; 4], port: u16) -> Option<Self> {
-        let low = u32::from_be_bytes(address).checked_sub(CLIENTS)?;
+        let low = u32::from_be_bytes(address).checked_sub(UDP_CLIENTS)?;
         (low <= 0xffff).then_some(Self(u32::from(port) << 16 | low))
     }
 
@@ -62,18 +60,13 @@ pub(crate) fn decode(packet: &[u8], direction: Direction) -> Option<(UdpClient, 
         return None;
     };
     let header = ip.header();
-    if Sum16BitWords::new().add_slice(header.slice()).ones_complement() != 0 {
+    if checksum::of(header.slice()) != 0 {
         return None;
     }
     let udp = UdpSlice::from_slice(ip.payload().payload).ok()?;
     let (from, to) = (header.source(), header.destination());
-    let sum = Sum16BitWords::new()
-        .add_4bytes(from)
-        .add_4bytes(to)
-        .add_2bytes([0, IpNumber::UDP.0])
-        .add_2bytes(udp.length().to_be_bytes())
-        .add_slice(udp.slice());
-    if sum.ones_complement() != 0 {
+    let pseudo_header = checksum::pseudo_header(from, to, IpNumber::UDP.0, udp.length());
+    if pseudo_header.with(udp.slice()).checksum() != 0 {
         return None;
     }
     let client = match direction {

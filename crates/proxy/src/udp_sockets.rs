@@ -50,7 +50,8 @@ impl UdpSockets {
         epoll::add(epoll, &socket, token, EventFlags::IN)?;
         let address = socket.local_addr()?;
         self.fronts.push((socket, listener));
-        self.buffer.resize(MOST_BYTES, 0);
+        // One byte more than a packet of the path carries: longer datagrams, which IPv6 allows, are dropped, not truncated.
+        self.buffer.resize(MOST_BYTES + 1, 0);
         Ok(address)
     }
 

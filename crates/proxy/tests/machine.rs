@@ -9,7 +9,7 @@ use std::rc::Rc;
 use foundation::{Duration, Instant, Streams};
 use network::PathConfig;
 use proptest::prelude::*;
-use proxy::{Key, Proxy, ProxyOptions, Socket, Target};
+use proxy::{Direction, Key, Proxy, ProxyOptions, Socket, Target};
 use transport::tcp::TcpConfig;
 
 /// Bytes that a socket's buffer holds.
@@ -425,6 +425,36 @@ fn late_wake_ups_do_not_lower_goodput() {
         assert!(
             (late / punctual - 1.0).abs() < 0.02,
             "{controller}: {late:.0} bit/s, punctual {punctual:.0} bit/s"
+        );
+    }
+}
+
+/// Packets of 1,000 bytes leave a link of 8 Mbit/s each millisecond. A caller that wakes up at 4.5 ms for the first time is 3.5 ms to
+/// 0.5 ms late. One that is late for the last packet only is not late in the median.
+#[test]
+fn lateness_counts_each_move() {
+    for (ends, p50, most) in [(&[4500][..], 1500, 3500), (&[1000, 2000, 3000, 4500], 0, 500)] {
+        let mut world = World::new(
+            r#"{"rate": "8Mbit/s", "queue": "100pkt"}"#,
+            TcpConfig::default(),
+            false,
+            1,
+        );
+        let client = world.proxy.open_datagrams(world.now);
+        for _ in 0..4 {
+            world
+                .proxy
+                .send_datagram(world.now, Direction::Forward, client, &[0; 972]);
+        }
+        for &end in ends {
+            world.proxy.catch_up(Instant::ZERO + Duration::from_micros(end));
+        }
+        let report = world.proxy.report();
+        let micros = |time: Duration| time.as_nanos() / 1000;
+        let close = |time, to: u64| micros(time).abs_diff(to) <= to / 100;
+        assert!(
+            close(report.late_p50, p50) && close(report.late_p99, most),
+            "{report:?}"
         );
     }
 }

@@ -211,3 +211,26 @@ fn datagrams_share_the_path_with_connections() {
     let report = relay.stop();
     assert_eq!((report.udp_clients, report.udp_dropped), (2, 0));
 }
+
+/// A datagram over IPv6 may have 65,527 bytes, but packets of the path, which are IPv4, carry 65,507.
+#[test]
+fn datagrams_that_no_packet_carries_are_dropped_whole() {
+    let server = UdpSocket::bind("[::1]:0").unwrap();
+    let udp = UdpListener {
+        listen: (std::net::Ipv6Addr::LOCALHOST, 0).into(),
+        to: server.local_addr().unwrap(),
+    };
+    for (path, most) in [("{}", 65_507), (r#"{"mtu": "1500B"}"#, 1472)] {
+        let relay = Running::serving(path, Mode::Socks5, vec![udp]);
+        let client = UdpSocket::bind("[::1]:0").unwrap();
+        client.connect(relay.udp_address).unwrap();
+        let mut buffer = vec![0; 70_000];
+        client.send(&vec![1; most]).unwrap();
+        assert_eq!(server.recv(&mut buffer).unwrap(), most, "{path}");
+        client.send(&vec![2; most + 1]).unwrap();
+        client.send(&[3]).unwrap();
+        assert_eq!((server.recv(&mut buffer).unwrap(), buffer[0]), (1, 3), "{path}");
+        let report = relay.stop();
+        assert_eq!((report.udp_clients, report.udp_dropped), (1, 1), "{path}");
+    }
+}

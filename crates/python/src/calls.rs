@@ -20,7 +20,7 @@ pub fn wrong(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
-pub use socket::system_error::plain as without_number;
+pub use socket::system_error::plain;
 
 /// Converts an error: `ValueError` for bad input, `OSError` with the number for a failed command, `OSError` otherwise.
 #[cfg(target_os = "linux")]
@@ -31,7 +31,7 @@ pub fn raised(error: Error) -> PyErr {
             Some(number) => PyOSError::new_err((number, source.to_string(), name.clone())),
             None => PyOSError::new_err(error.to_string()),
         },
-        _ => PyOSError::new_err(without_number(&error)),
+        _ => PyOSError::new_err(plain(&error)),
     }
 }
 

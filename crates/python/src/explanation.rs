@@ -12,7 +12,7 @@ use explanation::{CaptureError, CaptureFile, Connections};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 
-use crate::calls::{Callback, Signals, TICK, json, without_number, wrong};
+use crate::calls::{Callback, Signals, TICK, json, plain, wrong};
 
 /// Frames between two reports of progress.
 const FRAMES: u64 = 1 << 16;
@@ -92,9 +92,7 @@ pub fn explain_capture(
     let signals = Arc::new(Signals::new());
     let result = py.detach(|| {
         let input: Box<dyn Read + Send> = match &path {
-            Some(path) => {
-                Box::new(File::open(path).map_err(|error| PyOSError::new_err(without_number(&error)))?)
-            }
+            Some(path) => Box::new(File::open(path).map_err(|error| PyOSError::new_err(plain(&error)))?),
             None => Box::new(Live::new(Arc::clone(&signals))),
         };
         let mut file = CaptureFile::open(input).map_err(raised)?;
@@ -134,7 +132,7 @@ pub fn capture_sequence(
         frames,
     };
     py.detach(|| {
-        let input = File::open(&path).map_err(|error| PyOSError::new_err(without_number(&error)))?;
+        let input = File::open(&path).map_err(|error| PyOSError::new_err(plain(&error)))?;
         let mut file = CaptureFile::open(input).map_err(raised)?;
         json(&sequence(&mut file, chosen, most).map_err(raised)?)
     })
@@ -142,7 +140,7 @@ pub fn capture_sequence(
 
 fn raised(error: CaptureError) -> PyErr {
     match error {
-        CaptureError::Read(error) => PyOSError::new_err(without_number(&error)),
+        CaptureError::Read(error) => PyOSError::new_err(plain(&error)),
         CaptureError::Format | CaptureError::Empty => wrong(error),
     }
 }

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::calls::{Callback, awaited, json as json_text, raised, without_number, wrong};
+use crate::calls::{Callback, awaited, json as json_text, plain, raised, wrong};
 
 /// Interval of progress reports.
 const REPORT_INTERVAL: Span = Span::from_millis(100);
@@ -165,7 +165,7 @@ pub fn ping(py: Python<'_>, options_json: &str, on_progress: Py<PyAny>) -> PyRes
 
 /// Returns the message of an error number.
 fn error_text(number: i32) -> String {
-    without_number(&std::io::Error::from_raw_os_error(number))
+    plain(&std::io::Error::from_raw_os_error(number))
 }
 
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use transport::tcp::TcpConfig;
 
-use crate::calls::{Callback, json as text_of, reported, without_number, wrong};
+use crate::calls::{Callback, json as text_of, plain, reported, wrong};
 use crate::classes::guarded;
 use crate::wall::{address, link_json, links};
 
@@ -48,7 +48,7 @@ pub struct TcpRelay {
 }
 
 fn raised(error: RelayError) -> PyErr {
-    PyOSError::new_err(without_number(&error))
+    PyOSError::new_err(plain(&error))
 }
 
 fn delays_json(delays: &Delays) -> Value {

@@ -19,7 +19,7 @@ use socket::transfer::{
 use socket::{Error, endpoint as ends};
 use transport::arq::ArqConfig;
 
-use crate::calls::{Callback, awaited, json as text_of, reported, without_number, wrong};
+use crate::calls::{Callback, awaited, json as text_of, plain, reported, wrong};
 use crate::classes::guarded;
 use crate::credentials::protection;
 use crate::trials::spec;
@@ -30,7 +30,7 @@ const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCA
 fn raised(error: Error) -> PyErr {
     match error {
         Error::Settings(problem) => wrong(problem),
-        error => PyOSError::new_err(without_number(&error)),
+        error => PyOSError::new_err(plain(&error)),
     }
 }
 
@@ -404,7 +404,7 @@ fn relayed_json(report: &RelayReport) -> Value {
 
 /// Returns the links of a path, with its traces.
 pub fn links(path: &PathConfig) -> PyResult<PathSpec> {
-    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| without_number(&error));
+    let mut load = |file: &str| std::fs::read_to_string(file).map_err(|error| plain(&error));
     path.resolve(&mut load).map_err(|problems| {
         let all: Vec<String> = problems.iter().map(ToString::to_string).collect();
         wrong(all.join("; "))

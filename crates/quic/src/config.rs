@@ -33,7 +33,7 @@ omit_unset! {
         pub mtu_discovery: Option<bool>,
         /// Certificate chain of the server, which takes part of its limit of three times the client's bytes before the client's address is validated, from "100B" to "12kB". Default: "3kB".
         pub certificate_chain: Option<Size>,
-        /// Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with Linux's default buffers.
+        /// Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts of a stream in its buffer. Default: the maximum.
         pub receive_window: Option<Size>,
         /// Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later ones (RFC 9218, section 10). Default: false.
         pub fair_streams: Option<bool>,
@@ -42,7 +42,7 @@ omit_unset! {
         /// Explicit congestion notification with ECT(0). Default: true.
         pub ecn: Option<bool>,
         /// Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3.
-        #[schemars(range(min = 3, max = 1000))]
+        #[schemars(range(min = 3, max = MOST_THRESHOLD))]
         pub packet_threshold: Option<u32>,
         /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2).
         #[schemars(range(min = 1, max = 1000))]
@@ -56,9 +56,15 @@ omit_unset! {
 
 /// The smallest UDP payload that a path must carry (RFC 9000, section 14).
 pub(crate) const LEAST_DATAGRAM: u64 = 1200;
+/// The largest `packet_threshold`.
+pub(crate) const MOST_THRESHOLD: u32 = 1000;
 const LEAST_WINDOW: u64 = 16 << 10;
-/// Ranges of a stream that may wait for earlier ones; with more, the library closes the connection.
-const MOST_GAPS: u64 = 1024;
+/// Full packets of a stream that may wait for an earlier one. The library compacts the buffer of a stream with more than 2048
+/// parts, and closes the connection if more than 1024 remain, as they do: a full packet is not merged with its neighbours. A
+/// retransmission that is spread over two packets adds a part, so the limit is lower than 2048 packets.
+const MOST_WAITING: u64 = 1412;
+/// The largest flow-control window in bytes. Larger packets are split into more parts, so more of them are not safe either.
+const MOST_WINDOW: u64 = 1984 << 10;
 
 impl QuicConfig {
     /// Returns the controller.
@@ -106,7 +112,14 @@ impl QuicConfig {
     /// Returns the flow-control window in bytes.
     #[must_use]
     pub fn receive_window(&self) -> u64 {
-        self.receive_window.map_or(1984 << 10, Size::bytes)
+        self.receive_window
+            .map_or_else(|| self.most_window(), Size::bytes)
+    }
+
+    /// Returns the largest flow-control window with packets of the size at the start, in bytes.
+    fn most_window(&self) -> u64 {
+        let datagram = u64::from(self.first_datagram_size()).max(LEAST_DATAGRAM);
+        MOST_WINDOW.min(MOST_WAITING * (datagram - u64::from(Self::overhead())))
     }
 
     /// Returns the size of the send buffer in bytes.
@@ -143,12 +156,10 @@ impl QuicConfig {
                 &allowed,
             )
         };
-        // A range of packets and the gap before it take two packets at least.
-        let datagram = u64::from(self.first_datagram_size()).max(LEAST_DATAGRAM);
-        let most = 2 * MOST_GAPS * (datagram - u64::from(Self::overhead()));
+        let most = self.most_window();
         let windows = format!(
-            "\"16KiB\" to \"{most}B\", the payload of {} packets of {datagram} bytes",
-            2 * MOST_GAPS
+            "\"16KiB\" to \"{most}B\" with packets of {} bytes",
+            self.first_datagram_size()
         );
         let mut problems: Vec<Problem> = self
             .congestion
@@ -165,8 +176,9 @@ impl QuicConfig {
             "1 to 1000000 packets",
         ));
         let threshold = self.packet_threshold.unwrap_or(3);
-        let valid = (3..=1000).contains(&threshold);
-        problems.extend(Problem::range("packet_threshold", threshold, valid, "3 to 1000"));
+        let valid = (3..=MOST_THRESHOLD).contains(&threshold);
+        let allowed = format!("3 to {MOST_THRESHOLD}");
+        problems.extend(Problem::range("packet_threshold", threshold, valid, &allowed));
         let every = self.ack_every.unwrap_or(2);
         let valid = (1..=1000).contains(&every);
         problems.extend(Problem::range("ack_every", every, valid, "1 to 1000 packets"));

@@ -25,6 +25,8 @@ pub struct Pair {
     pub ends: [Connection; 2],
     /// All datagrams, dropped ones included.
     pub sent: Vec<Sent>,
+    /// Datagrams that each end sent.
+    counts: [usize; 2],
     pub events: [Vec<Event>; 2],
     pub read: [u64; 2],
     /// Bytes that an end has yet to write, before it ends its stream.
@@ -44,6 +46,7 @@ impl Pair {
             now,
             ends: [client, server],
             sent: Vec::new(),
+            counts: [0; 2],
             events: [Vec::new(), Vec::new()],
             read: [0; 2],
             left: [Some(bytes), None],
@@ -73,7 +76,8 @@ impl Pair {
             self.events[side].push(event);
         }
         while let Some(datagram) = self.ends[side].poll_transmit(self.now) {
-            let number = self.sent.iter().filter(|sent| sent.from == side).count();
+            let number = self.counts[side];
+            self.counts[side] += 1;
             self.sent.push(Sent {
                 at: self.now,
                 from: side,

@@ -140,6 +140,37 @@ fn streams_deliver_past_a_gap() {
     assert!(0.0 < quic && quic < 0.8 * tcp, "{quic} and {tcp}");
 }
 
+/// A receiver whose flow control limits the connection gets the small objects behind a large one in their turns.
+#[test]
+fn streams_share_what_flow_control_allows() {
+    let page = r#""kind": "web-page", "request_size": "100B",
+        "objects": [{"size": "2MB"}, {"size": "10kB", "count": 20}]"#;
+    let times = |keys: &str| {
+        let record = trial(
+            "",
+            &format!(r#""quic", "receive_window": "32KiB"{keys}"#),
+            page,
+            1,
+        );
+        (figure(&record, "object_mean_s"), figure(&record, "fct_mean_s"))
+    };
+    let (object, whole) = times("");
+    assert!(
+        object > 0.95 * whole,
+        "in the order of the requests: {object} of {whole}"
+    );
+    let (object, whole_in_turns) = times(r#", "fair_streams": true"#);
+    // The small objects share the window with the large one: 420 kB of 2.2 MB, and half of that in the mean.
+    assert!(
+        object < 0.25 * whole_in_turns,
+        "in turns: {object} of {whole_in_turns}"
+    );
+    assert!(
+        (whole_in_turns / whole - 1.0).abs() < 0.05,
+        "{whole_in_turns} and {whole}"
+    );
+}
+
 #[test]
 fn page_ends_with_its_last_object() {
     let page = r#""kind": "web-page", "objects": [{"size": "1kB"}, {"size": "2kB", "count": 300, "after": 0},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 
 from longfat.system.parameters import ParameterError
 
@@ -31,6 +32,22 @@ def is_open(address: str) -> bool:
     """
     host = address.rpartition(":")[0].strip("[]").partition("%")[0]
     return not ipaddress.ip_address(host).is_loopback
+
+
+def is_wildcard(address: str) -> bool:
+    """Returns whether an address, or one of its host name, stands for all addresses of this machine.
+
+    >>> is_wildcard("0.0.0.0:9000"), is_wildcard("[::]:9000"), is_wildcard("127.0.0.1:9000")
+    (True, True, False)
+    """
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError:
+        # The native part reports names without an address.
+        return False
+    hosts = (ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found)
+    return any((getattr(host, "ipv4_mapped", None) or host).is_unspecified for host in hosts)
 
 
 def is_address(text: str) -> bool:

@@ -72,7 +72,15 @@ def pairs_of(
             found.append(Pair(addresses.listening(address, parameter), PROXIES[parameter].mode))
     if not found:
         raise ParameterError("tcp", "empty: write LISTEN=TARGET, or set {socks} or {http_connect}")
-    return found + [replace(pair, is_udp=True) for pair in _pairs(udp, "udp")]
+    datagrams = _pairs(udp, "udp")
+    for pair in datagrams:
+        if addresses.is_wildcard(pair.listen):
+            raise ParameterError(
+                "udp",
+                f'"{pair.listen}": write one address of this machine, e.g. {addresses.LISTEN}: '
+                "replies must leave from the address that clients send to",
+            )
+    return found + [replace(pair, is_udp=True) for pair in datagrams]
 
 
 def _pairs(texts: str | Sequence[str], parameter: str) -> list[Pair]:

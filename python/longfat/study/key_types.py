@@ -1018,10 +1018,10 @@ class ProtocolQuicKeys(TypedDict, total=False):
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full
-    packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because
-    the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with
-    Linux's default buffers."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries
+    with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with
+    max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts
+    of a stream in its buffer. Default: the maximum."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
 
@@ -1259,10 +1259,10 @@ class ProtocolKeys(TypedDict, total=False):
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full
-    packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because
-    the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with
-    Linux's default buffers."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries
+    with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with
+    max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts
+    of a stream in its buffer. Default: the maximum."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str
@@ -1469,10 +1469,10 @@ class TrafficProtocolKeys(TypedDict, total=False):
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
     receive_window: str
-    """Flow-control window of a stream and of the connection, from "16KiB" to the payload of 2048 full
-    packets ("2947072B" with max_datagram_size "1472B", "2390016B" with "1200B" or mtu_discovery), because
-    the library fails connections with more than 1024 gaps. Default: "1984KiB", what TCP carries with
-    Linux's default buffers."""
+    """Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries
+    with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with
+    max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts
+    of a stream in its buffer. Default: the maximum."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
     response_timeout: str

@@ -43,6 +43,10 @@ pub struct Exchanges {
     pub response: u64,
     /// Number of requests.
     pub count: u32,
+    /// How often they are sent, each time once those before are answered.
+    pub rounds: u32,
+    /// Time between an answer and the next round.
+    pub think: Duration,
     /// Index of the exchanges that must be complete before.
     pub after: Option<usize>,
     /// Time from then on, or from the start of the flow.
@@ -66,25 +70,24 @@ impl WorkloadConfig {
                     request,
                     response: objects.size.bytes(),
                     count: objects.count.unwrap_or(1),
+                    rounds: 1,
+                    think: Duration::ZERO,
                     after: objects.after.map(|group| group as usize),
                     pause: objects.pause.unwrap_or_default(),
                 });
                 Some(groups.collect())
             }
             WorkloadKind::RequestResponse => {
-                let streams = self.streams? as usize;
-                let rounds = self.requests.unwrap_or(1) as usize;
-                let one = |index: usize| Exchanges {
+                let one = Exchanges {
                     request,
                     response,
                     count: 1,
-                    after: index.checked_sub(streams),
-                    pause: match index < streams {
-                        true => Duration::ZERO,
-                        false => self.think.unwrap_or_default(),
-                    },
+                    rounds: self.requests.unwrap_or(1),
+                    think: self.think.unwrap_or_default(),
+                    after: None,
+                    pause: Duration::ZERO,
                 };
-                Some((0..rounds * streams).map(one).collect())
+                Some(vec![one; self.streams? as usize])
             }
             _ => None,
         }
@@ -201,9 +204,11 @@ mod tests {
         let keys = json!({"kind": "request-response", "streams": 2, "requests": 3, "think": "5ms"});
         let workload: WorkloadConfig = serde_json::from_value(keys).unwrap();
         let exchanges = workload.exchanges().unwrap();
-        let after: Vec<_> = exchanges.iter().map(|one| one.after).collect();
-        assert_eq!(after, [None, None, Some(0), Some(1), Some(2), Some(3)]);
-        let pauses: Vec<u64> = exchanges.iter().map(|one| one.pause.as_nanos()).collect();
-        assert_eq!(pauses, [0, 0, 5_000_000, 5_000_000, 5_000_000, 5_000_000]);
+        let found: Vec<_> = exchanges
+            .iter()
+            .map(|one| (one.after, one.count, one.rounds, one.pause, one.think))
+            .collect();
+        let think = Duration::from_millis(5);
+        assert_eq!(found, [(None, 1, 3, Duration::ZERO, think); 2]);
     }
 }

@@ -19,9 +19,7 @@ use transport::congestion::{
 use transport::rtt::RttEstimator;
 
 use super::clock::from_library;
-
-/// The largest `packet_threshold`: packets this far below an acknowledged one are no longer in flight.
-const THRESHOLD: u64 = 1000;
+use crate::config::MOST_THRESHOLD;
 
 /// The smallest window in datagrams, as after persistent congestion (RFC 9002, section 7.2).
 const LEAST_WINDOW: u64 = 2;
@@ -126,7 +124,8 @@ impl State {
     /// Ends an ACK up to packet `largest`. Losses that it reveals follow, so a later one forgets what remains below it: lost MTU
     /// probes, which the library does not report, and packets of a finished handshake.
     fn on_end_of_ack(&mut self, in_flight: u64, application_limited: bool, largest: Option<u64>) {
-        let below = self.largest.saturating_sub(THRESHOLD);
+        // Packets this far below an acknowledged one are no longer in flight.
+        let below = self.largest.saturating_sub(u64::from(MOST_THRESHOLD));
         while let Some(oldest) = self.sent.first_entry().filter(|entry| entry.key().0 < below) {
             oldest.remove();
         }

@@ -7,6 +7,8 @@ use noq_proto::{Connection, Dir, StreamId};
 
 /// Zeros, the payload of all streams.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+/// Bytes of a message that precede those of the next one when the streams take turns.
+const TURN: u64 = 4096;
 
 /// A stream.
 #[derive(Debug)]
@@ -47,14 +49,18 @@ impl Stream {
         written
     }
 
-    /// Writes what it can of a message, and ends the stream.
-    fn flush(&mut self, inner: &mut Connection) {
-        self.unsent -= self.write(inner, self.unsent);
+    /// Writes what it can of a message, at most `most` bytes, and ends the stream after the last one. Returns whether it wrote or
+    /// ended anything.
+    fn flush(&mut self, inner: &mut Connection, most: u64) -> bool {
+        let written = self.write(inner, self.unsent.min(most));
+        self.unsent -= written;
         if self.ends && self.unsent == 0 && !self.has_ended {
             // An error means that the peer has reset the stream or the connection is lost; an event reports that.
             let _ = inner.send_stream(self.id).finish();
             self.has_ended = true;
+            return true;
         }
+        written > 0
     }
 
     const fn is_finished(&self) -> bool {
@@ -72,7 +78,7 @@ pub(super) struct Streams {
     is_ordered: bool,
     /// Messages of a client that the connection does not allow yet.
     waiting: VecDeque<u64>,
-    /// Streams with unsent bytes of messages, the earliest first.
+    /// Streams with unsent bytes of messages: the earliest first, or the next turn first.
     unsent: VecDeque<u32>,
     /// Whether the application adds no data and no messages.
     ends: bool,
@@ -152,7 +158,7 @@ impl Streams {
         if !self.has_messages {
             if let Some(stream) = self.all.first_mut() {
                 stream.ends = self.ends;
-                stream.flush(inner);
+                stream.flush(inner, u64::MAX);
             }
             return;
         }
@@ -164,13 +170,38 @@ impl Streams {
             self.add(inner, id);
             self.queue_message(self.all.len() as u32 - 1, bytes);
         }
+        if self.is_ordered {
+            self.flush_in_order(inner);
+        } else {
+            self.flush_in_turns(inner);
+        }
+    }
+
+    fn flush_in_order(&mut self, inner: &mut Connection) {
         while let Some(&number) = self.unsent.front() {
             let stream = &mut self.all[number as usize];
-            stream.flush(inner);
+            stream.flush(inner, u64::MAX);
             if !stream.has_ended {
                 return;
             }
             self.unsent.pop_front();
+        }
+    }
+
+    /// Gives each stream its turn until none accepts more, so that the streams share what flow control allows.
+    fn flush_in_turns(&mut self, inner: &mut Connection) {
+        let mut without_progress = 0;
+        while without_progress < self.unsent.len()
+            && let Some(number) = self.unsent.pop_front()
+        {
+            let stream = &mut self.all[number as usize];
+            without_progress = match stream.flush(inner, TURN) {
+                true => 0,
+                false => without_progress + 1,
+            };
+            if !stream.has_ended {
+                self.unsent.push_back(number);
+            }
         }
     }
 

@@ -15,7 +15,7 @@ from longfat.cli.arguments.sections import Given, SectionOptions
 from longfat.cli.arguments.subscriber import NEAR, as_subscriber
 
 _PATH = SectionOptions("path", left_out=("reverse", "hops"), defaults={"subscriber": NEAR})
-_OF_ACTIONS = ("action", "control", "token", "as_json")
+_OF_ACTIONS = ("action", "control", "token")
 """Parameters that an action on a running relay uses."""
 
 
@@ -61,7 +61,8 @@ def relay(
         list[str] | None,
         typer.Option(
             metavar="LISTEN=TARGET",
-            help="UDP from a local address to a server, on the path of --tcp; repeatable.",
+            help="UDP from a local address, which is not 0.0.0.0 or [::], to a server, on the path of --tcp; "
+            "repeatable.",
         ),
     ] = None,
     congestion: Annotated[

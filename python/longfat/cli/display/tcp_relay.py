@@ -19,7 +19,7 @@ def connections(report: Mapping[str, Any]) -> str:
     >>> print(connections({**counts, **times, **sizes}))
     Connections: 3 (1 completed, 1 reset, 1 open at the end); 2 retransmissions
     Bytes: 2.00 kB from clients, 4.00 MB to clients
-    Clients of UDP: 1 (0 datagrams dropped by the relay itself)
+    Clients of UDP: 1 (0 datagrams too large or refused)
     Delay of packets (median, 99th percentile): forward 20.0 ms, 31.0 ms; reverse 20.0 ms, 31.0 ms
     Delay error 12.0 µs (median), 91.0 µs (99th percentile)
     """
@@ -43,7 +43,7 @@ def connections(report: Mapping[str, Any]) -> str:
             f"Connections: {report['accepted']:,} ({', '.join(parts)}); {again:,} retransmissions",
             f"Bytes: {shown('bytes_sent', 'B')} from clients, {shown('bytes_received', 'B')} to clients",
             *(
-                [f"Clients of UDP: {clients:,} ({dropped:,} datagrams dropped by the relay itself)"]
+                [f"Clients of UDP: {clients:,} ({dropped:,} datagrams too large or refused)"]
                 if clients
                 else []
             ),
