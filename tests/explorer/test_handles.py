@@ -57,7 +57,7 @@ def test_dragging_the_edge_of_the_queue_changes_its_limit(explorer: Explorer) ->
     page = explorer.start(worlds=["reno"], queue="100pkt")
     page.wait("document.querySelector('canvas.path').width > 0")
     drag(page, (EDGE + 68, 44), 22)
-    page.wait("location.hash.includes('queue')")
+    page.wait("location.hash.includes('1000pkt')")
     assert scene(page)["queue"] == "1000pkt"
     assert page.evaluate("document.querySelector('[name=queue]').value") == "1000pkt"
     assert page.evaluate(CLOCK) == 0
