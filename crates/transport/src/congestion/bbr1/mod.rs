@@ -2,19 +2,26 @@
 //! congestion control", 2016; draft-cardwell-iccrg-bbr-congestion-control-00): sends at the maximum delivery rate of
 //! ten rounds and keeps at most two bandwidth-delay products in flight, regardless of losses. Kept for comparison
 //! with version 3. With the rules of Linux (`net/ipv4/tcp_bbr.c`), windows are whole packets with room for aggregated
-//! ACKs, and packets leave at 99 % of the bandwidth.
+//! ACKs, packets leave at 99 % of the bandwidth, and losses at one rate reveal a policer.
 //!
 //! Parameters: see [`Bbr1Settings`].
 
+mod aggregation;
+mod policer;
+mod settings;
+
 use std::cmp::Ordering;
 
-use foundation::{Duration, Instant, Problem, Rate};
+use foundation::{Duration, Instant, Rate};
 
 use super::arithmetic::{bytes_in, scale};
 use super::full_pipe::FullPipe;
 use super::round_filter::RoundFilter;
-use super::settings::{ConnectionContext, ControllerSettings, check_initial_window, check_probe_rtt};
 use super::{Acknowledgement, Controller, Loss, Outputs};
+use aggregation::Aggregation;
+use policer::{Policer, Progress};
+use settings::Bbr1Rules;
+pub use settings::Bbr1Settings;
 
 /// Denominator of gains.
 const UNIT: u64 = 1000;
@@ -36,66 +43,6 @@ const QUANTA: u64 = 3;
 const PROBE_PACKETS: u64 = 2;
 /// Linux: thousandths of the bandwidth at which packets leave (`bbr_pacing_margin_percent`).
 const MARGIN: u64 = 990;
-
-/// Variant of BBR version 1.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Bbr1Rules {
-    /// The draft of 2017: bytes, paced at the measured bandwidth.
-    #[default]
-    Draft,
-    /// Parts of Linux: whole packets, room for aggregated ACKs, paced at 99 % of the bandwidth, by bursts of 1/1024 s.
-    /// Not included: the sampling for policers (`bbr_lt_bw_sampling`), packets in the network at their departure
-    /// (`bbr_packets_in_net_at_edt`), losses outside of packet conservation, and the restart of the epoch of
-    /// aggregation after idle times.
-    Linux,
-}
-
-/// BBR version 1: sends at the measured bandwidth and keeps two bandwidth-delay products in flight; ignores loss.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Bbr1Settings {
-    /// Initial window in packets (default 10, RFC 6928).
-    pub initial_window: u64,
-    /// Interval of ProbeRTT, at least "100ms" (default "10s").
-    pub probe_rtt_interval: Duration,
-    /// Duration of ProbeRTT, at most "1s" (default "200ms").
-    pub probe_rtt_duration: Duration,
-    /// Variant: "draft" or "linux" (default "draft", with every profile).
-    pub rules: Bbr1Rules,
-}
-
-impl Default for Bbr1Settings {
-    fn default() -> Self {
-        Self {
-            initial_window: 10,
-            probe_rtt_interval: Duration::from_secs(10),
-            probe_rtt_duration: Duration::from_millis(200),
-            rules: Bbr1Rules::Draft,
-        }
-    }
-}
-
-impl ControllerSettings for Bbr1Settings {
-    fn validate(&self) -> Vec<Problem> {
-        let probe_rtt = check_probe_rtt(self.probe_rtt_interval, self.probe_rtt_duration);
-        let window = check_initial_window(self.initial_window);
-        window
-            .into_iter()
-            .chain(probe_rtt.into_iter().flatten())
-            .collect()
-    }
-
-    fn build_for(&self, context: &ConnectionContext) -> Box<dyn Controller> {
-        let settings = Self {
-            initial_window: context.initial_window.unwrap_or(self.initial_window),
-            ..self.clone()
-        };
-        Box::new(Bbr1::new(&settings, context.segment))
-    }
-}
 
 /// State machine (section 4.3.1), numbered from 0 as in the metric "state".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,57 +96,16 @@ struct Bbr1 {
     /// Packet conservation: the first round of recovery is in progress.
     conserves_packets: bool,
     /// Rules of Linux.
-    linux: Option<Aggregation>,
+    linux: Option<Linux>,
 }
 
-/// Rounds of each of the two windows of aggregated ACKs, and the time whose packets limit the room for them (Linux,
-/// `bbr_extra_acked_win_rtts` and `bbr_extra_acked_max_us`).
-const AGGREGATION_ROUNDS: u32 = 5;
-const AGGREGATION_MOST: Duration = Duration::from_millis(100);
-/// Packets of an epoch after which it starts again (Linux, `bbr_ack_epoch_acked_reset_thresh`).
-const EPOCH_PACKETS: u64 = 1 << 20;
-
-/// Bytes acknowledged beyond those that the bandwidth explains, as maximum of two windows of rounds (Linux,
-/// `bbr_update_ack_aggregation`).
+/// What only Linux's rules need.
 #[derive(Clone, Copy, Debug, Default)]
-struct Aggregation {
-    rounds: u32,
-    extra: [u64; 2],
-    place: usize,
-    epoch_started: Instant,
-    epoch_acknowledged: u64,
-}
-
-impl Aggregation {
-    /// Handles an ACK of `bytes` at bandwidth `bw`; `most` is the window.
-    fn update(&mut self, now: Instant, starts_round: bool, bytes: u64, bw: u64, (segment, most): (u64, u64)) {
-        if starts_round {
-            self.rounds += 1;
-            if self.rounds >= AGGREGATION_ROUNDS {
-                self.rounds = 0;
-                self.place = 1 - self.place;
-                self.extra[self.place] = 0;
-            }
-        }
-        let mut expected = bytes_in(bw, now.saturating_since(self.epoch_started));
-        if self.epoch_acknowledged <= expected
-            || self.epoch_acknowledged.saturating_add(bytes) >= EPOCH_PACKETS * segment
-        {
-            self.epoch_acknowledged = 0;
-            self.epoch_started = now;
-            expected = 0;
-        }
-        self.epoch_acknowledged += bytes;
-        let extra = (self.epoch_acknowledged - expected).min(most);
-        self.extra[self.place] = self.extra[self.place].max(extra);
-    }
-
-    /// Returns the room for aggregated ACKs in bytes.
-    fn room(&self, bw: u64) -> u64 {
-        self.extra[0]
-            .max(self.extra[1])
-            .min(bytes_in(bw, AGGREGATION_MOST))
-    }
+struct Linux {
+    aggregation: Aggregation,
+    policer: Policer,
+    /// Bytes declared lost.
+    lost: u64,
 }
 
 impl Bbr1 {
@@ -234,7 +140,7 @@ impl Bbr1 {
             recovering: false,
             round_of_recovery: Instant::ZERO,
             conserves_packets: false,
-            linux: (settings.rules == Bbr1Rules::Linux).then(Aggregation::default),
+            linux: (settings.rules == Some(Bbr1Rules::Linux)).then(Linux::default),
         };
         // Initially the round-trip time is assumed to be 1 ms (section 4.2.1).
         this.initialize_pacing(Duration::from_millis(1));
@@ -256,8 +162,34 @@ impl Bbr1 {
         rate.max(1)
     }
 
+    /// Returns the rate of a policer, or the maximum delivery rate, in bit/s.
+    fn bandwidth_in_use(&self) -> u64 {
+        let policer = self.linux.and_then(|linux| linux.policer.rate());
+        policer.unwrap_or(self.bw)
+    }
+
+    /// Looks for a policer at an ACK or a timeout, and probes again after its end.
+    fn update_policer(&mut self, now: Instant, starts_round: bool, application_limited: bool) {
+        let probes = self.state == State::ProbeBw;
+        let (delivered, loses) = (self.delivered, self.lost > 0);
+        let Some(linux) = &mut self.linux else { return };
+        let (lost, policer) = (linux.lost, &mut linux.policer);
+        let progress = Progress {
+            now,
+            delivered,
+            lost,
+            starts_round,
+            loses,
+            application_limited,
+        };
+        if policer.update(&progress, probes) {
+            self.enter_probe_bw(now);
+        }
+    }
+
     fn pacing_gain(&self) -> u64 {
         match self.state {
+            State::ProbeBw if self.linux.is_some_and(|linux| linux.policer.rate().is_some()) => UNIT,
             State::Startup => HIGH_GAIN,
             State::Drain => DRAIN_GAIN,
             State::ProbeBw => CYCLE[self.phase],
@@ -298,7 +230,7 @@ impl Bbr1 {
         let Some(rtt) = self.min_rtt else {
             return self.initial_window;
         };
-        let bytes = scale(bytes_in(self.bw, rtt), gain, UNIT);
+        let bytes = scale(bytes_in(self.bandwidth_in_use(), rtt), gain, UNIT);
         if self.linux.is_none() {
             return bytes.saturating_add(QUANTA * self.quantum());
         }
@@ -333,6 +265,7 @@ impl Bbr1 {
             self.round_count += 1;
         }
         let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
+        self.update_policer(ack.now, starts, limited);
         let rate = sample.rate().map_or(0, Rate::bits_per_second);
         if rate > 0 && (rate >= self.bw || !limited) {
             self.bw = self.bandwidth.update(self.round_count, rate, BANDWIDTH_ROUNDS);
@@ -354,7 +287,7 @@ impl Bbr1 {
     /// Advances to the next phase when it is due (section 4.3.4.3).
     fn update_cycle(&mut self, now: Instant, prior_in_flight: u64) {
         let whole = now - self.phase_started > self.min_rtt.unwrap_or_default();
-        let gain = CYCLE[self.phase];
+        let gain = self.pacing_gain();
         let is_over = match gain.cmp(&UNIT) {
             Ordering::Equal => whole,
             Ordering::Greater => whole && (self.lost > 0 || prior_in_flight >= self.inflight(gain)),
@@ -428,7 +361,7 @@ impl Bbr1 {
     }
 
     fn set_pacing_rate(&mut self, gain: u64) {
-        let rate = self.pace(self.bw, gain);
+        let rate = self.pace(self.bandwidth_in_use(), gain);
         if self.full_pipe.ever || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -437,7 +370,7 @@ impl Bbr1 {
     /// Section 4.2.3.6.
     fn set_window(&mut self, acknowledged: u64) {
         let room = self.linux.filter(|_| self.full_pipe.ever);
-        let room = room.map_or(0, |aggregation| aggregation.room(self.bw));
+        let room = room.map_or(0, |linux| linux.aggregation.room(self.bandwidth_in_use()));
         let target = self.inflight_with(self.window_gain(), room);
         if self.conserves_packets {
             self.window = self.window.max(self.in_flight.saturating_add(acknowledged));
@@ -473,8 +406,12 @@ impl Controller for Bbr1 {
         self.delivered = ack.delivered;
         self.in_flight = ack.bytes_in_flight;
         let starts = self.update_bandwidth(ack);
-        if let Some(aggregation) = &mut self.linux {
-            aggregation.update(ack.now, starts, ack.bytes, self.bw, (self.segment, self.window));
+        let bandwidth = self.bandwidth_in_use();
+        if let Some(linux) = &mut self.linux {
+            let most = (self.segment, self.window);
+            linux
+                .aggregation
+                .update(ack.now, starts, ack.bytes, bandwidth, most);
         }
         match self.state {
             State::ProbeBw => self.update_cycle(ack.now, prior_in_flight),
@@ -494,7 +431,10 @@ impl Controller for Bbr1 {
     fn on_lost(&mut self, loss: &Loss) {
         self.in_flight = loss.bytes_in_flight;
         self.lost += loss.bytes;
-        if self.conserves_packets {
+        if let Some(linux) = &mut self.linux {
+            linux.lost += loss.bytes;
+        }
+        if self.conserves_packets || self.linux.is_some() {
             self.window = self.window.saturating_sub(loss.bytes).max(self.min_window());
         }
         if self.recovering
@@ -516,7 +456,14 @@ impl Controller for Bbr1 {
             .max(self.min_window());
     }
 
-    fn on_timeout(&mut self, now: Instant, _bytes_in_flight: u64) {
+    fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
+        if let Some(linux) = &mut self.linux {
+            linux.lost += bytes_in_flight;
+            self.lost += bytes_in_flight;
+            self.full_pipe.baseline = 0;
+            self.update_policer(now, true, false);
+            self.lost = 0;
+        }
         self.save_window();
         self.recovery = Some(now);
         self.round_of_recovery = now;
@@ -555,7 +502,7 @@ impl Controller for Bbr1 {
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
         report("window_bytes", self.window as f64);
         report("pacing_rate_bps", self.pacing_rate as f64);
-        report("bandwidth_bps", self.bw as f64);
+        report("bandwidth_bps", self.bandwidth_in_use() as f64);
         if let Some(rtt) = self.min_rtt {
             report("min_rtt_seconds", rtt.as_secs_f64());
         }
