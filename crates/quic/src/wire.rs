@@ -3,7 +3,7 @@
 use crate::{CONNECTION_ID, TAG};
 
 /// Type of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketType {
     /// Initial.
     Initial,

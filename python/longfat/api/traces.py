@@ -170,12 +170,28 @@ class Traces(Displayed):
         view = View("text", LADDER, () if flow is None else (flow,), start, None, packets)
         return trace_drawing.draw(view, self.traces).decode()
 
+    def qlog(self, flow: str | None = None, side: Literal["sender", "receiver"] = "sender") -> bytes:
+        """Returns one connection of TCP or QUIC as qlog: what one end sent, received and measured.
+
+        A JSON text sequence of draft-ietf-quic-qlog-main-schema-13. Times are in ms.
+
+        Args:
+            flow: Name of the flow; by default the first.
+            side: The end.
+
+        Raises:
+            ValueError: for several trials, an unknown flow, trials without samples, and other protocols.
+        """
+        from longfat.presentation.trace import qlog
+
+        return qlog.encoded(self.traces, () if flow is None else (flow,), side)
+
     def write(self, file: str | File, *parts: Part) -> None:
         """Writes data or a drawing, by the file's suffix.
 
         `.parquet` and `.csv` hold the table of the first part: `samples` for window, rtt, goodput and
         controller, `queues` for queue, and else `events`. `.html`, `.svg`, `.png`, `.pdf` and `.txt` are
-        drawings of the parts, by default of all but the sequence.
+        drawings of the parts, by default of all but the sequence. `.qlog` is `qlog()`.
 
         Raises:
             ValueError: for an unknown suffix or part. OSError if the file cannot be written.
@@ -187,6 +203,8 @@ class Traces(Displayed):
         kind = target.suffix.removeprefix(".")
         if kind in ("parquet", "csv"):
             write_whole(target, data_file(self, kind, parts[0] if parts else ALL))
+        elif kind == "qlog":
+            write_whole(target, self.qlog())
         elif kind == "txt":
             shown = trace_drawing.text(View("text", ALL), self.traces, parts or OVER_TIME[:-1])
             write_whole(target, shown.encode())
@@ -197,7 +215,7 @@ class Traces(Displayed):
             write_whole(target, trace_drawing.rendering(drawn, self.traces, kind))  # type: ignore[arg-type]
         else:
             raise ValueError(
-                f"{target}: unknown suffix; allowed: .parquet, .csv, .html, .svg, .png, .pdf, .txt"
+                f"{target}: unknown suffix; allowed: .parquet, .csv, .qlog, .html, .svg, .png, .pdf, .txt"
             )
 
     def _repr_html_(self) -> str:

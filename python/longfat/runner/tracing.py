@@ -71,7 +71,7 @@ def run(
 
 
 def length(spec: Mapping[str, Any]) -> float:
-    """Returns the duration of a trial in s, from an untraced simulation."""
+    """Returns the duration of a trial in s: its flows' ends, or else its last event, in a simulation."""
     from longfat import _native
     from longfat.study import units
     from longfat.system.flow_table import flow_table
@@ -83,6 +83,9 @@ def length(spec: Mapping[str, Any]) -> float:
         ends += (flows["opened_s"] + flows["fct_s"].fill_null(0.0)).to_list()
     duration = spec["workload"].get("duration")
     ends += [float(units.parse(duration).value)] if duration is not None else []
+    if not any(ends):
+        # Requests and pages have no flow completion time.
+        ends = [event["time"] for event in json.loads(_native.trace(json.dumps(spec)))["events"]]
     return max(ends, default=1.0)
 
 

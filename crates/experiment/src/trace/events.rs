@@ -85,6 +85,8 @@ omit_unset! {
         pub sequence: Option<u32>,
         /// Cumulative acknowledgement number; in TCP relative to the peer's SYN.
         pub acknowledgement: Option<u32>,
+        /// Packet number of QUIC.
+        pub packet_number: Option<u64>,
         /// Selective acknowledgements as half-open ranges.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub sack: Vec<(u32, u32)>,

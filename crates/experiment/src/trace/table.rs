@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use foundation::Instant;
 use quic::Datagram;
-use quic::wire::{self, Frame};
+use quic::wire::{self, Frame, PacketType};
 use transport::arq::frame::FrameType;
 use transport::tcp::{Ecn, Flags, Segment};
 
@@ -49,8 +49,10 @@ pub struct EventTable {
     /// The events that it records.
     pub detail: TraceDetail,
     directions: HashMap<(Connection, Side), Direction>,
-    /// Ends of the payload sent so far over QUIC, by flow and sender.
-    streams: HashMap<(u32, Side), u64>,
+    /// Ends of the payload sent so far over QUIC, by flow, sender and stream.
+    streams: HashMap<(u32, Side, u64), u64>,
+    /// Newest packet numbers of QUIC, by flow, sender and packet number space.
+    numbers: HashMap<(u32, Side, PacketType), u64>,
     sent_before: HashSet<(u32, Side, u32)>,
     retransmissions: HashSet<u64>,
 }
@@ -79,7 +81,7 @@ impl EventTable {
             }
             Content::Tcp(segment) => self.track_segment((packet.flow, 0), from, segment),
             Content::Mptcp(segment) => self.track_segment((packet.flow, segment.subflow), from, &segment.tcp),
-            Content::Quic(datagram) => self.track_stream(packet.flow, from, datagram),
+            Content::Quic(datagram) => self.track_streams(packet.flow, from, datagram),
             Content::Datagram(_) | Content::Message(_) | Content::TooBig { .. } => false,
         };
         if is_retransmission {
@@ -128,12 +130,17 @@ impl EventTable {
     }
 
     /// Updates the state of a direction of QUIC. Returns whether the datagram has payload that was sent before.
-    fn track_stream(&mut self, flow: u32, from: Side, datagram: &Datagram) -> bool {
-        let highest = self.streams.entry((flow, from)).or_default();
+    fn track_streams(&mut self, flow: u32, from: Side, datagram: &Datagram) -> bool {
         let mut is_retransmission = false;
         wire::packets(&datagram.bytes, |packet| {
+            let next = self.numbers.entry((flow, from, packet.kind)).or_default();
+            *next = packet.full_number(*next + 1);
             packet.frames(|frame| {
-                if let Frame::Stream { offset, length, .. } = frame {
+                if let Frame::Stream {
+                    id, offset, length, ..
+                } = frame
+                {
+                    let highest = self.streams.entry((flow, from, id)).or_default();
                     is_retransmission |= length > 0 && offset < *highest;
                     *highest = (*highest).max(offset + length);
                 }
@@ -207,7 +214,7 @@ impl EventTable {
                 event.subflow = Some(segment.subflow);
                 self.describe(&mut event, (packet.flow, segment.subflow), near, &segment.tcp);
             }
-            Content::Quic(datagram) => describe_quic(&mut event, datagram),
+            Content::Quic(datagram) => self.describe_quic(&mut event, packet.flow, near, datagram),
             Content::Datagram(datagram) => {
                 event.frame = Some("datagram");
                 event.length = Some(datagram.length);
@@ -247,20 +254,22 @@ impl EventTable {
                 .collect();
         }
     }
-}
 
-/// Describes the last packet of a datagram of QUIC: its type, its number, and the offset and length of its payload.
-fn describe_quic(event: &mut TraceEvent, datagram: &Datagram) {
-    event.length = Some(datagram.data);
-    event.marked = datagram.ecn == Ecn::Ce;
-    wire::packets(&datagram.bytes, |packet| {
-        event.frame = Some(packet.kind.name());
-        packet.frames(|frame| match frame {
-            Frame::Stream { offset, .. } => event.sequence = Some(offset as u32),
-            Frame::Ack(ack) if event.acknowledgement.is_none() => {
-                event.acknowledgement = Some(ack.largest as u32);
-            }
-            _ => {}
+    /// Describes the last packet of a datagram of QUIC: its type, its number, and the offset and length of its payload.
+    fn describe_quic(&self, event: &mut TraceEvent, flow: u32, from: Side, datagram: &Datagram) {
+        event.length = Some(datagram.data);
+        event.marked = datagram.ecn == Ecn::Ce;
+        wire::packets(&datagram.bytes, |packet| {
+            event.frame = Some(packet.kind.name());
+            let newest = self.numbers.get(&(flow, from, packet.kind)).copied();
+            event.packet_number = newest.map(|newest| packet.full_number(newest + 1));
+            packet.frames(|frame| match frame {
+                Frame::Stream { offset, .. } => event.sequence = Some(offset as u32),
+                Frame::Ack(ack) if event.acknowledgement.is_none() => {
+                    event.acknowledgement = Some(ack.largest as u32);
+                }
+                _ => {}
+            });
         });
-    });
+    }
 }

@@ -14,7 +14,7 @@ from longfat.cli.arguments.formats import format_of
 from longfat.cli.arguments.from_function import command_of
 from longfat.cli.arguments.options import OneStudy, Point, StudySeed, StudySettings
 
-Format = Literal["svg", "html", "png", "pdf", "text", "parquet", "csv", "json"]
+Format = Literal["svg", "html", "png", "pdf", "text", "parquet", "csv", "json", "qlog"]
 """Formats of drawings, and of the data."""
 Chart = Literal["ladder", "window", "rtt", "queue", "goodput", "controller", "sequence", "all", "queue-cdf"]
 """Drawings of a trial."""
@@ -73,6 +73,7 @@ def trace(
     Examples:
       longfat trace arq/loss --protocol gbn-adaptive --chart ladder --out ladder.svg
       longfat trace congestion/delay --protocol vegas --out events.parquet
+      longfat trace quic/page-load --protocol quic --out connection.qlog
 
     Args:
         chart: A ladder of packets, charts over time, or the distribution of queue lengths (queue-cdf); by
@@ -96,7 +97,12 @@ def trace(
     places = [find_cell(loaded, name, cell or ()) for name in names]
     over_time = all(place.spec["protocol"].get("kind") == "tcp" for place in places)
     drawn = chart or (ALL if over_time else LADDER)
-    is_data = chosen in ("parquet", "csv", "json")
+    is_data = chosen in ("parquet", "csv", "json", "qlog")
+    is_qlog = chosen == "qlog"
+    if is_qlog and chart is not None:
+        raise ValueError("--chart: --format qlog has all events and samples")
+    if is_qlog and len(flow or ()) > 1:
+        raise ValueError("--flow: a qlog file has one flow")
     _check(drawn, chosen, out, packets)
     if len(set(given["world"])) > 1 and drawn == LADDER and not is_data:
         raise ValueError("--chart ladder: shows one --world only")
@@ -108,10 +114,13 @@ def trace(
         study=loaded,
         protocol=[place.protocol for place in places],
         cell=conditions(cell or ()),
-        samples=drawn != LADDER,
+        samples=is_qlog or drawn != LADDER,
         seed=None,
+        side=None if given["pcapng"] is None and is_qlog else given["side"],
     )
-    if is_data:
+    if is_qlog:
+        content = found.qlog(flow[0] if flow else None, given["side"] or "sender")
+    elif is_data:
         content = traces.data_file(found, chosen, drawn)
     else:
         content = draw(View(chosen, drawn, tuple(flow or ()), *span, packets), found.traces)

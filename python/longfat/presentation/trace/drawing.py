@@ -164,12 +164,12 @@ def _full_labels(traces: Sequence[Trace]) -> list[str]:
     return labels([replace(trace, protocol=trace.name or trace.protocol) for trace in traces])
 
 
-def _one_flow(record: dict[str, Any], names_given: Sequence[str]) -> tuple[int, str]:
-    """Returns the number of the flow that a ladder shows, and its name if there are several."""
+def one_flow(record: dict[str, Any], names_given: Sequence[str]) -> tuple[int, str]:
+    """Returns the number of the flow that a ladder or a log shows, and its name if there are several."""
     from longfat.system.flow_table import flow_table
 
     if len(names_given) > 1:
-        raise ParameterError("flow", f"a ladder shows one flow, not {len(names_given)}")
+        raise ParameterError("flow", f"takes one flow here, not {len(names_given)}")
     columns = record.get("flows")
     if not columns:
         return 0, ""
@@ -184,7 +184,7 @@ def _ladders(view: View, traces: Sequence[Trace]) -> bytes:
 
     wholes, subtitles = [], []
     for trace in traces:
-        flow, named = _one_flow(trace.record, view.flows)
+        flow, named = one_flow(trace.record, view.flows)
         wholes.append(ladder.read(event for event in trace.record["events"] if event.get("flow", 0) == flow))
         subtitles.append("; ".join([trace.subtitle, *_worlds([trace]), *([named] if named else [])]))
     parts = ladder.cut_alike(wholes, view.first, view.last, view.packets)

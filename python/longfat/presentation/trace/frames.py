@@ -25,6 +25,7 @@ EVENTS: dict[str, Any] = {
     "length": pl.Int64,
     "sequence": pl.Int64,
     "acknowledgement": pl.Int64,
+    "packet_number": pl.Int64,
     "window": pl.Int64,
     "sack": pl.String,
     "retransmission": pl.Boolean,

@@ -1,0 +1,101 @@
+"""Traced connections as qlog (draft-ietf-quic-qlog-main-schema-13)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import Refused
+from tests.conftest import Cli
+
+import longfat as lf
+
+PATH: dict[str, Any] = {"rate": "10Mbit/s", "delay": "10ms", "queue": "30pkt", "loss": "1%"}
+PAGE: dict[str, Any] = {
+    "kind": "web-page",
+    "objects": [{"size": "10kB"}, {"size": "40kB", "count": 3, "after": 0}],
+}
+
+
+def records(content: bytes) -> list[dict[str, Any]]:
+    """Returns the records of a JSON text sequence (RFC 7464)."""
+    assert content.startswith(b"\x1e")
+    assert content.endswith(b"\n")
+    return [json.loads(record) for record in content.split(b"\x1e")[1:]]
+
+
+@pytest.fixture(scope="module")
+def quic() -> lf.Traces:
+    return lf.trace({"kind": "quic", "congestion": "cubic"}, PATH, workload=PAGE)
+
+
+def test_a_quic_connection_has_its_packets_by_number(quic: lf.Traces) -> None:
+    head, *events = records(quic.qlog(side="receiver"))
+    assert head["file_schema"] == "urn:ietf:params:qlog:file:sequential"
+    assert head["trace"]["event_schemas"] == ["urn:ietf:params:qlog:events:quic"]
+    assert head["trace"]["vantage_point"]["type"] == "server"
+    assert [event["time"] for event in events] == sorted(event["time"] for event in events)
+    sent = [event["data"] for event in events if event["name"] == "quic:packet_sent"]
+    assert len(sent) == quic.events.filter(what="send", host="receiver").height
+    numbers = [one["header"]["packet_number"] for one in sent if one["header"]["packet_type"] == "1RTT"]
+    assert len(numbers) == len(set(numbers))
+    assert numbers == sorted(numbers)
+    received = {one["data"]["header"]["packet_number"] for one in events if one["name"].endswith("received")}
+    client = records(quic.qlog())
+    assert received <= {one["data"]["header"]["packet_number"] for one in client if "packet_sent" in str(one)}
+
+
+def test_the_end_that_sends_the_payload_has_the_window(quic: lf.Traces) -> None:
+    windows = [
+        {
+            one["data"]["congestion_window"]
+            for one in records(quic.qlog(side=side))
+            if "congestion_window" in str(one)
+        }
+        for side in ("sender", "receiver")
+    ]
+    assert not windows[0]
+    assert max(windows[1]) == quic.samples["cwnd_bytes"].max()
+
+
+def test_samples_of_a_page_cover_its_time_in_about_1000_steps(quic: lf.Traces) -> None:
+    assert 400 < quic.samples.height < 2500
+
+
+def test_first_packets_of_streams_are_no_retransmissions() -> None:
+    found = lf.trace(
+        {"kind": "quic", "congestion": "cubic"}, {**PATH, "loss": "0%", "queue": "1000pkt"}, workload=PAGE
+    )
+    assert [one["retransmissions"] for one in found.metrics.values()] == [0]
+    assert not found.events["retransmission"].any()
+
+
+def test_tcp_has_a_namespace_of_its_own(tmp_path: Path) -> None:
+    traces = lf.trace("reno", PATH, "200kB")
+    traces.write(tmp_path / "connection.qlog")
+    head, first, *events = records((tmp_path / "connection.qlog").read_bytes())
+    assert head["trace"]["event_schemas"] == ["urn:example:longfat:qlog:events:tcp"]
+    assert (first["name"], first["data"]["header"]["type"]) == ("tcp:segment_sent", "syn")
+    repeated = sum("retransmission" in event["data"] for event in events)
+    assert repeated == traces.metrics["reno"]["retransmissions"]
+    rtts = [event["data"]["latest_rtt"] for event in events if "latest_rtt" in event["data"]]
+    assert min(rtts) >= 20
+
+
+def test_what_a_file_cannot_hold_is_refused(refused: Refused, cli: Cli, tmp_path: Path) -> None:
+    study = tmp_path / "two.toml"
+    study.write_text(
+        'title = "t"\nprotocols = ["reno", "cubic"]\n'
+        'workload = { kind = "bulk", duration = "1s", flows = 2 }\n'
+        'path = { rate = "1Mbit/s", delay = "5ms", queue = "20pkt" }\n'
+    )
+    common = ["trace", str(study), "--format", "qlog"]
+    one = [*common, "--protocol", "reno"]
+    refused([*common, "--protocol", "reno", "--protocol", "cubic"], 2, ["one connection"])
+    refused([*one, "--flow", "nobody"], 2, ['--flow: this trial has no flow "nobody"'])
+    refused([*one, "--flow", "sender", "--flow", "receiver"], 2, ["--flow: a qlog file has one flow"])
+    refused([*one, "--chart", "rtt"], 2, ["--chart"])
+    refused([*one, "--side", "both"], 2, ["--side"])
+    refused(["trace", "arq/loss", "--protocol", "saw", "--format", "qlog"], 2, ["", "TCP and QUIC"])
