@@ -74,7 +74,7 @@ def connection(stream: int, sender: Document) -> Document:
 
 
 def capture(*connections: Document) -> Document:
-    others = {"udp": 0, "other": 0, "unreadable": 0}
+    others = {"udp": 0, "other": 0, "unreadable": 0, "other_interfaces": 0}
     return {
         "frames": 1400,
         "others": others,

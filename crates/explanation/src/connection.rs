@@ -32,6 +32,8 @@ pub struct Side {
 pub struct Connection {
     /// Number in the order of first packets, from 0.
     pub stream: usize,
+    /// Interface whose packets it has: that of the first one.
+    pub interface: u32,
     /// Addresses of both ends.
     pub addresses: [SocketAddr; 2],
     /// Both ends.
@@ -62,6 +64,7 @@ impl Connection {
         };
         Self {
             stream,
+            interface: packet.interface,
             addresses,
             sides: [Side::default(), Side::default()],
             handshake: Handshake::default(),

@@ -35,6 +35,8 @@ pub struct Others {
     pub other: u64,
     /// Frames that cannot be read.
     pub unreadable: u64,
+    /// TCP packets of a connection that another interface captured first, as in a file with both hosts.
+    pub other_interfaces: u64,
 }
 
 type Ends = (SocketAddr, SocketAddr);
@@ -92,11 +94,17 @@ impl Connections {
     fn packet(&mut self, packet: &TcpPacket) {
         let (a, b) = (packet.source, packet.destination);
         let key = if a <= b { (a, b) } else { (b, a) };
-        if let Some(connection) = self.active.get_mut(&key)
-            && !connection.is_followed_by(packet)
-        {
-            connection.packet(packet);
-            return;
+        if let Some(connection) = self.active.get_mut(&key) {
+            // Two places of the path would look like one with every packet twice.
+            let is_next = connection.is_followed_by(packet);
+            if connection.interface != packet.interface && !(connection.is_closed && is_next) {
+                self.others.other_interfaces += 1;
+                return;
+            }
+            if !is_next {
+                connection.packet(packet);
+                return;
+            }
         }
         if self.active.len() >= MOST_ACTIVE {
             for connection in self.take_active(MOST_ACTIVE / 2) {

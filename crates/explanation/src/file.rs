@@ -34,6 +34,8 @@ pub struct Frame<'a> {
     pub number: u64,
     /// Time of the capture since 1970.
     pub time: Instant,
+    /// Interface that captured it, from 0.
+    pub interface: u32,
     /// Type of the link layer.
     pub link: DataLink,
     /// Captured bytes, from the link layer's header.
@@ -177,6 +179,7 @@ fn pcap_frame(reader: &mut PcapReader<Input>, number: u64) -> Result<Option<Fram
     Ok(Some(Frame {
         number,
         time: Instant::from_nanos(u64::from(packet.ts_sec) * NANOS_PER_SECOND + fraction),
+        interface: 0,
         link: header.datalink,
         data,
         length: packet.orig_len.max(packet.incl_len),
@@ -246,6 +249,7 @@ fn pcapng_frame<'a>(
             }
             _ => continue,
         };
+        let place = interface as u32;
         let Some(interface) = section.interfaces.get(interface).copied() else {
             return Err(PcapError::InvalidField(
                 "a packet of an interface without description",
@@ -265,6 +269,7 @@ fn pcapng_frame<'a>(
         return Ok(Some(Frame {
             number,
             time: Instant::from_nanos(section.last),
+            interface: place,
             link: interface.link,
             data: &section.data,
             length: length.max(section.data.len() as u32),

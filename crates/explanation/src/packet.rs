@@ -40,6 +40,8 @@ pub struct TcpPacket {
     pub number: u64,
     /// Time of its capture.
     pub time: Instant,
+    /// Interface that captured it.
+    pub interface: u32,
     /// Address and port of its sender.
     pub source: SocketAddr,
     /// Address and port of its receiver.
@@ -189,6 +191,7 @@ fn tcp(
     let mut packet = TcpPacket {
         number: frame.number,
         time: frame.time,
+        interface: frame.interface,
         source: SocketAddr::new(source, header.source_port()),
         destination: SocketAddr::new(destination, header.destination_port()),
         sequence: header.sequence_number(),

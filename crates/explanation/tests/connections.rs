@@ -6,7 +6,7 @@ use explanation::causes::Cause;
 use explanation::report::CaptureReport;
 use explanation::{CaptureFile, Connections};
 
-use crate::captures::{Order, Packet, pcap};
+use crate::captures::{Order, Packet, enhanced, interface, pcap, section};
 
 #[test]
 fn the_largest_of_many_connections_are_kept() {
@@ -44,6 +44,32 @@ fn the_largest_of_many_connections_are_kept() {
         .map(|one| one.directions[0].packets)
         .sum();
     assert_eq!(packets + report.omitted.packets, report.frames);
+}
+
+#[test]
+fn a_capture_of_both_hosts_has_each_connection_once() {
+    let order = Order::Little;
+    let mut file = [section(order), interface(order, 1, &[]), interface(order, 1, &[])].concat();
+    for number in 0..10_u32 {
+        let sent = u64::from(number) * 1000;
+        let data = Packet::data(1 + number * 100, 100).ethernet();
+        let ack = Packet::ack(101 + number * 100).ethernet();
+        for (interface, time, packet) in [(0, 0, &data), (1, 400, &data), (1, 400, &ack), (0, 800, &ack)] {
+            file.extend(enhanced(order, interface, sent + time, packet));
+        }
+    }
+    let mut file = CaptureFile::open(Cursor::new(file)).expect("capture");
+    let found = Connections::read(&mut file, |_| true).expect("read");
+    let report = CaptureReport::of(&file, &found);
+    assert_eq!(
+        (report.connections.len(), report.others.other_interfaces),
+        (1, 20)
+    );
+    let client = &report.connections[0].directions[0];
+    assert_eq!(
+        (client.packets, client.bytes, client.repeated_packets),
+        (10, 1000, 0)
+    );
 }
 
 /// Returns the data of the client in a capture of packets, each with its time in microseconds.
