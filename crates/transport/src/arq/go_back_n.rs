@@ -25,6 +25,8 @@ impl GoBackN {
         self.duplicates = 0;
         self.recover = window.next();
         window.declare_lost(|_| true, lost);
+        // The receiver keeps no later packet: the first missing one must not wait behind those lost before.
+        window.sort_lost();
     }
 }
 
@@ -54,5 +56,40 @@ impl RetransmissionPolicy for GoBackN {
         if self.duplicates == DUPLICATE_THRESHOLD && window.base() >= self.recover {
             self.go_back(window, lost);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arq::frame::StreamRange;
+    use crate::congestion::Snapshot;
+
+    #[test]
+    fn the_first_missing_packet_is_sent_first_after_each_timeout() {
+        let (now, timeout) = (Instant::ZERO, Duration::from_millis(100));
+        let mut window = SendWindow::new(0);
+        let mut policy = GoBackN::default();
+        for number in 0..8_u64 {
+            let range = StreamRange {
+                offset: number * 1000,
+                length: 1000,
+            };
+            window.push(now, range, false, Snapshot::default());
+        }
+        // Each retransmission of the first packet is lost, too.
+        for _ in 0..5 {
+            policy.on_timeout(&mut window, now, timeout, |_| {});
+            assert_eq!(window.next_lost(), Some(0));
+            window.retransmit(now, 0, Snapshot::default());
+        }
+        window.acknowledge(1, |_| {});
+        let order: Vec<u64> = std::iter::from_fn(|| {
+            let sequence = window.next_lost()?;
+            window.retransmit(now, sequence, Snapshot::default());
+            Some(sequence)
+        })
+        .collect();
+        assert_eq!(order, [1, 2, 3, 4, 5, 6, 7]);
     }
 }

@@ -291,4 +291,9 @@ impl SendWindow {
             self.drop_stale();
         }
     }
+
+    /// Lets lost packets be sent again in the order of their numbers instead of that of their losses.
+    pub fn sort_lost(&mut self) {
+        self.lost.make_contiguous().sort_unstable();
+    }
 }
