@@ -17,8 +17,8 @@ pytest_plugins = ["pytester"]
 PAGE = "docs/testing.md"
 
 
-def _example() -> str:
-    return next(text for mark, _, text in blocks(PAGE) if mark.startswith("file: "))
+def _example(name: str = "test_transport.py") -> str:
+    return next(text for mark, _, text in blocks(PAGE) if mark == f"file: {name}")
 
 
 def test_pytest_finds_the_plugin() -> None:
@@ -40,6 +40,17 @@ def test_the_page_s_example_passes_in_a_fresh_folder(pytester: pytest.Pytester) 
     lacking = emulation.missing()
     assert outcome["passed"] + outcome.get("skipped", 0) == 5
     assert outcome.get("skipped", 0) == (lacking is not None)
+
+
+@pytest.mark.slow
+def test_the_page_s_comparison_of_versions_passes(pytester: pytest.Pytester) -> None:
+    Path("test_versions.py").write_text(_example("test_versions.py"), encoding="utf-8")
+
+    def run() -> dict[str, int]:
+        return pytester.runpytest_subprocess("-p", "no:cacheprovider").parseoutcomes()
+
+    # Other load makes measurements too uncertain.
+    assert undisturbed(run, lambda outcome: "failed" not in outcome) == {"passed": 1}
 
 
 def test_a_machine_without_namespaces_skips_with_the_reason(pytester: pytest.Pytester) -> None:

@@ -45,11 +45,13 @@ def next_look(trials: int, first: int) -> int:
     return next(look for look in looks(first) if look > trials)
 
 
-def confidence(trials: int, first: int) -> float:
+def confidence(trials: int, first: int, together: float = CONFIDENCE) -> float:
     """Returns the confidence of intervals from this number of trials; between two looks, that of the later.
+
+    `together` is the confidence of all looks together.
 
     >>> [round(confidence(n, first=20), 4) for n in (5, 20, 30, 45, 50)]
     [0.975, 0.975, 0.9917, 0.9958, 0.9975]
     """
     number = next(k for k, look in enumerate(looks(first), start=1) if look >= trials)
-    return 1 - (1 - CONFIDENCE) / (number * (number + 1))
+    return 1 - (1 - together) / (number * (number + 1))

@@ -1,0 +1,133 @@
+"""Comparison of two versions of a program by interleaved measurements, which ends when it is decided."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from longfat.results.run import Interval
+
+CONFIDENCE = 0.99
+"""Confidence of a decision, whenever the comparison ends."""
+FIRST = 6
+"""Pairs of measurements at the first look; each further look has half as many again."""
+MOST = 100
+
+Better = Literal["higher", "lower"]
+Outcome = Literal["no worse", "worse", "undecided"]
+
+
+@dataclass(frozen=True)
+class VersionComparison:
+    """The measurements of both versions in pairs, and new / old with its interval at the last look."""
+
+    outcome: Outcome
+    new: tuple[float, ...]
+    old: tuple[float, ...]
+    ratio: Interval
+
+    def __str__(self) -> str:
+        means = (sum(values) / len(values) for values in (self.new, self.old))
+        new, old = (f"{mean:.4g}" for mean in means)
+        interval = f"new / old {self.ratio.value:.3f} [{self.ratio.low:.3f}, {self.ratio.high:.3f}]"
+        return f"new {new}, old {old}, {interval} (n = {len(self.new)} pairs)"
+
+
+def compare_versions(
+    new: Callable[[int], float],
+    old: Callable[[int], float],
+    better: Better,
+    *,
+    by: str = "5%",
+    most: int = MOST,
+) -> VersionComparison:
+    """Measures two versions in turns until it is clear whether the new one is worse by more than a margin.
+
+    Each pair measures both versions, one pair the old one first and the next the new one, so that a drift of
+    the machine affects both alike. The interval of the ratio of the means is Fieller's over pairs. It is
+    looked at after 6, 9, 14, ... pairs, with errors that sum to 1 % (`longfat.analysis.looks`).
+
+    Args:
+        new: Measures the new version once: a positive number, such as goodput or a percentile of the delay.
+            It is called with the number of the pair, 1 or more: as seed of a relay, it gives both versions of
+            a pair the same losses, which makes their ratio more precise.
+        old: Measures the old version once.
+        better: Whether "higher" or "lower" values are better.
+        by: The margin: a change for the worse up to this is no reason to fail.
+        most: Limit of pairs; the outcome is "undecided" after it.
+
+    Raises:
+        ValueError: for a measurement that is not a positive number, a wrong margin, or fewer than 6 pairs.
+
+    >>> goodputs = iter([100.0, 89.0, 91.0, 101.0, 99.0, 90.0, 88.0, 100.0, 101.0, 90.0, 91.0, 99.0])
+    >>> print(compare_versions(lambda pair: next(goodputs), lambda pair: next(goodputs), "higher"))
+    new 89.83, old 100, new / old 0.898 [0.871, 0.926] (n = 6 pairs)
+    """
+    from longfat.analysis.looks import confidence, looks
+    from longfat.analysis.statistics import ratio
+    from longfat.study.units import proportion
+
+    margin = proportion(by)
+    if not 0 <= margin < 1:
+        raise ValueError(f"by: {by} is out of range: at least 0%, below 100%")
+    if most < FIRST:
+        raise ValueError(f"most: {most} is out of range: at least {FIRST}")
+    if better not in ("higher", "lower"):
+        raise ValueError(f'better: "{better}" must be "higher" or "lower"')
+    values: dict[str, list[float]] = {"new": [], "old": []}
+    outcome: Outcome = "undecided"
+    for look in looks(FIRST):
+        pairs = min(look, most)
+        while (pairs_before := len(values["old"])) < pairs:
+            turns = [("old", old), ("new", new)]
+            for name, measure in turns if pairs_before % 2 == 0 else reversed(turns):
+                values[name].append(_positive(name, measure(pairs_before + 1)))
+        found = ratio(values["new"], values["old"], confidence(pairs, FIRST, CONFIDENCE))
+        if better == "higher":
+            is_worse, is_no_worse = found.high < 1 - margin, found.low >= 1 - margin
+        else:
+            is_worse, is_no_worse = found.low > 1 + margin, found.high <= 1 + margin
+        if is_worse or is_no_worse or pairs == most:
+            outcome = "worse" if is_worse else "no worse" if is_no_worse else "undecided"
+            break
+    return VersionComparison(outcome, tuple(values["new"]), tuple(values["old"]), found)
+
+
+def assert_no_worse(
+    new: Callable[[int], float],
+    old: Callable[[int], float],
+    better: Better,
+    what: str = "the measurement",
+    *,
+    by: str = "5%",
+    most: int = MOST,
+) -> VersionComparison:
+    """Asserts that a new version is not worse than an old one by more than a margin; see `compare_versions`.
+
+    Args:
+        new: Measures the new version once.
+        old: Measures the old version once.
+        better: Whether "higher" or "lower" values are better.
+        what: The measured quantity, for messages.
+        by: The margin.
+        most: Limit of pairs.
+
+    Raises:
+        AssertionError: if the new version is worse, or if `most` pairs do not decide it.
+        ValueError: as `compare_versions`.
+    """
+    found = compare_versions(new, old, better, by=by, most=most)
+    if found.outcome == "worse":
+        raise AssertionError(f"{what} of the new version is worse by more than {by}: {found}")
+    if found.outcome == "undecided":
+        raise AssertionError(f"{what}: {found} is too uncertain for a margin of {by}; raise `most`")
+    return found
+
+
+def _positive(name: str, value: float) -> float:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name}: measured {value!r}; it must be a positive number")
+    return float(value)
