@@ -358,6 +358,8 @@ def test_handouts_have_questions_instead_of_claims(lab: Path) -> None:
     assert '\n# Hand in a protocol "submission": this study with another one, or a Python file' in text
     made = tomllib.loads(text)
     given = tomllib.loads(LAB)
+    shown = tomllib.loads(handout_of(load_study({**given, "show": ["goodput", "rtt_p50"]})))["show"]
+    assert shown == ["goodput", "rtt_p50"]
     assert made.keys() == given.keys() - {"claims", "notes"}
     assert [one["name"] for one in made["protocols"]] == ["submission", "reno"]
     assert made["workload"] == given["workload"]

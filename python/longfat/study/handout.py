@@ -6,6 +6,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from longfat.study.reading import write_toml
+from longfat.study.vocabulary import short_metric
 
 if TYPE_CHECKING:
     from longfat.study.specification import Study
@@ -24,6 +25,8 @@ def handout_of(study: Study) -> str:
     """
     tables = tomllib.loads(study.to_toml())
     kept = {key: value for key, value in tables.items() if key not in _ANSWERS}
+    if "show" in kept:
+        kept["show"] = [short_metric(metric) for metric in kept["show"]]
     texts = [" ".join(claim.text.split()) for claim in study.claims]
     lines = [f"# {number}. {text}" for number, text in enumerate(texts, 1)]
     asked = ["# Predict before you run it: does each statement hold?", *lines, ""] if lines else []
