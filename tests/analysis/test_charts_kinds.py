@@ -112,6 +112,8 @@ def test_two_unordered_dimensions_make_a_matrix() -> None:
     alt.Chart.from_dict(spec, validate=True)
     svg = chart_files.render(spec, "svg").decode()
     assert all(word in svg for word in ("drop-tail", "codel", "TCP Vegas", "TCP CUBIC"))
+    # The caption is also that of a figure in a paper, without a report around it.
+    assert matrix.caption(run, "goodput_bps") == "Goodput (Mbit/s): means over trials (n = 3)."
 
 
 def test_a_numeric_sweep_makes_no_matrix() -> None:
@@ -124,6 +126,19 @@ def test_packets_and_bytes_share_no_axis() -> None:
     for queues, ticks in ((["20pkt", "64KiB"], ("20pkt", "64KiB")), (["20pkt", "44pkt"], (20.0, 44.0))):
         axis = chart_data.collect(run_of({"sweep": {"topology.bottleneck.queue": queues}}), "goodput_bps").x
         assert (axis.quantitative, axis.ticks) == (queues[1] == "44pkt", ticks)
+
+
+def test_multiples_of_the_bdp_make_an_axis_of_numbers() -> None:
+    bottleneck = {"rate": "10Mbit/s", "delay": "20ms"}
+    topology = {"topology": {"kind": "dumbbell", "pairs": 2, "bottleneck": bottleneck}}
+
+    def axis(queues: list[str]) -> chart_data.Axis:
+        run = run_of({**topology, "sweep": {"topology.bottleneck.queue": queues}})
+        return chart_data.collect(run, "goodput_bps").x
+
+    found = axis(["0.5BDP", "1BDP", "8BDP"])
+    assert (found.title, found.quantitative, found.ticks) == ("Bottleneck queue (BDP)", True, (0.5, 1.0, 8.0))
+    assert not axis(["1BDP", "20pkt"]).quantitative
 
 
 @pytest.mark.usefixtures("fair")

@@ -104,6 +104,7 @@ def test_each_submission_has_a_grade(lab: Path) -> None:
     assert all(verdicts[name] == missing for name in without)
     errors = {name: row["error"] for name, row in rows.items()}
     assert errors["loop"] == "no result within 60 s: in on_acknowledged (loop.py, line 7)"
+    assert "trials failed: mine.py:" in errors["raises"]
     assert "ZeroDivisionError: division by zero (line 7)" in errors["raises"]
     assert errors["large"] == "more memory than 800 MB"
     assert "MemoryError" in errors["sudden"]
@@ -354,8 +355,11 @@ def test_folders_without_submissions_are_an_error(tmp_path: Path) -> None:
 def test_handouts_have_questions_instead_of_claims(lab: Path) -> None:
     text = handout_of(load_study(lab / "lab.toml"))
     assert "# 1. The controller is faster than Reno\n# 2. It retransmits at most 1000 packets\n" in text
+    assert '\n# Hand in a protocol "submission": this study with another one, or a Python file' in text
     made = tomllib.loads(text)
     given = tomllib.loads(LAB)
+    shown = tomllib.loads(handout_of(load_study({**given, "show": ["goodput", "rtt_p50"]})))["show"]
+    assert shown == ["goodput", "rtt_p50"]
     assert made.keys() == given.keys() - {"claims", "notes"}
     assert [one["name"] for one in made["protocols"]] == ["submission", "reno"]
     assert made["workload"] == given["workload"]

@@ -321,6 +321,7 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
         wrong.fails_with("wrong token", code=2)
         start("relay", "set", "los=2%", "--control", control).fails_with("los: unknown key", code=2)
         start("relay", "stop", "--control", control).fails_with("stop: unknown action", code=2)
+        start("relay", "outage", "--control", control).fails_with("outage: wrong arguments", code=2)
         assert relay.finish(signal.SIGINT) == 0
     start("relay", "report", "--control", control).fails_with(f"no relay with --control at {control}")
 

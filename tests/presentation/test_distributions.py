@@ -53,6 +53,18 @@ def test_a_distribution_over_rounds_is_that_of_all_trials(workload: str, tmp_pat
         drawn(run, "fct", cdf="rounds")
 
 
+def test_flows_that_all_opened_in_the_warm_up_have_no_distribution(tmp_path: Path) -> None:
+    study = {
+        "title": "One long flow",
+        "repeats": 1,
+        "path": {"rate": "10Mbit/s"},
+        "workload": {"kind": "bulk", "duration": "2s", "warm_up": "1s"},
+        "protocols": ["reno"],
+    }
+    with pytest.raises(ValueError, match="no flow of the workload opened after the warm-up"):
+        drawn(lf.run(study, out=tmp_path / "bulk"), cdf="flows")
+
+
 def test_a_run_without_rounds_is_refused_and_has_slowdowns(tmp_path: Path) -> None:
     run = run_of("file", tmp_path)
     with pytest.raises(ValueError, match="this run has no rounds; they require barrier = true"):

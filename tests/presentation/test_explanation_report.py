@@ -331,6 +331,15 @@ def test_subflows_are_no_further_connections() -> None:
     assert "1 more connection (--connections" in "\n".join(explanation_text.notes(found.document, found.one))
 
 
+@pytest.mark.parametrize("client", ["127.0.0.1:40000", "[::1]:40000"])
+def test_a_connection_on_loopback_may_hide_the_path_of_a_relay(client: str) -> None:
+    found = explanation()
+    assert explanation_text.notes(found.document, found.one) == []
+    found.document["connections"][0]["client"] = client
+    (note,) = explanation_text.notes(found.document, found.one)
+    assert note.startswith("Both ends are on this machine. A connection to a relay")
+
+
 def test_parts_without_content_are_absent() -> None:
     assert headings(report(explanation())) == ["Causes", "Over time", "Path", "All figures"]
 

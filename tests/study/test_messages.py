@@ -178,3 +178,26 @@ def test_wrong_values_of_a_list_share_a_line(file: Path, old: str, new: str, wor
 def test_an_incomplete_unit_suggests_all_units() -> None:
     with pytest.raises(ValueError, match="did you mean kbit/s, kB or KiB"):
         units.parse("100k")
+
+
+SHORT = {"title": "Short", "path": {"rate": "10Mbit/s"}, "workload": {"kind": "file"}, "protocols": ["reno"]}
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("rtt", '"delay" (one-way: half of the RTT)'), ("bandwidth", '"rate"'), ("buffer", '"queue"')],
+)
+def test_common_names_of_keys_suggest_the_allowed_one(key: str, meant: str) -> None:
+    with pytest.raises(
+        StudyError, match=re.escape(f"path.{key}: unknown key: did you mean {meant}? allowed")
+    ):
+        load_study({**SHORT, "path": {"rate": "10Mbit/s", key: "1"}})
+
+
+def test_an_unknown_protocol_by_name_lists_kinds_of_protocols() -> None:
+    with pytest.raises(StudyError, match=r"known: bbr, .*; kinds of protocols: tcp, .*go-back-n"):
+        load_study({**SHORT, "protocols": ["gbn"]})
+    entry = {"name": "mine", "kind": "tcp", "congestion": "gbn"}
+    with pytest.raises(StudyError) as raised:
+        load_study({**SHORT, "protocols": [entry]})
+    assert "kinds of protocols" not in str(raised.value)

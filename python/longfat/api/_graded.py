@@ -52,8 +52,9 @@ def tables(lab: dict[str, Any], submission: Path) -> dict[str, Any]:
     Raises:
         ValueError: for a lab without the protocol to replace, and for a file without one controller.
     """
-    from longfat.api.grading import STUDY_SUFFIX, SUBMISSION
+    from longfat.api.grading import STUDY_SUFFIX
     from longfat.extensions.base import classes_in
+    from longfat.study.handout import SUBMISSION
     from longfat.study.reading import read_study
 
     if submission.suffix == STUDY_SUFFIX:

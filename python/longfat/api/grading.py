@@ -24,8 +24,6 @@ from longfat.study.reading import read_study
 from longfat.system.interpreter import python_command
 from longfat.system.process_tree import ProcessTree
 
-SUBMISSION = "submission"
-"""The protocol of a lab study whose controller a submission replaces."""
 STUDY_SUFFIX = ".toml"
 ALLOWED = f"a study (*{STUDY_SUFFIX}) or a controller (*{FILE_SUFFIX})"
 NOT_RUN = "not run"
@@ -177,9 +175,9 @@ class _Running:
                 error = error or self._why(submission.file, folder, code, spent)
                 return Grade(submission.name, self._missing, error=printable(error), seconds=spent)
         verdicts, details = ({**result[key]} for key in ("verdicts", "details"))
-        return Grade(
-            submission.name, {**self._missing, **verdicts}, details, printable(result["error"]), spent
-        )
+        # Grades are handed out, and folders of the teacher's machine mean nothing to students.
+        error = result["error"].replace(f"{submission.file.resolve().parent}{os.sep}", "")
+        return Grade(submission.name, {**self._missing, **verdicts}, details, printable(error), spent)
 
     def _run(self, file: Path, folder: Path) -> tuple[int, str]:
         """Runs the process of a submission; returns its exit code, and why it was stopped early."""

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 _TIMEOUT_S = 10.0
-_USAGE = "set KEY=VALUE..., outage TIME [DIRECTION], drop [COUNT [DIRECTION]], reset, report"
+_ACTIONS = ("set", "outage", "drop", "reset", "report")
+_USAGE = "set KEY=VALUE..., outage TIME [DIRECTION], outage end, drop [COUNT [DIRECTION]], reset, report"
 
 
 def change(action: Sequence[str], control: str, token: str) -> dict[str, Any]:
@@ -67,4 +68,5 @@ def request_of(action: Sequence[str]) -> tuple[str, str, dict[str, Any] | None]:
             return "POST", "/resets", None
         case ["report"]:
             return "GET", "/report", None
-    raise ValueError(f"{' '.join(action)}: unknown action; allowed: {_USAGE}")
+    wrong = "wrong arguments" if action[0] in _ACTIONS else "unknown action"
+    raise ValueError(f"{' '.join(action)}: {wrong}; allowed: {_USAGE}")

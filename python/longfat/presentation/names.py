@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from longfat.study import sweep, units
+from longfat.study.expressions.evaluation import RELATIVE
 from longfat.study.labels import is_class_of_flows, label
 from longfat.study.vocabulary import AT_HOST, short_metric, unit
 
@@ -78,6 +80,7 @@ _PROTOCOLS = {
 }
 """Display names of protocols and controllers. A test compares those of the explorer with them."""
 _BARE_UNITS = {"protocol.window": "packets"}
+_MULTIPLE = re.compile(rf"(?P<factor>\d+(?:\.\d+)?)? *(?P<unit>{'|'.join(RELATIVE)})")
 _AXES = {
     "proportion": "%",
     "duration": "ms",
@@ -206,11 +209,16 @@ def _capitalised(key: str) -> str:
 def axis_value(key: str, value: Any) -> tuple[float, str] | None:
     """A swept value as a number and the unit of its axis; None if it is not a quantity.
 
-    Proportions are in %, durations in ms, rates in Mbit/s, sizes in kB.
+    Proportions are in %, durations in ms, rates in Mbit/s, sizes in kB. Multiples of the bandwidth-delay
+    product and of the round-trip time keep these as units.
 
     >>> axis_value("path.loss", "2%"), axis_value("path.delay", "0.02s"), axis_value("protocol.window", 4)
     ((2.0, '%'), (20.0, 'ms'), (4.0, 'packets'))
+    >>> axis_value("path.queue", "0.5BDP"), axis_value("path.queue", "max(1BDP, 64kB)")
+    ((0.5, 'BDP'), None)
     """
+    if isinstance(value, str) and (multiple := _MULTIPLE.fullmatch(value.strip())):
+        return float(multiple["factor"] or 1), multiple["unit"]
     try:
         parsed = units.parse(value)
     except ValueError:

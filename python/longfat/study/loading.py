@@ -24,7 +24,7 @@ from longfat.study.problems import Problem, StudyError, from_validation, show
 from longfat.study.reading import Source, anchor_files, read_study, write_toml
 from longfat.study.specification import ProtocolEntry, Reported, Study, TrafficEntry
 from longfat.study.support import world_problems
-from longfat.study.vocabulary import check
+from longfat.study.vocabulary import check, protocol_kinds
 
 
 def load_study(
@@ -194,7 +194,9 @@ def _section_problems(study: Study) -> list[Problem]:
             message = f'{wrong} (the value of "{cell.computed[key][0]}")' if key in cell.computed else wrong
             swept = next((k for k in own if key == k or key.startswith(f"{k}.")), None)
             if swept is None:
-                found.append(Problem(_label(key, cell.protocol), message))
+                found.append(
+                    Problem(_label(key, cell.protocol), message + _kinds(key, cell.protocol, cell.spec))
+                )
                 continue
             # A key inside a swept table, or one of several that move together.
             inner = key if own[swept] != swept and sweep.TOGETHER in own[swept] else key.removeprefix(swept)
@@ -209,7 +211,7 @@ def _section_problems(study: Study) -> list[Problem]:
         for key, message in _check_all(base):
             value = lookup(base, key.split("."))
             if value is not None and not isinstance(value, Mapping):
-                found.append(Problem(_label(key, entry.name), message))
+                found.append(Problem(_label(key, entry.name), message + _kinds(key, entry.name, base)))
     return list(dict.fromkeys(found))
 
 
@@ -222,6 +224,17 @@ def _check_all(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
                     yield f"traffic.{flow['name']}{key.removeprefix('traffic')}", message
         elif section != "links":
             yield from check(section, settings)  # type: ignore[arg-type]
+
+
+def _kinds(key: str, protocol: str, spec: Mapping[str, Any]) -> str:
+    """Returns the kinds of protocols for a protocol given by a name that is no controller; else nothing.
+
+    >>> _kinds("protocol.congestion", "gbn", {"protocol": {"kind": "tcp", "congestion": "gbn"}})[:32]
+    '; kinds of protocols: tcp, mptcp'
+    """
+    if key != "protocol.congestion" or spec["protocol"].get("congestion") != protocol:
+        return ""
+    return f"; kinds of protocols: {', '.join(protocol_kinds())}"
 
 
 def _label(key: str, protocol: str) -> str:

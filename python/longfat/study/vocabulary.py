@@ -39,7 +39,32 @@ def _check(section: Section, text: str) -> tuple[tuple[str, str], ...]:
     problems = json.loads(_native.check(section, text))
     settings = json.loads(text) if problems else {}
     found = (_innermost(settings, _dotted(p["key"]), str(p["message"]).strip()) for p in problems)
-    return tuple((f"{section}.{key}".rstrip("."), message) for key, message in found)
+    return tuple((f"{section}.{key}".rstrip("."), _with_synonym(key, message)) for key, message in found)
+
+
+_UNKNOWN_KEY = "unknown key: allowed: "
+_SYNONYMS = {
+    "rtt": ("delay", " (one-way: half of the RTT)"),
+    "latency": ("delay", " (one-way)"),
+    "bandwidth": ("rate", ""),
+    "capacity": ("rate", ""),
+    "buffer": ("queue", ""),
+}
+"""Common names of keys that have another name here, with a remark."""
+
+
+def _with_synonym(key: str, message: str) -> str:
+    """Returns a message about an unknown key with the allowed one that its name probably means.
+
+    >>> _with_synonym("rtt", "unknown key: allowed: rate, delay")
+    'unknown key: did you mean "delay" (one-way: half of the RTT)? allowed: rate, delay'
+    >>> _with_synonym("rtt", "unknown key: allowed: kind")
+    'unknown key: allowed: kind'
+    """
+    name, remark = _SYNONYMS.get(key.rpartition(".")[2], ("", ""))
+    if not message.startswith(_UNKNOWN_KEY) or name not in message.removeprefix(_UNKNOWN_KEY).split(", "):
+        return message
+    return f'unknown key: did you mean "{name}"{remark}? {message.removeprefix("unknown key: ")}'
 
 
 def _innermost(settings: Any, key: str, message: str) -> tuple[str, str]:

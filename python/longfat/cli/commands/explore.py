@@ -59,6 +59,7 @@ def explore(
     with ExplorerServer(folder(wasm=not native), port, study) as server:
         address = server.address(scene.removeprefix("#"), native=native)
         typer.echo(address)
+        typer.echo("Ctrl-C stops the explorer", err=True)
         if browser:
             import webbrowser
 

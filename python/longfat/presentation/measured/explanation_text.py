@@ -67,6 +67,8 @@ _POSITIONS = {
     "receiver": "at the receiver",
     "unknown": "at an unknown place (no handshake and no timestamps)",
 }
+_LOOPBACK = ("127.", "[::1]")
+"""How addresses of loopback start."""
 _RATE_SOURCES = {
     "queue": "while its queue was not empty",
     "trains": "from trains of packets",
@@ -220,6 +222,11 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
             lines.append(f"{quantity(one.document['unseen_bytes'], 'B')} were acknowledged but not captured")
         if not one.connection["has_handshake"]:
             lines.append("The start of the connection is missing: windows may be scaled by an unknown factor")
+        if one.connection["client"].startswith(_LOOPBACK):
+            lines.append(
+                "Both ends are on this machine. A connection to a relay shows the relay as the other end: "
+                "its path carries other packets, which longfat shell --pcapng captures"
+            )
         more = len(explained.groups(found)) + found["omitted"]["connections"] - 1
         if more:
             noun = "connection" if more == 1 else "connections"

@@ -107,6 +107,10 @@ def of_flows(run: RunResult, metric: str | None) -> Distributions:
     ]
     unit = _UNITS[_end(column)]
     title = f"{FLOW_METRICS[column]}, {part}" if part else FLOW_METRICS[column]
+    if flows.height and not any(sample.count for sample in samples):
+        raise ParameterError(
+            "cdf", "no flow of the workload opened after the warm-up; --cdf trials shows the values of trials"
+        )
     return _known(Distributions(column, short, title, unit, "flows", samples))
 
 

@@ -8,6 +8,7 @@ from longfat.presentation import formatting, names
 from longfat.presentation.charts import theme
 from longfat.presentation.charts.theme import INK, LABEL, LETTER
 from longfat.presentation.charts.vega import channel, layer, tooltip
+from longfat.presentation.run import notes
 from longfat.presentation.run.charts import data as chart_data
 from longfat.presentation.run.charts.data import MEASURED, ChartData
 from longfat.presentation.run.charts.options import USUAL
@@ -87,4 +88,4 @@ def _place(row: Row, data: chart_data.ChartData) -> tuple[str, str]:
 def caption(run: RunResult, metric: str) -> str:
     """How to read the chart."""
     unit = chart_data.collect(run, metric).y.title
-    return f"{unit}: means over trials; the tables below show the intervals."
+    return f"{unit}: means over trials ({notes.trials([cell for cell in run.cells if cell.n])})."
