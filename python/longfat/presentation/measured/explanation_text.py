@@ -214,8 +214,8 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
         lines.append(f"{others['unreadable']} of {found['frames']} frames could not be read")
     if others["other_interfaces"]:
         lines.append(
-            f"{others['other_interfaces']} packets of further interfaces are left out: each connection is seen where "
-            "its first packet was"
+            f"{others['other_interfaces']} packets of further interfaces are left out: each connection is seen "
+            "where its first packet was"
         )
     if one is not None:
         if one.document["unseen_bytes"]:
