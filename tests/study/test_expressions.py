@@ -294,3 +294,11 @@ def test_arithmetic_is_exact(a: Fraction, b: Fraction, dimension: Any) -> None:
     assert of("max(workload.a, workload.b) + min(workload.a, workload.b)") == a + b
     if b:
         assert of("workload.a / workload.b") == a / b
+
+
+def test_square_roots_are_exact_or_have_twelve_decimals() -> None:
+    assert value("100kB / sqrt(16)") == "25000B"
+    assert value("10kB * sqrt(2)") == "14142B"
+    for text, message in (("sqrt(1s)", "takes a number"), ("sqrt(1 - 2) * 1kB", "takes no negative number")):
+        with pytest.raises(SettingError, match=message):
+            value(text)

@@ -103,6 +103,7 @@ def _parse(read: Source, data: dict[str, Any], touched: Mapping[str, str]) -> St
         *_name_problems(study),
         *_label_problems(study),
         *_metric_problems(study),
+        *_claim_problems(study),
         *sweep.problems(study),
     ]
     if found:
@@ -183,6 +184,19 @@ def _metric_problems(study: Study) -> list[Problem]:
         name, _, message = str(error).partition(": ")
         return [Problem(f"metrics.{name}", message)]
     return []
+
+
+def _claim_problems(study: Study) -> list[Problem]:
+    """Returns the claims without a metric or a protocol that have no default."""
+    return [
+        Problem(f"claims[{claim.id}].{key}", f"is missing; {default}")
+        for claim in study.claims
+        for key, default in (
+            ("metric", "the default is the first metric of show, which the study does not have"),
+            ("of", f"the study has several protocols: {', '.join(one.name for one in study.protocols)}"),
+        )
+        if not getattr(claim, key)
+    ]
 
 
 def _section_problems(study: Study) -> list[Problem]:

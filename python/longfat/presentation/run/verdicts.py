@@ -147,8 +147,10 @@ def _values(evidence: Evidence, labels: Mapping[str, str]) -> str:
 
     (name, first), *others = ((_labelled(name, labels), value) for name, value in evidence.values)
     if evidence.level is not None:
-        relation, limit = evidence.level
-        return f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {shown(limit)}"
+        relation, limits = evidence.level
+        return (
+            f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {' and '.join(map(shown, limits))}"
+        )
     ((other, second),) = others
     joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
     return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio)}"

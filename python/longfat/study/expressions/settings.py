@@ -34,6 +34,7 @@ KEY = rf"^(?:{'|'.join((*SECTIONS, 'protocols'))})(?:\.[A-Za-z0-9_-]+)+$"
 """A key alone."""
 _KEY = re.compile(KEY)
 _PARTS = re.compile(rf"[-+*/(]|{UNITS}")
+_NO_BDP = "the path has no rate, so it has no BDP"
 _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000), SIZE)}
 """Values that give other keys a valid value while RTT and BDP are not known yet."""
 
@@ -41,6 +42,10 @@ _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000)
 Place = tuple[str | int, ...]
 Places = tuple[Place, ...]
 """Keys with expressions, part by part."""
+
+
+class NetworkError(ExpressionError):
+    """An expression that needs RTT or BDP of an invalid network."""
 
 
 class SettingError(ExpressionError):
@@ -101,6 +106,18 @@ def resolved(spec: Mapping[str, Any], protocol: str = "", independent: set[Place
     return _Resolver(spec, places, protocol).result(set() if independent is None else independent)
 
 
+def value_in(spec: Mapping[str, Any], text: str, protocol: str = "") -> str | int | float:
+    """Returns the value of an expression in a specification without expressions.
+
+    Raises:
+        ExpressionError: for an expression without a value there.
+
+    >>> value_in({"path": {"rate": "10Mbit/s"}}, "path.rate / 5")
+    '2Mbit/s'
+    """
+    return _Resolver(spec, [], protocol).value_of_text(text)
+
+
 def _found(value: object, place: Place) -> Iterator[tuple[Place, str]]:
     if isinstance(value, Mapping):
         # The parameters of a Python class are its own: their text may mean anything.
@@ -134,6 +151,19 @@ class _Resolver:
             independent.add(tuple(users))
         values = {_dotted(place): (text, _at(found, place)) for place, text in self._places}
         return Resolved(found, values)
+
+    def value_of_text(self, text: str) -> str | int | float:
+        """Returns the value of an expression that is no value of a key."""
+        tree = parse(text)
+        if self._is_relative(tree, ()):
+            try:
+                rtt, rate = _rtt_and_rate(self._spec)
+            except ValueError as error:
+                raise NetworkError(f"needs a valid network: {' '.join(str(error).split())}") from None
+            if rate is None and BDP in text:
+                raise ExpressionError(_NO_BDP)
+            self._relative = _relative(rtt, rate)
+        return self._value(tree, ()).setting()
 
     def _unusable(self, spec: Mapping[str, Any], user: Place, error: ValueError) -> SettingError:
         """Returns the error of a network without RTT and BDP, because a key has a wrong value."""
@@ -208,18 +238,31 @@ class _Resolver:
     def _measured(self, spec: dict[str, Any], users: list[Place]) -> dict[str, Value]:
         """Returns RTT and BDP of a specification without expressions."""
         try:
-            layout = json.loads(_native.layout(canonical({**spec, "seed": 0, "trial": 0})))
+            rtt, rate = _rtt_and_rate(spec)
         except ValueError as error:
             raise self._unusable(spec, users[0], error) from None
-        flow = next(flow for flow in layout["flows"] if flow["traffic"] is None)
-        there = [layout["links"][number] for number in flow["links"]]
-        back = [layout["links"][number] for number in flow["reverse_links"]]
-        rtt = sum(Fraction(round(link["delay_s"] * 10**9), 10**9) for link in (*there, *back))
-        rates = [link["mean_rate_bps"] for link in there if link["mean_rate_bps"] is not None]
-        if not rates and (place := next((one for one in users if BDP in self._text(one)), None)):
-            raise self._error(place, "the path has no rate, so it has no BDP")
-        bits = rtt * Fraction(min(rates)) if rates else Fraction(0)
-        return {RTT: Value(Fraction(rtt), DURATION), BDP: Value(bits, SIZE)}
+        if rate is None and (place := next((one for one in users if BDP in self._text(one)), None)):
+            raise self._error(place, _NO_BDP)
+        return _relative(rtt, rate)
+
+
+def _rtt_and_rate(spec: Mapping[str, Any]) -> tuple[Fraction, Fraction | None]:
+    """Returns the RTT (s) of the first measured flow and the lowest rate (bit/s) on its way, if it has one.
+
+    Raises:
+        ValueError: for an invalid specification.
+    """
+    layout = json.loads(_native.layout(canonical({**spec, "seed": 0, "trial": 0})))
+    flow = next(flow for flow in layout["flows"] if flow["traffic"] is None)
+    there = [layout["links"][number] for number in flow["links"]]
+    back = [layout["links"][number] for number in flow["reverse_links"]]
+    delays = [Fraction(round(link["delay_s"] * 10**9), 10**9) for link in (*there, *back)]
+    rates = [link["mean_rate_bps"] for link in there if link["mean_rate_bps"] is not None]
+    return sum(delays, Fraction(0)), Fraction(min(rates)) if rates else None
+
+
+def _relative(rtt: Fraction, rate: Fraction | None) -> dict[str, Value]:
+    return {RTT: Value(rtt, DURATION), BDP: Value(rtt * (rate or 0), SIZE)}
 
 
 def _section_problems(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
