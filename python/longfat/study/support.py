@@ -6,21 +6,20 @@ import json
 
 from longfat import _native
 from longfat.study.cell import Cell
+from longfat.study.combinations import SpecTexts
 from longfat.study.problems import Problem
 from longfat.study.specification import Study
 from longfat.study.sweep import cells
-from longfat.study.vocabulary import canonical
 
 
 def world_problems(study: Study) -> list[Problem]:
     """Returns a problem for each world that cannot run the study, with the first reason."""
     found: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    texts = SpecTexts()
     for cell in cells(study):
-        text = canonical({**cell.spec, "seed": study.seed})
-        if cell.world in found or (cell.world, text) in seen:
+        if cell.world in found:
             continue
-        seen.add((cell.world, text))
+        text = texts.of({**cell.spec, "seed": study.seed})
         if reason := _beyond(cell, text):
             found[cell.world] = reason
     return [
