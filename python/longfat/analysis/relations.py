@@ -35,7 +35,7 @@ from longfat.analysis.metric_range import Range, range_of
 from longfat.analysis.statistics import interval, mean_difference, paired, ratio, trials_needed
 from longfat.results.run import CONFIDENCE, Interval
 from longfat.study import units
-from longfat.study.claims import MIN_TRIALS
+from longfat.study.claims import MIN_TRIALS, THEORY
 
 if TYPE_CHECKING:
     from longfat.results.run import Cell, CellResult, Censored, VerdictWord
@@ -82,6 +82,7 @@ class Evidence:
     comparisons of this relation are. `values` are the compared means by name; for a lead they are
     ratios. `reason` replaces the numbers if there is nothing to compare. `needed` estimates how many trials
     decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
+    `is_paired` is whether both sides are of the same trials, with the same random numbers.
     `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
     """
 
@@ -94,6 +95,7 @@ class Evidence:
     level: tuple[str, tuple[float, ...]] | None = None
     step: Step | None = None
     is_lead: bool = False
+    is_paired: bool = False
     n: int = 0
     failed: int = 0
     counted: str = "cells"
@@ -253,6 +255,7 @@ def _pair(
         values=((names[0], _mean(a)), (names[1], _mean(b))),
         ratio=ratio(a, b, CONFIDENCE if test is None else test.level, _ratios(metric, *concerned)),
         needed=math.inf if test is None else test.needed(len(a)),
+        is_paired=concerned[1].cell.protocol != THEORY,
         n=len(a),
         failed=_failed(concerned),
     )
@@ -513,6 +516,7 @@ def _step(
         ratio=ratio(second, first, test.level, after.within.over(before.within)),
         step=Step(str(claim.along), before.value, after.value),
         is_lead=claim.against is not None,
+        is_paired=True,
         n=len(first),
         failed=after.failed,
         counted=counted,

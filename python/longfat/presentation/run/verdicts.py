@@ -112,12 +112,15 @@ def _sentence(evidence: Evidence, labels: Mapping[str, str]) -> str:
         of = _labelled(name, labels)
         return f"{where}{names.metric_phrase(evidence.metric)} of {of} is {censored.unknown(why)}"
     failed = f", {evidence.failed} failed" if evidence.failed else ""
+    paired = ", paired" if evidence.is_paired else ""
     if n == 0:
         return f"{where}no trial has this metric on both sides{failed}"
     if n < MIN_TRIALS:
         trials = "one trial" if n == 1 else f"{n} trials"
         return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
-    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{failed})"
+    return (
+        f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{paired}{failed})"
+    )
 
 
 def _where(evidence: Evidence) -> str:
