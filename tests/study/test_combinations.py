@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import itertools
+import subprocess
+import sys
 import tracemalloc
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,19 +119,39 @@ def test_a_mistake_at_one_of_many_points_is_found() -> None:
         load_study(many)
 
 
-@pytest.mark.parametrize(
-    ("delays", "sizes"), [(110, 100), pytest.param(1_000, 1_000, marks=pytest.mark.slow)]
-)
-def test_plans_of_many_cells_have_bounded_memory(tmp_path: Path, delays: int, sizes: int) -> None:
+def planned(delays: int, sizes: int) -> int:
+    """Loads and plans a study, and returns the number of its cells."""
+    loaded = load_study(study(delays, sizes))
+    every = cells(loaded)
+    found = plan(every, [1] * len(every), loaded.seed, "1", Present()).missing
+    assert len({group.cell_key for group in found.groups}) == len(found) == delays * sizes
+    assert found[-1].spec["workload"]["size"] == f"{999 + sizes}kB"
+    return len(found)
+
+
+def test_cells_of_large_studies_are_not_kept() -> None:
     tracemalloc.start()
     try:
-        loaded = load_study(study(delays, sizes))
-        every = cells(loaded)
-        planned = plan(every, [1] * len(every), loaded.seed, "1", Present())
+        count = planned(110, 100)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert len(planned.missing) == len({trial.cell_key for trial in planned.missing.groups}) == delays * sizes
-    assert planned.missing[-1].spec["workload"]["size"] == f"{999 + sizes}kB"
     # Sections and texts that are kept take up to this much, for any number of cells.
-    assert most < 60_000_000 + BYTES_PER_CELL * len(every)
+    assert most < 60_000_000 + BYTES_PER_CELL * count
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_million_cells_are_planned_in_bounded_memory() -> None:
+    program = (
+        "import resource\n"
+        "from tests.study.test_combinations import planned\n"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "count = planned(1000, 1000)\n"
+        "after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "print(count, 1024 * (after - before))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    count, used = map(int, done.stdout.split())
+    assert count == MAX_CELLS
+    assert used < 60_000_000 + BYTES_PER_CELL * count
