@@ -61,6 +61,8 @@ def test_cells_that_are_not_kept_are_equal_to_those_that_are(monkeypatch: pytest
     made = cells(load_study(mixed()))
     assert made[0] is not made[0]
     assert list(made) == every
+    assert made == cells(kept)
+    assert made != cells(load_study(study(3, 4)))
     assert [made[at] for at in (-1, 5, 3)] == [every[at] for at in (-1, 5, 3)]
     assert made[2:9:3] == every[2:9:3]
     assert len(made) == len(every) == 2 * (3 * 2 * 2 + 3 * 2 * 2 * 3)

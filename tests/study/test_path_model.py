@@ -174,7 +174,7 @@ def test_whole_paths_are_swept_by_label(tmp_path: Path) -> None:
     assert [cell.spec["path"] for cell in found] == [{"hops": HOPS}, {"preset": "dsl"}]
     # The stored study needs no other file.
     (tmp_path / "home.toml").unlink()
-    assert list(cells(load_study(tomllib.loads(loaded.text)))) == list(found)
+    assert cells(load_study(tomllib.loads(loaded.text))) == found
     result = longfat.run(study | {"sweep": {"path": [line]}, "repeats": 1}, out=tmp_path / "out")
     assert result.to_polars()["path"].to_list() == ["line"]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, overload
@@ -150,6 +151,11 @@ class Cells(Sequence[Cell]):
     def __len__(self) -> int:
         return len(self._worlds) * self._in_world
 
+    @property
+    def computes(self) -> bool:
+        """Whether a value of a specification can be an expression."""
+        return any(points.computes for points in self._points.values())
+
     @overload
     def __getitem__(self, at: int) -> Cell: ...
     @overload
@@ -166,6 +172,14 @@ class Cells(Sequence[Cell]):
 
     def __iter__(self) -> Iterator[Cell]:
         return (self[at] for at in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are the same cells in the same order."""
+        if not isinstance(other, Cells):
+            return NotImplemented
+        return len(self) == len(other) and all(map(operator.eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
 
     def _made(self, at: int) -> Cell:
         world, at = divmod(at, self._in_world)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from longfat.study import units
-from longfat.study.cell import Cell
 from longfat.study.combinations import Cells, Points, Setting, Swept
 from longfat.study.expressions import settings
 from longfat.study.links import requested_links
@@ -180,7 +179,7 @@ def specification(study: Study, entry: ProtocolEntry) -> dict[str, Any]:
     return {**study.network, "protocol": entry.settings, "workload": study.workload, **traffic}
 
 
-def cells(study: Study) -> Sequence[Cell]:
+def cells(study: Study) -> Cells:
     """Returns all cells of a study, ordered by world, swept values and protocol.
 
     Raises:

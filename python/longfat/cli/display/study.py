@@ -17,7 +17,8 @@ _MOST_VALUES = 20
 def parts(study: Study) -> Iterator[Part]:
     """Yields the tables of a study; those without rows are left out."""
     every = cells(study)
-    trials = sum(study.trials_in(cell.world) for cell in every)
+    # Every world has the same cells.
+    trials = len(every) // len(study.worlds) * sum(map(study.trials_in, study.worlds))
     counts = {"protocol": len(study.protocols), "cell": len(every), "trial": trials}
     about = [f"{count} {name if count == 1 else f'{name}s'}" for name, count in counts.items()]
     yield f"{study.title} ({', '.join(about)}; worlds: {', '.join(study.worlds)})", (), ()
@@ -28,7 +29,7 @@ def parts(study: Study) -> Iterator[Part]:
     if swept:
         yield "Swept keys", ("key", "values"), swept
     found: dict[tuple[str, str], dict[str, None]] = {}
-    for cell in every:
+    for cell in every if every.computes else ():
         for key, (text, value) in cell.computed.items():
             found.setdefault((key, text), {})[str(value)] = None
     if found:
