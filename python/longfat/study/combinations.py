@@ -61,11 +61,14 @@ class Points(Sequence[Point]):
     ) -> None:
         """Takes the specification without swept values; `computes` is whether any value is an expression."""
         self._base, self._swept, self._protocol = base, swept, protocol
-        self._links = {"links": links} if links else {}
         self._sizes = [len(one.values) for one in swept]
         changed = [one.sections for one in swept]
         names = dict.fromkeys([*base, *(name for some in changed for name in sorted(some))])
-        self._axes = {name: [n for n, some in enumerate(changed) if name in some] for name in names}
+        axes = {name: [n for n, some in enumerate(changed) if name in some] for name in names}
+        self._axes = {name: own for name, own in axes.items() if own}
+        self._names = list(names)
+        self._unswept = {name: base.get(name) for name in names} | ({"links": links} if links else {})
+        self._count = math.prod(self._sizes)
         self._sections: dict[tuple[Any, ...], Any] = {}
         self.computes = computes
         self._independent: settings.Independent = {}
@@ -73,7 +76,7 @@ class Points(Sequence[Point]):
         self._values: dict[int, settings.Values] = {}
 
     def __len__(self) -> int:
-        return math.prod(self._sizes)
+        return self._count
 
     @overload
     def __getitem__(self, at: int) -> Point: ...
@@ -86,16 +89,18 @@ class Points(Sequence[Point]):
         at = range(len(self))[at]
         choices = self._choices(at)
         params = {one.key: one.values[n][0] for one, n in zip(self._swept, choices, strict=True)}
-        spec = {name: self._section(name, axes, choices) for name, axes in self._axes.items()}
+        spec = dict(self._unswept)
+        for name, axes in self._axes.items():
+            spec[name] = self._section(name, axes, choices)
         computed: Mapping[str, tuple[str, str | int | float]] = {}
         if self.computes:
             # The values alone are small, so all are kept.
             if at not in self._values:
-                places = [one for name in spec for one in self._expressions(name, spec[name])]
+                places = [one for name in self._names for one in self._expressions(name, spec[name])]
                 self._values[at] = settings.values(spec, self._protocol, places, self._independent)
             spec = settings.with_values(spec, self._values[at])
             computed = settings.by_key(self._values[at])
-        return Point(params, {**spec, **self._links}, computed)
+        return Point(params, spec, computed)
 
     def _choices(self, at: int) -> list[int]:
         """Returns the number of the value of each swept key at a point; the last key changes first."""
@@ -106,8 +111,6 @@ class Points(Sequence[Point]):
         return found[::-1]
 
     def _section(self, name: str, axes: Sequence[int], choices: Sequence[int]) -> Any:
-        if not axes:
-            return self._base[name]
         chosen = (name, *(choices[axis] for axis in axes))
         if chosen not in self._sections:
             if len(self._sections) >= KEPT:
@@ -146,6 +149,7 @@ class Cells(Sequence[Cell]):
             (start, end, [names for names, one in points.items() if len(one) >= end])
             for start, end in zip([0, *ends], ends, strict=False)
         ]
+        self._keeps = len(self) <= KEPT
         self._kept: dict[int, Cell] = {}
 
     def __len__(self) -> int:
@@ -165,10 +169,11 @@ class Cells(Sequence[Cell]):
         if isinstance(at, slice):
             return [self[one] for one in range(*at.indices(len(self)))]
         at = range(len(self))[at]
-        found = self._kept.get(at) or self._made(at)
-        if len(self) <= KEPT:
-            self._kept[at] = found
-        return found
+        if not self._keeps:
+            return self._made(at)
+        if at not in self._kept:
+            self._kept[at] = self._made(at)
+        return self._kept[at]
 
     def __iter__(self) -> Iterator[Cell]:
         return (self[at] for at in range(len(self)))

@@ -30,8 +30,11 @@ def world_problems(study: Study) -> list[Problem]:
 def _beyond(cell: Cell, text: str) -> str | None:
     """Returns the first part of a cell that its world does not support; None if it supports all."""
     try:
-        problems = json.loads(_native.unsupported(cell.world, text))
+        listed = _native.unsupported(cell.world, text)
     except ValueError:
         # Contradictions between sections, which the check of each trial reports with its cell.
         return None
-    return next((f"{one['message']} ({one['key']} of {cell.protocol})" for one in problems), None)
+    if listed == "[]":
+        return None
+    one = json.loads(listed)[0]
+    return f"{one['message']} ({one['key']} of {cell.protocol})"
