@@ -13,7 +13,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -150,7 +150,7 @@ def mutate(random_: random.Random, data: dict[str, Any]) -> None:
                 table[key] = copy.deepcopy(random_.choice(VALUES))
 
 
-def checked(data: dict[str, Any], words: object) -> list[Any]:
+def checked(data: dict[str, Any], words: object) -> Sequence[Any]:
     """Loads a study; its errors are lines of bounded length. Returns the cells of a valid one."""
     try:
         return cells(load_study(data))

@@ -159,3 +159,17 @@ def test_classes_are_sorted(run: RunResult) -> None:
     without = {name: value for name, value in first.metrics.items() if not name.endswith("@G0")}
     lacking = [dataclasses.replace(first, metrics=without), *others]
     assert grid.hosts(lacking, "fct_mean_s") == ["G0", "G1"]
+
+
+def test_bulk_flows_that_start_before_the_end_of_the_warm_up_are_drawn(tmp_path: Path) -> None:
+    study = {
+        "title": "Bulk",
+        "repeats": 3,
+        "path": {"rate": "10Mbit/s", "delay": "10ms", "loss": "1%"},
+        "workload": {"kind": "bulk", "flows": 2, "duration": "3s", "warm_up": "1s"},
+        "protocols": ["reno"],
+    }
+    run = lf.run(study, out=tmp_path / "run")
+    run.chart("goodput", cdf="flows", out=tmp_path / "c.svg", csv=True)
+    # Three trials with two flows each.
+    assert pl.read_csv(tmp_path / "c.csv")["share"].to_list() == pytest.approx([n / 6 for n in range(1, 7)])

@@ -191,7 +191,7 @@ def test_trends(factory: Any, relation: str, truth: Any, extra: dict[str, Any], 
 def test_a_trend_has_one_line_with_its_numbers(factory: Any) -> None:
     verdict = judge(factory, rising, spread=0.0, of="sr", relation="rises-with", along="path.loss")
     assert verdict.detail == (
-        "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20)"  # noqa: RUF001
+        "from path.loss 0% to 10%, goodput: sr 1.00 Mbit/s to 1.10 Mbit/s, ×1.10 [1.10, 1.10] (n=20, paired)"  # noqa: RUF001
     )
 
 
@@ -220,7 +220,7 @@ def test_failed_trials_are_counted_in_the_detail(factory: Any) -> None:
     study = factory.study({"claims": [claim(relation="higher", **PAIR)]})
     _, relay = factory.run(study, ahead_by(0.1), failures=2).claims
     assert relay.verdict == "holds"
-    assert "n=18, 2 failed" in relay.detail
+    assert "n=18, paired, 2 failed" in relay.detail
 
 
 def test_a_run_without_the_claims_cells_is_undecided(factory: Any) -> None:
@@ -336,4 +336,5 @@ def test_a_verdict_names_its_metric_both_values_and_n(
     study = factory.study({"claims": [claim(**keys)], "reported": []})
     verdict = factory.run(study, ahead_by(0.1), spread=0.0).claims[0]
     assert expected in verdict.detail
-    assert "(n=20)" in verdict.detail
+    counted = "(n=20)" if "value" in keys else "(n=20, paired)"
+    assert verdict.detail.endswith(counted)

@@ -246,3 +246,59 @@ def test_the_best_of_the_protocols_of_a_list() -> None:
     loaded = load_study(data)
     found = selection.pairings(loaded.claims[0], "sim", sweep.cells(loaded))
     assert [pair.against.protocol for pair in found if pair.against] == ["reno"] * 3
+
+
+def test_a_value_is_an_expression_of_each_cell(tmp_path: Path) -> None:
+    data = study(
+        {"metric": "goodput", "relation": "at-most", "value": "path.rate"},
+        {"metric": "goodput", "relation": "at-least", "value": "path.rate"},
+        {
+            "metric": "queueing_delay_mean",
+            "relation": "near",
+            "value": "0.1RTT..4RTT",
+            "where": queue("4BDP"),
+        },
+        {
+            "metric": "queueing_delay_mean",
+            "relation": "near",
+            "value": "2RTT..3 * RTT",
+            "where": queue("1BDP"),
+        },
+    )
+    data["sweep"]["path.rate"] = ["10Mbit/s", "20Mbit/s"]
+    found = [f"{one.verdict}: {one.detail}" for one in lf.run(data, out=tmp_path).claims]
+    assert found[0].startswith("holds: in all 6 cells")
+    assert found[1].startswith("fails: in 6 of 6 cells")
+    assert "path.rate = 10Mbit/s" in found[0] + found[1] or "path.rate = 20Mbit/s" in found[0] + found[1]
+    assert "claimed at most" in found[0]
+    assert found[2].startswith("holds: in both cells")
+    assert "claimed between 4.00 ms and 160 ms" in found[2]
+    assert found[3].startswith("fails: in 2 of 2 cells")
+    assert "claimed between 80.0 ms and 120 ms" in found[3]
+
+
+@pytest.mark.parametrize(
+    ("claim", "message"),
+    [
+        (
+            {"value": "path.delay * 2", "by": "5%"},
+            r'value: "path.delay \* 2" is a duration: goodput is given in bit/s',
+        ),
+        (
+            {"value": "path.rte / 2", "by": "5%"},
+            r'"path.rte" is not set in this study; did you mean "path.rate"',
+        ),
+        ({"value": "path.rate / 0", "by": "5%"}, r'value: "path.rate / 0": division by zero'),
+        ({"value": "path.rate..path.rate / 2"}, r"20Mbit/s is above 10Mbit/s: a range ascends"),
+        ({"value": "2Mbit/s..1Mbit/s"}, r"2Mbit/s is above 1Mbit/s: a range ascends"),
+        ({"value": "1Mbit/s.."}, r'value: "1Mbit/s.." is no range; write e.g. "20ms..30ms"'),
+        ({"value": "1Mbit/s..2Mbit/s..3Mbit/s"}, "is no range"),
+        ({"value": "1Mbit/s..2Mbit/s", "by": "5%"}, "a range has no tolerance"),
+        ({"value": "1Mbit/s..2Mbit/s", "relation": "at-least"}, 'only the relation "near" takes'),
+        ({"value": "1Mbit/s"}, 'relation "near" requires the key "by"'),
+    ],
+)
+def test_wrong_values_are_refused(claim: Data, message: str) -> None:
+    with pytest.raises(StudyError, match=message) as error:
+        load_study(study({"metric": "goodput", "relation": "near"} | claim))
+    assert len(str(error.value).splitlines()) == 1

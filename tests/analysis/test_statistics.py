@@ -159,7 +159,7 @@ def test_records_are_summarised_by_cell(factory: Any) -> None:
     study = factory.study()
     cells = sweep.cells(study)
     results = factory.results(factory.records(study, failures=3), cells)
-    assert [result.cell for result in results] == cells
+    assert [result.cell for result in results] == list(cells)
     complete = next(r for r in results if r.cell.world == "sim" and r.cell.protocol == "gbn")
     lossy = next(r for r in results if r.cell.world == "relay" and r.cell.protocol == "gbn")
     assert (complete.n, complete.failures, list(complete.trials)) == (20, {}, list(range(20)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -131,6 +133,35 @@ def test_a_bundle_is_repeated_bit_by_bit_on_another_path(
     assert found.comparison.trials == 16
     assert str(found.comparison).startswith("identical: 16 trials, ")
     assert (tmp_path / "again" / "run" / "report.html").is_file()
+
+
+@pytest.mark.slow
+def test_a_bundle_is_repeated_by_a_fresh_process_with_another_home(tmp_path: Path) -> None:
+    original, elsewhere = tmp_path / "original", tmp_path / "other place"
+    (original / "own").mkdir(parents=True)
+    elsewhere.mkdir()
+    (original / "own" / "fixed.py").write_text(CONTROLLER)
+    (original / "link.trace").write_text(TRACE)
+    study = (
+        'title = "Own controller, recorded link"\nrepeats = 100\n'
+        'path = { trace = "link.trace", delay = "10ms", loss = "2%" }\n'
+        'workload = { kind = "file", size = "50kB" }\n'
+        'protocols = [{ name = "own", kind = "tcp", congestion = "own/fixed.py:Fixed" }, "cubic"]\n'
+    )
+    (original / "study.toml").write_text(study)
+    lf.run(original / "study.toml", out=original / "run")
+    lf.bundle(original / "run", out=elsewhere / "b.zip")
+    shutil.rmtree(original)
+    done = subprocess.run(
+        [sys.executable, "-m", "longfat", "reproduce", "b.zip", "--allow-code", "--json"],
+        cwd=elsewhere,
+        env={"HOME": str(elsewhere), "PATH": "", "PYTHONPATH": str(Path(lf.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert (found["identical"], found["trials"]) == (True, 200)
 
 
 def test_the_first_difference_is_named(bundled: Path, tmp_path: Path) -> None:

@@ -251,6 +251,13 @@ def test_list_prints_the_values_of_a_study(cli: Cli, tmp_path: Path) -> None:
     assert ["path.queue", "2BDP", "50000B,", "100000B"] in rows
     assert ["workload.duration", "100RTT", "2000ms,", "4000ms"] in rows
     assert ["workload.warm_up", "path.delay", "10ms,", "20ms"] in rows
+    changed = cli("list", str(tmp_path / "own.toml"), "--set", "path.rate=20Mbit/s").stdout
+    assert ["path.queue", "2BDP", "100000B,", "200000B"] in [line.split() for line in changed.splitlines()]
+    many = cli("list", str(tmp_path / "own.toml"), "--set", f"path.delay={[f'{n}ms' for n in range(1, 100)]}")
+    assert "…, 99ms (99 values)" in many.stdout
+    assert "Share of one BBRv1 flow" in cli("list", "published/bbr-share").stdout
+    refused = cli("list", "queue", "--set", "path.rate=1Mbit/s", ok=False)
+    assert 'is for a study, and "queue" is none' in refused.stderr
 
 
 def test_list_prints_json(cli: Cli) -> None:

@@ -264,6 +264,21 @@ def test_processes_are_those_of_ps() -> None:
     assert found[0].resident == pytest.approx(found[1].resident, rel=0.1)
 
 
+def test_submissions_share_a_look_at_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+
+    def looked() -> list[process_tree.Entry]:
+        looks.append(1)
+        return []
+
+    monkeypatch.setattr(process_tree, "processes", looked)
+    shared = process_tree.Processes()
+    assert shared.now(60.0) is shared.now(60.0)
+    assert len(looks) == 1
+    shared.now(0.0)
+    assert len(looks) == 2
+
+
 def test_stopped_grades_start_no_process(tmp_path: Path) -> None:
     (tmp_path / "lab.toml").write_text(LAB, encoding="utf-8")
     module = tmp_path / "one.py"

@@ -80,7 +80,7 @@ def test_a_trial_without_bounds_is_killed_at_the_memory_limit(tmp_path: Path) ->
     study = load_study(write(tmp_path, with_controller("Glutton")))
     reference = lf.run(with_file(tmp_path), out=tmp_path / "reference", progress=False).to_polars()
     number = reference.filter(reference["timeouts"] > 0)["trial"][0]
-    batch = Batch.of(CellTrials(cells(study)[0], study.seed, "", range(number, number + 2)))
+    batch = Batch.of(CellTrials(cells(study), 0, study.seed, "", range(number, number + 2)))
     contents = {one.digest: one.content() for one in batch.attachments}
     found = single.run_singly(batch, contents, tmp_path / "files", 400e6)
     assert found.trials["trial"].to_list() == [number, number + 1]

@@ -55,10 +55,16 @@ def test_a_distribution_over_rounds_is_that_of_all_trials(workload: str, tmp_pat
 
 def test_flows_that_all_opened_in_the_warm_up_have_no_distribution(tmp_path: Path) -> None:
     study = {
-        "title": "One long flow",
+        "title": "Few flows",
         "repeats": 1,
         "path": {"rate": "10Mbit/s"},
-        "workload": {"kind": "bulk", "duration": "2s", "warm_up": "1s"},
+        "workload": {
+            "kind": "arrivals",
+            "arrivals": "1/s",
+            "size": "10kB",
+            "duration": "2s",
+            "warm_up": "1999ms",
+        },
         "protocols": ["reno"],
     }
     with pytest.raises(ValueError, match="no flow of the workload opened after the warm-up"):

@@ -147,3 +147,25 @@ def test_columns_follow_the_dimension() -> None:
     found = derived_metrics({"a": "goodput / 2", "b": "rtt_p50 * 2", "c": "jain", "d": "b / a * 1Mbit/s"})
     assert [one.column for one in found.values()] == ["a_bps", "b_s", "c", "d_s"]
     assert all(itertools.starmap(lambda name, one: one.column.startswith(name), found.items()))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("goodput / 0", "division by zero"),
+        ("goodput / (2 - 2)", "division by zero"),
+        ("goodput * (1 / 0)", "division by zero"),
+        ("goodput * sqrt(2 - 3)", "takes no negative number"),
+    ],
+)
+def test_mistakes_in_constants_are_refused_before_the_first_trial(
+    dumbbell: Data, text: str, message: str
+) -> None:
+    with pytest.raises(StudyError, match=message):
+        load_study({**dumbbell, "metrics": {"x": text}})
+
+
+def test_a_square_root_of_a_trial_is_that_of_its_value() -> None:
+    root = derived_metrics({"x": "sqrt(jain - 0.5)"})["x"]
+    found = root.added_to(pl.DataFrame({"jain": [0.75, 0.25, None]}))
+    assert found["x"].to_list() == [0.5, None, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,8 +17,9 @@ import longfat as lf
 from longfat.study import Overrides, StudyError, cells, load_study
 from longfat.study.expressions.dimension import DURATION, SIZE, ExpressionError, Value
 from longfat.study.expressions.evaluation import evaluate
+from longfat.study.expressions.metrics import derived_metrics
 from longfat.study.expressions.parsing import parse
-from longfat.study.expressions.settings import SettingError, is_expression, resolved
+from longfat.study.expressions.settings import SettingError, is_expression, resolved, value_in
 
 Data = dict[str, Any]
 SPEC: Data = {
@@ -262,6 +264,18 @@ def test_mutated_expressions_have_a_value_or_one_line() -> None:
             lines = [""]
             assert isinstance(found, str | int | float), text
         assert len(lines) == 1, text
+        # The same texts as values of claims and as metrics.
+        assert "\n" not in refusal(lambda text: value_in(SPEC, text), text)
+        assert "\n" not in refusal(lambda text: derived_metrics({"x": text}), text)
+
+
+def refusal(read: Callable[[str], Any], text: str) -> str:
+    """Returns why a text is refused; empty if it is accepted."""
+    try:
+        read(text)
+    except ExpressionError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("text", ["1BDP +\n 1s", "\t1BDP + \u20281s"])
@@ -294,3 +308,11 @@ def test_arithmetic_is_exact(a: Fraction, b: Fraction, dimension: Any) -> None:
     assert of("max(workload.a, workload.b) + min(workload.a, workload.b)") == a + b
     if b:
         assert of("workload.a / workload.b") == a / b
+
+
+def test_square_roots_are_exact_or_have_twelve_decimals() -> None:
+    assert value("100kB / sqrt(16)") == "25000B"
+    assert value("10kB * sqrt(2)") == "14142B"
+    for text, message in (("sqrt(1s)", "takes a number"), ("sqrt(1 - 2) * 1kB", "takes no negative number")):
+        with pytest.raises(SettingError, match=message):
+            value(text)

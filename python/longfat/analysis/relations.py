@@ -18,7 +18,7 @@ same trials, m the margin `by`:
 | lead-falls-with | as falls-with, for the ratio a / b | |
 | at-least | a >= the claim's `value` | judged like not-lower, without tolerance |
 | at-most | a <= the claim's `value` | likewise |
-| near | (1 - m) `value` <= a <= (1 + m) `value` | a published value with its tolerance |
+| near | (1 - m) `value` <= a <= (1 + m) `value` | a published value with its tolerance, or a range |
 | best, highest, lowest | higher, or lower, than each rival | with `by` not-lower, or not-higher |
 | agrees-with | b - t <= a <= b + t | b in another world; t is the larger of m b and the claim's `value` |
 """
@@ -35,7 +35,7 @@ from longfat.analysis.metric_range import Range, range_of
 from longfat.analysis.statistics import interval, mean_difference, paired, ratio, trials_needed
 from longfat.results.run import CONFIDENCE, Interval
 from longfat.study import units
-from longfat.study.claims import MIN_TRIALS
+from longfat.study.claims import MIN_TRIALS, THEORY
 
 if TYPE_CHECKING:
     from longfat.results.run import Cell, CellResult, Censored, VerdictWord
@@ -82,6 +82,7 @@ class Evidence:
     comparisons of this relation are. `values` are the compared means by name; for a lead they are
     ratios. `reason` replaces the numbers if there is nothing to compare. `needed` estimates how many trials
     decide an undecided comparison, if mean and spread stay the same; infinite if it has neither.
+    `is_paired` is whether both sides are of the same trials, with the same random numbers.
     `unknown` has the name of a side whose value is unknown, and why; then the comparison is undecided.
     """
 
@@ -91,9 +92,10 @@ class Evidence:
     params: Mapping[str, Any] | None = None
     values: tuple[tuple[str, float], ...] = ()
     ratio: Interval | None = None
-    level: tuple[str, float] | None = None
+    level: tuple[str, tuple[float, ...]] | None = None
     step: Step | None = None
     is_lead: bool = False
+    is_paired: bool = False
     n: int = 0
     failed: int = 0
     counted: str = "cells"
@@ -223,7 +225,7 @@ def agreement(claim: Claim, metric: str, of: CellResult, against: CellResult, fa
     first, second = _ranges(metric, of, against)
     if len(a) < MIN_TRIALS:
         return _pair("undecided", None, metric, names, (a, b), (of, against))
-    part, amount = claim.margin * abs(_mean(b)), claim.level
+    part, amount = claim.margin * abs(_mean(b)), max(claim.limits(of.cell), default=0.0)
     if part >= amount:
         lower, upper = (
             _Test.of(a, b, (1, 1 - claim.margin), family, within=(first, second)),
@@ -253,6 +255,7 @@ def _pair(
         values=((names[0], _mean(a)), (names[1], _mean(b))),
         ratio=ratio(a, b, CONFIDENCE if test is None else test.level, _ratios(metric, *concerned)),
         needed=math.inf if test is None else test.needed(len(a)),
+        is_paired=concerned[1].cell.protocol != THEORY,
         n=len(a),
         failed=_failed(concerned),
     )
@@ -264,7 +267,8 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         return found
     a = [value for value in of.samples.get(metric, []) if math.isfinite(value)]
     within = range_of(metric, of.samples)
-    test, verdict = _at_level(claim, a, family, within)
+    limits = claim.limits(of.cell)
+    test, verdict = _at_level(claim, limits, a, family, within)
     enough = len(a) >= MIN_TRIALS
     verdict = verdict if enough else "undecided"
     return Evidence(
@@ -273,21 +277,30 @@ def level(claim: Claim, metric: str, of: CellResult, family: Family) -> Evidence
         test.rank(verdict) if enough else -math.inf,
         params=of.cell.params,
         values=((str(claim.of), _mean(a)),),
-        level=(f"within {claim.by} of" if claim.relation == "near" else claim.relation, claim.level),
+        level=(_phrase(claim), limits),
         needed=test.needed(len(a)) if enough else math.inf,
         n=len(a),
         failed=_failed((of,)),
     )
 
 
-def _at_level(claim: Claim, a: Sample, family: Family, within: Range) -> tuple[_Test, VerdictWord]:
+def _phrase(claim: Claim) -> str:
     if claim.relation != "near":
-        test = _Test.of_level(a, claim.level, family, within, least=claim.relation == "at-least")
+        return claim.relation
+    return "between" if claim.by is None else f"within {claim.by} of"
+
+
+def _at_level(
+    claim: Claim, limits: tuple[float, ...], a: Sample, family: Family, within: Range
+) -> tuple[_Test, VerdictWord]:
+    low, high = limits[0], limits[-1]
+    if claim.relation != "near":
+        test = _Test.of_level(a, low, family, within, least=claim.relation == "at-least")
         return test, test.not_below()
-    part = claim.margin * abs(claim.level)
+    part = claim.margin * abs(low)
     return _both(
-        _Test.of_level(a, claim.level - part, family, within, least=True),
-        _Test.of_level(a, claim.level + part, family, within, least=False),
+        _Test.of_level(a, low - part, family, within, least=True),
+        _Test.of_level(a, high + part, family, within, least=False),
     )
 
 
@@ -503,6 +516,7 @@ def _step(
         ratio=ratio(second, first, test.level, after.within.over(before.within)),
         step=Step(str(claim.along), before.value, after.value),
         is_lead=claim.against is not None,
+        is_paired=True,
         n=len(first),
         failed=after.failed,
         counted=counted,

@@ -22,15 +22,13 @@ from longfat.extensions.names import FILE_SUFFIX
 from longfat.study import load_study
 from longfat.study.reading import read_study
 from longfat.system.interpreter import python_command
-from longfat.system.process_tree import ProcessTree
+from longfat.system.process_tree import Processes, ProcessTree
 
 STUDY_SUFFIX = ".toml"
 ALLOWED = f"a study (*{STUDY_SUFFIX}) or a controller (*{FILE_SUFFIX})"
 NOT_RUN = "not run"
 """The verdict of the claims of a submission without a result."""
 VERDICTS = {"holds", "fails", "undecided", NOT_RUN}
-COLUMNS = ("submission", "holds", "claims", "seconds", "error")
-"""The columns of the table of grades besides those of claims."""
 
 MARK = "LONGFAT_SUBMISSION"
 """The environment variable of all processes of a submission."""
@@ -130,7 +128,7 @@ def grades(
     claims = load_study(lab).claims
     if not claims:
         raise ValueError(f"{lab}: no claims; a lab study needs claims, which are graded")
-    if taken := {claim.id for claim in claims} & set(COLUMNS):
+    if taken := {claim.id for claim in claims} & {*_FIRST, *_LAST}:
         raise ValueError(
             f"{lab}: claim {min(taken)}: the table of grades has a column of this name; rename it"
         )
@@ -156,6 +154,7 @@ class _Running:
         self._common = common
         self._missing = dict.fromkeys(claims, NOT_RUN)
         self._stopped = threading.Event()
+        self._processes = Processes()
 
     def stop(self) -> None:
         """Stops all, and starts no more."""
@@ -200,7 +199,7 @@ class _Running:
                 env={**os.environ, MARK: folder.name},
                 start_new_session=True,
             )
-        tree = ProcessTree(process, f"{MARK}={folder.name}")
+        tree = ProcessTree(process, f"{MARK}={folder.name}", self._processes)
         try:
             why = self._watch(process, tree)
         finally:
@@ -212,7 +211,7 @@ class _Running:
         """Waits for the end of a process, or of a limit; returns the exceeded one, or nothing."""
         memory, end = self._common["memory"], time.monotonic() + self._common["seconds"] + _GRACE_S
         while time.monotonic() < end and not self._stopped.is_set():
-            if tree.memory() > memory:
+            if tree.memory(_LOOK_S) > memory:
                 return f"more memory than {memory / 1e6:.0f} MB"
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_LOOK_S)
@@ -279,14 +278,8 @@ def _last(errors: bytes, code: int) -> str:
 def rows(found: list[Grade]) -> Iterator[dict[str, Any]]:
     """Yields a row of the table of grades for each submission."""
     for grade in found:
-        yield {
-            "submission": cell(grade.submission),
-            "holds": grade.holds,
-            "claims": len(grade.verdicts),
-            **grade.verdicts,
-            "seconds": round(grade.seconds, 1),
-            "error": cell(grade.error),
-        }
+        first, last = ({name: of(grade) for name, of in columns.items()} for columns in (_FIRST, _LAST))
+        yield {**first, **grade.verdicts, **last}
 
 
 def cell(text: str) -> str:
@@ -299,4 +292,15 @@ def cell(text: str) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
+_FIRST: dict[str, Callable[[Grade], Any]] = {
+    "submission": lambda grade: cell(grade.submission),
+    "holds": lambda grade: grade.holds,
+    "claims": lambda grade: len(grade.verdicts),
+}
+"""The columns of the table of grades before those of claims."""
+_LAST: dict[str, Callable[[Grade], Any]] = {
+    "seconds": lambda grade: round(grade.seconds, 1),
+    "error": lambda grade: cell(grade.error),
+}
+"""The columns after those of claims."""
 _FORMULA = ("=", "+", "-", "@")

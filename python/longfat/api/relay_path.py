@@ -16,15 +16,10 @@ _FIXED = {
 """Keys that a running relay cannot change, with the reason."""
 
 
-def check_path(path: dict[str, Any], *, section: str = "") -> None:
-    """Raises ValueError for keys that are not valid, and for those of which a TCP relay has no equivalent.
-
-    `section` is the prefix of the keys in messages of the second kind.
-    """
+def refuse_unsupported(path: Mapping[str, Any], *, section: str = "") -> None:
+    """Raises ValueError for keys that a TCP relay lacks; `section` is their prefix in messages."""
     from longfat.study.problems import Problem, StudyError
-    from longfat.study.tables import refuse
 
-    refuse("path", path)
     problems = [
         Problem(section + key, f"not in longfat relay --tcp, {reason}; use longfat net")
         for key, reason in _unsupported(path)
@@ -40,6 +35,7 @@ def changed_path(path: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
     """
     from longfat.study.keys import place
     from longfat.study.problems import Problem, StudyError
+    from longfat.study.tables import refuse
 
     changed = copy.deepcopy(dict(path))
     for key, value in changes.items():
@@ -47,7 +43,8 @@ def changed_path(path: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[st
             _remove(changed, key.split("."))
         else:
             place(changed, key, value)
-    check_path(changed)
+    refuse("path", changed)
+    refuse_unsupported(changed)
     problems = [
         Problem(side + key, reason)
         for side in _SIDES

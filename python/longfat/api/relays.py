@@ -266,12 +266,12 @@ def _tcp_relay(
     wait: bool,
 ) -> TcpRelay:
     from longfat.api.relay_control import control_server
-    from longfat.api.relay_path import check_path
+    from longfat.api.relay_path import refuse_unsupported
     from longfat.api.relay_schedule import read_schedule
     from longfat.api.tcp_relay_progress import TcpRelayProgress
     from longfat.api.tcp_relays import TcpRelay, tcp_settings
 
-    check_path(path, section="path.")
+    refuse_unsupported(path, section="path.")
     settings = tcp_settings(protocol)
     schedule = None if changes.schedule is None else read_schedule(changes.schedule, path)
     server = control_server(changes.control, changes.token)

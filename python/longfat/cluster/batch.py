@@ -60,7 +60,7 @@ class LocalBatch:
         return self._run(self.numbers[place : place + 1])
 
     def _run(self, numbers: Numbers) -> Records:
-        found = _EXECUTORS.run_all(CellTrials(self.cell, self.seed, "", numbers))
+        found = _EXECUTORS.run_all(CellTrials([self.cell], 0, self.seed, "", numbers))
         error = pl.col("error")
         for here, there in self.names.items():
             error = error.str.replace_all(here, there, literal=True)

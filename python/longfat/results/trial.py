@@ -12,6 +12,7 @@ import polars as pl
 
 from longfat.extensions.names import content_hash, file_hash, split
 from longfat.results.run import Cell
+from longfat.study.combinations import SpecTexts
 from longfat.study.relative_files import with_names
 from longfat.study.vocabulary import canonical
 from longfat.system.flow_table import Column, flow_table
@@ -133,19 +134,32 @@ def _stream(frame: pl.DataFrame) -> bytes:
     return content.getvalue()
 
 
+class CellKeys:
+    """The keys of cells with one seed and version, while files and classes of their specifications stay."""
+
+    def __init__(self, seed: int, version: str) -> None:
+        self._seed, self._version = seed, canonical(version)
+        self._texts = SpecTexts(_by_content)
+
+    def of(self, cell: Cell) -> str:
+        """Returns the hash (BLAKE2b, 128 bit) of specification, world, seed and version, as canonical JSON.
+
+        >>> cell = Cell("sim", "sr", {}, {"path": {"delay": "5ms"}, "protocol": {}, "workload": {}})
+        >>> CellKeys(1, "0.1.0").of(cell) == CellKeys(1, "0.1.0").of(cell)
+        True
+        >>> CellKeys(1, "0.1.0").of(cell) == CellKeys(2, "0.1.0").of(cell)
+        False
+        """
+        spec, world = self._texts.of(cell.spec), canonical(cell.world)
+        content = f'{{"seed":{self._seed},"spec":{spec},"version":{self._version},"world":{world}}}'
+        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+
+
 def cell_key(cell: Cell, seed: int, version: str) -> str:
-    """Returns the hash (BLAKE2b, 128 bit) of specification, world, seed and version.
-
-    >>> cell = Cell("sim", "sr", {}, {"path": {"delay": "5ms"}, "protocol": {}, "workload": {}})
-    >>> cell_key(cell, 1, "0.1.0") == cell_key(cell, 1, "0.1.0")
-    True
-    >>> cell_key(cell, 1, "0.1.0") == cell_key(cell, 2, "0.1.0")
-    False
-    """
-    content = {"seed": seed, "spec": _by_content(cell.spec), "version": version, "world": cell.world}
-    return hashlib.blake2b(canonical(content).encode(), digest_size=16).hexdigest()
+    """Returns the key of one cell (`CellKeys`)."""
+    return CellKeys(seed, version).of(cell)
 
 
-def _by_content(spec: dict[str, Any]) -> Any:
-    """Returns a specification with files (traces, sources of controllers) replaced by their hashes."""
+def _by_content(spec: Any) -> Any:
+    """Returns a part with files (traces, sources of controllers) replaced by their hashes."""
     return with_names(spec, file_hash, lambda name: {"class": split(name)[1], "source": content_hash(name)})

@@ -12,7 +12,7 @@ import polars as pl
 
 from longfat.results.frames import stored
 from longfat.results.run import Cell, CellResult
-from longfat.results.trial import cell_key
+from longfat.results.trial import CellKeys
 from longfat.store import parts, store
 from longfat.store.copies import Copies
 from longfat.store.shard import Shard
@@ -30,7 +30,8 @@ def read_records(
     shard: Shard | None = None,
 ) -> Table:
     """Returns the records of the first `counts` trials of each cell, or those that a shard reads."""
-    keys = [cell_key(cell, study.seed, version) for cell in planned]
+    keys_of = CellKeys(study.seed, version)
+    keys = [keys_of.of(cell) for cell in planned]
     derived = {one.column: one for one in study.derived_metrics.values()}
     return Table(Copies(folder, shard).frames, keys, counts, derived)
 

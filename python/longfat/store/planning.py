@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
 
 from longfat.results.run import Cell
-from longfat.results.trial import Trial, cell_key
+from longfat.results.trial import CellKeys, Trial
 from longfat.store.present import Present
 from longfat.store.shard import Shard
 
@@ -17,14 +17,20 @@ Numbers = range | np.ndarray[tuple[int], np.dtype[np.uint32]]
 """Numbers of trials: a range, or single numbers in a run that is resumed."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class CellTrials(Sequence[Trial]):
-    """Trials of one cell by their numbers, which exist only while they are used."""
+    """Trials of one of some cells, by their numbers, which exist only while they are used."""
 
-    cell: Cell
+    cells: Sequence[Cell]
+    at: int
     seed: int
     cell_key: str
     numbers: Numbers
+
+    @property
+    def cell(self) -> Cell:
+        """The cell."""
+        return self.cells[self.at]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -36,7 +42,7 @@ class CellTrials(Sequence[Trial]):
     def __getitem__(self, place: int | slice) -> Trial | CellTrials:
         """Returns one trial, or some of them."""
         if isinstance(place, slice):
-            return CellTrials(self.cell, self.seed, self.cell_key, self.numbers[place])
+            return replace(self, numbers=self.numbers[place])
         return Trial(self.cell_key, self.cell, int(self.numbers[place]), self.seed)
 
 
@@ -97,17 +103,20 @@ def plan(
 
     Cells with equal specifications share their trials.
     """
-    shared: dict[str, tuple[Cell, int]] = {}
-    for cell, count in zip(cells, counts, strict=True):
-        key = cell_key(cell, seed, version)
-        first, known = shared.get(key, (cell, 0))
-        shared[key] = (first, max(count, known))
-    groups, found = [], dict.fromkeys((cell.world for cell in cells), 0)
+    keys = CellKeys(seed, version)
+    shared: dict[str, tuple[str, int, int]] = {}
+    found: dict[str, int] = {}
+    for at, (cell, count) in enumerate(zip(cells, counts, strict=True)):
+        key = keys.of(cell)
+        _, first, known = shared.get(key, ("", at, 0))
+        shared[key] = (cell.world, first, max(count, known))
+        found.setdefault(cell.world, 0)
+    groups = []
     before = 0
-    for key, (cell, count) in shared.items():
+    for key, (world, first, count) in shared.items():
         share = range(count) if shard is None else shard.share(count, before)
         before += count
         numbers = present.missing(key, share)
-        found[cell.world] += len(share) - len(numbers)
-        groups.append(CellTrials(cell, seed, key, numbers))
+        found[world] += len(share) - len(numbers)
+        groups.append(CellTrials(cells, first, seed, key, numbers))
     return Plan(PlannedTrials(groups), found)

@@ -8,7 +8,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from longfat.study import units
-from longfat.study.conditions import Condition
+from longfat.study.cell import Cell
+from longfat.study.claim_tables import EACH
+from longfat.study.conditions import SPAN, Condition
+from longfat.study.expressions.settings import is_expression, value_in
 from longfat.study.vocabulary import metrics, resolve_metric, whole_metric
 
 Relation = Literal[
@@ -87,15 +90,28 @@ MIN_TRIALS = 3
 Where = dict[str, str | int]
 
 
+def _with_groups(schema: dict[str, Any]) -> None:
+    """Adds the key of a group to the schema of a claim."""
+    schema["properties"][EACH] = {
+        "type": "array",
+        "minItems": 1,
+        "items": {"type": "object"},
+        "description": "Claims that share the keys of this table: tables with the other keys.",
+    }
+
+
 class Claim(BaseModel):
     """A statement that holds, fails or is undecided."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, json_schema_extra=_with_groups)
 
     id: Annotated[str, Field(min_length=1)] = Field(description="Short name, unique in the study.")
     text: str = Field(description="The statement, as reports show it.")
-    metric: str = Field(description="Metric, e.g. goodput.")
-    of: str = Field(description="Name of the protocol that the claim is about.")
+    metric: str = Field(default="", description="Metric, e.g. goodput; default: the first of show.")
+    of: str = Field(
+        default="",
+        description="Name of the protocol that the claim is about; default: the only protocol of the study.",
+    )
     against: str | None = Field(
         default=None,
         description='Protocol to compare with, "theory", or one closed form such as "theory:pftk"; '
@@ -119,7 +135,8 @@ class Claim(BaseModel):
     )
     value: str | int | float | None = Field(
         default=None,
-        description='at-least, at-most, near: the limit or value with its unit, e.g. "10Mbit/s" or 0.95; '
+        description='at-least, at-most, near: the limit or value with its unit, e.g. "10Mbit/s", 0.95 or an '
+        'expression such as "path.rate / 2"; near: also a range, e.g. "20ms..30ms"; '
         "agrees-with: a difference that is always accepted.",
     )
     where: Where = Field(
@@ -137,6 +154,13 @@ class Claim(BaseModel):
     def to_study(self) -> dict[str, Any]:
         """Returns the claim as a table of a study."""
         return self.model_dump(exclude_unset=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _groups_are_lists(cls, table: Any) -> Any:
+        if isinstance(table, dict) and EACH in table:
+            raise ValueError(f"{EACH}: must be a list of tables with the keys of single claims, at least one")
+        return table
 
     @field_validator("by")
     @classmethod
@@ -157,8 +181,12 @@ class Claim(BaseModel):
     @field_validator("value")
     @classmethod
     def _value_is_a_quantity(cls, value: str | float | None) -> str | int | float | None:
-        if value is not None:
-            units.parse(value)
+        ends = _ends(value)
+        if len(ends) > 1 and (len(ends) > 2 or not all(ends)):
+            raise ValueError(f'"{value}" is no range; write e.g. "20ms..30ms"')
+        for end in ends:
+            if not is_expression(end):
+                units.parse(end)
         return value
 
     @field_validator("where")
@@ -189,7 +217,8 @@ class Claim(BaseModel):
                 raise ValueError(f'relation "{self.relation}" requires the key "{key}"')
             if given and not needed:
                 raise ValueError(f'relation "{self.relation}" does not use the key "{key}"; remove it')
-        if self.relation in ("within", "near") and self.by is None:
+        self._check_range()
+        if self.relation in ("within", "near") and self.by is None and len(self.ends) < 2:
             raise ValueError(f'relation "{self.relation}" requires the key "by", e.g. by = "5%"')
         if self.against_where and (self.relation not in PAIRS or self.against_theory):
             raise ValueError(f'relation "{self.relation}" does not use the key "against_where"; remove it')
@@ -202,6 +231,15 @@ class Claim(BaseModel):
                 'relation "agrees-with" requires the key "by", e.g. by = "10%", or the key "value"'
             )
         return self
+
+    def _check_range(self) -> None:
+        """Raises ValueError for a range of another relation than near, and for one with a margin."""
+        if len(self.ends) < 2:
+            return
+        if self.relation != "near":
+            raise ValueError(f'"{self.value}" is a range, which only the relation "near" takes as a value')
+        if self.by is not None:
+            raise ValueError('a range has no tolerance: remove the key "by"')
 
     def compared_with(self, protocol: str, at: Where) -> Claim:
         """Returns the claim about one rival of a group: a protocol, or another point of the sweep.
@@ -254,11 +292,26 @@ class Claim(BaseModel):
         return 0.0 if self.by is None else units.proportion(self.by)
 
     @property
-    def level(self) -> float:
-        """`value` in its base unit (bit/s, s, packets, 1)."""
-        return units.number(self.value) or 0.0
+    def ends(self) -> list[str | int | float]:
+        """The quantities or expressions in `value`: both ends of a range, else one; none without a value."""
+        return _ends(self.value)
+
+    def limits(self, cell: Cell) -> tuple[float, ...]:
+        """Returns `ends` in a cell, in their base unit (bit/s, s, packets, 1)."""
+        return tuple(units.number(value_of(end, cell)) or 0.0 for end in self.ends)
 
     @property
     def conditions(self) -> dict[str, Condition]:
         """The parsed `where`."""
         return {key: Condition.parse(text) for key, text in self.where.items()}
+
+
+def _ends(value: str | float | None) -> list[str | int | float]:
+    if value is None:
+        return []
+    return [end.strip() for end in value.split(SPAN)] if isinstance(value, str) else [value]
+
+
+def value_of(end: str | float, cell: Cell) -> str | int | float:
+    """Returns a quantity, or the value of an expression in a cell; raises ExpressionError without one."""
+    return value_in(cell.spec, str(end), cell.protocol) if is_expression(end) else end

@@ -18,6 +18,8 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+SPAN = ".."
+"""Separates the ends of a range."""
 _CONDITION = re.compile(r"\s*(>=|<=|>|<|=)?\s*(.*?)\s*")
 
 
@@ -42,7 +44,7 @@ class Condition:
         """
         if isinstance(text, int):
             return cls((("=", text),))
-        low, dots, high = text.partition("..")
+        low, dots, high = text.partition(SPAN)
         comparisons: tuple[tuple[str, str], ...]
         if dots:
             comparisons = ((">=", low.strip()), ("<=", high.strip()))

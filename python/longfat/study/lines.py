@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from longfat.study.claim_tables import EACH, members
+
 Place = tuple[str | int, ...]
 """The place of a value: names of tables and keys, and positions in lists from 0."""
 
@@ -61,21 +63,44 @@ def of_syntax_error(text: str, error: tomllib.TOMLDecodeError) -> tuple[int, str
 def _place(key: str, data: Any) -> Place:
     """A key of a message as a place: entries of lists are named in it, or counted from 1."""
     place: list[str | int] = []
-    for match in _PART.finditer(key):
-        part = next(group for group in match.groups() if group is not None)
+    parts = [next(filter(None, match.groups()), "") for match in _PART.finditer(key)]
+    for number, part in enumerate(parts):
         if isinstance(data, list):
-            names = [
-                entry.get("id", entry.get("name")) if isinstance(entry, dict) else None for entry in data
-            ]
-            at = names.index(part) if part in names else int(part) - 1 if part.isdigit() else -1
-            if not 0 <= at < len(data):
+            entry = _entry(part, data)
+            if not entry:
                 break
-            place.append(at)
-            data = data[at]
+            # A claim of a group without the next key has that of its group.
+            wanted = parts[number + 1] if number + 1 < len(parts) else ""
+            while EACH in entry and wanted not in _inner(data, entry) and wanted in _inner(data, entry[:-2]):
+                entry = entry[:-2]
+            place += entry
+            data = _inner(data, entry)
         else:
             place.append(part)
             data = data.get(part) if isinstance(data, dict) else None
     return tuple(place)
+
+
+def _entry(part: str, entries: list[Any]) -> Place:
+    """The place of an entry by its name or number in a list, or in a group of claims; empty for none."""
+    names = [_name(entry) for entry in entries]
+    at = names.index(part) if part in names else int(part) - 1 if part.isdigit() else -1
+    if 0 <= at < len(entries) and (part in names or not any(map(members, entries))):
+        return (at,)
+    for number, entry in enumerate(entries):
+        if inner := _entry(part, members(entry)):
+            return (number, EACH, *inner)
+    return ()
+
+
+def _name(entry: Any) -> Any:
+    return entry.get("id", entry.get("name")) if isinstance(entry, dict) else None
+
+
+def _inner(value: Any, place: Place) -> Any:
+    for part in place:
+        value = value[part]
+    return value
 
 
 def _lines(text: str) -> dict[Place, int]:
@@ -137,13 +162,24 @@ def _keys(content: Any, table: Place, number: int, lines: list[str], found: dict
     items = content.items() if isinstance(content, dict) else enumerate(content)
     for key, value in items:
         place = (*table, key)
-        found.setdefault(place, number + _offset(str(key), lines) if isinstance(key, str) else number)
+        at = _entry_offset(value, lines) if isinstance(key, int) and isinstance(value, dict) else 0
+        offset = at or (_offset(rf'{re.escape(key)}"?\s*=', lines) if isinstance(key, str) else 0)
+        found.setdefault(place, number + offset)
         if isinstance(value, dict | list):
-            _keys(value, place, number, lines, found)
+            _keys(value, place, number + at, lines[at:], found)
 
 
-def _offset(key: str, lines: list[str]) -> int:
-    """The line of a statement that a key is in: the only one that assigns it, else the first."""
-    assigned = re.compile(rf'(^|[\s,{{."]){re.escape(key)}"?\s*=')
+def _entry_offset(entry: dict[str, Any], lines: list[str]) -> int:
+    """The line of a statement of an entry of a list: the only one with a text of it."""
+    texts = {key: value for key, value in entry.items() if isinstance(value, str)}
+    for key in sorted(texts, key=lambda key: key not in ("id", "name")):
+        if at := _offset(rf"{re.escape(key)}\s*=\s*[\"']{re.escape(texts[key])}[\"']", lines):
+            return at
+    return 0
+
+
+def _offset(assignment: str, lines: list[str]) -> int:
+    """The line of a statement that contains an assignment: the only one, else the first."""
+    assigned = re.compile(rf'(^|[\s,{{."]){assignment}')
     at = [number for number, line in enumerate(lines) if assigned.search(line)]
     return at[0] if len(at) == 1 else 0

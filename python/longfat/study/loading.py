@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from longfat.study import quick, sweep
 from longfat.study.claims import Claim, meant
+from longfat.study.combinations import OfSections
 from longfat.study.expressions.dimension import ExpressionError
 from longfat.study.expressions.metrics import derived_metrics
 from longfat.study.expressions.settings import SettingError, resolved
@@ -103,6 +104,7 @@ def _parse(read: Source, data: dict[str, Any], touched: Mapping[str, str]) -> St
         *_name_problems(study),
         *_label_problems(study),
         *_metric_problems(study),
+        *_claim_problems(study),
         *sweep.problems(study),
     ]
     if found:
@@ -185,12 +187,29 @@ def _metric_problems(study: Study) -> list[Problem]:
     return []
 
 
+def _claim_problems(study: Study) -> list[Problem]:
+    """Returns the claims without a metric or a protocol that have no default."""
+    return [
+        Problem(f"claims[{claim.id}].{key}", f"is missing; {default}")
+        for claim in study.claims
+        for key, default in (
+            ("metric", "the default is the first metric of show, which the study does not have"),
+            ("of", f"the study has several protocols: {', '.join(one.name for one in study.protocols)}"),
+        )
+        if not getattr(claim, key)
+    ]
+
+
 def _section_problems(study: Study) -> list[Problem]:
     """Returns the native module's problems with the sections of all trials."""
     found: list[Problem] = []
+    problems_of = OfSections(_check_section)
     for cell in sweep.cells(study):
+        wrong_keys = list(_check_all(cell.spec, problems_of))
+        if not wrong_keys:
+            continue
         own = {sweep.own_key(part, cell.protocol): key for key in cell.params for part in sweep.parts(key)}
-        for key, wrong in _check_all(cell.spec):
+        for key, wrong in wrong_keys:
             message = f'{wrong} (the value of "{cell.computed[key][0]}")' if key in cell.computed else wrong
             swept = next((k for k in own if key == k or key.startswith(f"{k}.")), None)
             if swept is None:
@@ -208,22 +227,29 @@ def _section_problems(study: Study) -> list[Problem]:
             base = resolved(sweep.specification(study, entry), entry.name).spec
         except SettingError:
             continue  # an expression needs a swept key
-        for key, message in _check_all(base):
+        for key, message in _check_all(base, problems_of):
             value = lookup(base, key.split("."))
             if value is not None and not isinstance(value, Mapping):
                 found.append(Problem(_label(key, entry.name), message + _kinds(key, entry.name, base)))
     return list(dict.fromkeys(found))
 
 
-def _check_all(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _check_all(spec: Mapping[str, Any], problems_of: OfSections) -> Iterator[tuple[str, str]]:
     """Yields the problems of a trial specification's sections as (dotted key, message)."""
     for section, settings in spec.items():
-        if section == "traffic":
-            for flow in settings:
-                for key, message in check("traffic", flow):
-                    yield f"traffic.{flow['name']}{key.removeprefix('traffic')}", message
-        elif section != "links":
-            yield from check(section, settings)  # type: ignore[arg-type]
+        yield from problems_of(section, settings)
+
+
+def _check_section(section: str, settings: Any) -> list[tuple[str, str]]:
+    if section == "links":
+        return []
+    if section != "traffic":
+        return list(check(section, settings))  # type: ignore[arg-type]
+    return [
+        (f"traffic.{flow['name']}{key.removeprefix('traffic')}", message)
+        for flow in settings
+        for key, message in check("traffic", flow)
+    ]
 
 
 def _kinds(key: str, protocol: str, spec: Mapping[str, Any]) -> str:

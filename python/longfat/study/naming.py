@@ -8,8 +8,10 @@ from typing import Any
 
 from longfat import _native
 from longfat.study import selection, sweep, units
-from longfat.study.claims import AGREES, Claim, more_is_better
+from longfat.study.claims import AGREES, Claim, more_is_better, value_of
 from longfat.study.conditions import Condition
+from longfat.study.expressions.dimension import ExpressionError
+from longfat.study.expressions.settings import NetworkError, is_expression
 from longfat.study.labels import is_class_of_flows
 from longfat.study.links import named_metrics
 from longfat.study.problems import Problem, show
@@ -59,7 +61,8 @@ def claim_problems(study: Study) -> list[Problem]:
         except ValueError as error:
             found.append(Problem(f"{where}.metric", str(error)))
         else:
-            found += _value_problems(where, claim, column)
+            constants = [end for end in claim.ends if not is_expression(end)]
+            found += _value_problems(where, claim.metric, column, constants)
         if claim.world is not None and claim.world not in WORLDS:
             found.append(
                 Problem(f"{where}.world", f'"{claim.world}" is not a world; {allowed(claim.world, WORLDS)}')
@@ -80,7 +83,7 @@ def claim_problems(study: Study) -> list[Problem]:
         found += _where_problems(study, f"reported[{i}].where", reported.where)
     found += _class_problems(study)
     found += _link_problems(study)
-    return found or _host_problems(study) or selection.check(study)
+    return found or _host_problems(study) or selection.check(study) or _computed_value_problems(study)
 
 
 def _class_problems(study: Study) -> list[Problem]:
@@ -180,20 +183,45 @@ _DIMENSIONS = {"bit/s": ("rate",), "s": ("duration",), "B": ("size",)}
 """The dimensions of values by the metric's unit. Metrics without a unit take dimensionless values."""
 
 
-def _value_problems(where: str, claim: Claim, column: str) -> list[Problem]:
-    """Returns a problem if a claim's value has another dimension than its metric."""
-    if claim.value is None:
-        return []
+def _value_problems(
+    where: str, metric: str, column: str, values: Sequence[str | float], written: str = ""
+) -> list[Problem]:
+    """Returns a problem if a claim's value has another dimension than its metric, or a range descends."""
     of_metric = unit(column)
     allowed_kinds = _DIMENSIONS.get(of_metric, ("number", "proportion", "packets"))
-    found = units.parse(claim.value).dimension
-    if found in allowed_kinds:
-        return []
-    message = (
-        f"{show(claim.value)} is a {found}: {claim.metric} is given "
-        f"{f'in {of_metric}' if of_metric else 'as a number'}"
-    )
-    return [Problem(f"{where}.value", message)]
+    for value in values:
+        found = units.parse(value).dimension
+        if found not in allowed_kinds:
+            given = f"{metric} is given {f'in {of_metric}' if of_metric else 'as a number'}"
+            return [Problem(f"{where}.value", f"{written or show(value)} is a {found}: {given}")]
+    if len(values) > 1 and units.parse(values[0]).value > units.parse(values[1]).value:
+        ends = f"{values[0]} is above {values[1]}"
+        return [Problem(f"{where}.value", f"{f'{written}: ' if written else ''}{ends}: a range ascends")]
+    return []
+
+
+def _computed_value_problems(study: Study) -> list[Problem]:
+    """Returns the problems of claims whose value is an expression, in the cells that they are about."""
+    found = []
+    for claim in study.claims:
+        if not any(map(is_expression, claim.ends)):
+            continue
+        where = f"claims[{claim.id}]"
+        worlds = selection.claim_worlds(claim, study.worlds)
+        for pair in selection.pairings(claim, worlds[0], sweep.cells(study)):
+            try:
+                values = [value_of(end, pair.of) for end in claim.ends]
+            except NetworkError:
+                break  # The check of the sections reports its mistakes.
+            except ExpressionError as error:
+                wrong = [Problem(f"{where}.value", f"{show(claim.value)}: {error}")]
+            else:
+                column = study.column(claim.metric)
+                wrong = _value_problems(where, claim.metric, column, values, show(claim.value))
+            if wrong:
+                found += wrong
+                break
+    return found
 
 
 def _where_problems(study: Study, where: str, conditions: Mapping[str, str | int]) -> list[Problem]:

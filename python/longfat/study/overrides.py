@@ -120,7 +120,7 @@ def _selects(key: str) -> bool:
 def _set(data: dict[str, Any], key: str, value: Any) -> list[str]:
     """Sets one key. Returns it as problems name it: `protocol.KEY` once per protocol."""
     if "." not in key and key in SKELETON:
-        data[key] = value
+        data[key] = with_entries({key: value})[key]
         return [key]
     if key == "path" and not isinstance(value, list):
         return _set_path(data, value)

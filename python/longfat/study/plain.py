@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Protocol, runtime_checkable
 
 from longfat.extensions.names import is_class, split
+from longfat.study.claim_tables import with_groups_expanded
 from longfat.study.problems import Problem, StudyError
 from longfat.study.vocabulary import protocol_kinds
 
@@ -85,8 +86,8 @@ def study_tables(tables: Mapping[str, Any]) -> dict[str, Any]:
 def with_entries(tables: Mapping[str, Any]) -> dict[str, Any]:
     """Returns plain tables of a study whose protocols and traffic are lists of tables, protocols with names.
 
-    A study file and the Python API accept the same short forms: one entry instead of a list, and the name of
-    a kind or of a congestion controller instead of a protocol's table.
+    A study file and the Python API accept the same short forms: one entry instead of a list, the name of a
+    kind or of a congestion controller instead of a protocol's table, and claims that share keys.
     """
     data = dict(tables)
     for key in ("protocols", "traffic"):
@@ -96,6 +97,8 @@ def with_entries(tables: Mapping[str, Any]) -> dict[str, Any]:
         data["protocols"] = [_named(protocol_table(entry)) for entry in listed]
     if isinstance(listed := data.get("traffic"), list):
         data["traffic"] = [traffic_table(entry) for entry in listed]
+    if isinstance(listed := data.get("claims"), list):
+        data["claims"] = with_groups_expanded(listed)
     return data
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from longfat.study.claim_tables import EACH
 from longfat.study.expressions.settings import KEY, START, UNITS
 from longfat.study.specification import Study
 from longfat.study.sweep import LABEL, PATH, VALUE
@@ -36,12 +37,13 @@ _REQUIRED = {"workload": ["kind"], "topology": ["kind"]}
 _REQUIRED_OF_ENTRIES = {
     "protocols": ["kind"],
     "traffic": ["name", "protocol", "workload"],
-    "claims": ["id", "text", "metric", "of", "relation"],
 }
+_CLAIM = {"if": {"required": [EACH]}, "then": {}, "else": {"required": ["id", "text", "relation"]}}
+"""A claim, or a group of claims that have these keys together with their group."""
 
 
 def _accept_short_forms(properties: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Adds the short forms of `longfat.study.plain.with_entries` to protocols and traffic."""
+    """Adds the short forms of `longfat.study.plain.with_entries` to protocols, traffic and claims."""
     name = {"type": "string", "description": "Kind of protocol, or congestion controller of TCP."}
     listed = properties["protocols"]
     entry = {"anyOf": [listed.pop("items"), name]}
@@ -49,6 +51,7 @@ def _accept_short_forms(properties: dict[str, Any], definitions: dict[str, Any])
     listed["anyOf"] = [{**kept, "items": entry}, *entry["anyOf"]]
     listed = properties["traffic"]
     listed["anyOf"] = [{"type": listed.pop("type"), "items": listed["items"]}, listed.pop("items")]
+    definitions["Claim"]["properties"][EACH]["items"] = {"$ref": f"{_REFERENCE}Claim"}
     own = definitions["TrafficEntry"]["properties"]
     own["protocol"] = {"anyOf": [own["protocol"], name]}
 
@@ -64,7 +67,8 @@ def _extensible(schema: dict[str, Any]) -> dict[str, Any]:
         "required": schema.pop("required"),
         "oneOf": [{"required": ["path"]}, {"required": ["topology"]}],
         "properties": {section: {"required": keys} for section, keys in _REQUIRED.items()}
-        | {key: {"items": {"required": keys}} for key, keys in _REQUIRED_OF_ENTRIES.items()},
+        | {key: {"items": {"required": keys}} for key, keys in _REQUIRED_OF_ENTRIES.items()}
+        | {"claims": {"items": _CLAIM}},
     }
     return {**schema, "if": {"required": ["extends"]}, "then": {}, "else": required}
 

@@ -87,7 +87,7 @@ def _rivalries(claim: Claim, own: Sequence[Cell], cells: Sequence[Cell]) -> list
 
 def _meet(one: Cell, other: Cell, elsewhere: Collection[str]) -> bool:
     """Whether two cells have the same values of the keys that both have, except those of another point."""
-    if one is other:
+    if (one.world, one.protocol, one.params) == (other.world, other.protocol, other.params):
         return False
     shared = [
         key

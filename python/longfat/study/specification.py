@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from longfat.study import units
+from longfat.study.claim_tables import with_defaults
 from longfat.study.claims import THEORY, Claim, Where
 from longfat.study.expressions.metrics import DerivedMetric, derived_metrics
 from longfat.study.plain import HasSettings, study_tables
@@ -308,7 +309,7 @@ class Study(BaseModel):
     @classmethod
     def _takes_objects(cls, tables: Any) -> Any:
         """Converts objects (`Path`, `Tcp`), names and single entries, as in the tables of a study."""
-        return study_tables(tables) if isinstance(tables, Mapping) else tables
+        return with_defaults(study_tables(tables)) if isinstance(tables, Mapping) else tables
 
     if TYPE_CHECKING:
 

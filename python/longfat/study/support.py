@@ -6,21 +6,20 @@ import json
 
 from longfat import _native
 from longfat.study.cell import Cell
+from longfat.study.combinations import SpecTexts
 from longfat.study.problems import Problem
 from longfat.study.specification import Study
 from longfat.study.sweep import cells
-from longfat.study.vocabulary import canonical
 
 
 def world_problems(study: Study) -> list[Problem]:
     """Returns a problem for each world that cannot run the study, with the first reason."""
     found: dict[str, str] = {}
-    seen: set[tuple[str, str]] = set()
+    texts = SpecTexts()
     for cell in cells(study):
-        text = canonical({**cell.spec, "seed": study.seed})
-        if cell.world in found or (cell.world, text) in seen:
+        if cell.world in found:
             continue
-        seen.add((cell.world, text))
+        text = texts.of({**cell.spec, "seed": study.seed})
         if reason := _beyond(cell, text):
             found[cell.world] = reason
     return [
@@ -31,8 +30,11 @@ def world_problems(study: Study) -> list[Problem]:
 def _beyond(cell: Cell, text: str) -> str | None:
     """Returns the first part of a cell that its world does not support; None if it supports all."""
     try:
-        problems = json.loads(_native.unsupported(cell.world, text))
+        listed = _native.unsupported(cell.world, text)
     except ValueError:
         # Contradictions between sections, which the check of each trial reports with its cell.
         return None
-    return next((f"{one['message']} ({one['key']} of {cell.protocol})" for one in problems), None)
+    if listed == "[]":
+        return None
+    one = json.loads(listed)[0]
+    return f"{one['message']} ({one['key']} of {cell.protocol})"

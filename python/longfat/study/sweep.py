@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import copy
-import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from longfat.study import units
-from longfat.study.cell import Cell
+from longfat.study.combinations import Cells, Points, Setting, Swept
 from longfat.study.expressions import settings
-from longfat.study.keys import place
 from longfat.study.links import requested_links
 from longfat.study.problems import Problem, show
 from longfat.study.specification import ProtocolEntry, Study
 from longfat.study.vocabulary import allowed, canonical
 
-MAX_CELLS = 100_000
+MAX_CELLS = 1_000_000
 """The largest number of cells of a study."""
 
 
@@ -182,7 +179,7 @@ def specification(study: Study, entry: ProtocolEntry) -> dict[str, Any]:
     return {**study.network, "protocol": entry.settings, "workload": study.workload, **traffic}
 
 
-def cells(study: Study) -> list[Cell]:
+def cells(study: Study) -> Cells:
     """Returns all cells of a study, ordered by world, swept values and protocol.
 
     Raises:
@@ -191,43 +188,25 @@ def cells(study: Study) -> list[Cell]:
     return study.derived("cells", _cells)
 
 
-def _cells(study: Study) -> list[Cell]:
-    found: list[Cell] = []
-    for world in study.worlds:
-        by_protocol = [_all_points(study, entry) for entry in study.protocols]
-        # All protocols of one point follow each other, because readers compare them.
-        for row in itertools.zip_longest(*by_protocol):
-            for entry, point in zip(study.protocols, row, strict=True):
-                if point is not None:
-                    params, spec, computed = point
-                    found.append(Cell(world, entry.name, params, spec, computed, entry.label))
-    return found
+def _cells(study: Study) -> Cells:
+    points = {(entry.name, entry.label): _points(study, entry) for entry in study.protocols}
+    return Cells(study.worlds, points)
 
 
-_Point = tuple[dict[str, Any], dict[str, Any], Mapping[str, tuple[str, str | int | float]]]
+def _points(study: Study, entry: ProtocolEntry) -> Points:
+    """Returns the points of one protocol, with those of its cells."""
+    return study.derived(f"points of {entry.name}", lambda study: _made(study, entry))
 
 
-def _all_points(study: Study, entry: ProtocolEntry) -> list[_Point]:
-    return study.derived(f"points of {entry.name}", lambda study: list(_points(study, entry)))
-
-
-def _points(study: Study, entry: ProtocolEntry) -> Iterator[_Point]:
-    """Yields (swept values, whole specification, values of expressions) of each point of one protocol."""
-    swept = {key: _labelled(listed) for key, listed in study.sweep.items() if _concerns(key, entry.name)}
+def _made(study: Study, entry: ProtocolEntry) -> Points:
     base = specification(study, entry)
+    swept = [
+        Swept(key, [(shown, _settings(key, value, entry.name)) for shown, value in _labelled(listed)])
+        for key, listed in study.sweep.items()
+        if _concerns(key, entry.name)
+    ]
     named = study.derived("links", requested_links)
-    links = {"links": named} if named else {}
-    computes = settings.contains([base, study.sweep])
-    independent: set[settings.Places] = set()
-    for combination in itertools.product(*swept.values()):
-        point = dict(zip(swept, combination, strict=True))
-        spec = copy.deepcopy(base)
-        placed = [pair for key, (_, value) in point.items() for pair in _placed(key, value)]
-        # Tables first, then the keys inside them.
-        for key, value in sorted(placed, key=lambda pair: _depth(pair[0])):
-            place(spec, own_key(key, entry.name), copy.deepcopy(value))
-        found = settings.resolved(spec, entry.name, independent) if computes else settings.Resolved(spec)
-        yield {key: shown for key, (shown, _) in point.items()}, {**found.spec, **links}, found.values
+    return Points(base, swept, entry.name, named, computes=settings.contains([base, study.sweep]))
 
 
 def parts(key: str) -> list[str]:
@@ -239,13 +218,11 @@ def parts(key: str) -> list[str]:
     return [part.strip() for part in key.split(TOGETHER)]
 
 
-def _placed(key: str, value: Any) -> list[tuple[str, Any]]:
+def _settings(key: str, value: Any, protocol: str) -> list[Setting]:
+    """Returns the settings of one protocol's specification that a value of a swept key makes."""
     several = parts(key)
-    return [(key, value)] if len(several) == 1 else list(zip(several, value, strict=True))
-
-
-def _depth(key: str) -> int:
-    return key.count(".") - key.startswith("protocols.")
+    placed = [(key, value)] if len(several) == 1 else zip(several, value, strict=True)
+    return [(own_key(one, protocol), setting) for one, setting in placed]
 
 
 def own_key(key: str, protocol: str) -> str:
@@ -309,10 +286,9 @@ def problems(study: Study) -> list[Problem]:
 def _point_problems(study: Study, entry: ProtocolEntry) -> list[Problem]:
     """Returns the problem of the first point whose expressions have no values."""
     try:
-        if settings.contains([specification(study, entry), study.sweep]):
-            _all_points(study, entry)
-        else:
-            next(_points(study, entry))
+        points = _points(study, entry)
+        for at in range(len(points) if points.computes else 1):
+            points[at]
     except settings.SettingError as error:
         return [Problem(_written(error.key, study, entry.name), str(error))]
     return []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +30,22 @@ class Entry(NamedTuple):
     """Resident memory in bytes."""
 
 
+class Processes:
+    """The running processes of this machine. Several trees share a look at them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: list[Entry] = []
+        self._time = -math.inf
+
+    def now(self, age: float) -> list[Entry]:
+        """Returns the processes, from a look of at most this age in s."""
+        with self._lock:
+            if time.monotonic() - self._time >= age:
+                self._seen, self._time = list(processes()), time.monotonic()
+            return self._seen
+
+
 class ProcessTree:
     """A process that leads its own group, and its descendants.
 
@@ -35,14 +53,18 @@ class ProcessTree:
     on Linux at the end, if they have the process's mark, an environment variable (`NAME=VALUE`).
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], mark: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], mark: str, listed: Processes) -> None:
         self._process = process
         self._mark = mark.encode()
+        self._listed = listed
         self._seen: set[tuple[int, str]] = set()
 
-    def memory(self) -> int:
-        """Returns the resident memory of all processes, in bytes. Shared pages count once per process."""
-        return sum(entry.resident for entry in self._entries())
+    def memory(self, age: float) -> int:
+        """Returns the resident memory of all processes, in bytes, from a look of at most this age in s.
+
+        Shared pages count once per process.
+        """
+        return sum(entry.resident for entry in self._entries(age))
 
     def kill(self) -> None:
         """Kills all processes, and waits up to 2 s for their end."""
@@ -56,9 +78,9 @@ class ProcessTree:
                     os.kill(entry.pid, signal.SIGKILL)
             time.sleep(_PAUSE_S)
 
-    def _entries(self, *, marked: bool = False) -> list[Entry]:
+    def _entries(self, age: float = 0.0, *, marked: bool = False) -> list[Entry]:
         """Looks for the processes of this tree, with `marked` also by their environment."""
-        running = list(processes())
+        running = self._listed.now(age)
         found = {
             entry.pid: entry
             for entry in running

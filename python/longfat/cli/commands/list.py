@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import typer
 from longfat.cli import standard_output
 from longfat.cli.arguments.completion import topics as complete_topics
 from longfat.cli.arguments.from_function import command
-from longfat.cli.arguments.options import AsJson
+from longfat.cli.arguments.options import AsJson, StudySettings
 
 if TYPE_CHECKING:
     from longfat.study.reference import Row
@@ -49,6 +49,7 @@ _WORLDS = {
 def list_(
     topics: list[str] | None = None,
     *,
+    settings: StudySettings = None,
     as_json: AsJson = False,
 ) -> None:
     """List protocols, keys, metrics and studies, or the cells of a study.
@@ -56,19 +57,21 @@ def list_(
     \b
     Examples:
       longfat list queue controllers
-      longfat list study.toml
+      longfat list published/bbr-share --set path.rate=20Mbit/s
 
     Args:
-        topics: Topic, key of a study file, or a study file.
+        topics: Topic, key of a study file, study file, or name of a built-in study.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     if not topics:
+        if settings:
+            raise ValueError(f"list: --set {settings[0]}: name a study")
         contents = _contents()
         if as_json:
             standard_output.document(contents)
         else:
             _index(contents)
         return
-    found = {topic: _find(topic)() for topic in topics}
+    found = {topic: _find(topic, settings)() for topic in topics}
     if as_json:
         listed = {topic: [table.document() for table in tables] for topic, tables in found.items()}
         standard_output.document(listed)
@@ -182,15 +185,18 @@ def _topics() -> dict[str, Callable[[], Tables]]:
     }
 
 
-def _find(topic: str) -> Callable[[], Tables]:
+def _find(topic: str, settings: Sequence[str] | None) -> Callable[[], Tables]:
     """Returns the function that returns a topic: of a name in it, the whole topic.
 
-    Raises ValueError, with the known topics.
+    Raises ValueError, with the known topics, and for `settings` of a topic that is no study.
     """
+    from longfat.study.catalogue import builtin
     from longfat.study.vocabulary import nearest
 
-    if topic.endswith(".toml"):
-        return lambda: _study(topic)
+    if topic.endswith(".toml") or topic in builtin():
+        return lambda: _study(topic, settings)
+    if settings:
+        raise ValueError(f'list: --set {settings[0]}: is for a study, and "{topic}" is none')
     topics, keys = _topics(), _keys()
     name = topic.lower().replace("-", "_")
     if (found := topics.get(_SYNONYMS.get(name, name))) is not None:
@@ -287,11 +293,11 @@ def _studies() -> Tables:
     return [Table("Studies (longfat run NAME)", ("name", "question"), tuple(titles))]
 
 
-def _study(file: str) -> Tables:
+def _study(file: str, settings: Sequence[str] | None) -> Tables:
+    from longfat.cli.arguments.cells import load
     from longfat.cli.display import study
-    from longfat.study import load_study
 
-    return [Table(*part) for part in study.parts(load_study(file))]
+    return [Table(*part) for part in study.parts(load(file, settings))]
 
 
 def _presets() -> Tables:

@@ -11,25 +11,40 @@ Part = tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]]
 """Title, columns and rows."""
 
 
+_MOST_VALUES = 20
+
+
 def parts(study: Study) -> Iterator[Part]:
     """Yields the tables of a study; those without rows are left out."""
     every = cells(study)
-    trials = sum(study.trials_in(cell.world) for cell in every)
+    # Every world has the same cells.
+    trials = len(every) // len(study.worlds) * sum(map(study.trials_in, study.worlds))
     counts = {"protocol": len(study.protocols), "cell": len(every), "trial": trials}
     about = [f"{count} {name if count == 1 else f'{name}s'}" for name, count in counts.items()]
     yield f"{study.title} ({', '.join(about)}; worlds: {', '.join(study.worlds)})", (), ()
     swept = tuple(
-        (key, ", ".join(label(value) for value in sweep.values(listed)))
+        (key, _listed([label(value) for value in sweep.values(listed)]))
         for key, listed in study.sweep.items()
     )
     if swept:
         yield "Swept keys", ("key", "values"), swept
     found: dict[tuple[str, str], dict[str, None]] = {}
-    for cell in every:
+    for cell in every if every.computes else ():
         for key, (text, value) in cell.computed.items():
             found.setdefault((key, text), {})[str(value)] = None
     if found:
-        rows = tuple((key, text, ", ".join(values)) for (key, text), values in found.items())
+        rows = tuple((key, text, _listed(list(values))) for (key, text), values in found.items())
         yield "Expressions", ("key", "expression", "values"), rows
     if study.metrics:
         yield "Metrics", ("name", "expression"), tuple(study.metrics.items())
+
+
+def _listed(values: list[str]) -> str:
+    """Returns values as text; of many, the first ones, the last one, and their number.
+
+    >>> _listed([str(n) for n in range(1000)])[-25:]
+    ' 18, …, 999 (1000 values)'
+    """
+    if len(values) <= _MOST_VALUES:
+        return ", ".join(values)
+    return f"{', '.join(values[: _MOST_VALUES - 1])}, …, {values[-1]} ({len(values)} values)"

@@ -112,12 +112,15 @@ def _sentence(evidence: Evidence, labels: Mapping[str, str]) -> str:
         of = _labelled(name, labels)
         return f"{where}{names.metric_phrase(evidence.metric)} of {of} is {censored.unknown(why)}"
     failed = f", {evidence.failed} failed" if evidence.failed else ""
+    paired = ", paired" if evidence.is_paired else ""
     if n == 0:
         return f"{where}no trial has this metric on both sides{failed}"
     if n < MIN_TRIALS:
         trials = "one trial" if n == 1 else f"{n} trials"
         return f"{where}{trials} cannot decide: at least {MIN_TRIALS} are needed (--repeats){failed}"
-    return f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{failed})"
+    return (
+        f"{where}{names.metric_phrase(evidence.metric)}: {_values(evidence, labels)} (n={n}{paired}{failed})"
+    )
 
 
 def _where(evidence: Evidence) -> str:
@@ -147,8 +150,10 @@ def _values(evidence: Evidence, labels: Mapping[str, str]) -> str:
 
     (name, first), *others = ((_labelled(name, labels), value) for name, value in evidence.values)
     if evidence.level is not None:
-        relation, limit = evidence.level
-        return f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {shown(limit)}"
+        relation, limits = evidence.level
+        return (
+            f"{name} {shown(first)}, claimed {relation.replace('-', ' ')} {' and '.join(map(shown, limits))}"
+        )
     ((other, second),) = others
     joint = f" to {shown(second)}" if evidence.step is not None else f", {other} {shown(second)}"
     return f"{name} {shown(first)}{joint}, {_ratio(evidence.ratio)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -104,6 +105,7 @@ class Value:
         return int(self.number) if self.number.denominator == 1 else float(self.number)
 
 
+@functools.lru_cache(maxsize=4096)
 def of_text(text: str) -> Value:
     """Returns a quantity such as "20ms" or "1500B" as a value; raises ValueError for other texts."""
     found = units.parse(text)

@@ -16,6 +16,9 @@ ROUNDING: dict[str, Callable[[Fraction], int]] = {
     "floor": math.floor,
     "round": round,
 }
+ROOT = "sqrt"
+_ROOT_DIGITS = 12
+"""The decimals of a square root that is no fraction."""
 _OPERATORS: dict[str, Callable[[Sequence[Fraction]], Fraction]] = {
     "+": lambda numbers: numbers[0] + numbers[1],
     "-": lambda numbers: numbers[0] - numbers[1],
@@ -54,7 +57,7 @@ def quantity(text: str, value_of: Callable[[str], Value]) -> Value:
 def dimension(function: str, arguments: Sequence[Dimension]) -> Dimension:
     """Returns the dimension of the value of an operator or a function; raises ExpressionError without one."""
     first = arguments[0]
-    if function in ROUNDING and first != NUMBER:
+    if function in (*ROUNDING, ROOT) and first != NUMBER:
         raise ExpressionError(f"{function}() takes a number, not a {first}: divide by a unit")
     if function in ("*", "/"):
         return first.times(arguments[1], 1 if function == "*" else -1)
@@ -79,9 +82,26 @@ def apply(function: str, arguments: Sequence[Value]) -> Value:
     shares = [one.is_share for one in arguments]
     if function in ROUNDING:
         return Value(Fraction(ROUNDING[function](numbers[0])))
+    if function == ROOT:
+        return Value(_root(numbers[0]))
     if function == "/":
         if numbers[1] == 0:
             raise ExpressionError("division by zero")
         is_share = found == NUMBER and shares[0] and not shares[1]
         return Value(numbers[0] / numbers[1], found, is_share=is_share)
     return Value(_OPERATORS[function](numbers), found, is_share=found == NUMBER and any(shares))
+
+
+def _root(number: Fraction) -> Fraction:
+    """Returns the square root of a number, exact if it is a fraction, without rounding by the machine.
+
+    >>> _root(Fraction(9, 4)), float(_root(Fraction(2)))
+    (Fraction(3, 2), 1.414213562373)
+    """
+    if number < 0:
+        raise ExpressionError(f"{ROOT}() takes no negative number")
+    above, below = math.isqrt(number.numerator), math.isqrt(number.denominator)
+    if above**2 == number.numerator and below**2 == number.denominator:
+        return Fraction(above, below)
+    scale = 10**_ROOT_DIGITS
+    return Fraction(math.isqrt(number.numerator * scale**2 // number.denominator), scale)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from longfat.study.expressions.dimension import DURATION, NUMBER, RATE, Dimension, ExpressionError
-from longfat.study.expressions.evaluation import RELATIVE, dimension, quantity
+from longfat.study.expressions.evaluation import RELATIVE, ROOT, dimension, evaluate, quantity
 from longfat.study.expressions.parsing import Call, Name, Node, Quantity, mapped, names, parse
 from longfat.study.vocabulary import metrics, resolve_metric, short_metric, unit, whole_metric
 
@@ -80,6 +80,7 @@ def _checked(name: str, texts: Mapping[str, str]) -> DerivedMetric:
     if not inputs:
         raise ExpressionError("has no metric")
     found = mapped(tree, _dimension_of, dimension)
+    _refuse_constant_mistakes(tree)
     if found not in SUFFIXES:
         raise ExpressionError(f"the result is a {found}: a metric is a rate, a duration or a number")
     return DerivedMetric(name + SUFFIXES[found], tree, inputs)
@@ -104,6 +105,23 @@ def _expanded(tree: Node, texts: Mapping[str, str], within: tuple[str, ...]) -> 
         return Name(resolve_metric(tree.text))
     except ValueError as error:
         raise ExpressionError(str(error)) from None
+
+
+def _refuse_constant_mistakes(tree: Node) -> None:
+    """Raises ExpressionError for a part of numbers only without a value, and for a division by zero."""
+    if not isinstance(tree, Call):
+        return
+    for argument in tree.arguments:
+        _refuse_constant_mistakes(argument)
+    constants = [one for one in tree.arguments if not any(names(one))]
+    if len(constants) == len(tree.arguments):
+        evaluate(tree, _fixed)
+    elif (
+        tree.function == "/"
+        and constants == [tree.arguments[1]]
+        and not evaluate(constants[0], _fixed).number
+    ):
+        raise ExpressionError("division by zero")
 
 
 def _parts(tree: Node) -> int:
@@ -133,6 +151,7 @@ def _computed(function: str, arguments: Sequence[pl.Expr]) -> pl.Expr:
         "ceil": first.ceil,
         "floor": first.floor,
         "round": first.round,
+        ROOT: lambda: pl.when(first >= 0).then(first.sqrt()),
         "min": lambda: _known(arguments, pl.min_horizontal(*arguments)),
         "max": lambda: _known(arguments, pl.max_horizontal(*arguments)),
     }

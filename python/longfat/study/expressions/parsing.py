@@ -18,7 +18,7 @@ from longfat.study.vocabulary import link_metrics
 
 LONGEST = 300
 """The largest number of characters of an expression."""
-FUNCTIONS = {"min": 0, "max": 0, "ceil": 1, "floor": 1, "round": 1}
+FUNCTIONS = {"min": 0, "max": 0, "ceil": 1, "floor": 1, "round": 1, "sqrt": 1}
 """The functions, and their number of arguments; 0: at least one."""
 _TOKEN = re.compile(
     r"\s*(?:(?P<quantity>\d+(?:\.\d+)?\s?(?:[A-Za-z%µμ][A-Za-z%µμ]*(?:/s)?|/s)?)(?![\w.])"

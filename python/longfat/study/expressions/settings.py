@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -34,6 +34,7 @@ KEY = rf"^(?:{'|'.join((*SECTIONS, 'protocols'))})(?:\.[A-Za-z0-9_-]+)+$"
 """A key alone."""
 _KEY = re.compile(KEY)
 _PARTS = re.compile(rf"[-+*/(]|{UNITS}")
+_NO_BDP = "the path has no rate, so it has no BDP"
 _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000), SIZE)}
 """Values that give other keys a valid value while RTT and BDP are not known yet."""
 
@@ -41,6 +42,12 @@ _TYPICAL = {RTT: Value(Fraction(1, 100), DURATION), BDP: Value(Fraction(100_000)
 Place = tuple[str | int, ...]
 Places = tuple[Place, ...]
 """Keys with expressions, part by part."""
+Independent = dict[Places, dict[Place, str | int | float]]
+"""Sets of keys that do not change RTT and BDP with values that they can have, for specifications alike."""
+
+
+class NetworkError(ExpressionError):
+    """An expression that needs RTT or BDP of an invalid network."""
 
 
 class SettingError(ExpressionError):
@@ -71,6 +78,45 @@ def contains(settings: object) -> bool:
     return next(_found(settings, ()), None) is not None
 
 
+Values = tuple[tuple[Place, str, str | int | float], ...]
+"""The keys of a specification with expressions, part by part, with their expressions and values."""
+
+
+def expressions(value: object, section: str) -> list[tuple[Place, str]]:
+    """Returns the keys of a section with expressions, part by part, and their expressions."""
+    return list(_found(value, (section,)))
+
+
+def values(
+    spec: Mapping[str, Any],
+    protocol: str = "",
+    places: Sequence[tuple[Place, str]] | None = None,
+    independent: Independent | None = None,
+) -> Values:
+    """Returns the values of the expressions in a specification (see `resolved`), which `places` lists."""
+    places = list(_found(spec, ())) if places is None else places
+    if not places:
+        return ()
+    found = _Resolver(spec, places, protocol).result({} if independent is None else independent)
+    return tuple((place, text, found[place]) for place, text in places)
+
+
+def with_values(spec: Mapping[str, Any], found: Values) -> dict[str, Any]:
+    """Returns a specification with values in place of expressions; tables without any are shared.
+
+    >>> spec = {"path": {"queue": "1BDP"}, "protocol": {"kind": "tcp"}}
+    >>> done = with_values(spec, ((("path", "queue"), "1BDP", "50kB"),))
+    >>> done["path"], spec["path"], done["protocol"] is spec["protocol"]
+    ({'queue': '50kB'}, {'queue': '1BDP'}, True)
+    """
+    return _placed(spec, {place: value for place, _, value in found})
+
+
+def by_key(found: Values) -> dict[str, tuple[str, str | int | float]]:
+    """Returns expressions and their values by dotted key."""
+    return {_dotted(place): (text, value) for place, text, value in found}
+
+
 @dataclass(frozen=True)
 class Resolved:
     """A specification with values in place of expressions, and both by dotted key."""
@@ -79,11 +125,10 @@ class Resolved:
     values: dict[str, tuple[str, str | int | float]] = field(default_factory=dict)
 
 
-def resolved(spec: Mapping[str, Any], protocol: str = "", independent: set[Places] | None = None) -> Resolved:
+def resolved(spec: Mapping[str, Any], protocol: str = "") -> Resolved:
     """Returns a specification with values in place of its expressions.
 
-    `protocol` is the name by which `protocols.NAME.KEY` means the specification's own protocol. `independent`
-    collects sets of keys that do not change RTT and BDP, for further specifications with expressions there.
+    `protocol` is the name by which `protocols.NAME.KEY` means the specification's own protocol.
 
     Raises:
         SettingError: for an expression without a value.
@@ -95,10 +140,20 @@ def resolved(spec: Mapping[str, Any], protocol: str = "", independent: set[Place
     >>> found.spec["path"]["queue"], found.values["workload.size"]
     ('100000B', ('workload.flows * 10kB', '40000B'))
     """
-    places = list(_found(spec, ()))
-    if not places:
-        return Resolved(dict(spec))
-    return _Resolver(spec, places, protocol).result(set() if independent is None else independent)
+    found = values(spec, protocol)
+    return Resolved(with_values(spec, found), by_key(found))
+
+
+def value_in(spec: Mapping[str, Any], text: str, protocol: str = "") -> str | int | float:
+    """Returns the value of an expression in a specification without expressions.
+
+    Raises:
+        ExpressionError: for an expression without a value there.
+
+    >>> value_in({"path": {"rate": "10Mbit/s"}}, "path.rate / 5")
+    '2Mbit/s'
+    """
+    return _Resolver(spec, [], protocol).value_of_text(text)
 
 
 def _found(value: object, place: Place) -> Iterator[tuple[Place, str]]:
@@ -115,25 +170,41 @@ def _found(value: object, place: Place) -> Iterator[tuple[Place, str]]:
 
 
 class _Resolver:
-    def __init__(self, spec: Mapping[str, Any], places: list[tuple[Place, str]], protocol: str) -> None:
+    def __init__(self, spec: Mapping[str, Any], places: Sequence[tuple[Place, str]], protocol: str) -> None:
         self._spec = spec
         self._places = places
         self._own = f"protocols.{protocol}." if protocol else ""
         self._relative: dict[str, Value] = dict(_TYPICAL)
 
-    def result(self, independent: set[Places]) -> Resolved:
+    def result(self, independent: Independent) -> dict[Place, str | int | float]:
+        """Returns the values of all expressions."""
         trees = {place: self._tree(place, text) for place, text in self._places}
-        users = [place for place, tree in trees.items() if self._is_relative(tree, ())]
-        if users:
-            self._relative = self._measured(self._settings(trees), users)
+        users = tuple(place for place, tree in trees.items() if self._is_relative(tree, ()))
+        if not users:
+            return self._settings(trees)
+        known = independent.get(users)
+        first = self._settings({place: tree for place, tree in trees.items() if place not in (known or ())})
+        self._relative = self._measured(_placed(self._spec, first | (known or {})), users)
         found = self._settings(trees)
-        if users and tuple(users) not in independent:
-            if self._measured(found, users) != self._relative:
+        if known is None:
+            if self._measured(_placed(self._spec, found), users) != self._relative:
                 place = next((one for one in users if one[0] in ("path", "topology")), users[0])
                 raise self._error(place, "depends on itself: it changes the path's RTT or BDP")
-            independent.add(tuple(users))
-        values = {_dotted(place): (text, _at(found, place)) for place, text in self._places}
-        return Resolved(found, values)
+            independent[users] = {place: first[place] for place in users}
+        return found
+
+    def value_of_text(self, text: str) -> str | int | float:
+        """Returns the value of an expression that is no value of a key."""
+        tree = parse(text)
+        if self._is_relative(tree, ()):
+            try:
+                rtt, rate = _rtt_and_rate(self._spec)
+            except ValueError as error:
+                raise NetworkError(f"needs a valid network: {' '.join(str(error).split())}") from None
+            if rate is None and BDP in text:
+                raise ExpressionError(_NO_BDP)
+            self._relative = _relative(rtt, rate)
+        return self._value(tree, ()).setting()
 
     def _unusable(self, spec: Mapping[str, Any], user: Place, error: ValueError) -> SettingError:
         """Returns the error of a network without RTT and BDP, because a key has a wrong value."""
@@ -144,17 +215,16 @@ class _Resolver:
             _dotted(user), f"needs a valid network: {' '.join(str(error).split())}", self._text(user)
         )
 
-    def _settings(self, trees: Mapping[Place, Node]) -> dict[str, Any]:
-        """Returns the specification with the values of all expressions, for the present RTT and BDP."""
-        found: dict[str, Any] = copy.deepcopy(dict(self._spec))
+    def _settings(self, trees: Mapping[Place, Node]) -> dict[Place, str | int | float]:
+        """Returns the values of all expressions, for the present RTT and BDP."""
+        found = {}
         for place, tree in trees.items():
             try:
-                setting = self._value(tree, (_dotted(place),)).setting()
+                found[place] = self._value(tree, (_dotted(place),)).setting()
             except SettingError:
                 raise
             except ExpressionError as error:
                 raise self._error(place, str(error)) from None
-            _at(found, place[:-1])[place[-1]] = setting
         return found
 
     def _tree(self, place: Place, text: str) -> Node:
@@ -205,21 +275,34 @@ class _Resolver:
                 return True
         return False
 
-    def _measured(self, spec: dict[str, Any], users: list[Place]) -> dict[str, Value]:
+    def _measured(self, spec: dict[str, Any], users: Places) -> dict[str, Value]:
         """Returns RTT and BDP of a specification without expressions."""
         try:
-            layout = json.loads(_native.layout(canonical({**spec, "seed": 0, "trial": 0})))
+            rtt, rate = _rtt_and_rate(spec)
         except ValueError as error:
             raise self._unusable(spec, users[0], error) from None
-        flow = next(flow for flow in layout["flows"] if flow["traffic"] is None)
-        there = [layout["links"][number] for number in flow["links"]]
-        back = [layout["links"][number] for number in flow["reverse_links"]]
-        rtt = sum(Fraction(round(link["delay_s"] * 10**9), 10**9) for link in (*there, *back))
-        rates = [link["mean_rate_bps"] for link in there if link["mean_rate_bps"] is not None]
-        if not rates and (place := next((one for one in users if BDP in self._text(one)), None)):
-            raise self._error(place, "the path has no rate, so it has no BDP")
-        bits = rtt * Fraction(min(rates)) if rates else Fraction(0)
-        return {RTT: Value(Fraction(rtt), DURATION), BDP: Value(bits, SIZE)}
+        if rate is None and (place := next((one for one in users if BDP in self._text(one)), None)):
+            raise self._error(place, _NO_BDP)
+        return _relative(rtt, rate)
+
+
+def _rtt_and_rate(spec: Mapping[str, Any]) -> tuple[Fraction, Fraction | None]:
+    """Returns the RTT (s) of the first measured flow and the lowest rate (bit/s) on its way, if it has one.
+
+    Raises:
+        ValueError: for an invalid specification.
+    """
+    layout = json.loads(_native.layout(canonical({**spec, "seed": 0, "trial": 0})))
+    flow = next(flow for flow in layout["flows"] if flow["traffic"] is None)
+    there = [layout["links"][number] for number in flow["links"]]
+    back = [layout["links"][number] for number in flow["reverse_links"]]
+    nanoseconds = sum(round(link["delay_s"] * 10**9) for link in (*there, *back))
+    rates = [link["mean_rate_bps"] for link in there if link["mean_rate_bps"] is not None]
+    return Fraction(nanoseconds, 10**9), Fraction(min(rates)) if rates else None
+
+
+def _relative(rtt: Fraction, rate: Fraction | None) -> dict[str, Value]:
+    return {RTT: Value(rtt, DURATION), BDP: Value(rtt * (rate or 0), SIZE)}
 
 
 def _section_problems(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -234,6 +317,19 @@ def _quantities(tree: Node) -> Iterator[str]:
     elif isinstance(tree, Call):
         for argument in tree.arguments:
             yield from _quantities(argument)
+
+
+def _placed(spec: Mapping[str, Any], settings: Mapping[Place, Any]) -> dict[str, Any]:
+    """Returns a specification with other values at some places; it shares all unchanged parts."""
+    found = dict(spec)
+    copied: dict[Place, Any] = {(): found}
+    for place, setting in settings.items():
+        for length in range(1, len(place)):
+            if place[:length] not in copied:
+                parent = copied[place[: length - 1]]
+                copied[place[:length]] = parent[place[length - 1]] = copy.copy(parent[place[length - 1]])
+        copied[place[:-1]][place[-1]] = setting
+    return found
 
 
 def _at(value: Any, place: Place) -> Any:

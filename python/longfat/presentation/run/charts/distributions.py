@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from longfat.presentation import names
-from longfat.study import units
+from longfat.presentation.run.charts.warm_up import after_warm_up
 from longfat.study.labels import is_class_of_flows
 from longfat.study.vocabulary import AT_HOST, allowed, canonical, short_metric
 from longfat.system.parameters import ParameterError
@@ -144,9 +144,8 @@ def _trials(cell: CellResult, metric: str) -> Sample:
 
 
 def _flows(cell: CellResult, flows: pl.DataFrame, column: str) -> Sample:
-    """The flows that opened after the warm-up; those without an end count."""
-    warm_up = units.number(cell.cell.spec["workload"].get("warm_up")) or 0.0
-    flows = flows.filter(pl.col("opened_s") >= warm_up)
+    """The flows of the measured time; those without an end count."""
+    flows = after_warm_up(flows, cell)
     return Sample(cell, flows[column].drop_nulls().sort().to_list(), flows.height)
 
 

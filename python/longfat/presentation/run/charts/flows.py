@@ -12,7 +12,7 @@ from longfat.presentation.charts import theme
 from longfat.presentation.charts.theme import LABEL, SOFT
 from longfat.presentation.charts.vega import channel, layer
 from longfat.presentation.run.charts.distributions import numbered
-from longfat.study import units
+from longfat.presentation.run.charts.warm_up import after_warm_up
 
 if TYPE_CHECKING:
     from longfat.presentation.charts.vega import Row, Spec
@@ -54,7 +54,7 @@ def rows(run: RunResult) -> list[Row]:
     for name, group in drawn.items():
         for number, cell in group:
             line = {"series": series_names.series_name(run.study, cell.cell), "point": name}
-            found += _lines(of_cell.get((number,), flows.clear()), _warm_up(cell), line)
+            found += _lines(after_warm_up(of_cell.get((number,), flows.clear()), cell), line)
     return found
 
 
@@ -73,12 +73,7 @@ def _drawn(points: list[str]) -> list[str]:
     return list(dict.fromkeys((points[0], points[len(points) // 2], points[-1])))
 
 
-def _warm_up(cell: CellResult) -> float:
-    return units.number(cell.cell.spec["workload"].get("warm_up")) or 0.0
-
-
-def _lines(flows: pl.DataFrame, warm_up: float, line: Row) -> list[Row]:
-    opened = flows.filter(pl.col("opened_s") >= warm_up)
+def _lines(opened: pl.DataFrame, line: Row) -> list[Row]:
     if "traffic" in opened.columns:
         opened = opened.filter(pl.col("traffic").is_null())
     found: list[Row] = []
