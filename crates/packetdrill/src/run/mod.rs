@@ -11,6 +11,7 @@ mod segment;
 mod settings;
 mod shell;
 mod sockets;
+mod syn_cookies;
 mod symbols;
 mod tested;
 mod world;
