@@ -88,6 +88,8 @@ const DEFAULTS: [&str; 15] = [
 const FAST_OPEN_OF_PACKETDRILL: &str = "net.ipv4.tcp_fastopen=0x70403";
 /// Fast Open in the `defaults.sh` of the kernel's selftests, whose scripts run in the folder of that file.
 const FAST_OPEN_OF_SELFTESTS: &str = "net.ipv4.tcp_fastopen=0x3";
+/// The MTU with IPv6 in the runner of the kernel's selftests: segments have the same size as with IPv4.
+const MTU_OF_SELFTESTS: u32 = 1520;
 
 impl Default for HostSettings {
     fn default() -> Self {
@@ -170,11 +172,8 @@ impl HostSettings {
         Ok(())
     }
 
-    /// Selects IPv6: the size of its headers, and the addresses and the MTU of the suites' runners.
+    /// Selects IPv6: the size of its headers, and packetdrill's default addresses.
     pub fn use_ipv6(&mut self) {
-        if !self.ipv6 {
-            self.mtu += 20;
-        }
         self.ipv6 = true;
         self.fast_open.use_ipv6();
     }
@@ -211,6 +210,9 @@ impl HostSettings {
         match (name, rest.as_slice()) {
             ("defaults.sh", []) => {
                 let fast_open = if first == "./defaults.sh" {
+                    if self.ipv6 {
+                        self.mtu = MTU_OF_SELFTESTS;
+                    }
                     FAST_OPEN_OF_SELFTESTS
                 } else {
                     FAST_OPEN_OF_PACKETDRILL
