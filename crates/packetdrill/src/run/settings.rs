@@ -33,7 +33,7 @@ pub struct HostSettings {
     /// The MSS that a route announces.
     mss_of_route: Option<u32>,
     /// Payload of the segments that the device merged into arriving packets (`gso_size`); `None`: packets are single segments.
-    pub merged_segment: Option<u32>,
+    pub merged_segment: Option<u16>,
     /// Whether each SYN-ACK has a cookie (`tcp_syncookies=2`); otherwise only those of a full queue have one.
     pub syn_cookies: bool,
     /// Minimum interval between challenge ACKs (`tcp_invalid_ratelimit`).
@@ -153,7 +153,7 @@ impl HostSettings {
                     ));
                 }
             },
-            "mss" => self.merged_segment = u32::try_from(number()?).ok().filter(|bytes| *bytes > 0),
+            "mss" => self.merged_segment = u16::try_from(number()?).ok().filter(|bytes| *bytes > 0),
             // Echoed timestamps are always converted proportionally; addresses and ports are ignored; the machine keeps no
             // reference to the buffers of writes.
             "send_omit_free" | "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}

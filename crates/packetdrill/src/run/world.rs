@@ -93,7 +93,8 @@ impl World {
             tested.machine.set_challenge_interval(interval);
         }
         if let Some(bytes) = self.settings.merged_segment {
-            tested.machine.set_merged_segment(bytes.min(self.settings.mss()));
+            let mss = u16::try_from(self.settings.mss()).unwrap_or(u16::MAX);
+            tested.machine.set_merged_segment(bytes.min(mss));
         }
         tested.collect(self.now);
         self.listens_anew = false;

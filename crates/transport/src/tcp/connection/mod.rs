@@ -185,7 +185,7 @@ impl Connection {
 
     /// Sets the payload of the segments inside arriving packets, where a device merges several into one
     /// (`gso_size` of Linux). Default: the announced MSS.
-    pub fn set_merged_segment(&mut self, bytes: u32) {
+    pub fn set_merged_segment(&mut self, bytes: u16) {
         self.receiver.limit_segment(bytes);
     }
 

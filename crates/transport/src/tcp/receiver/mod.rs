@@ -44,13 +44,10 @@ pub struct Receiver {
     acknowledged: u64,
     /// Largest segment so far, as an estimate of the peer's full segments, and its maximum.
     segment: u32,
-    largest_segment: u32,
+    largest_segment: u16,
     dsack: bool,
     /// Whether data above a gap also opens the window, as in Linux with SACK.
     grows_beyond_gaps: bool,
-    /// Whether a segment that crosses the end of the window is dropped as a whole, or accepted as a whole if no data is
-    /// unread, as in Linux (`tcp_sequence`). Otherwise its part inside the window is accepted.
-    takes_whole_segments: bool,
 }
 
 impl Receiver {
@@ -66,10 +63,9 @@ impl Receiver {
             acks: AckScheduler::new(parameters),
             acknowledged: 1,
             segment: 0,
-            largest_segment: parameters.mss,
+            largest_segment: u16::try_from(parameters.mss).unwrap_or(u16::MAX),
             dsack: parameters.dsack,
             grows_beyond_gaps: parameters.is_linux() && parameters.sack,
-            takes_whole_segments: parameters.is_linux(),
         }
     }
 
@@ -159,7 +155,7 @@ impl Receiver {
     #[inline]
     fn measure(&mut self, now: Instant, length: u32, echo: Option<TimestampEcho>) {
         if length > self.segment {
-            self.segment = length.min(self.largest_segment);
+            self.segment = length.min(u32::from(self.largest_segment));
             self.window.set_segment(self.segment);
         }
         let unread = self.readable() > 0;
@@ -253,7 +249,7 @@ impl Receiver {
 
     /// Schedules the ACK of the peer's FIN. `opens_close_wait`: this end may still send.
     pub fn on_fin(&mut self, now: Instant, opens_close_wait: bool) {
-        if self.takes_whole_segments {
+        if self.window.is_linux() {
             // Linux clears the blocks (`tcp_fin`).
             self.reassembly.clear_duplicate();
         }
@@ -267,7 +263,7 @@ impl Receiver {
     }
 
     /// Limits the estimate of the peer's full segments.
-    pub fn limit_segment(&mut self, bytes: u32) {
+    pub fn limit_segment(&mut self, bytes: u16) {
         self.largest_segment = bytes;
     }
 
@@ -281,16 +277,19 @@ impl Receiver {
         self.segment
     }
 
-    /// Whether a segment is dropped because it crosses the end of the window. A FIN may exceed the window.
+    /// Whether a segment that ends at `end` is dropped because it crosses the end of the window.
+    ///
+    /// Linux drops such a segment, or accepts all of it if no data is unread (`tcp_sequence`); other stacks accept the part inside
+    /// the window. A FIN may exceed the window.
     pub fn rejects_excess(&self, end: u64, fin: bool) -> bool {
-        self.takes_whole_segments && end - u64::from(fin) > self.edge() && self.readable() > 0
+        self.window.is_linux() && end - u64::from(fin) > self.edge() && self.readable() > 0
     }
 
     /// Returns the end of the part of a segment that is accepted. `end`: its end with the FIN.
     fn accepted_end(&self, start: u64, end: u64, fin: bool) -> u64 {
         // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
         let within = end.min(self.edge().max(start));
-        let is_next = start <= self.next() && self.takes_whole_segments;
+        let is_next = start <= self.next() && self.window.is_linux();
         let is_bare_fin = fin && end == start + 1;
         let has_window = self.edge() > self.next();
         if is_next && (is_bare_fin || (has_window && self.readable() == 0)) {
