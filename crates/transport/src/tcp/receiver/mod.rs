@@ -289,11 +289,10 @@ impl Receiver {
     fn accepted_end(&self, start: u64, end: u64, fin: bool) -> u64 {
         // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
         let within = end.min(self.edge().max(start));
-        let is_next = start <= self.next() && self.window.is_linux();
-        let is_bare_fin = fin && end == start + 1;
-        let has_window = self.edge() > self.next();
-        if is_next && (is_bare_fin || (has_window && self.readable() == 0)) {
-            // A FIN takes no memory.
+        // A FIN takes no memory.
+        let is_bare_fin = fin && end == start + 1 && start == self.next();
+        let is_first = start < self.edge() && self.edge() > self.next() && self.readable() == 0;
+        if self.window.is_linux() && (is_bare_fin || is_first) {
             end
         } else {
             within
