@@ -11,8 +11,8 @@ mod segment;
 mod settings;
 mod shell;
 mod sockets;
-mod syn_cookies;
 mod symbols;
+mod syn_cookies;
 mod tested;
 mod world;
 

@@ -101,7 +101,10 @@ mod tests {
     #[test]
     fn products_are_computed() {
         let text = "sysctl a=\"4096 $((256 * 1024)) $((2*3*7))\" b=$((x)) c=$((1+1))";
-        assert_eq!(commands(text)[0][1..], ["a=4096 262144 42", "b=$((x))", "c=$((1+1))"]);
+        assert_eq!(
+            commands(text)[0][1..],
+            ["a=4096 262144 42", "b=$((x))", "c=$((1+1))"]
+        );
     }
 
     #[test]

@@ -31,10 +31,16 @@ mod tests {
         let mut syn = Segment::bare(SequenceNumber(0), SequenceNumber(0), Flags::SYN);
         (syn.options.mss, syn.options.sack_permitted) = (Some(8960), true);
         let kept = remembered(&syn, false);
-        assert_eq!((kept.options.mss, kept.options.sack_permitted), (Some(1460), false));
+        assert_eq!(
+            (kept.options.mss, kept.options.sack_permitted),
+            (Some(1460), false)
+        );
         syn.options.timestamps = Some(Timestamps { value: 1, echo: 0 });
         let kept = remembered(&syn, true);
-        assert_eq!((kept.options.mss, kept.options.sack_permitted), (Some(8940), true));
+        assert_eq!(
+            (kept.options.mss, kept.options.sack_permitted),
+            (Some(8940), true)
+        );
         syn.options.mss = Some(500);
         assert_eq!(remembered(&syn, false).options.mss, Some(536));
     }

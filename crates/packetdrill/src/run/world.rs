@@ -65,7 +65,12 @@ impl World {
     pub fn command(&mut self, text: &str) -> Result<(), String> {
         let ecn_option = self.settings.tcp.ecn_option;
         self.settings.command(text)?;
-        if let Some(option) = self.settings.tcp.ecn_option.filter(|_| ecn_option != self.settings.tcp.ecn_option) {
+        if let Some(option) = self
+            .settings
+            .tcp
+            .ecn_option
+            .filter(|_| ecn_option != self.settings.tcp.ecn_option)
+        {
             // The kernel reads this setting with each segment, the others when a connection opens.
             for tested in &mut self.connections {
                 tested.machine.set_ecn_option(option);

@@ -166,7 +166,11 @@ impl Connection {
             window,
             window_from,
         };
-        let initial_window = if reduced { Some(1) } else { handshake.initial_window };
+        let initial_window = if reduced {
+            Some(1)
+        } else {
+            handshake.initial_window
+        };
         let controller = (reduced || start.segment != self.sender.segment()).then(|| {
             let congestion = handshake.congestion.as_ref();
             let default = TcpConfig::new(self.parameters.profile);

@@ -308,11 +308,17 @@ impl Connection {
     /// Linux forgives a single retransmission, and all of them if the echoed timestamp is that of the first SYN
     /// (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
     pub(super) fn reduces_initial_window(&self, answer: &Segment) -> bool {
-        let Some(handshake) = &self.handshake else { return false };
+        let Some(handshake) = &self.handshake else {
+            return false;
+        };
         if !self.parameters.is_linux() {
             return handshake.attempts() > 1;
         }
-        let echo = answer.options.timestamps.filter(|_| self.timestamps).map(|t| t.echo);
+        let echo = answer
+            .options
+            .timestamps
+            .filter(|_| self.timestamps)
+            .map(|t| t.echo);
         handshake.attempts() > 1 + HARMLESS_SYN_RETRIES && echo != Some(self.sender.clock(handshake.first_at))
     }
 
