@@ -91,6 +91,9 @@ const FAST_OPEN_OF_SELFTESTS: &str = "net.ipv4.tcp_fastopen=0x3";
 /// The MTU with IPv6 in the runner of the kernel's selftests: segments have the same size as with IPv4.
 const MTU_OF_SELFTESTS: u32 = 1520;
 
+/// Maximum of settings in milliseconds.
+const MAX_MILLIS: u64 = u32::MAX as u64;
+
 impl Default for HostSettings {
     fn default() -> Self {
         Self {
@@ -335,6 +338,7 @@ impl HostSettings {
         let last = numbers.last().copied();
         let number = || last.ok_or_else(unsupported);
         let flag = || number().map(|value| value != 0);
+        let millis = || number().map(|value| Duration::from_millis(value.min(MAX_MILLIS)));
         if WITHOUT_EFFECT.contains(&name) {
             return Ok(());
         }
@@ -389,8 +393,8 @@ impl HostSettings {
             "ecn_option_beacon" if last == Some(3) || tcp.ecn_option != Some(EcnOption::Minimum) => {}
             "ecn_fallback" => tcp.ecn_fallback = Some(flag()?),
             "syncookies" => self.syn_cookies = number()? == 2,
-            "rto_max_ms" => tcp.max_rto = Some(Duration::from_millis(number()?)),
-            "invalid_ratelimit" => self.challenge_interval = Some(Duration::from_millis(number()?)),
+            "rto_max_ms" => tcp.max_rto = Some(millis()?),
+            "invalid_ratelimit" => self.challenge_interval = Some(millis()?),
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
             "fastopen" => self.fast_open.mode = number()?,
