@@ -1,4 +1,4 @@
-"""Results of conformance suites that others wrote, as reviewed in `docs/conformance.md`."""
+"""Results of conformance suites that others wrote, as reviewed in the documentation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import pytest
 from longfat.api.scripts import reason_of, results
 from tests import requirements
 
-PAGE = Path(__file__).parents[1] / "docs/conformance.md"
+DOCS = Path(__file__).parents[1] / "docs"
+SUMMARY = DOCS / "conformance.md"
 FOLDERS = "LONGFAT_PACKETDRILL"
 """Variable with the folders of the suites, separated like those of `PATH`."""
 SUITES = {
-    "google/packetdrill, `gtests/net/tcp`": "## Results of google/packetdrill\n",
-    "Linux, `tools/testing/selftests/net/packetdrill`": "## Results of Linux's selftests\n",
+    "google/packetdrill, `gtests/net/tcp`": SUMMARY,
+    "[Linux](conformance-linux.md), `tools/testing/selftests/net/packetdrill`": DOCS / "conformance-linux.md",
 }
-"""Suites by their row in the table of counts, with the heading of their results."""
+"""Suites by their row in the table of counts, with the page of their results."""
 ROW = re.compile(r"^\| (\S+\.pkt) \| (pass|fail|unsupported) \| (.*?) ?\|$", re.MULTILINE)
 GROUP = re.compile(r"^\| ([\w/]+) \| (\d+) \| (\d*) \| (\d*) \| (\d*) \|$", re.MULTILINE)
 
@@ -27,9 +28,8 @@ suites = pytest.mark.parametrize("suite", SUITES)
 
 
 def rows(suite: str) -> list[tuple[str, str, str]]:
-    """Returns name, result and reason of each script of a suite on the page."""
-    section = PAGE.read_text(encoding="utf-8").split(SUITES[suite])[1].split("\n## ")[0]
-    return ROW.findall(section)
+    """Returns name, result and reason of each script of a suite on its page."""
+    return ROW.findall(SUITES[suite].read_text(encoding="utf-8"))
 
 
 def folder_of(suite: str) -> Path | None:
@@ -45,7 +45,7 @@ def folder_of(suite: str) -> Path | None:
 
 @suites
 def test_the_page_states_the_counts_of_its_table(suite: str) -> None:
-    text = PAGE.read_text(encoding="utf-8")
+    text = SUMMARY.read_text(encoding="utf-8")
     counts = Counter(result for _, result, _ in rows(suite))
     stated = re.findall(
         rf"^\| {re.escape(suite)} \| .* \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE
@@ -58,10 +58,11 @@ def test_the_page_states_the_counts_of_its_table(suite: str) -> None:
     ]
 
 
-def test_the_groups_add_up_to_the_suites() -> None:
-    found = GROUP.findall(PAGE.read_text(encoding="utf-8"))
+@suites
+def test_the_groups_add_up_to_the_suite(suite: str) -> None:
+    found = GROUP.findall(SUITES[suite].read_text(encoding="utf-8"))
     of_groups = [sum(int(counts[column] or 0) for _, *counts in found) for column in range(4)]
-    counts = Counter(result for suite in SUITES for _, result, _ in rows(suite))
+    counts = Counter(result for _, result, _ in rows(suite))
     assert of_groups == [counts.total(), counts["pass"], counts["fail"], counts["unsupported"]]
 
 
