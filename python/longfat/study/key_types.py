@@ -630,7 +630,7 @@ class ProtocolTcpKeys(TypedDict, total=False):
     """TCP implementation at the hosts in world netns: "kernel", or "longfat" for this project's own, which
     accepts every key and controller. World sim always runs longfat. Default: netns "kernel"."""
     syn_retries: SupportsIndex
-    """Maximum retransmissions of a SYN. Default: 6."""
+    """Maximum retransmissions of a SYN; profile linux adds four before back-off starts. Default: 6."""
     tail_loss_probe: bool
     """Send tail loss probes (RFC 8985, section 7). Default: linux true, else false."""
     time_wait: str
@@ -878,7 +878,7 @@ class ProtocolMptcpKeys(TypedDict, total=False):
     subflows: SupportsIndex
     """Maximum number of subflows of a connection. Default: 64."""
     syn_retries: SupportsIndex
-    """Maximum retransmissions of a SYN. Default: 6."""
+    """Maximum retransmissions of a SYN; profile linux adds four before back-off starts. Default: 6."""
     tail_loss_probe: bool
     """Send tail loss probes (RFC 8985, section 7). Default: linux true, else false."""
     time_wait: str
@@ -1174,7 +1174,7 @@ class ProtocolKeys(TypedDict, total=False):
     """TCP implementation at the hosts in world netns: "kernel", or "longfat" for this project's own, which
     accepts every key and controller. World sim always runs longfat. Default: netns "kernel"."""
     syn_retries: SupportsIndex
-    """Maximum retransmissions of a SYN. Default: 6."""
+    """Maximum retransmissions of a SYN; profile linux adds four before back-off starts. Default: 6."""
     tail_loss_probe: bool
     """Send tail loss probes (RFC 8985, section 7). Default: linux true, else false."""
     time_wait: str
@@ -1384,7 +1384,7 @@ class TrafficProtocolKeys(TypedDict, total=False):
     """TCP implementation at the hosts in world netns: "kernel", or "longfat" for this project's own, which
     accepts every key and controller. World sim always runs longfat. Default: netns "kernel"."""
     syn_retries: SupportsIndex
-    """Maximum retransmissions of a SYN. Default: 6."""
+    """Maximum retransmissions of a SYN; profile linux adds four before back-off starts. Default: 6."""
     tail_loss_probe: bool
     """Send tail loss probes (RFC 8985, section 7). Default: linux true, else false."""
     time_wait: str

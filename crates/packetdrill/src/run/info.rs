@@ -31,7 +31,7 @@ pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'sta
         .collect()
 }
 
-fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 36] {
+fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 38] {
     let info = tested.machine.info();
     let limited = tested.machine.limited_times(now);
     let accurate = info.accurate_ecn;
@@ -71,6 +71,8 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 36]
         ("tcpi_advmss", u64::from(info.announced_mss)),
         ("tcpi_snd_wnd", info.send_window),
         ("tcpi_rcv_wnd", info.receive_window),
+        ("tcpi_rcv_mss", u64::from(receive_segment(&info))),
+        ("tcpi_bytes_received", info.bytes_received),
         ("tcpi_ato", micros(info.ack_delay)),
         ("tcpi_snd_wscale", u64::from(info.send_scale)),
         ("tcpi_rcv_wscale", u64::from(info.receive_scale)),
@@ -88,6 +90,15 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 36]
         ("tcpi_delivered", info.delivered + delivered_syn(tested)),
         ("tcpi_last_data_recv", millis(now - tested.data_arrived_at)),
     ]
+}
+
+/// `TCP_MSS_DEFAULT`: the maximum of Linux's first estimate.
+const FIRST_SEGMENT: u64 = 536;
+
+/// Returns the estimate of the peer's full segments, which Linux starts before the first one (`tcp_initialize_rcv_mss`).
+fn receive_segment(info: &Info) -> u32 {
+    let first = u64::from(info.announced_mss.min(info.segment)).min(info.receive_window / 2);
+    info.receive_segment.max(first.min(FIRST_SEGMENT) as u32)
 }
 
 /// Linux counts this end's SYN as delivered once it is acknowledged; a SYN with data counts once.

@@ -12,6 +12,7 @@ mod settings;
 mod shell;
 mod sockets;
 mod symbols;
+mod syn_cookies;
 mod tested;
 mod world;
 

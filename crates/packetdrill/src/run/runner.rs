@@ -232,7 +232,9 @@ impl<'a> Runner<'a> {
         );
         match (too_big, message.mtu, self.world.connection()) {
             (true, Some(mtu), Some(tested)) => {
-                tested.path_mtu(now, mtu.saturating_sub(longer));
+                let mtu = mtu.saturating_sub(longer);
+                tested.path_mtu(now, mtu);
+                self.world.path_mtu = Some(mtu);
                 Ok(())
             }
             (false, _, Some(tested)) if message.kind == "unreachable" => {

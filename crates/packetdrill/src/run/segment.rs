@@ -116,7 +116,8 @@ impl Mapping {
             }
         }
         let acknowledgement = match spec.acknowledgement {
-            Some(number) if spec.flags.contains(Flags::ACK) => number.wrapping_add(own),
+            // Without a number, packetdrill acknowledges nothing, not even the SYN.
+            number if spec.flags.contains(Flags::ACK) => number.unwrap_or(0).wrapping_add(own),
             Some(number) => number,
             None => 0,
         };

@@ -23,7 +23,7 @@ pub struct HostSettings {
     /// Whether the device's queue paces packets at the sender's rate (`fq`).
     pub paced: bool,
     /// Whether packets have IPv6 headers, which take 40 bytes.
-    ipv6: bool,
+    pub ipv6: bool,
     /// The MTU of the device.
     pub mtu: u32,
     /// Fast Open.
@@ -32,11 +32,17 @@ pub struct HostSettings {
     pub metrics_flushed: bool,
     /// The MSS that a route announces.
     mss_of_route: Option<u32>,
+    /// Payload of the segments that the device merged into arriving packets (`gso_size`); `None`: packets are single segments.
+    pub merged_segment: Option<u16>,
+    /// Whether each SYN-ACK has a cookie (`tcp_syncookies=2`); otherwise only those of a full queue have one.
+    pub syn_cookies: bool,
+    /// Minimum interval between challenge ACKs (`tcp_invalid_ratelimit`).
+    pub challenge_interval: Option<Duration>,
 }
 
 /// Kernel settings without an effect on the machine: offload sizes, caches, and features that scripts enable by other
 /// means.
-const WITHOUT_EFFECT: [&str; 20] = [
+const WITHOUT_EFFECT: [&str; 19] = [
     "net.core.default_qdisc",
     "net.core.rmem_max",
     "net.core.wmem_max",
@@ -54,14 +60,13 @@ const WITHOUT_EFFECT: [&str; 20] = [
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_pacing_ca_ratio",
     "net.ipv4.tcp_pacing_ss_ratio",
-    "net.ipv4.tcp_syncookies",
     "net.ipv4.tcp_tso_rtt_log",
     "net.ipv4.tcp_tso_win_divisor",
 ];
 
-/// The settings of packetdrill's own `defaults.sh`, as far as the machine supports them: buffers, options, CUBIC,
-/// RACK-TLP, no restart after idle times, no ECN.
-const DEFAULTS: [&str; 16] = [
+/// The settings of `defaults.sh` in both suites, as far as the machine supports them: buffers, options, CUBIC, RACK-TLP, no
+/// restart after idle times, no ECN.
+const DEFAULTS: [&str; 15] = [
     "net.ipv4.tcp_rmem=4096 540000 15728640",
     "net.ipv4.tcp_wmem=4096 262144 4194304",
     "net.ipv4.tcp_timestamps=1",
@@ -76,9 +81,18 @@ const DEFAULTS: [&str; 16] = [
     "net.ipv4.tcp_early_retrans=4",
     "net.ipv4.tcp_recovery=1",
     "net.ipv4.tcp_ecn=0",
-    "net.ipv4.tcp_fastopen=0x70403",
     "net.ipv4.tcp_fastopen_key=a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4",
 ];
+
+/// Fast Open in the `defaults.sh` of google/packetdrill: listeners need no socket option.
+const FAST_OPEN_OF_PACKETDRILL: &str = "net.ipv4.tcp_fastopen=0x70403";
+/// Fast Open in the `defaults.sh` of the kernel's selftests, whose scripts run in the folder of that file.
+const FAST_OPEN_OF_SELFTESTS: &str = "net.ipv4.tcp_fastopen=0x3";
+/// The MTU with IPv6 in the runner of the kernel's selftests: segments have the same size as with IPv4.
+const MTU_OF_SELFTESTS: u32 = 1520;
+
+/// Maximum of settings in milliseconds.
+const MAX_MILLIS: u64 = u32::MAX as u64;
 
 impl Default for HostSettings {
     fn default() -> Self {
@@ -100,6 +114,9 @@ impl Default for HostSettings {
             fast_open: FastOpenSettings::default(),
             metrics_flushed: false,
             mss_of_route: None,
+            merged_segment: None,
+            syn_cookies: false,
+            challenge_interval: None,
         }
     }
 }
@@ -139,8 +156,10 @@ impl HostSettings {
                     ));
                 }
             },
-            // Echoed timestamps are always converted proportionally; addresses and ports are ignored.
-            "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}
+            "mss" => self.merged_segment = u16::try_from(number()?).ok().filter(|bytes| *bytes > 0),
+            // Echoed timestamps are always converted proportionally; addresses and ports are ignored; the machine keeps no
+            // reference to the buffers of writes.
+            "send_omit_free" | "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}
             "local_ip" | "remote_ip" => {
                 let address = text
                     .parse()
@@ -192,7 +211,18 @@ impl HostSettings {
         let name = first.rsplit('/').next().unwrap_or(first);
         let rest: Vec<&str> = arguments[1..].iter().map(String::as_str).collect();
         match (name, rest.as_slice()) {
-            ("defaults.sh", []) => DEFAULTS.iter().try_for_each(|setting| self.sysctl(setting)),
+            ("defaults.sh", []) => {
+                let fast_open = if first == "./defaults.sh" {
+                    if self.ipv6 {
+                        self.mtu = MTU_OF_SELFTESTS;
+                    }
+                    FAST_OPEN_OF_SELFTESTS
+                } else {
+                    FAST_OPEN_OF_PACKETDRILL
+                };
+                let settings = DEFAULTS.iter().chain([&fast_open]);
+                settings.into_iter().try_for_each(|setting| self.sysctl(setting))
+            }
             ("sysctl" | "set_sysctls.py", settings) => {
                 let settings = settings.iter().filter(|argument| !argument.starts_with('-'));
                 settings.into_iter().try_for_each(|setting| self.sysctl(setting))
@@ -213,6 +243,13 @@ impl HostSettings {
                 self.metrics_flushed = true;
                 Ok(())
             }
+            ("ip", ["link", "set", "dev", _, "mtu", bytes]) => match bytes.parse::<u32>() {
+                Ok(bytes) => {
+                    self.mtu = bytes.clamp(128, 65_535);
+                    Ok(())
+                }
+                Err(_) => unsupported(),
+            },
             // Files that `open` finds anyway, and counters of the kernel.
             ("rm" | "dd" | "nstat" | "true" | ":", _) => Ok(()),
             (
@@ -301,6 +338,7 @@ impl HostSettings {
         let last = numbers.last().copied();
         let number = || last.ok_or_else(unsupported);
         let flag = || number().map(|value| value != 0);
+        let millis = || number().map(|value| Duration::from_millis(value.min(MAX_MILLIS)));
         if WITHOUT_EFFECT.contains(&name) {
             return Ok(());
         }
@@ -354,6 +392,9 @@ impl HostSettings {
             // Options per round trip that `minimum` sends at least: other numbers than three are unsupported.
             "ecn_option_beacon" if last == Some(3) || tcp.ecn_option != Some(EcnOption::Minimum) => {}
             "ecn_fallback" => tcp.ecn_fallback = Some(flag()?),
+            "syncookies" => self.syn_cookies = number()? == 2,
+            "rto_max_ms" => tcp.max_rto = Some(millis()?),
+            "invalid_ratelimit" => self.challenge_interval = Some(millis()?),
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
             "fastopen" => self.fast_open.mode = number()?,

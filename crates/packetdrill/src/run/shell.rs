@@ -3,6 +3,7 @@
 /// Returns the arguments of each command in `text`. Handles comments, redirections and continued lines; `;`, `&&` and
 /// `||` separate commands.
 pub fn commands(text: &str) -> Vec<Vec<String>> {
+    let text = expanded(text);
     let mut all = vec![Vec::new()];
     let mut argument: Option<String> = None;
     let mut quote = None;
@@ -42,6 +43,32 @@ pub fn commands(text: &str) -> Vec<Vec<String>> {
     all
 }
 
+/// Returns the text with the values of products such as `$((15*1024*1024))`; other arithmetic stays.
+fn expanded(text: &str) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("$((") {
+        result.push_str(before);
+        let product = after.split_once("))").and_then(|(factors, rest)| {
+            let factors = factors.split('*').map(|factor| factor.trim().parse::<u64>().ok());
+            let product = factors.reduce(|a, b| a?.checked_mul(b?))??;
+            Some((product, rest))
+        });
+        match product {
+            Some((product, after)) => {
+                result.push_str(&product.to_string());
+                rest = after;
+            }
+            None => {
+                result.push_str("$((");
+                rest = after;
+            }
+        }
+    }
+    result.push_str(rest);
+    result
+}
+
 fn finish(all: &mut [Vec<String>], argument: &mut Option<String>) {
     if let (Some(argument), Some(command)) = (argument.take(), all.last_mut()) {
         command.push(argument);
@@ -70,6 +97,15 @@ fn drop_redirections(command: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn products_are_computed() {
+        let text = "sysctl a=\"4096 $((256 * 1024)) $((2*3*7))\" b=$((x)) c=$((1+1))";
+        assert_eq!(
+            commands(text)[0][1..],
+            ["a=4096 262144 42", "b=$((x))", "c=$((1+1))"]
+        );
+    }
 
     #[test]
     fn splits_commands() {

@@ -70,7 +70,7 @@ pub struct SocketOptions {
     pub user_timeout: Option<Duration>,
     /// `SO_SNDBUF`, doubled as Linux does.
     pub send_buffer: Option<u64>,
-    /// `SO_RCVBUF`, doubled as Linux does.
+    /// `SO_RCVBUF`: Linux doubles it and uses half of that as window.
     pub receive_buffer: Option<u64>,
     /// `SO_LINGER`: seconds, if on.
     pub linger: Option<u64>,

@@ -248,6 +248,8 @@ impl TestedConnection {
             return 7;
         }
         match self.machine.state() {
+            // Linux calls a connection that Fast Open established early SYN-RECEIVED (RFC 7413, section 4.2.2).
+            State::Established if self.machine.is_half_synchronized() => 3,
             State::Established => 1,
             State::SynSent => 2,
             State::SynReceived => 3,

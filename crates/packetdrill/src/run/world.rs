@@ -7,6 +7,7 @@ use transport::tcp::{Flags, HostMemory, Opening, Segment, TcpConfig, reset_for};
 
 use super::settings::HostSettings;
 use super::sockets::{File, Role};
+use super::syn_cookies;
 use super::tested::{SentSegment, TestedConnection};
 
 /// Start of virtual time, chosen so that no timestamp of the machine is zero.
@@ -32,6 +33,8 @@ pub struct World {
     pub strays: VecDeque<SentSegment>,
     /// The host's cached state of its peers for Fast Open.
     pub memory: HostMemory,
+    /// The path MTU that ICMP errors reported, for the headers of IPv4; later connections of listeners start with it.
+    pub path_mtu: Option<u32>,
     /// A listener was opened after the current connection.
     pub listens_anew: bool,
     /// Steps taken at this instant.
@@ -49,6 +52,7 @@ impl World {
             current: None,
             strays: VecDeque::new(),
             memory: HostMemory::new([0; 32], 0),
+            path_mtu: None,
             listens_anew: false,
             steps: 0,
         }
@@ -59,7 +63,19 @@ impl World {
     /// # Errors
     /// The first unsupported command.
     pub fn command(&mut self, text: &str) -> Result<(), String> {
+        let ecn_option = self.settings.tcp.ecn_option;
         self.settings.command(text)?;
+        if let Some(option) = self
+            .settings
+            .tcp
+            .ecn_option
+            .filter(|_| ecn_option != self.settings.tcp.ecn_option)
+        {
+            // The kernel reads this setting with each segment, the others when a connection opens.
+            for tested in &mut self.connections {
+                tested.machine.set_ecn_option(option);
+            }
+        }
         if std::mem::take(&mut self.settings.metrics_flushed) {
             self.memory.forget_cookies();
         }
@@ -78,6 +94,13 @@ impl World {
 
     /// Adds a connection, to which packets belong from now on.
     pub fn begin(&mut self, mut tested: TestedConnection) -> usize {
+        if let Some(interval) = self.settings.challenge_interval {
+            tested.machine.set_challenge_interval(interval);
+        }
+        if let Some(bytes) = self.settings.merged_segment {
+            let mss = u16::try_from(self.settings.mss()).unwrap_or(u16::MAX);
+            tested.machine.set_merged_segment(bytes.min(mss));
+        }
         tested.collect(self.now);
         self.listens_anew = false;
         self.connections.push(tested);
@@ -140,6 +163,9 @@ impl World {
                 let config = self.config_of(number);
                 let tested = self.accept(number, &config, &bare);
                 let index = self.begin(tested);
+                if let Some(mtu) = self.path_mtu {
+                    self.connections[index].path_mtu(now, mtu);
+                }
                 if let Some(File::Socket(socket)) = self.files.get_mut(&number)
                     && let Role::Listening(backlog) = &mut socket.role
                 {
@@ -156,6 +182,12 @@ impl World {
 
     /// Answers a SYN to a listener.
     fn accept(&mut self, number: i64, config: &TcpConfig, syn: &Segment) -> TestedConnection {
+        let remembered = if self.settings.syn_cookies {
+            syn_cookies::remembered(syn, self.settings.ipv6)
+        } else {
+            *syn
+        };
+        let syn = &remembered;
         let options = match self.files.get(&number) {
             Some(File::Socket(socket)) => &socket.options,
             _ => return TestedConnection::accept(self.now, config, syn, Opening::default()),

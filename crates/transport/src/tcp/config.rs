@@ -140,7 +140,7 @@ omit_unset! {
         pub fin_timeout: Option<Duration>,
         /// Time without an acknowledgement after which the connection fails. Default: linux "924.6s", rfc "300s", ns3 "127s".
         pub user_timeout: Option<Duration>,
-        /// Maximum retransmissions of a SYN. Default: 6.
+        /// Maximum retransmissions of a SYN; profile linux adds four before back-off starts. Default: 6.
         #[schemars(range(max = 127))]
         pub syn_retries: Option<u32>,
         /// Idle time before keep-alive probes; the connection fails after nine unanswered probes 75 s apart. Default: never.

@@ -82,6 +82,10 @@ pub struct Info {
     pub send_window: u64,
     /// Window advertised to the peer.
     pub receive_window: u64,
+    /// Estimate of the peer's full segments (`tcpi_rcv_mss`); 0 before the first.
+    pub receive_segment: u32,
+    /// Payload bytes that arrived in order (`tcpi_bytes_received`).
+    pub bytes_received: u64,
     /// Current ACK delay (`tcpi_ato`).
     pub ack_delay: Duration,
     /// Whether SACK is in use.

@@ -53,6 +53,8 @@ pub struct Parameters {
     pub(super) fin_timeout: Option<Duration>,
     pub(super) user_timeout: Duration,
     pub(super) syn_retries: u32,
+    /// Minimum interval between challenge ACKs.
+    pub(super) challenge_interval: Duration,
     pub(super) keep_alive: Option<Duration>,
     pub(super) slow_start_after_idle: bool,
     pub(super) tail_loss_probe: bool,
@@ -234,6 +236,8 @@ impl TcpConfig {
                 Profile::Ns3 => Duration::from_secs(127),
             }),
             syn_retries: self.syn_retries.unwrap_or(6),
+            // RFC 5961, section 7; value of Linux.
+            challenge_interval: Duration::from_millis(500),
             keep_alive: self.keep_alive,
             slow_start_after_idle: self.slow_start_after_idle.unwrap_or(!ns3),
             tail_loss_probe: sack && recovery == Recovery::RackTlp && self.tail_loss_probe.unwrap_or(linux),

@@ -173,12 +173,29 @@ fn invalid_acknowledgements_are_rejected() {
         rig.exchange(Peer::ack(1001 + i * 1000));
     }
     assert_eq!(rig.exchange(Peer::ack(81_001 - 70_000)).len(), 1);
-    // An ACK of unsent data: Linux drops it, RFC 9293 (section 3.10.7.4) answers with an ACK.
-    rig.wait(1000);
-    assert_eq!(rig.exchange(Peer::ack(90_000)), []);
-    let mut rig = Rig::server(&TcpConfig::new(Profile::Rfc), true);
-    assert_eq!(rig.exchange(Peer::ack(90_000).data(10))[0].acknowledgement, 1);
-    assert_eq!(rig.connection.readable(), 0, "the rest of the segment is ignored");
+    // So is an ACK of unsent data, or from before the stream.
+    for number in [90_000, 3 << 30] {
+        for profile in [Profile::Linux, Profile::Rfc] {
+            let mut rig = Rig::server(&TcpConfig::new(profile), true);
+            let answer = rig.exchange(Peer::ack(number).data(10));
+            assert_eq!(answer[0].acknowledgement, 1, "{profile:?}: {number}");
+            assert_eq!(rig.connection.readable(), 0, "the rest of the segment is ignored");
+        }
+    }
+}
+
+#[test]
+fn linux_delays_the_ack_of_a_fin_after_data() {
+    // RFC 9293, section 3.10.7.4, acknowledges a FIN at once. `tcp_fin` of Linux expects the FIN of this end.
+    for (profile, delay) in [(Profile::Linux, 40), (Profile::Rfc, 0)] {
+        let mut rig = Rig::server(&TcpConfig::new(profile), true);
+        rig.receive(Peer::ack(1).data(1000));
+        rig.run(300);
+        rig.receive(Peer::ack(1).from(1001).with(Flags::FIN));
+        let sent = rig.run(300);
+        let times: Vec<(u64, u32)> = sent.iter().map(|(at, out)| (*at, out.acknowledgement)).collect();
+        assert_eq!(times, [(delay, 1002)], "{profile:?}");
+    }
 }
 
 #[test]

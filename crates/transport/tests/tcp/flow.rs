@@ -87,6 +87,38 @@ fn nagle_delays_the_second_small_segment() {
 }
 
 #[test]
+fn linux_counts_half_the_window_as_a_full_segment() {
+    // `tcp_bound_to_half_wnd`; RFC 9293, section 3.8.6.2.1.
+    for (profile, at_once) in [(Profile::Linux, vec![500, 500]), (Profile::Rfc, vec![500])] {
+        let mut rig = Rig::accepting(&TcpConfig::new(profile), &Peer::syn().window(1000));
+        rig.out();
+        rig.wait(100);
+        rig.exchange(Peer::ack(1).window(1000));
+        assert_eq!(lengths(&rig.write(1000)), at_once, "{profile:?}");
+    }
+}
+
+#[test]
+fn segments_beyond_the_window_are_cut_or_dropped() {
+    // RFC 9293, section 3.10.7.4, accepts the part inside the window; `tcp_sequence` of Linux drops the segment while data is
+    // unread, and otherwise accepts all of it.
+    for (profile, [with_unread, without]) in [(Profile::Linux, [0, 30_000]), (Profile::Rfc, [7000, 8000])] {
+        let config = TcpConfig {
+            receive_buffer: Some(Size::from_bytes(8000)),
+            receive_overhead: Some(Size::from_bytes(0)),
+            ..TcpConfig::new(profile)
+        };
+        let mut rig = Rig::server(&config, true);
+        rig.exchange(Peer::ack(1).data(1000));
+        rig.exchange(Peer::ack(1).from(1001).data(30_000));
+        assert_eq!(rig.connection.readable(), 1000 + with_unread, "{profile:?}");
+        let mut rig = Rig::server(&config, true);
+        rig.exchange(Peer::ack(1).data(30_000));
+        assert_eq!(rig.connection.readable(), without, "{profile:?}");
+    }
+}
+
+#[test]
 fn nodelay_releases_waiting_data() {
     let mut rig = server();
     rig.write(100);

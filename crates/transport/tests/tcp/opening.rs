@@ -76,10 +76,13 @@ fn syn_is_retransmitted_until_the_limit() {
     let times: Vec<u64> = rig.run(60_000).iter().map(|(at, _)| *at).collect();
     assert_eq!(times, [0, 1000, 3000, 7000]);
     assert_eq!(rig.events, [Event::Failed(Error::TimedOut)]);
-    // Linux retransmits four times before back-off (net.ipv4.tcp_syn_linear_timeouts), six times in total.
+    // Linux retransmits four times before back-off (net.ipv4.tcp_syn_linear_timeouts), and six times more.
     let mut rig = Rig::client(&linux());
-    let times: Vec<u64> = rig.run(300_000).iter().map(|(at, _)| *at / 1000).collect();
-    assert_eq!(times, [0, 1, 2, 3, 4, 5, 7]);
+    let times: Vec<u64> = rig.run(130_999).iter().map(|(at, _)| *at / 1000).collect();
+    assert_eq!(times, [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67]);
+    assert_eq!(rig.events, []);
+    assert_eq!(rig.run(1), []);
+    assert_eq!(rig.events, [Event::Failed(Error::TimedOut)]);
 }
 
 #[test]
@@ -92,6 +95,33 @@ fn initial_window_is_one_segment_after_syn_loss() {
     rig.exchange(answer);
     assert_eq!(rig.info().window_packets, 1);
     assert_eq!(rig.info().rto, Duration::from_secs(3));
+    // Linux forgives one retransmission (`tcp_init_transfer`).
+    for (ms, window) in [(1500, 10), (2500, 1)] {
+        let mut rig = Rig::client(&linux());
+        rig.run(ms);
+        rig.exchange(answer);
+        assert_eq!(rig.info().window_packets, window, "after {ms} ms");
+    }
+}
+
+#[test]
+fn a_reset_elsewhere_in_the_window_is_challenged_in_syn_received() {
+    // RFC 9293, section 3.10.7.4; RFC 5961, section 3.2.
+    for profile in [Profile::Linux, Profile::Rfc] {
+        let mut rig = Rig::accepting(&TcpConfig::new(profile), &Peer::syn());
+        rig.out();
+        let reset = Peer::ack(0).flags(Flags::RST);
+        assert_eq!(rig.exchange(reset.from(100_000)), [], "{profile:?}");
+        let answer = rig.exchange(reset.from(500));
+        assert_eq!(
+            (answer[0].flags, answer[0].sequence, answer[0].acknowledgement),
+            (Flags::ACK, 1, 1),
+            "{profile:?}"
+        );
+        assert_eq!((answer.len(), rig.state()), (1, State::SynReceived));
+        rig.exchange(reset.from(1));
+        assert_eq!(rig.events, [Event::Failed(Error::Refused)], "{profile:?}");
+    }
 }
 
 #[test]

@@ -93,12 +93,11 @@ fn compare_stamp(notice: Notice, data: &Expression, tolerance: Duration) -> Resu
         let limited = u64::try_from(symbols::number(&entry.value)?)
             .unwrap_or(0)
             .min(1_000_000_000);
-        wanted = wanted
-            + match entry.name.as_str() {
-                "scm_sec" => Duration::from_secs(limited),
-                "scm_nsec" => Duration::from_nanos(limited),
-                name => return super::unsupported(format!("the field {name} of a time stamp")),
-            };
+        wanted += match entry.name.as_str() {
+            "scm_sec" => Duration::from_secs(limited),
+            "scm_nsec" => Duration::from_nanos(limited),
+            name => return super::unsupported(format!("the field {name} of a time stamp")),
+        };
     }
     if (at - wanted) + (wanted - at) > tolerance {
         return mismatch(format!("a time stamp of {}", wanted - START), describe(notice));

@@ -98,7 +98,7 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
         "SO_RCVBUF" if connected => {
             return unsupported("SO_RCVBUF on a connection that lives");
         }
-        "SO_RCVBUF" => options.receive_buffer = Some(2 * size),
+        "SO_RCVBUF" => options.receive_buffer = Some(size),
         // TCP itself sets the ECN bits of the type of service.
         "IP_TOS" => store(options, &name, number),
         known if WITHOUT_EFFECT.contains(&known) => store(options, &name, number),

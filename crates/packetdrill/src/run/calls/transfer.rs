@@ -12,24 +12,50 @@ use crate::run::symbols::{
 };
 use crate::run::world::World;
 
+/// Number of buffers that a packet can hold without copies (`MAX_SKB_FRAGS`).
+const MAX_FRAGMENTS: usize = 17;
+
 /// Returns the total size of the buffers in `[{..., 100}, {..., 200}]`.
 fn vector(list: &Expression) -> Result<u64, CallError> {
+    Ok(sizes(list)?.into_iter().sum())
+}
+
+/// Returns the sizes of the buffers in `[{..., 100}, {..., 200}]`.
+fn sizes(list: &Expression) -> Result<Vec<u64>, CallError> {
     let unknown = || CallError::from(format!("the buffers {list}"));
     let Expression::List(items) = list else {
         return Err(unknown());
     };
-    let mut sum = 0;
+    let mut all = Vec::new();
     for item in items {
         let Expression::Structure(entries) = item else {
             return Err(unknown());
         };
         let size = entries.last().map(|entry| symbols::number(&entry.value));
         match size {
-            Some(Ok(size)) => sum += size as u64,
+            Some(Ok(size)) => all.push(size as u64),
             _ => return Err(unknown()),
         }
     }
-    Ok(sum)
+    Ok(all)
+}
+
+/// Returns the position in the data of a call at which the next packet starts at the latest, because a packet without copies
+/// holds a limited number of buffers; `u64::MAX` without that limit.
+fn end_of_fragments(call: &Call, flags: u64, position: u64) -> Result<u64, CallError> {
+    let message = call.arguments.get(1).and_then(|message| message.field("msg_iov"));
+    let Some(buffers) = message.filter(|_| flags & MSG_ZEROCOPY != 0 && call.name == "sendmsg") else {
+        return Ok(u64::MAX);
+    };
+    let sizes = sizes(buffers)?;
+    let mut end = 0;
+    for packet in sizes.chunks(MAX_FRAGMENTS) {
+        end += packet.iter().sum::<u64>();
+        if end > position && sizes.len() > MAX_FRAGMENTS {
+            return Ok(end);
+        }
+    }
+    Ok(u64::MAX)
 }
 
 /// Returns the length and the flags of a call; `None` if the buffer is a null pointer.
@@ -135,14 +161,25 @@ fn put(world: &mut World, call: &Call, attempt: &mut Attempt, bytes: u64, flags:
     if !tested.may_write() {
         return Ok(moved(attempt.progress, Answer::Error("EPIPE")));
     }
-    let left = bytes - attempt.progress;
     if tested.connected {
-        let taken = if flags & MSG_MORE == 0 {
-            tested.machine.write(now, left)
-        } else {
-            tested.machine.write_more(now, left)
-        };
-        attempt.progress += taken;
+        let before = attempt.progress;
+        while attempt.progress < bytes {
+            let end = end_of_fragments(call, flags, attempt.progress)?.min(bytes);
+            let left = end - attempt.progress;
+            let written = if flags & MSG_MORE == 0 {
+                tested.machine.write(now, left)
+            } else {
+                tested.machine.write_more(now, left)
+            };
+            attempt.progress += written;
+            if written < left {
+                break;
+            }
+            if end < bytes {
+                tested.machine.end_record();
+            }
+        }
+        let taken = attempt.progress - before;
         let ends = attempt.progress == bytes || nonblocking || flags & MSG_DONTWAIT != 0;
         if taken > 0 {
             tested.notices.on_written(taken, flags & MSG_ZEROCOPY != 0, ends);

@@ -78,6 +78,7 @@ impl Connection {
     /// Handles the in-order arrival of the peer's FIN.
     pub(super) fn on_peer_finished(&mut self, now: Instant) {
         self.emit(Events::PEER_FINISHED);
+        self.receiver.on_fin(now, self.state == State::Established);
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,

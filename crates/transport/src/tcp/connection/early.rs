@@ -163,7 +163,7 @@ impl Connection {
     }
 
     fn open_early(&mut self, now: Instant, syn: &Segment) {
-        self.start_sender(now, u64::from(syn.window), 0);
+        self.start_sender(now, u64::from(syn.window), 0, false);
         self.state = State::Established;
         self.emit(Events::CONNECTED);
         let (length, fin) = (syn.length, syn.has(Flags::FIN));
@@ -190,6 +190,10 @@ impl Connection {
         data.sequence = self.peer_initial.at(1);
         data.flags = if fin { Flags::ACK | Flags::FIN } else { Flags::ACK };
         self.on_data(now, &data, 1, 1 + u64::from(length) + u64::from(fin));
+        if self.parameters.is_linux() {
+            // The data of a SYN does not count (`tcp_fastopen_add_skb` of Linux).
+            self.receiver.acks.forget_arrivals();
+        }
     }
 
     /// Delivers the buffered data of the peer's SYN at the end of the handshake.

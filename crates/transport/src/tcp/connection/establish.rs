@@ -103,7 +103,8 @@ impl Connection {
             self.confirm_early_open();
         }
         if !is_early {
-            self.start_sender(now, self.window_of(segment), 1);
+            let reduced = self.reduces_initial_window(segment);
+            self.start_sender(now, self.window_of(segment), 1, reduced);
         }
         let Some(handshake) = self.handshake.take() else {
             return;
@@ -150,8 +151,9 @@ impl Connection {
         }
     }
 
-    /// Starts the sender with the negotiated options and the peer's window from the segment at `window_from`.
-    pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64) {
+    /// Starts the sender with the negotiated options and the peer's window from the segment at `window_from`. `reduced`: with an
+    /// initial window of one segment.
+    pub(super) fn start_sender(&mut self, now: Instant, window: u64, window_from: u64, reduced: bool) {
         self.reserve_counters();
         let options = self.segment_options();
         let Some(handshake) = &self.handshake else { return };
@@ -164,10 +166,12 @@ impl Connection {
             window,
             window_from,
         };
-        // RFC 5681, section 3.1: after the loss of a SYN, the initial window is one segment.
-        let lost = handshake.attempts() > 1;
-        let initial_window = if lost { Some(1) } else { handshake.initial_window };
-        let controller = (lost || start.segment != self.sender.segment()).then(|| {
+        let initial_window = if reduced {
+            Some(1)
+        } else {
+            handshake.initial_window
+        };
+        let controller = (reduced || start.segment != self.sender.segment()).then(|| {
             let congestion = handshake.congestion.as_ref();
             let default = TcpConfig::new(self.parameters.profile);
             build(

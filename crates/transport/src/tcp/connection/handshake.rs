@@ -24,8 +24,11 @@ const MAX_SCALE: u8 = 14;
 pub const MIN_SEGMENT: u32 = 8;
 /// Maximum retransmissions of a SYN-ACK (Linux).
 const SYN_ACK_RETRIES: u32 = 5;
-/// Retransmissions of a SYN before exponential back-off starts (Linux).
+/// Retransmissions of a SYN before exponential back-off starts, which do not count against the limit (Linux's
+/// `tcp_syn_linear_timeouts`).
 const LINEAR_SYN_RETRIES: u32 = 4;
+/// Retransmissions of a SYN or SYN-ACK that keep the initial window (Linux's `tcp_init_transfer`).
+const HARMLESS_SYN_RETRIES: u32 = 1;
 
 /// State that a connection needs only until it is established.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub struct Handshake {
     /// Number of SYNs or SYN-ACKs sent, and when the last one left.
     pub(super) sent: u32,
     pub(super) sent_at: Instant,
+    /// When the first one left.
+    first_at: Instant,
     /// The next one is due now.
     pub(super) pending: bool,
     at: Instant,
@@ -195,6 +200,7 @@ impl Connection {
         let handshake = Handshake {
             sent: 0,
             sent_at: now,
+            first_at: now,
             pending: true,
             at: Instant::MAX,
             congestion: config.congestion.clone(),
@@ -296,16 +302,37 @@ impl Connection {
         }
     }
 
+    /// Whether the initial window is one segment after the loss of a SYN or SYN-ACK (RFC 5681, section 3.1). `answer`: the
+    /// segment that acknowledges it.
+    ///
+    /// Linux forgives a single retransmission, and all of them if the echoed timestamp is that of the first SYN
+    /// (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
+    pub(super) fn reduces_initial_window(&self, answer: &Segment) -> bool {
+        let Some(handshake) = &self.handshake else {
+            return false;
+        };
+        if !self.parameters.is_linux() {
+            return handshake.attempts() > 1;
+        }
+        let echo = answer
+            .options
+            .timestamps
+            .filter(|_| self.timestamps)
+            .map(|t| t.echo);
+        handshake.attempts() > 1 + HARMLESS_SYN_RETRIES && echo != Some(self.sender.clock(handshake.first_at))
+    }
+
     /// Handles the timeout of a SYN or SYN-ACK (RFC 9293, section 3.8.3; RFC 6298, section 5).
     pub(super) fn on_handshake_timeout(&mut self, now: Instant) {
         let linux = self.parameters.is_linux();
         let Some(handshake) = self.handshake.as_mut().filter(|h| h.at <= now) else {
             return;
         };
-        let retries = if !handshake.active && linux {
-            self.parameters.syn_retries.min(SYN_ACK_RETRIES)
-        } else {
-            self.parameters.syn_retries
+        let retries = self.parameters.syn_retries;
+        let retries = match self.state {
+            State::SynSent if linux => retries.saturating_add(LINEAR_SYN_RETRIES),
+            _ if linux && !handshake.active => retries.min(SYN_ACK_RETRIES),
+            _ => retries,
         };
         if handshake.attempts() > retries {
             self.fail(Error::TimedOut);
@@ -330,6 +357,9 @@ impl Connection {
         handshake.pending = false;
         handshake.sent += 1;
         handshake.sent_at = now;
+        if handshake.sent == 1 {
+            handshake.first_at = now;
+        }
         let number = handshake.sent;
         let again = number > 1;
         let backoff = if linux && handshake.active && !is_syn_ack {

@@ -8,8 +8,6 @@ use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::sender::{AckInfo, AckValidity};
 use crate::tcp::state::State;
 
-/// Minimum interval between challenge ACKs (RFC 5961, section 7; value of Linux).
-const CHALLENGE_INTERVAL: Duration = Duration::from_millis(500);
 /// Age at which TS.Recent becomes invalid: 24 days (RFC 7323, section 5.5).
 const TIMESTAMP_LIFE: Duration = Duration::from_secs(24 * 24 * 3600);
 
@@ -73,7 +71,7 @@ impl Connection {
             return;
         };
         let end = start + u64::from(segment.sequence_length());
-        if self.is_stale(now, segment) || !self.is_acceptable(start, end) {
+        if self.is_stale(now, segment) || !self.is_acceptable(start, end, segment) {
             self.on_unacceptable(now, segment, start, end);
             return;
         }
@@ -102,7 +100,11 @@ impl Connection {
             self.establish(now, segment, acknowledged);
             self.deliver_buffered_syn_data(now, segment);
         }
-        let Some(acknowledged) = acknowledged else { return };
+        let Some(acknowledged) = acknowledged else {
+            // A number from before the stream (RFC 5961, section 5.2).
+            self.challenge(now);
+            return;
+        };
         self.count_mark(segment);
         if self.repeats_acknowledgement(segment, acknowledged) {
             self.sender.on_repeated_ack(start);
@@ -131,8 +133,11 @@ impl Connection {
 
     /// Whether the segment overlaps the receive window (RFC 9293, section 3.4).
     #[inline]
-    fn is_acceptable(&self, start: u64, end: u64) -> bool {
-        end >= self.receiver.acknowledged() && start <= self.receiver.edge()
+    fn is_acceptable(&self, start: u64, end: u64, segment: &Segment) -> bool {
+        let edge = self.receiver.edge();
+        end >= self.receiver.acknowledged()
+            && start <= edge
+            && (end <= edge || !self.receiver.rejects_excess(end, segment.has(Flags::FIN)))
     }
 
     /// Whether the timestamp is older than TS.Recent (PAWS; RFC 7323, section 5.3).
@@ -183,7 +188,7 @@ impl Connection {
     /// gains nothing.
     fn challenge(&mut self, now: Instant) {
         if now >= self.next_challenge {
-            self.next_challenge = now + CHALLENGE_INTERVAL;
+            self.next_challenge = now + self.parameters.challenge_interval;
             self.receiver.acks.demand();
         }
     }
@@ -242,16 +247,9 @@ impl Connection {
                 }
                 true
             }
-            AckValidity::TooOld => {
+            AckValidity::TooOld | AckValidity::Unsent => {
                 // RFC 5961, section 5.2.
                 self.challenge(now);
-                false
-            }
-            AckValidity::Unsent => {
-                // RFC 9293 answers with an ACK; Linux drops the segment silently.
-                if !self.parameters.is_linux() {
-                    self.challenge(now);
-                }
                 false
             }
         }

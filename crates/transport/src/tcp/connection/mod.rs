@@ -22,6 +22,7 @@ use self::handshake::Handshake;
 use self::keepalive::KeepAlive;
 use super::accurate_ecn::AccurateEcn;
 use super::config::TcpConfig;
+use super::ecn_mode::EcnOption;
 use super::info::Info;
 use super::parameters::Parameters;
 use super::receiver::Receiver;
@@ -172,6 +173,22 @@ impl Connection {
         Arc::make_mut(&mut self.parameters).syn_retries = retries;
     }
 
+    /// Sets the minimum interval between challenge ACKs (RFC 5961, section 7). Default: 500 ms.
+    pub fn set_challenge_interval(&mut self, interval: Duration) {
+        Arc::make_mut(&mut self.parameters).challenge_interval = interval;
+    }
+
+    /// Sets the use of the AccECN option (`tcp_ecn_option`).
+    pub fn set_ecn_option(&mut self, option: EcnOption) {
+        Arc::make_mut(&mut self.parameters).ecn_option = option;
+    }
+
+    /// Sets the payload of the segments inside arriving packets, where a device merges several into one
+    /// (`gso_size` of Linux). Default: the announced MSS.
+    pub fn set_merged_segment(&mut self, bytes: u16) {
+        self.receiver.limit_segment(bytes);
+    }
+
     fn append(&mut self, _now: Instant, bytes: u64, more: bool) -> u64 {
         if self.sender.is_finishing() || !self.may_write() {
             return 0;
@@ -280,6 +297,8 @@ impl Connection {
         Info {
             announced_mss: self.announced_mss,
             receive_window: self.receiver.window(),
+            receive_segment: self.receiver.segment(),
+            bytes_received: self.receiver.received(),
             ack_delay: self.receiver.acks.delay(),
             sack: self.sack,
             timestamps: self.timestamps,

@@ -35,7 +35,7 @@ impl Connection {
         if self.handshake.is_some() {
             let syn = self.poll_handshake(now);
             if syn.is_some() || !self.may_send_early() {
-                return syn;
+                return syn.or_else(|| self.challenge_in_handshake(now));
             }
         }
         match self.state {
@@ -62,6 +62,12 @@ impl Connection {
             return Some(self.acknowledgement(now, position));
         }
         None
+    }
+
+    /// Returns the ACK that answers a strange segment in SYN-RECEIVED (RFC 9293, section 3.10.7.4).
+    fn challenge_in_handshake(&mut self, now: Instant) -> Option<Outgoing> {
+        let is_due = self.state == State::SynReceived && self.receiver.acks.is_due();
+        is_due.then(|| self.acknowledgement(now, self.sender.next()))
     }
 
     /// Returns how many SACK blocks fit next to the other options (RFC 2018, section 3).

@@ -108,6 +108,24 @@ impl AckScheduler {
         self.at = now + MAX_DELAY;
     }
 
+    /// Forgets arrivals: the next data counts as the first.
+    pub fn forget_arrivals(&mut self) {
+        self.received_at = None;
+    }
+
+    /// Schedules the ACK of a FIN after `waiting` unacknowledged bytes. `opens_close_wait`: this end may still send.
+    ///
+    /// Linux delays it then, since this end's own FIN is likely to carry it, and counts the exchange as interactive
+    /// (`tcp_fin`). Without earlier data its delay is zero. Other stacks send the ACK at once.
+    pub fn on_fin(&mut self, now: Instant, waiting: u64, segment: u32, opens_close_wait: bool) {
+        if !opens_close_wait || !self.adaptive || self.received_at.is_none() {
+            self.demand();
+            return;
+        }
+        self.interactive = true;
+        self.schedule(now, waiting, segment);
+    }
+
     /// Makes an ACK due now and the next ones undelayed.
     pub fn demand_undelayed(&mut self) {
         self.due = true;

@@ -42,8 +42,9 @@ pub struct Receiver {
     pub acks: AckScheduler,
     /// RCV.NXT of the last ACK sent.
     acknowledged: u64,
-    /// Largest segment so far, as an estimate of the peer's full segments.
+    /// Largest segment so far, as an estimate of the peer's full segments, and its maximum.
     segment: u32,
+    largest_segment: u16,
     dsack: bool,
     /// Whether data above a gap also opens the window, as in Linux with SACK.
     grows_beyond_gaps: bool,
@@ -62,6 +63,7 @@ impl Receiver {
             acks: AckScheduler::new(parameters),
             acknowledged: 1,
             segment: 0,
+            largest_segment: u16::try_from(parameters.mss).unwrap_or(u16::MAX),
             dsack: parameters.dsack,
             grows_beyond_gaps: parameters.is_linux() && parameters.sack,
         }
@@ -153,8 +155,8 @@ impl Receiver {
     #[inline]
     fn measure(&mut self, now: Instant, length: u32, echo: Option<TimestampEcho>) {
         if length > self.segment {
-            self.segment = length;
-            self.window.set_segment(length);
+            self.segment = length.min(u32::from(self.largest_segment));
+            self.window.set_segment(self.segment);
         }
         let unread = self.readable() > 0;
         let next = self.next();
@@ -209,8 +211,7 @@ impl Receiver {
     fn reassemble(&mut self, now: Instant, start: u64, length: u32, fin: bool) -> Arrival {
         let before = self.next();
         let whole = start + u64::from(length) + u64::from(fin);
-        // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
-        let end = whole.min(self.edge().max(start));
+        let end = self.accepted_end(start, whole, fin);
         // A FIN in place of a byte that has arrived contradicts the stream.
         if fin && end == whole && whole > before && self.fin == u64::MAX {
             self.fin = whole - 1;
@@ -234,9 +235,9 @@ impl Receiver {
             self.open_window(length);
         }
         // RFC 5681, section 4.2: acknowledge duplicates, out-of-order data and data that fills a gap at once.
-        if arrival.duplicate || had_gap || self.reassembly.has_gap() || arrival.finished {
+        if arrival.duplicate || had_gap || self.reassembly.has_gap() {
             self.acks.demand();
-        } else {
+        } else if !arrival.finished {
             let waiting = next - self.acknowledged;
             self.acks.schedule(now, waiting, self.segment);
         }
@@ -244,6 +245,58 @@ impl Receiver {
             self.acks.demand_undelayed();
         }
         arrival
+    }
+
+    /// Schedules the ACK of the peer's FIN. `opens_close_wait`: this end may still send.
+    pub fn on_fin(&mut self, now: Instant, opens_close_wait: bool) {
+        if self.window.is_linux() {
+            // Linux clears the blocks (`tcp_fin`).
+            self.reassembly.clear_duplicate();
+        }
+        if self.fin >= self.window.edge() {
+            // The FIN exceeds the window.
+            self.acks.demand();
+            return;
+        }
+        let waiting = self.next() - self.acknowledged;
+        self.acks.on_fin(now, waiting, self.segment, opens_close_wait);
+    }
+
+    /// Limits the estimate of the peer's full segments.
+    pub fn limit_segment(&mut self, bytes: u16) {
+        self.largest_segment = bytes;
+    }
+
+    /// Returns the payload bytes that arrived in order.
+    pub fn received(&self) -> u64 {
+        self.data_end() - 1
+    }
+
+    /// Returns the estimate of the peer's full segments; 0 before the first.
+    pub const fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    /// Whether a segment that ends at `end` is dropped because it crosses the end of the window.
+    ///
+    /// Linux drops such a segment, or accepts all of it if no data is unread (`tcp_sequence`); other stacks accept the part inside
+    /// the window. A FIN may exceed the window.
+    pub fn rejects_excess(&self, end: u64, fin: bool) -> bool {
+        self.window.is_linux() && end - u64::from(fin) > self.edge() && self.readable() > 0
+    }
+
+    /// Returns the end of the part of a segment that is accepted. `end`: its end with the FIN.
+    fn accepted_end(&self, start: u64, end: u64, fin: bool) -> u64 {
+        // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
+        let within = end.min(self.edge().max(start));
+        // A FIN takes no memory.
+        let is_bare_fin = fin && end == start + 1 && start == self.next();
+        let is_first = start < self.edge() && self.edge() > self.next() && self.readable() == 0;
+        if self.window.is_linux() && (is_bare_fin || is_first) {
+            end
+        } else {
+            within
+        }
     }
 
     /// Processes an unacceptable segment whose data `start..end` was received earlier.

@@ -26,7 +26,8 @@ pub struct Window {
     buffer: u64,
     /// Memory per segment in addition to its payload.
     overhead: u64,
-    /// Whether unread data limits the growth of the window, and short segments do not open it.
+    /// Whether unread data limits the growth of the window, short segments do not open it, and segments that cross its end are
+    /// accepted or dropped as a whole.
     linux: bool,
     scale: u8,
 }
@@ -97,6 +98,12 @@ impl Window {
             self.set_memory(memory);
         }
         self.memory >= most
+    }
+
+    /// Whether Linux's rules apply.
+    #[inline]
+    pub const fn is_linux(&self) -> bool {
+        self.linux
     }
 
     /// Sets the negotiated window shift.

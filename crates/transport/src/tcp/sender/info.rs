@@ -45,6 +45,8 @@ impl Sender {
             announced_mss: 0,
             send_window: self.peer.window,
             receive_window: 0,
+            receive_segment: 0,
+            bytes_received: 0,
             ack_delay: foundation::Duration::ZERO,
             sack: self.negotiated.sack,
             timestamps: self.negotiated.timestamps,

@@ -246,7 +246,7 @@ impl Sender {
         if fin {
             marks.set(Marks::FIN);
         }
-        if length < self.segment {
+        if !self.is_full(length) {
             self.writes.small_end = end;
         }
         let snapshot = self.on_sent(now, bytes);
@@ -315,17 +315,32 @@ impl Sender {
     /// Payload bytes of the next new segment whose header has `sack_bytes` of SACK blocks.
     #[inline]
     pub(super) fn next_length(&self, sack_bytes: u32) -> u32 {
-        let mut most = u64::from(self.segment - sack_bytes.min(self.segment / 2));
-        // Half the window for a peer with a small one (RFC 9293, section 3.8.6.2.1).
-        if self.peer.largest < 2 * most {
-            let bound = if self.peer.largest > u64::from(DEFAULT_MSS) {
-                self.peer.largest / 2
-            } else {
-                self.peer.largest
-            };
-            most = most.min(bound.max(48));
-        }
+        let most = u64::from(self.segment - sack_bytes.min(self.segment / 2));
+        let most = self.bounded_by_window(most);
         (self.writes.limit(self.next).saturating_sub(self.next)).min(most) as u32
+    }
+
+    /// Returns the smaller of `most` and half the largest window of the peer (RFC 9293, section 3.8.6.2.1).
+    #[inline]
+    fn bounded_by_window(&self, most: u64) -> u64 {
+        if self.peer.largest >= 2 * most {
+            return most;
+        }
+        let bound = if self.peer.largest > u64::from(DEFAULT_MSS) {
+            self.peer.largest / 2
+        } else {
+            self.peer.largest
+        };
+        most.min(bound.max(48))
+    }
+
+    /// Whether a segment counts as full for Nagle's algorithm. In Linux, the window of the peer bounds full segments
+    /// (`tcp_bound_to_half_wnd`).
+    #[inline]
+    fn is_full(&self, length: u32) -> bool {
+        length >= self.segment
+            || (self.parameters.is_linux()
+                && u64::from(length) >= self.bounded_by_window(u64::from(self.segment)))
     }
 
     /// Whether the peer's window has room for `length` more bytes.
@@ -353,7 +368,7 @@ impl Sender {
     /// Whether a partial segment waits for more data (RFC 9293, sections 3.7.4, Nagle, and 3.8.6.2.1).
     #[inline]
     fn is_withheld(&self, length: u32) -> bool {
-        if length >= self.segment {
+        if self.is_full(length) {
             return false;
         }
         let rest = u64::from(length) == self.writes.end - self.next;
