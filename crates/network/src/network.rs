@@ -436,7 +436,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// # Panics
     /// If the link does not exist.
     #[must_use]
-    pub fn waits(&self, link: LinkId) -> Option<&Histogram<u64>> {
+    pub fn waits(&self, link: LinkId) -> Option<Histogram<u64>> {
         self.links[link.0 as usize].meter().waits()
     }
 
