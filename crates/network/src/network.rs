@@ -1,6 +1,6 @@
 //! The network: links, and the routes that packets take over them.
 
-use foundation::{Instant, Streams};
+use foundation::{Instant, Ring, Streams};
 use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
@@ -11,7 +11,6 @@ use crate::observer::Observer;
 use crate::outages::{Change, OutageSchedule};
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::packet_store::{PacketStore, Ticket, TooBig};
-use crate::ring::Ring;
 use crate::routes::{Next, Routes, Span};
 
 /// A packet that has reached a host and is still stored in the network.
