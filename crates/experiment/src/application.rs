@@ -211,6 +211,7 @@ impl Application {
     }
 
     /// Handles an event of the machine.
+    #[inline]
     pub fn on_notice(
         &mut self,
         now: Instant,
@@ -218,6 +219,13 @@ impl Application {
         machine: &mut impl Stream,
         progress: &mut Progress,
     ) {
+        // Most events are reads of a sink, which only its end counts.
+        if !matches!((&*self, &notice), (Self::Sink, Notice::Read(_))) {
+            self.react(now, notice, machine, progress);
+        }
+    }
+
+    fn react(&mut self, now: Instant, notice: Notice, machine: &mut impl Stream, progress: &mut Progress) {
         match (self, notice) {
             (_, Notice::Finished) => progress.flags |= FINISHED,
             (_, Notice::Closed) => progress.flags |= CLOSED,

@@ -72,6 +72,8 @@ enum Planned {
 #[derive(Debug)]
 pub struct Schedule {
     planned: BTreeSet<(Instant, u64, Planned)>,
+    /// Time of the first of them, which worlds read for every event; `MAX` for none.
+    next_at: Instant,
     /// Number of actions planned so far.
     count: u64,
     /// Number of measured flows that are incomplete or have not started.
@@ -92,6 +94,7 @@ impl Schedule {
         let kind = spec.workload.kind;
         let mut schedule = Self {
             planned: BTreeSet::new(),
+            next_at: Instant::MAX,
             count: 0,
             outstanding: 0,
             arriving: false,
@@ -121,6 +124,7 @@ impl Schedule {
     fn add(&mut self, at: Instant, planned: Planned) {
         self.count += 1;
         self.planned.insert((at, self.count, planned));
+        self.next_at = self.next_at.min(at);
     }
 
     fn add_group(&mut self, number: u32, group: &mut Group) {
@@ -166,14 +170,15 @@ impl Schedule {
     /// Returns the time of the next action; `MAX` if there is none.
     #[must_use]
     #[inline]
-    pub fn next_at(&self) -> Instant {
-        self.planned.first().map_or(Instant::MAX, |first| first.0)
+    pub const fn next_at(&self) -> Instant {
+        self.next_at
     }
 
     /// Removes and returns the next action due by `now`, with its time. Draws the size of a flow, and the next arrival of its group.
     pub fn pop(&mut self, now: Instant, groups: &mut [Group]) -> Option<(Instant, Action)> {
         let &(at, _, planned) = self.planned.first().filter(|first| first.0 <= now)?;
         self.planned.pop_first();
+        self.next_at = self.planned.first().map_or(Instant::MAX, |first| first.0);
         let action = match planned {
             Planned::Mark => Action::Mark,
             Planned::Sample(sample) => Action::Sample(sample),

@@ -16,6 +16,7 @@ pub mod problem;
 pub mod quantity;
 pub mod random;
 pub mod reading;
+mod ring;
 pub mod time;
 pub mod wrong_value;
 
@@ -23,4 +24,5 @@ pub use ecn::Ecn;
 pub use problem::Problem;
 pub use quantity::{Frequency, Probability, QuantityError, Rate, Size};
 pub use random::{Generator, Streams};
+pub use ring::Ring;
 pub use time::{Duration, Instant};

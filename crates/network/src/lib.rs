@@ -97,7 +97,6 @@ mod packet;
 mod packet_store;
 pub mod queue;
 mod requested_loss;
-mod ring;
 mod routes;
 pub mod topology;
 mod trace;

@@ -1,6 +1,6 @@
 //! The network: links, and the routes that packets take over them.
 
-use foundation::{Instant, Streams};
+use foundation::{Instant, Ring, Streams};
 use hdrhistogram::Histogram;
 
 use crate::builder::NetworkBuilder;
@@ -11,7 +11,6 @@ use crate::observer::Observer;
 use crate::outages::{Change, OutageSchedule};
 use crate::packet::{Body, HostId, LinkId, Packet, RouteId};
 use crate::packet_store::{PacketStore, Ticket, TooBig};
-use crate::ring::Ring;
 use crate::routes::{Next, Routes, Span};
 
 /// A packet that has reached a host and is still stored in the network.
@@ -162,16 +161,42 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     ///
     /// # Panics
     /// If the route does not exist.
+    pub fn send(&mut self, now: Instant, packet: Packet<B>) -> u64 {
+        self.send_from(now, packet.route, packet.hop, packet.size, || packet.body)
+    }
+
+    /// Sends a new packet of `size` bytes, headers included, whose body `make` writes to its place in the network; otherwise like
+    /// [`Network::send`].
+    ///
+    /// # Panics
+    /// If the route does not exist.
     #[inline]
-    pub fn send(&mut self, now: Instant, mut packet: Packet<B>) -> u64 {
-        let now = now.as_nanos();
+    pub fn send_with(&mut self, now: Instant, route: RouteId, size: u32, make: impl FnOnce() -> B) -> u64 {
+        self.send_from(now, route, 0, size, make)
+    }
+
+    #[inline(always)]
+    fn send_from(
+        &mut self,
+        now: Instant,
+        route: RouteId,
+        hop: u8,
+        size: u32,
+        make: impl FnOnce() -> B,
+    ) -> u64 {
         // Due events come first, so that every link sees packets in order even if a wall-clock caller is late.
-        self.advance(now);
+        self.advance(now.as_nanos());
         self.sent += 1;
-        packet.id = self.sent;
-        self.store.requested.examine(&packet);
-        let step = self.routes.step(packet.route, packet.hop);
-        let ticket = self.store.insert(packet, step);
+        let id = self.sent;
+        let step = self.routes.step(route, hop);
+        let packet = || Packet {
+            id,
+            size,
+            route,
+            hop,
+            body: make(),
+        };
+        let ticket = self.store.insert(size, hop, step, packet);
         self.forward(self.now, ticket);
         self.sent
     }
@@ -270,12 +295,14 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         self.calendar.set(index, link.due());
         if let Some(mut ticket) = landed {
             ticket.step += 1;
-            self.forward(at, ticket);
+            match self.routes.next(ticket.step) {
+                Next::Host(host) => self.deliveries.push((host, ticket)),
+                Next::Link(_) | Next::LinkAhead(_) => self.forward(at, ticket),
+            }
         }
     }
 
     /// Passes a packet to the next link of its route, or to the host at its end.
-    #[inline]
     fn forward(&mut self, mut at: u64, mut ticket: Ticket) {
         loop {
             match self.routes.next(ticket.step) {
@@ -436,7 +463,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
     /// # Panics
     /// If the link does not exist.
     #[must_use]
-    pub fn waits(&self, link: LinkId) -> Option<&Histogram<u64>> {
+    pub fn waits(&self, link: LinkId) -> Option<Histogram<u64>> {
         self.links[link.0 as usize].meter().waits()
     }
 

@@ -72,22 +72,46 @@ impl<B, O> PacketStore<B, O> {
         self.slots.len() - self.free.len()
     }
 
-    /// Stores a packet; `step` is the index of its first step in the route table.
-    #[inline]
-    pub(crate) fn insert(&mut self, packet: Packet<B>, step: u32) -> Ticket {
-        let (size, route_start) = (packet.size, step - u32::from(packet.hop));
-        let slot = self.store(Stored { packet, route_start });
+    /// Stores a packet of `size` bytes at `hop` of its route, which `make` writes to its slot. An earlier request may demand its
+    /// loss. `step` is the index of its next step in the route table.
+    #[inline(always)]
+    pub(crate) fn insert(
+        &mut self,
+        size: u32,
+        hop: u8,
+        step: u32,
+        make: impl FnOnce() -> Packet<B>,
+    ) -> Ticket {
+        let slot = self.vacant();
+        // It is empty, so that nothing is dropped here.
+        self.slots[slot as usize].get_or_insert_with(|| Stored {
+            packet: make(),
+            route_start: step - u32::from(hop),
+        });
+        if self.requested.has_conditions() {
+            self.examine(slot);
+        }
         Ticket { slot, size, step }
     }
 
+    /// Returns an empty slot, which the caller fills.
     #[inline]
-    fn store(&mut self, stored: Stored<B>) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(stored);
-            return slot;
-        }
-        self.slots.push(Some(stored));
+    fn vacant(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| self.add_slot())
+    }
+
+    #[cold]
+    fn add_slot(&mut self) -> u32 {
+        self.slots.push(None);
         self.slots.len() as u32 - 1
+    }
+
+    /// Compares a new packet with the conditions of requested losses.
+    #[cold]
+    fn examine(&mut self, slot: u32) {
+        if let Some(stored) = &self.slots[slot as usize] {
+            self.requested.examine(&stored.packet);
+        }
     }
 
     /// Removes a packet. Returns `Some` for every ticket that is used once.
@@ -139,7 +163,8 @@ impl<B: Body, O: Observer<B>> PacketStore<B, O> {
     /// Stores a copy of a packet, with the same id.
     pub(crate) fn duplicate(&mut self, ticket: Ticket) -> Option<Ticket> {
         let copy = self.slots[ticket.slot as usize].clone()?;
-        let slot = self.store(copy);
+        let slot = self.vacant();
+        self.slots[slot as usize] = Some(copy);
         Some(Ticket { slot, ..ticket })
     }
 

@@ -33,12 +33,14 @@ impl<B> RequestedLosses<B> {
         self.conditions.push(condition);
     }
 
-    /// Compares a new packet with the conditions; it satisfies at most one.
+    /// Returns whether a condition waits for a packet.
     #[inline]
+    pub(crate) const fn has_conditions(&self) -> bool {
+        !self.conditions.is_empty()
+    }
+
+    /// Compares a new packet with the conditions; it satisfies at most one.
     pub(crate) fn examine(&mut self, packet: &Packet<B>) {
-        if self.conditions.is_empty() {
-            return;
-        }
         if let Some(place) = self.conditions.iter().position(|condition| condition(packet)) {
             drop(self.conditions.remove(place));
             self.add(packet.id);

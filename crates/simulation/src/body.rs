@@ -4,9 +4,11 @@ pub use experiment::Side;
 use experiment::acknowledgement::acknowledgement;
 use experiment::plan::IPV4_HEADER;
 pub use experiment::trace::Content;
+use experiment::trace::content::{Datagram, Message};
 use network::{Body, Connection, Packet, RouteId, TcpAck, UDP_IPV4_OVERHEAD};
-use transport::mptcp;
+use transport::arq::{Frame, StreamRange};
 use transport::tcp::{Ecn, Flags};
+use transport::{mptcp, tcp};
 
 /// The body of a simulated packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,24 +94,79 @@ impl Body for Parcel {
     }
 }
 
-/// Returns the bytes of a packet on the wire, all headers included.
+/// A packet of one protocol, which becomes the content of a parcel. Most kinds have no destructor, so that the compiler writes
+/// them once, in their place in the network.
+pub(crate) trait Outbound {
+    /// Returns the bytes on the wire, all headers included.
+    fn wire_size(&self) -> u32;
+    fn content(self) -> Content;
+}
+
+/// Implements [`Outbound`] for the type of a variant of [`Content`].
+macro_rules! outbound {
+    ($packet:ty, $variant:ident, |$value:ident| $size:expr) => {
+        impl Outbound for $packet {
+            #[inline]
+            fn wire_size(&self) -> u32 {
+                let $value = self;
+                $size
+            }
+
+            #[inline]
+            fn content(self) -> Content {
+                Content::$variant(self)
+            }
+        }
+    };
+}
+
+outbound!(tcp::Segment, Tcp, |segment| IPV4_HEADER
+    + segment.header_length()
+    + segment.length);
+outbound!(mptcp::Segment, Mptcp, |segment| IPV4_HEADER
+    + segment.header_length()
+    + segment.tcp.length);
+outbound!(Frame<StreamRange>, Arq, |frame| frame.length() as u32
+    + UDP_IPV4_OVERHEAD);
+outbound!(quic::Datagram, Quic, |datagram| datagram.bytes.len() as u32
+    + UDP_IPV4_OVERHEAD);
+outbound!(Datagram, Datagram, |datagram| datagram.length + UDP_IPV4_OVERHEAD);
+outbound!(Message, Message, |message| IPV4_HEADER + message.length);
+
+impl Outbound for Content {
+    fn wire_size(&self) -> u32 {
+        match self {
+            Self::Tcp(segment) => segment.wire_size(),
+            Self::Mptcp(segment) => segment.wire_size(),
+            Self::Arq(frame) => frame.wire_size(),
+            Self::Quic(datagram) => datagram.wire_size(),
+            Self::Datagram(datagram) => datagram.wire_size(),
+            Self::Message(message) => message.wire_size(),
+            // The IPv4 header, 8 bytes of ICMP, and the IPv4 header and 8 bytes of the dropped packet (RFC 792).
+            Self::TooBig { .. } => IPV4_HEADER + 8 + IPV4_HEADER + 8,
+        }
+    }
+
+    fn content(self) -> Content {
+        self
+    }
+}
+
+/// Returns a parcel that has not been corrupted.
 #[inline]
-fn wire_size(content: &Content) -> u32 {
-    match content {
-        Content::Tcp(segment) => IPV4_HEADER + segment.header_length() + segment.length,
-        Content::Mptcp(segment) => IPV4_HEADER + segment.header_length() + segment.tcp.length,
-        Content::Arq(frame) => frame.length() as u32 + UDP_IPV4_OVERHEAD,
-        Content::Quic(datagram) => datagram.bytes.len() as u32 + UDP_IPV4_OVERHEAD,
-        Content::Datagram(datagram) => datagram.length + UDP_IPV4_OVERHEAD,
-        Content::Message(message) => IPV4_HEADER + message.length,
-        // The IPv4 header, 8 bytes of ICMP, and the IPv4 header and 8 bytes of the dropped packet (RFC 792).
-        Content::TooBig { .. } => IPV4_HEADER + 8 + IPV4_HEADER + 8,
+pub(crate) const fn parcel(flow: u32, to: Side, way: u8, priority: u8, content: Content) -> Parcel {
+    Parcel {
+        flow,
+        to,
+        way,
+        priority,
+        corrupt: false,
+        content,
     }
 }
 
 /// Returns a packet with `content` on `route`.
 #[must_use]
-#[inline]
 pub fn packet(
     route: RouteId,
     flow: u32,
@@ -118,19 +175,8 @@ pub fn packet(
     priority: u8,
     content: Content,
 ) -> Packet<Parcel> {
-    let size = wire_size(&content);
-    Packet::new(
-        route,
-        size,
-        Parcel {
-            flow,
-            to,
-            way,
-            priority,
-            corrupt: false,
-            content,
-        },
-    )
+    let size = content.wire_size();
+    Packet::new(route, size, parcel(flow, to, way, priority, content))
 }
 
 #[cfg(test)]

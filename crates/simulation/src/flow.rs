@@ -25,5 +25,6 @@ pub(crate) struct Flow {
     /// Retransmission timeouts of both ends by the end of each round so far.
     pub round_timeouts: Vec<u64>,
     pub ends: [Endpoint; 2],
-    pub baseline: FlowCounters,
+    /// Its counters at the start of the measured time, if that was after its opening.
+    pub baseline: Option<Box<FlowCounters>>,
 }

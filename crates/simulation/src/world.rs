@@ -8,7 +8,7 @@ use std::sync::Arc;
 use experiment::accounts::accounts;
 use experiment::ideal;
 use experiment::observation::Observation;
-use experiment::outcome::{FlowCounters, FlowOutcome};
+use experiment::outcome::FlowOutcome;
 use experiment::plan::{Group, Plan, Protocol};
 use experiment::schedule::{Action, FlowStart, Sample, Schedule};
 use experiment::spec::{SpecError, TrialSpec};
@@ -70,8 +70,9 @@ pub struct World<W: WorldObserver = ()> {
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
     measured_from: Instant,
-    /// Events since the clock advanced.
-    simultaneous: u32,
+    /// Events until the next check of the clock, and its time at the last one.
+    events_left: u32,
+    checked_at: Instant,
     /// The flow whose events stopped the clock.
     timeless: Option<u32>,
 }
@@ -79,7 +80,7 @@ pub struct World<W: WorldObserver = ()> {
 const GONE: u32 = u32::MAX;
 /// Steps between two checks for cancellation.
 const STEPS_PER_CHECK: u32 = 4096;
-/// Limit of events at one instant. More can only come from flows whose packets take no time.
+/// Events at one instant that end a run, up to twice as many. They can only come from flows whose packets take no time.
 const MOST_SIMULTANEOUS: u32 = 1_000_000;
 
 /// Returns a cache per host if any group uses TCP Fast Open or T/TCP, else a single one.
@@ -135,7 +136,8 @@ impl<W: WorldObserver> World<W> {
             outcomes: Vec::new(),
             sampler,
             measured_from: spec.measured_from(),
-            simultaneous: 0,
+            events_left: MOST_SIMULTANEOUS,
+            checked_at: Instant::ZERO,
             timeless: None,
         };
         let hops: Vec<u8> = world
@@ -217,11 +219,18 @@ impl<W: WorldObserver> World<W> {
         )))
     }
 
-    /// Counts an event of a flow at this instant. Returns whether there are too many, which ends the run.
+    /// Counts an event of a flow. Returns whether there were too many at this instant, which ends the run.
     #[inline]
     fn is_timeless(&mut self, flow: u32) -> bool {
-        self.simultaneous += 1;
-        if self.simultaneous <= MOST_SIMULTANEOUS {
+        self.events_left -= 1;
+        self.events_left == 0 && self.has_stopped(flow)
+    }
+
+    /// Returns whether the clock has not advanced for [`MOST_SIMULTANEOUS`] events, and ends the run then.
+    #[cold]
+    fn has_stopped(&mut self, flow: u32) -> bool {
+        self.events_left = MOST_SIMULTANEOUS;
+        if std::mem::replace(&mut self.checked_at, self.now) < self.now {
             return false;
         }
         self.timeless = Some(flow);
@@ -244,14 +253,14 @@ impl<W: WorldObserver> World<W> {
         let limit = timer_at.min(control_at).min(until);
         // Packets before timers: an ACK that arrives in the same nanosecond still counts.
         if let Some(at) = self.network.handle_timeouts_until_delivery(limit) {
-            self.set_now(at);
+            self.now = at;
             self.deliver();
             return true;
         }
         if limit == Instant::MAX || timer_at.min(control_at) > until {
             return false;
         }
-        self.set_now(self.now.max(limit));
+        self.now = self.now.max(limit);
         self.network.handle_timeout(self.now);
         if timer_at <= self.now {
             self.wake();
@@ -260,14 +269,6 @@ impl<W: WorldObserver> World<W> {
             self.control();
         }
         true
-    }
-
-    #[inline]
-    fn set_now(&mut self, now: Instant) {
-        if now > self.now {
-            self.simultaneous = 0;
-        }
-        self.now = now;
     }
 
     #[inline]
@@ -451,6 +452,7 @@ impl<W: WorldObserver> World<W> {
 
     /// Retires all active flows and sorts the outcomes by start.
     pub(crate) fn close(&mut self) {
+        self.outcomes.reserve_exact(self.flows.len() - self.free.len());
         for place in 0..self.flows.len() as u32 {
             self.retire_flow(place);
         }
@@ -502,7 +504,7 @@ impl<W: WorldObserver> World<W> {
             account,
             hosts: [hosts.from, hosts.to],
             ends: ends(planned, number, hosts, size, host),
-            baseline: FlowCounters::default(),
+            baseline: None,
         };
         if is_collective {
             flow.ends[Side::Receiver as usize].port.progress.set_collective();
@@ -540,7 +542,7 @@ impl<W: WorldObserver> World<W> {
     /// Starts the measured time.
     fn mark(&mut self) {
         for flow in self.flows.iter_mut().flatten() {
-            flow.baseline = baseline(&flow.ends);
+            flow.baseline = Some(Box::new(baseline(&flow.ends)));
         }
         self.sampler.mark(self.now, &mut self.network);
     }

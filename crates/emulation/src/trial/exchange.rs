@@ -46,7 +46,7 @@ pub(super) fn send(
             }
             finish(context, flow, socket)
         }
-        // Validation requires a rate, and refuses all-reduces.
+        // Validation requires a rate, and this world refuses all-reduces and web pages.
         (WorkloadKind::OnOff, None) | (WorkloadKind::AllReduce | WorkloadKind::WebPage, _) => Ok(()),
         (WorkloadKind::RequestResponse, _) => send_requests(context, group, flow, socket),
     }

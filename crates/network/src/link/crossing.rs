@@ -1,7 +1,8 @@
 //! Packets that are counted as delivered while they are still on the link.
 
+use foundation::Ring;
+
 use super::Count;
-use crate::ring::Ring;
 
 /// Arrival times and sizes of such packets, in order.
 #[derive(Clone, Debug, Default)]

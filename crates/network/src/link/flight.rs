@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use foundation::Ring;
+
 use crate::calendar::DueTime;
 use crate::packet_store::Ticket;
-use crate::ring::Ring;
 
 /// A packet and its arrival time at the far end.
 #[derive(Clone, Copy, Debug, Default)]

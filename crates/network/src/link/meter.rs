@@ -1,6 +1,7 @@
 //! Time integrals of a link's queue length and busy time, and queueing delays.
 
-use foundation::{Duration, duration_histogram};
+use foundation::Duration;
+use foundation::duration_histogram::DurationCounts;
 use hdrhistogram::Histogram;
 
 /// Time integrals of a link's queue length and busy time. The difference of two yields the means between them.
@@ -34,26 +35,26 @@ pub(crate) struct Meter {
     packet_nanos: u128,
     busy: u64,
     /// Queueing delays in nanoseconds.
-    waits: Option<Box<Histogram<u64>>>,
+    waits: Option<Box<DurationCounts>>,
 }
 
 impl Meter {
     /// Starts recording a histogram of queueing delays.
     pub(crate) fn record_waits(&mut self) {
-        self.waits = Some(Box::new(duration_histogram::new()));
+        self.waits = Some(Box::default());
     }
 
-    pub(crate) fn waits(&self) -> Option<&Histogram<u64>> {
-        self.waits.as_deref()
+    pub(crate) fn waits(&self) -> Option<Histogram<u64>> {
+        self.waits.as_ref().map(|waits| waits.histogram())
     }
 
-    pub(crate) const fn take_waits(&mut self) -> Option<Box<Histogram<u64>>> {
-        self.waits.take()
+    pub(crate) fn take_waits(&mut self) -> Option<Box<Histogram<u64>>> {
+        self.waits.take().map(|waits| Box::new(waits.histogram()))
     }
 
     pub(crate) fn reset_waits(&mut self) {
         if let Some(waits) = &mut self.waits {
-            waits.reset();
+            waits.clear();
         }
     }
 
@@ -61,7 +62,7 @@ impl Meter {
     #[inline]
     pub(crate) fn waited(&mut self, wait: u64) {
         if let Some(waits) = &mut self.waits {
-            duration_histogram::record(waits, Duration::from_nanos(wait));
+            waits.record(Duration::from_nanos(wait));
         }
     }
 
@@ -84,7 +85,7 @@ impl Meter {
             waits.push(Duration::from_nanos(start - joined));
         }
         if let Some(all) = &mut self.waits {
-            duration_histogram::remove(all, &waits);
+            all.remove(&waits);
         }
     }
 

@@ -4,13 +4,12 @@
 //! wire with that time; the queue length is the number of departure times in the future. This saves an event and a move
 //! per packet.
 
-use foundation::Duration;
+use foundation::{Duration, Ring};
 
 use crate::link::link_rate::LinkRate;
 use crate::link::meter::{Meter, Occupancy};
 use crate::link::{Count, LinkCounters};
 use crate::queue::QueueLimit;
-use crate::ring::Ring;
 
 /// A drop-tail queue in front of a link.
 #[derive(Clone, Debug)]

@@ -285,6 +285,10 @@ impl Controller for PythonController {
         self.attributes.threshold
     }
 
+    fn changes_on_sent(&self) -> bool {
+        self.overrides.sent
+    }
+
     fn outputs(&self) -> Outputs {
         let Attributes {
             window,

@@ -118,6 +118,7 @@ impl StreamConnection for Connection<StreamRange> {
 
 impl Family for Arq {
     type Connection = Connection<StreamRange>;
+    type Packet = Frame<StreamRange>;
 
     fn reconfigure(&mut self, _: &str, protocol: &Protocol, connection: Option<&mut Self::Connection>) {
         let Protocol::Arq(config) = protocol else { return };
@@ -155,8 +156,8 @@ impl Family for Arq {
     }
 
     #[inline]
-    fn transmit(connection: &mut Self::Connection, now: Instant, _: &mut u8) -> Option<Content> {
-        connection.poll_transmit(now).map(Content::Arq)
+    fn transmit(connection: &mut Self::Connection, now: Instant, _: &mut u8) -> Option<Self::Packet> {
+        connection.poll_transmit(now)
     }
 
     fn probe(connection: &Self::Connection) -> Probe {

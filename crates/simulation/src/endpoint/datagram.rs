@@ -45,6 +45,8 @@ impl Stream for DatagramEnd {
 }
 
 impl End for DatagramEnd {
+    type Packet = Datagram;
+
     fn open(&mut self, now: Instant, _: &mut Host<'_>) {
         self.statistics.opened_at = Some(now);
     }
@@ -83,7 +85,7 @@ impl End for DatagramEnd {
         }
     }
 
-    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
+    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Datagram> {
         if self.unsent == 0 {
             return None;
         }
@@ -92,10 +94,10 @@ impl End for DatagramEnd {
         self.statistics.first_data_at.get_or_insert(now);
         self.statistics.packets_sent += 1;
         self.statistics.bytes_sent += bytes;
-        Some(Content::Datagram(Datagram {
+        Some(Datagram {
             length: bytes as u32,
             sent_at: Some(now),
-        }))
+        })
     }
 
     fn timeout(&self) -> Option<Instant> {

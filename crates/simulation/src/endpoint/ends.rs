@@ -148,7 +148,10 @@ pub(crate) fn outcome(mut flow: Flow) -> FlowOutcome {
         one_way: flow.ends[1].take_round_trips(),
         ..counters(&flow.ends)
     };
-    let since = figures.since(&flow.baseline);
+    let since = match &flow.baseline {
+        Some(baseline) => figures.since(baseline),
+        None => figures,
+    };
     let [sender, receiver] = flow.ends;
     let statistics = sender.statistics();
     FlowOutcome {

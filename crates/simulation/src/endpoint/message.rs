@@ -133,6 +133,8 @@ impl Stream for MessageEnd {
 }
 
 impl End for MessageEnd {
+    type Packet = Message;
+
     fn open(&mut self, now: Instant, _: &mut Host<'_>) {
         self.statistics.opened_at = Some(now);
     }
@@ -189,13 +191,13 @@ impl End for MessageEnd {
         })
     }
 
-    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Content> {
+    fn transmit(&mut self, now: Instant, _: &mut u8) -> Option<Message> {
         let message = self.unsent.pop_front()?;
         self.statistics.first_data_at.get_or_insert(now);
         self.statistics.packets_sent += 1;
         let header = if message.offset == 0 { HEADER } else { 0 };
         self.statistics.bytes_sent += u64::from(message.length - header);
-        Some(Content::Message(message))
+        Some(message)
     }
 
     fn timeout(&self) -> Option<Instant> {

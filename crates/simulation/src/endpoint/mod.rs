@@ -22,7 +22,7 @@ use transport::Statistics;
 use transport::mptcp::SubflowInfo;
 use transport::tcp::{Connection, State};
 
-use crate::body::{Content, Parcel};
+use crate::body::{Content, Outbound, Parcel};
 use crate::watch::WorldObserver;
 use arq::Arq;
 use datagram::DatagramEnd;
@@ -72,6 +72,9 @@ macro_rules! each_machine {
 
 /// A protocol machine at one end of a flow; the application writes to its stream.
 pub(crate) trait End: Stream {
+    /// The packets it sends.
+    type Packet: Outbound;
+
     /// Opens the flow.
     fn open(&mut self, now: Instant, host: &mut Host<'_>);
     /// Returns the counters of its sending direction.
@@ -98,7 +101,7 @@ pub(crate) trait End: Stream {
     /// Returns the next event for the application.
     fn poll(&mut self, now: Instant) -> Option<Notice>;
     /// Returns the next packet to send; sets `way` if its path changes.
-    fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Content>;
+    fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Self::Packet>;
     /// Returns the next expiry of [`expire`](Self::expire).
     fn timeout(&self) -> Option<Instant>;
     /// Updates the host's path estimates; `way` is the path of a single-path machine. Returns whether this may allow

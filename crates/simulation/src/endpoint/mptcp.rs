@@ -6,7 +6,7 @@ use experiment::outcome::PathBytes;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::{Duration, Generator, Instant};
-use transport::mptcp::{Connection, MptcpOption, PathIndex, Setup, SubflowInfo};
+use transport::mptcp::{Connection, MptcpOption, PathIndex, Segment, Setup, SubflowInfo};
 use transport::tcp::{Event, Flags};
 use transport::{Machine as _, Statistics};
 
@@ -115,6 +115,7 @@ impl StreamConnection for Connection {
 
 impl Family for Mptcp {
     type Connection = Connection;
+    type Packet = Segment;
 
     fn reconfigure(&mut self, key: &str, protocol: &Protocol, connection: Option<&mut Connection>) {
         let Protocol::Mptcp(setup) = protocol else { return };
@@ -167,10 +168,10 @@ impl Family for Mptcp {
     }
 
     #[inline]
-    fn transmit(connection: &mut Connection, now: Instant, way: &mut u8) -> Option<Content> {
+    fn transmit(connection: &mut Connection, now: Instant, way: &mut u8) -> Option<Segment> {
         let (path, outgoing) = connection.poll_transmit(now)?;
         *way = path.0;
-        Some(Content::Mptcp(outgoing.segment))
+        Some(outgoing.segment)
     }
 
     /// Sums of windows and bytes in flight over all subflows; the RTT of the fastest.

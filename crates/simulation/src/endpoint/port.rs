@@ -7,7 +7,7 @@ use foundation::Instant;
 use network::{Arrival, Network, RouteId};
 
 use super::{End, Host};
-use crate::body::{Content, Parcel, Side, packet};
+use crate::body::{Outbound, Parcel, Side, parcel};
 use crate::watch::WorldObserver;
 
 /// The place of an end between its application and the network. Its methods drive the protocol machine; they are generic
@@ -147,8 +147,8 @@ impl Port {
                 self.application
                     .on_notice(now, notice, machine, &mut self.progress);
             }
-            if let Some(content) = machine.transmit(now, &mut way) {
-                self.send(now, way, to, content, network);
+            if let Some(packet) = machine.transmit(now, &mut way) {
+                self.send(now, way, to, packet, network);
             } else if !machine.update_host(now, self.first + way, host) {
                 break;
             }
@@ -163,14 +163,13 @@ impl Port {
         now: Instant,
         way: u8,
         to: Side,
-        content: Content,
+        packet: impl Outbound,
         network: &mut Network<Parcel, W>,
     ) {
         self.packets += 1;
-        // One expression, so that the packet is built in its place in the network.
-        network.send(
-            now,
-            packet(self.route(way), self.flow, to, way, self.priority, content),
-        );
+        let (flow, priority) = (self.flow, self.priority);
+        network.send_with(now, self.route(way), packet.wire_size(), || {
+            parcel(flow, to, way, priority, packet.content())
+        });
     }
 }

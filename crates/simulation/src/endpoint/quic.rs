@@ -6,7 +6,7 @@ use experiment::application::Notice;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::{Duration, Generator, Instant};
-use quic::{Connection, Event, QuicConfig};
+use quic::{Connection, Datagram, Event, QuicConfig};
 use transport::{Machine as _, Statistics};
 
 use super::stream::{EndEvent, Family, StreamConnection};
@@ -106,6 +106,7 @@ impl StreamConnection for Connection {
 
 impl Family for Quic {
     type Connection = Connection;
+    type Packet = Datagram;
 
     /// No key changes while flows run.
     fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
@@ -135,8 +136,8 @@ impl Family for Quic {
         None
     }
 
-    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Content> {
-        connection.poll_transmit(now).map(Content::Quic)
+    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Self::Packet> {
+        connection.poll_transmit(now)
     }
 
     fn probe(connection: &Connection) -> Probe {

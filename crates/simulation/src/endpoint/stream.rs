@@ -8,7 +8,7 @@ use transport::mptcp::SubflowInfo;
 use transport::{Machine, Statistics};
 
 use super::{End, Host, RttHistogram};
-use crate::body::Content;
+use crate::body::{Content, Outbound};
 
 /// An event of a connection.
 pub(crate) enum EndEvent {
@@ -50,6 +50,7 @@ pub(crate) trait StreamConnection: Machine {
 /// The protocol-specific part: opening or accepting a connection, and its packets.
 pub(crate) trait Family {
     type Connection: StreamConnection;
+    type Packet: Outbound;
 
     /// Takes a key over that flows change while they run, if `protocol` is the one of this family.
     fn reconfigure(&mut self, key: &str, protocol: &Protocol, connection: Option<&mut Self::Connection>);
@@ -66,7 +67,7 @@ pub(crate) trait Family {
         host: &mut Host<'_>,
     ) -> Option<Content>;
     /// Returns the next packet to send; sets `way` if its path changes.
-    fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Content>;
+    fn transmit(connection: &mut Self::Connection, now: Instant, way: &mut u8) -> Option<Self::Packet>;
     fn probe(connection: &Self::Connection) -> Probe;
     /// See [`End::decisions`].
     fn decisions(connection: &Self::Connection, add: &mut dyn FnMut(Decision));
@@ -167,6 +168,8 @@ impl<F: Family> Stream for StreamEnd<F> {
 }
 
 impl<F: Family> End for StreamEnd<F> {
+    type Packet = F::Packet;
+
     fn open(&mut self, now: Instant, host: &mut Host<'_>) {
         let mut connection = self.family.connect(now, host);
         if self.records_rtt {
@@ -240,7 +243,7 @@ impl<F: Family> End for StreamEnd<F> {
     }
 
     #[inline]
-    fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<Content> {
+    fn transmit(&mut self, now: Instant, way: &mut u8) -> Option<F::Packet> {
         F::transmit(self.connection.as_mut()?, now, way)
     }
 

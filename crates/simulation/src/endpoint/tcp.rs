@@ -7,7 +7,7 @@ use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::Instant;
 use transport::mptcp::PathIndex;
-use transport::tcp::{Connection, Event, Flags, TcpConfig, reset_for};
+use transport::tcp::{Connection, Event, Flags, Segment, TcpConfig, reset_for};
 use transport::{Machine as _, Statistics};
 
 use super::stream::{EndEvent, Family, StreamConnection};
@@ -103,6 +103,7 @@ impl StreamConnection for Connection {
 
 impl Family for Tcp {
     type Connection = Connection;
+    type Packet = Segment;
 
     fn reconfigure(&mut self, key: &str, protocol: &Protocol, connection: Option<&mut Connection>) {
         let Protocol::Tcp(config) = protocol else { return };
@@ -156,9 +157,8 @@ impl Family for Tcp {
     }
 
     #[inline]
-    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Content> {
-        let outgoing = connection.poll_transmit(now)?;
-        Some(Content::Tcp(outgoing.segment))
+    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Segment> {
+        Some(connection.poll_transmit(now)?.segment)
     }
 
     fn probe(connection: &Connection) -> Probe {

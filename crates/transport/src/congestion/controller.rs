@@ -178,6 +178,11 @@ pub trait Controller: std::fmt::Debug + Send {
     }
     /// Returns the window, the pacing rate and whether the controller is in slow start.
     fn outputs(&self) -> Outputs;
+    /// Handles an ACK that newly acknowledged data, and returns the outputs after it: one dynamic call instead of two.
+    fn acknowledge(&mut self, ack: &Acknowledgement) -> Outputs {
+        self.on_acknowledged(ack);
+        self.outputs()
+    }
     /// Returns the name of the current phase, for traces.
     fn phase(&self) -> &'static str {
         if self.outputs().in_slow_start {

@@ -3,7 +3,7 @@
 use foundation::Instant;
 
 use super::Connection;
-use crate::tcp::options::{SackBlocks, Timestamps, timestamps_room};
+use crate::tcp::options::{Timestamps, timestamps_room};
 use crate::tcp::segment::{Ecn, Flags, Outgoing, Segment};
 use crate::tcp::sender::DataSegment;
 use crate::tcp::state::State;
@@ -101,8 +101,8 @@ impl Connection {
         })
     }
 
-    /// Returns the header of a segment after the handshake.
-    #[inline]
+    /// Returns the header of a segment after the handshake, without the options of [`with_reports`](Self::with_reports).
+    #[inline(always)]
     fn header(&mut self, now: Instant, position: u64, length: u32) -> Segment {
         let (flags, code) = self.header_marks();
         let mut segment = Segment::bare(
@@ -111,32 +111,34 @@ impl Connection {
             Flags::ACK | flags,
         );
         segment.ecn = code;
-        let owed = self.receiver.acks.is_due();
         segment.window = self.receiver.on_ack_sent(now, length > 0);
         segment.options.timestamps = self.timestamps_option(now);
         segment.options.count = self.early.as_ref().and_then(|early| early.own_count());
-        let has_blocks = self.receiver.sack_count() > 0 && self.sack;
-        if has_blocks || self.accurate.is_some() {
-            let others = segment.options.encoded_length();
-            segment.options.sack = self.reports(now, others, length, owed && has_blocks);
-        }
         segment
     }
 
-    /// Returns the SACK blocks and the AccECN option of a segment with `length` bytes of payload and `others` bytes of other
-    /// options. `owed`: an ACK with blocks is due.
+    /// Adds the SACK blocks and the AccECN option to a segment with the other options. `owed`: an ACK was due.
     ///
-    /// Out of line and without a reference to the segment, which most callers build in registers and in its final place.
+    /// The last step, so that most segments are written once, in their final place.
+    #[inline]
+    fn with_reports(&mut self, now: Instant, outgoing: Outgoing, owed: bool) -> Outgoing {
+        let has_blocks = self.receiver.sack_count() > 0 && self.sack;
+        if has_blocks || self.accurate.is_some() {
+            return self.add_reports(now, outgoing, owed && has_blocks);
+        }
+        outgoing
+    }
+
     #[cold]
-    #[inline(never)]
-    fn reports(&mut self, now: Instant, others: u32, length: u32, owed: bool) -> SackBlocks {
+    fn add_reports(&mut self, now: Instant, mut outgoing: Outgoing, owed: bool) -> Outgoing {
+        let (others, length) = (outgoing.segment.options.encoded_length(), outgoing.segment.length);
         // A retransmission keeps its length, which may leave no room for blocks.
         let room = (self.sender.segment().saturating_sub(length + 4) / 8) as usize;
         let room = room
             .min(self.sack_room(length > 0))
             .min(self.receiver.sack_count());
         let (fields, room) = self.fit_counters(now, others, length, room);
-        let mut blocks = SackBlocks::EMPTY;
+        let blocks = &mut outgoing.segment.options.sack;
         if room > 0 {
             let initial = self.peer_initial;
             self.receiver.sack_blocks(room, |start, end| {
@@ -147,17 +149,19 @@ impl Connection {
             self.receiver.acks.demand();
         }
         if let Some(fields) = fields {
-            self.add_counters(now, &mut blocks, fields, room > 0);
+            self.add_counters(now, blocks, fields, room > 0);
         }
         if room > 0 {
             self.receiver.on_sack_sent();
         }
-        blocks
+        outgoing
     }
 
     pub(super) fn acknowledgement(&mut self, now: Instant, position: u64) -> Outgoing {
         self.statistics.acknowledgements_sent += 1;
-        Outgoing::without_payload(self.header(now, position, 0))
+        let owed = self.receiver.acks.is_due();
+        let outgoing = Outgoing::without_payload(self.header(now, position, 0));
+        self.with_reports(now, outgoing, owed)
     }
 
     #[inline]
@@ -165,6 +169,7 @@ impl Connection {
         if data.length == 0 && !data.fin {
             return self.acknowledgement(now, data.start);
         }
+        let owed = self.receiver.acks.is_due();
         let mut segment = self.header(now, data.start, data.length);
         segment.length = data.length;
         segment.flags |= Flags::FIN.when(data.fin)
@@ -174,11 +179,12 @@ impl Connection {
             segment.ecn = Ecn::Ect0;
         }
         self.count_sent(now, data);
-        Outgoing {
+        let outgoing = Outgoing {
             segment,
             offset: data.start - 1,
             retransmission: data.retransmission,
-        }
+        };
+        self.with_reports(now, outgoing, owed)
     }
 
     #[inline]

@@ -33,7 +33,11 @@ impl CachedController {
     }
 
     fn update(&mut self) {
-        let outputs = self.controller.outputs();
+        self.set(self.controller.outputs());
+    }
+
+    #[inline]
+    fn set(&mut self, outputs: Outputs) {
         if outputs.window != self.outputs.window {
             self.packets = (outputs.window / self.segment).max(1);
         }
@@ -82,8 +86,8 @@ impl CachedController {
     /// See [`Controller::on_acknowledged`].
     #[inline]
     pub fn on_acknowledged(&mut self, ack: &Acknowledgement) {
-        self.controller.on_acknowledged(ack);
-        self.update();
+        let outputs = self.controller.acknowledge(ack);
+        self.set(outputs);
     }
 
     /// See [`Controller::on_lost`].

@@ -443,10 +443,11 @@ impl Sender {
     /// Returns the retransmission timeout, back-off included.
     #[inline]
     pub fn rto(&self) -> Duration {
-        self.rtt
-            .timeout()
-            .doubled(self.timeout.backoff)
-            .min(self.parameters.max_rto)
+        let timeout = match self.timeout.backoff {
+            0 => self.rtt.timeout(),
+            backoff => self.rtt.timeout().doubled(backoff),
+        };
+        timeout.min(self.parameters.max_rto)
     }
 
     fn is_rack(&self) -> bool {

@@ -10,7 +10,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use foundation::Instant;
+use foundation::{Instant, Ring};
 
 use super::sent_segment::{Marks, SentSegment};
 use crate::ranges::RangeSet;
@@ -71,7 +71,7 @@ struct Repair {
 /// The segments in flight.
 #[derive(Debug, Default)]
 pub struct Scoreboard {
-    records: VecDeque<SentSegment>,
+    records: Ring<SentSegment>,
     /// Number of the first segment.
     base: u64,
     /// All segments.
@@ -221,7 +221,7 @@ impl Scoreboard {
     #[inline]
     pub fn push(&mut self, record: SentSegment) {
         self.out.add(&record);
-        self.records.push_back(record);
+        self.records.push(record);
     }
 
     /// Returns the run of segments at the front that end at or below `acknowledged`.
@@ -248,9 +248,7 @@ impl Scoreboard {
     /// Removes the [run](Self::run) of this amount.
     #[inline]
     pub fn pop_run(&mut self, run: Amount) {
-        for _ in 0..run.packets {
-            self.records.pop_front();
-        }
+        self.records.skip(run.packets as usize);
         self.out.packets -= run.packets;
         self.out.bytes -= run.bytes;
         self.base += run.packets;
@@ -261,9 +259,8 @@ impl Scoreboard {
     /// Removes and returns the first segment if it ends at or below `acknowledged`.
     #[inline]
     pub fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<SentSegment> {
-        let first = self.records.front().filter(|r| r.end() <= acknowledged)?;
-        let record = *first;
-        self.records.pop_front();
+        self.records.front().filter(|r| r.end() <= acknowledged)?;
+        let record = self.records.pop()?;
         self.out.remove(&record);
         if record.marks.has(Marks::SACKED) {
             self.sacked.remove(&record);
@@ -287,7 +284,7 @@ impl Scoreboard {
     /// acknowledged.
     #[inline]
     pub fn trim_front(&mut self, acknowledged: u64) {
-        if let Some(first) = self.records.front_mut()
+        if let Some(first) = self.records.get_mut(0)
             && first.start < acknowledged
         {
             let gone = acknowledged - first.start;
@@ -449,7 +446,7 @@ impl Scoreboard {
 
     /// Sets a mark of the last segment.
     pub fn push_back_mark(&mut self, mark: Marks) {
-        if let Some(last) = self.records.back_mut() {
+        if let Some(last) = self.get_mut(self.end_number().wrapping_sub(1)) {
             last.marks.set(mark);
         }
     }
@@ -506,24 +503,28 @@ impl Scoreboard {
         if let Some(repair) = &mut self.repair {
             repair.waiting.clear();
         }
-        for record in &mut self.records {
-            record.marks.clear(Marks::LOST);
-        }
+        self.clear_marks(Marks::LOST);
         self.lost = Amount::default();
         self.recount();
     }
 
     /// Clears all selective acknowledgements: the peer discarded the data (RFC 2018, section 8).
     pub fn clear_sacks(&mut self) {
-        for record in &mut self.records {
-            record.marks.clear(Marks::SACKED);
-        }
+        self.clear_marks(Marks::SACKED);
         self.sacked = Amount::default();
         if let Some(repair) = &mut self.repair {
             repair.blocks.clear();
         }
         self.highest_sacked = 0;
         self.recount();
+    }
+
+    fn clear_marks(&mut self, mark: Marks) {
+        for index in 0..self.records.len() {
+            if let Some(record) = self.records.get_mut(index) {
+                record.marks.clear(mark);
+            }
+        }
     }
 
     /// Resets the cursors and rebuilds the queue of retransmissions.

@@ -5,7 +5,7 @@ use foundation::Instant;
 use crate::congestion::Snapshot;
 
 /// A sent segment. Segments are contiguous: each starts at the end of the previous one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SentSegment {
     /// Stream position of its first byte.
     pub start: u64,

@@ -12,7 +12,7 @@ impl Scoreboard {
         }
         let mut lost = Vec::new();
         let old = std::mem::take(&mut self.records);
-        for record in old {
+        for record in old.iter() {
             let too_long = record.length > length && !record.marks.has(Marks::SACKED);
             let mut rest = record;
             while too_long && rest.length > length {
@@ -21,28 +21,28 @@ impl Scoreboard {
                 piece.marks.clear(Marks::FIN);
                 piece.marks.clear(Marks::PUSH);
                 lost.push(self.base + self.records.len() as u64);
-                self.records.push_back(piece);
+                self.records.push(piece);
                 rest.start += u64::from(length);
                 rest.length -= length;
             }
             if too_long {
                 lost.push(self.base + self.records.len() as u64);
             }
-            self.records.push_back(rest);
+            self.records.push(rest);
         }
         (self.out, self.sacked, self.lost, self.retransmitted) = Default::default();
         let waiting = &mut self.repair.get_or_insert_default().waiting;
         waiting.clear();
         for (index, record) in self.records.iter().enumerate() {
-            self.out.add(record);
+            self.out.add(&record);
             if record.marks.has(Marks::SACKED) {
-                self.sacked.add(record);
+                self.sacked.add(&record);
             }
             if record.marks.has(Marks::LOST) {
-                self.lost.add(record);
+                self.lost.add(&record);
             }
             if record.marks.has(Marks::RETRANSMITTED) {
-                self.retransmitted.add(record);
+                self.retransmitted.add(&record);
             } else if record.marks.has(Marks::LOST) {
                 waiting.push(Reverse(self.base + index as u64));
             }

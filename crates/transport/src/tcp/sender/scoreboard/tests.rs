@@ -51,7 +51,7 @@ impl Model {
     }
 
     fn records(&self) -> Vec<SentSegment> {
-        self.scoreboard.records.iter().copied().collect()
+        self.scoreboard.records.iter().collect()
     }
 
     fn play(&mut self, step: &Step) {
@@ -99,7 +99,7 @@ impl Model {
                 let plain = self.lost_by_count(threshold);
                 self.scoreboard.mark_lost_by_count(threshold, |_| {});
                 for (index, lost) in plain.into_iter().enumerate() {
-                    let record = self.scoreboard.records[index];
+                    let record = *self.scoreboard.records.get(index).unwrap();
                     assert!(!lost || record.marks.has(Marks::LOST), "{index} is lost by count");
                 }
             }

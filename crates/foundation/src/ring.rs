@@ -1,8 +1,8 @@
-//! A first-in, first-out ring of small values.
+//! A first-in, first-out ring of values that can be copied.
 
-/// A growing ring. Its capacity is a power of two, so that a position is one bit mask; a link pushes and pops per packet.
+/// A growing ring. Its capacity is a power of two, so that a position is one bit mask; links and TCP push and pop per packet.
 #[derive(Clone, Debug)]
-pub(crate) struct Ring<T> {
+pub struct Ring<T> {
     values: Box<[T]>,
     /// Numbers of the first value and of the next one, counted from the start of the ring; they wrap.
     head: u32,
@@ -20,9 +20,18 @@ impl<T> Default for Ring<T> {
 }
 
 impl<T: Copy + Default> Ring<T> {
+    /// Returns the number of values.
     #[inline]
-    pub(crate) const fn len(&self) -> usize {
+    #[must_use]
+    pub const fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head) as usize
+    }
+
+    /// Whether there are no values.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.head == self.tail
     }
 
     #[inline]
@@ -30,8 +39,9 @@ impl<T: Copy + Default> Ring<T> {
         number as usize & self.values.len().wrapping_sub(1)
     }
 
+    /// Adds a value at the end.
     #[inline]
-    pub(crate) fn push(&mut self, value: T) {
+    pub fn push(&mut self, value: T) {
         if self.len() == self.values.len() {
             self.grow();
         }
@@ -52,24 +62,56 @@ impl<T: Copy + Default> Ring<T> {
         self.values = values.into_boxed_slice();
     }
 
+    /// Returns the first value.
     #[inline]
-    pub(crate) fn front(&self) -> Option<&T> {
+    #[must_use]
+    pub fn front(&self) -> Option<&T> {
         if self.head == self.tail {
             return None;
         }
         self.values.get(self.position(self.head))
     }
 
+    /// Returns the value at `index` from the front.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        if index >= self.len() {
+            return None;
+        }
+        self.values
+            .get(self.position(self.head.wrapping_add(index as u32)))
+    }
+
+    /// Returns the value at `index` from the front, to change it.
+    #[inline]
+    #[must_use]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index >= self.len() {
+            return None;
+        }
+        let position = self.position(self.head.wrapping_add(index as u32));
+        self.values.get_mut(position)
+    }
+
     /// Removes the first value, if there is one.
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<T> {
+    pub fn pop(&mut self) -> Option<T> {
         let value = *self.front()?;
         self.head = self.head.wrapping_add(1);
         Some(value)
     }
 
+    /// Removes the first `count` values, or all.
     #[inline]
-    pub(crate) fn back(&self) -> Option<&T> {
+    pub fn skip(&mut self, count: usize) {
+        self.head = self.head.wrapping_add(count.min(self.len()) as u32);
+    }
+
+    /// Returns the last value.
+    #[inline]
+    #[must_use]
+    pub fn back(&self) -> Option<&T> {
         if self.head == self.tail {
             return None;
         }
@@ -77,19 +119,24 @@ impl<T: Copy + Default> Ring<T> {
     }
 
     /// Removes the last value, if there is one.
-    pub(crate) fn pop_back(&mut self) -> Option<T> {
+    pub fn pop_back(&mut self) -> Option<T> {
         let value = *self.back()?;
         self.tail = self.tail.wrapping_sub(1);
         Some(value)
     }
 
     /// Returns the values in order, without the first `skipped`.
-    pub(crate) fn iter_from(&self, skipped: usize) -> impl Iterator<Item = T> + '_ {
+    pub fn iter_from(&self, skipped: usize) -> impl Iterator<Item = T> + '_ {
         (skipped..self.len()).map(|number| self.values[self.position(self.head.wrapping_add(number as u32))])
     }
 
+    /// Returns all values in order.
+    pub fn iter(&self) -> impl Iterator<Item = T> + '_ {
+        self.iter_from(0)
+    }
+
     /// Returns the number of values at the front for which `is_before` is true; it is false for all later ones.
-    pub(crate) fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
+    pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> usize {
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -111,7 +158,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn behaves_like_a_queue(actions in prop::collection::vec(0..5, 0..300), start in any::<u32>()) {
+        fn behaves_like_a_queue(actions in prop::collection::vec(0..6, 0..300), start in any::<u32>()) {
             // Any start covers numbers that wrap.
             let mut ring = Ring { values: Box::default(), head: start, tail: start };
             let mut model = VecDeque::new();
@@ -122,11 +169,19 @@ mod tests {
                         model.push_back(number);
                     }
                     3 => prop_assert_eq!(ring.pop(), model.pop_front()),
+                    4 => {
+                        ring.skip(number % 4);
+                        model.drain(..model.len().min(number % 4));
+                    }
                     _ => prop_assert_eq!(ring.pop_back(), model.pop_back()),
                 }
                 prop_assert_eq!(ring.front(), model.front());
                 prop_assert_eq!(ring.back(), model.back());
-                prop_assert_eq!(ring.iter_from(0).collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
+                let index = number % 7;
+                prop_assert_eq!(ring.get(index), model.get(index));
+                prop_assert_eq!(ring.get_mut(index), model.get_mut(index));
+                prop_assert_eq!(ring.is_empty(), model.is_empty());
+                prop_assert_eq!(ring.iter().collect::<Vec<_>>(), model.iter().copied().collect::<Vec<_>>());
                 let limit = number / 2;
                 prop_assert_eq!(ring.partition_point(|&value| value < limit), model.partition_point(|&value| value < limit));
             }
