@@ -214,7 +214,7 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
         lines.append(f"{others['unreadable']} of {found['frames']} frames could not be read")
     if others["other_interfaces"]:
         lines.append(
-            f"{others['other_interfaces']} packets of further interfaces are left out: each connection is seen "
+            f"{others['other_interfaces']} packets of further interfaces are left out: a connection is seen "
             "where its first packet was"
         )
     if one is not None:
