@@ -1,6 +1,6 @@
 // The path or topology of a study file as settings of a scene.
 import { hasTarget } from "./network-keys";
-import { DEFAULT, type Scene } from "./scene";
+import { DEFAULT, DISCIPLINES, type Scene } from "./scene";
 import { integer, refuse, string, table, type Table } from "./study-tables";
 
 /** The default queue of a study's path, and the default limits of disciplines with another one. */
@@ -84,7 +84,7 @@ function lossOf(where: string, loss: unknown): Partial<Scene> {
 }
 
 function queueOf(where: string, queue: unknown): Partial<Scene> {
-  if (typeof queue === "string") return /^\s*\d/.test(queue) ? { queue } : { discipline: queue, queue: LIMITS[queue] ?? QUEUE };
+  if (typeof queue === "string") return DISCIPLINES.includes(queue) ? { discipline: queue, queue: LIMITS[queue] ?? QUEUE } : { queue };
   const { kind = "drop-tail", limit, ecn = false, target, ...others } = table(where, queue);
   const discipline = string(`${where}.kind`, kind);
   for (const key of Object.keys(others)) refuse(`${where}.${key}`);

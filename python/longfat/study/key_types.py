@@ -707,7 +707,7 @@ class ProtocolCongestionControlKeys(TypedDict, total=False):
         | Literal["rfc", "linux", "ns3"]
         | Literal["paper", "linux"]
     )
-    """Variant: "draft" or "linux" (default "draft", with every profile)."""
+    """Variant: "draft" or "linux" (default "linux" in TCP with profile = "linux", else "draft")."""
     c: float
     """Scaling constant C in packets per second cubed, above 0 and at most 1000 (default 0.4)."""
     fast_convergence: bool

@@ -73,7 +73,6 @@ def trace(
     Examples:
       longfat trace arq/loss --protocol gbn-adaptive --chart ladder --out ladder.svg
       longfat trace congestion/delay --protocol vegas --out events.parquet
-      longfat trace quic/page-load --protocol quic --out connection.qlog
 
     Args:
         chart: A ladder of packets, charts over time, or the distribution of queue lengths (queue-cdf); by
