@@ -154,22 +154,21 @@ fn short_flows_use_the_fastest_path_and_long_ones_all() {
         assert_eq!(used(start, long), [true; 3]);
         await_closed(events, 1);
         await_silence(&emulation);
-        let status = emulation.in_host(NEAR, || send_request(&json!({"status": {}})));
-        let paths = &status["status"]["peers"][0]["paths"];
-        for (place, minimum) in [62.0, 12.0, 42.0].into_iter().enumerate() {
-            let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
-            assert!(base >= minimum, "{status}");
-        }
         for closed in 2..=3 {
+            let status = emulation.in_host(NEAR, || send_request(&json!({"status": {}})));
+            let paths = &status["status"]["peers"][0]["paths"];
+            for (place, minimum) in [62.0, 12.0, 42.0].into_iter().enumerate() {
+                let base = paths[place]["base_rtt_ms"].as_f64().unwrap();
+                assert!(base >= minimum, "{status}");
+            }
+            // The smoothed RTTs still contain queues of the long transfer, so that the shortest path may not be the fastest.
+            let rtts = [0, 1, 2].map(|place: usize| paths[place]["rtt_ms"].as_f64().unwrap());
+            let fastest = rtts.map(|rtt| rtt == rtts.into_iter().fold(f64::MAX, f64::min));
             let before = packets(&emulation);
             transfer(&emulation, to, 50_000);
             await_closed(events, closed);
             let after = await_silence(&emulation);
-            assert_eq!(
-                used(before, after),
-                [false, true, false],
-                "{before:?} {after:?} {status}"
-            );
+            assert_eq!(used(before, after), fastest, "{before:?} {after:?} {status}");
         }
     });
     assert!(
