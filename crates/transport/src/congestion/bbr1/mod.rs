@@ -9,6 +9,8 @@
 mod aggregation;
 mod policer;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::cmp::Ordering;
 
@@ -100,7 +102,7 @@ struct Bbr1 {
 }
 
 /// What only Linux's rules need.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Linux {
     aggregation: Aggregation,
     policer: Policer,
@@ -162,34 +164,34 @@ impl Bbr1 {
         rate.max(1)
     }
 
+    fn policed_rate(&self) -> Option<u64> {
+        self.linux.as_ref()?.policer.rate()
+    }
+
     /// Returns the rate of a policer, or the maximum delivery rate, in bit/s.
     fn bandwidth_in_use(&self) -> u64 {
-        let policer = self.linux.and_then(|linux| linux.policer.rate());
-        policer.unwrap_or(self.bw)
+        self.policed_rate().unwrap_or(self.bw)
     }
 
     /// Looks for a policer at an ACK or a timeout, and probes again after its end.
-    fn update_policer(&mut self, now: Instant, starts_round: bool, application_limited: bool) {
-        let probes = self.state == State::ProbeBw;
-        let (delivered, loses) = (self.delivered, self.lost > 0);
+    fn update_policer(&mut self, now: Instant, starts_round: bool, loses: bool, application_limited: bool) {
         let Some(linux) = &mut self.linux else { return };
-        let (lost, policer) = (linux.lost, &mut linux.policer);
         let progress = Progress {
             now,
-            delivered,
-            lost,
+            delivered: self.delivered,
+            lost: linux.lost,
             starts_round,
             loses,
             application_limited,
         };
-        if policer.update(&progress, probes) {
+        if linux.policer.update(&progress, self.state == State::ProbeBw) {
             self.enter_probe_bw(now);
         }
     }
 
     fn pacing_gain(&self) -> u64 {
         match self.state {
-            State::ProbeBw if self.linux.is_some_and(|linux| linux.policer.rate().is_some()) => UNIT,
+            State::ProbeBw if self.policed_rate().is_some() => UNIT,
             State::Startup => HIGH_GAIN,
             State::Drain => DRAIN_GAIN,
             State::ProbeBw => CYCLE[self.phase],
@@ -265,7 +267,7 @@ impl Bbr1 {
             self.round_count += 1;
         }
         let limited = sample.application_limited || sample.prior_delivered < self.limited_until;
-        self.update_policer(ack.now, starts, limited);
+        self.update_policer(ack.now, starts, self.lost > 0, limited);
         let rate = sample.rate().map_or(0, Rate::bits_per_second);
         if rate > 0 && (rate >= self.bw || !limited) {
             self.bw = self.bandwidth.update(self.round_count, rate, BANDWIDTH_ROUNDS);
@@ -369,7 +371,7 @@ impl Bbr1 {
 
     /// Section 4.2.3.6.
     fn set_window(&mut self, acknowledged: u64) {
-        let room = self.linux.filter(|_| self.full_pipe.ever);
+        let room = self.linux.as_ref().filter(|_| self.full_pipe.ever);
         let room = room.map_or(0, |linux| linux.aggregation.room(self.bandwidth_in_use()));
         let target = self.inflight_with(self.window_gain(), room);
         if self.conserves_packets {
@@ -459,10 +461,8 @@ impl Controller for Bbr1 {
     fn on_timeout(&mut self, now: Instant, bytes_in_flight: u64) {
         if let Some(linux) = &mut self.linux {
             linux.lost += bytes_in_flight;
-            self.lost += bytes_in_flight;
             self.full_pipe.baseline = 0;
-            self.update_policer(now, true, false);
-            self.lost = 0;
+            self.update_policer(now, true, true, false);
         }
         self.save_window();
         self.recovery = Some(now);
