@@ -84,6 +84,17 @@ def test_tcp_has_a_namespace_of_its_own(tmp_path: Path) -> None:
     assert min(rtts) >= 20
 
 
+def test_times_and_interval_select_events_and_samples(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "page.qlog"
+    span = ["--from", "100ms", "--to", "200ms", "--interval", "10ms"]
+    cli("trace", "quic/page-load", "--protocol", "quic", "--side", "receiver", "--out", str(file), *span)
+    _, *events = records(file.read_bytes())
+    assert all(100 <= event["time"] <= 200 for event in events)
+    sampled = {event["time"] for event in events if event["name"].endswith("metrics_updated")}
+    assert sampled
+    assert all(time % 10 == 0 for time in sampled)
+
+
 def test_what_a_file_cannot_hold_is_refused(refused: Refused, cli: Cli, tmp_path: Path) -> None:
     study = tmp_path / "two.toml"
     study.write_text(
@@ -95,7 +106,7 @@ def test_what_a_file_cannot_hold_is_refused(refused: Refused, cli: Cli, tmp_path
     one = [*common, "--protocol", "reno"]
     refused([*common, "--protocol", "reno", "--protocol", "cubic"], 2, ["one connection"])
     refused([*one, "--flow", "nobody"], 2, ['--flow: this trial has no flow "nobody"'])
-    refused([*one, "--flow", "sender", "--flow", "receiver"], 2, ["--flow: a qlog file has one flow"])
+    refused([*one, "--flow", "sender", "--flow", "receiver"], 2, ["--flow: takes one flow"])
     refused([*one, "--chart", "rtt"], 2, ["--chart"])
     refused([*one, "--side", "both"], 2, ["--side"])
     refused(["trace", "arq/loss", "--protocol", "saw", "--format", "qlog"], 2, ["", "TCP and QUIC"])

@@ -83,6 +83,7 @@ def trace(
         packets: Packets in a ladder.
     """  # noqa: D301 - this backslash keeps the lines of the examples
     from longfat.cli.arguments.cells import conditions, find_cell, load
+    from longfat.presentation.trace import qlog
     from longfat.presentation.trace.drawing import ALL, LADDER, View, draw
 
     given = call.keywords
@@ -100,12 +101,10 @@ def trace(
     is_qlog = chosen == "qlog"
     if is_qlog and chart is not None:
         raise ValueError("--chart: --format qlog has all events and samples")
-    if is_qlog and len(flow or ()) > 1:
-        raise ValueError("--flow: a qlog file has one flow")
     _check(drawn, chosen, out, packets)
     if len(set(given["world"])) > 1 and drawn == LADDER and not is_data:
         raise ValueError("--chart ladder: shows one --world only")
-    if drawn == LADDER and given["interval"] is not None:
+    if drawn == LADDER and not is_qlog and given["interval"] is not None:
         raise ValueError("--interval: a ladder has no samples; choose another --chart")
     if chart is None and chosen in ("parquet", "csv") and given["interval"] is not None:
         raise ValueError("--interval: packets have no interval; samples need a --chart such as window")
@@ -118,7 +117,7 @@ def trace(
         side=None if given["pcapng"] is None and is_qlog else given["side"],
     )
     if is_qlog:
-        content = found.qlog(flow[0] if flow else None, given["side"] or "sender")
+        content = qlog.encoded(found.traces, flow or (), given["side"] or "sender", span)
     elif is_data:
         content = traces.data_file(found, chosen, drawn)
     else:

@@ -41,13 +41,19 @@ _METRICS = {
 _HEADER = ("sequence", "acknowledgement", "window", "sack")
 
 
-def encoded(traces: Sequence[Trace], flows: Sequence[str], side: str) -> bytes:
+def encoded(
+    traces: Sequence[Trace],
+    flows: Sequence[str],
+    side: str,
+    span: tuple[float | None, float | None] = (None, None),
+) -> bytes:
     """Returns what one end of a connection sent, received and measured.
 
     Args:
         traces: One traced trial with samples.
         flows: Name of the flow; by default the first.
         side: "sender" or "receiver".
+        span: First and last time in s; by default all.
 
     Raises:
         ParameterError: for several trials or flows, an unknown flow, and protocols other than TCP and QUIC.
@@ -64,6 +70,12 @@ def encoded(traces: Sequence[Trace], flows: Sequence[str], side: str) -> bytes:
     logged = [*_events(namespace, own)]
     if side == _sampled(events):
         logged += _metrics(namespace, trace, number)
+    first, last = (None if time is None else _milliseconds(time) for time in span)
+    logged = [
+        event
+        for event in logged
+        if (first is None or event["time"] >= first) and (last is None or event["time"] <= last)
+    ]
     logged.sort(key=lambda event: event["time"])
     head = {
         "file_schema": "urn:ietf:params:qlog:file:sequential",
