@@ -133,8 +133,8 @@ impl EventTable {
     fn track_streams(&mut self, flow: u32, from: Side, datagram: &Datagram) -> bool {
         let mut is_retransmission = false;
         wire::packets(&datagram.bytes, |packet| {
-            let next = self.numbers.entry((flow, from, packet.kind)).or_default();
-            *next = packet.full_number(*next + 1);
+            let newest = self.numbers.entry((flow, from, packet.kind)).or_default();
+            *newest = packet.full_number(*newest + 1);
             packet.frames(|frame| {
                 if let Frame::Stream {
                     id, offset, length, ..

@@ -292,7 +292,7 @@ impl SendWindow {
         }
     }
 
-    /// Lets lost packets be sent again in the order of their numbers instead of that of their losses.
+    /// Orders lost packets by number, instead of by the time of their loss, for retransmission.
     pub fn sort_lost(&mut self) {
         self.lost.make_contiguous().sort_unstable();
     }
