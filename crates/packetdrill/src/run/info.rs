@@ -92,13 +92,14 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 38]
     ]
 }
 
-/// `TCP_MSS_DEFAULT`: the maximum of Linux's first estimate.
-const FIRST_SEGMENT: u64 = 536;
+/// Range of Linux's first estimate (`TCP_MIN_MSS`, `TCP_MSS_DEFAULT`).
+const FIRST_SEGMENT: (u64, u64) = (88, 536);
 
 /// Returns the estimate of the peer's full segments, which Linux starts before the first one (`tcp_initialize_rcv_mss`).
 fn receive_segment(info: &Info) -> u32 {
     let first = u64::from(info.announced_mss.min(info.segment)).min(info.receive_window / 2);
-    info.receive_segment.max(first.min(FIRST_SEGMENT) as u32)
+    info.receive_segment
+        .max(first.clamp(FIRST_SEGMENT.0, FIRST_SEGMENT.1) as u32)
 }
 
 /// Linux counts this end's SYN as delivered once it is acknowledged; a SYN with data counts once.

@@ -234,7 +234,8 @@ impl<'a> Runner<'a> {
             (true, Some(mtu), Some(tested)) => {
                 let mtu = mtu.saturating_sub(longer);
                 tested.path_mtu(now, mtu);
-                self.world.path_mtu = Some(mtu);
+                let known = self.world.path_mtu.unwrap_or(u32::MAX);
+                self.world.path_mtu = Some(mtu.min(known));
                 Ok(())
             }
             (false, _, Some(tested)) if message.kind == "unreachable" => {

@@ -1,5 +1,7 @@
 //! The configuration that a script's options and commands set: the machine's, and the tolerances of comparisons.
 
+use std::ops::RangeInclusive;
+
 use foundation::{Duration, Size};
 use transport::congestion::CongestionConfig;
 use transport::tcp::{EcnMode, EcnOption, Profile, Recovery, TcpConfig};
@@ -88,11 +90,13 @@ const DEFAULTS: [&str; 15] = [
 const FAST_OPEN_OF_PACKETDRILL: &str = "net.ipv4.tcp_fastopen=0x70403";
 /// Fast Open in the `defaults.sh` of the kernel's selftests, whose scripts run in the folder of that file.
 const FAST_OPEN_OF_SELFTESTS: &str = "net.ipv4.tcp_fastopen=0x3";
+/// The MTU of the device, unless the script sets it.
+const MTU: u32 = 1500;
 /// The MTU with IPv6 in the runner of the kernel's selftests: segments have the same size as with IPv4.
 const MTU_OF_SELFTESTS: u32 = 1520;
 
-/// Maximum of settings in milliseconds.
-const MAX_MILLIS: u64 = u32::MAX as u64;
+/// Linux's range of `tcp_rto_max_ms`.
+const MAX_RTO_MILLIS: RangeInclusive<u64> = 1000..=120_000;
 
 impl Default for HostSettings {
     fn default() -> Self {
@@ -110,7 +114,7 @@ impl Default for HostSettings {
             offload: true,
             paced: false,
             ipv6: false,
-            mtu: 1500,
+            mtu: MTU,
             fast_open: FastOpenSettings::default(),
             metrics_flushed: false,
             mss_of_route: None,
@@ -156,7 +160,11 @@ impl HostSettings {
                     ));
                 }
             },
-            "mss" => self.merged_segment = u16::try_from(number()?).ok().filter(|bytes| *bytes > 0),
+            "mss" => {
+                let bytes = text.parse().ok().filter(|bytes| *bytes > 0);
+                let bytes = bytes.ok_or_else(|| format!("--{name}={text}: expected 1 to 65535"))?;
+                self.merged_segment = Some(bytes);
+            }
             // Echoed timestamps are always converted proportionally; addresses and ports are ignored; the machine keeps no
             // reference to the buffers of writes.
             "send_omit_free" | "tcp_ts_ecr_scaled" | "define" | "D" | "v" | "verbose" | "gateway_ip" => {}
@@ -213,7 +221,7 @@ impl HostSettings {
         match (name, rest.as_slice()) {
             ("defaults.sh", []) => {
                 let fast_open = if first == "./defaults.sh" {
-                    if self.ipv6 {
+                    if self.ipv6 && self.mtu == MTU {
                         self.mtu = MTU_OF_SELFTESTS;
                     }
                     FAST_OPEN_OF_SELFTESTS
@@ -338,7 +346,6 @@ impl HostSettings {
         let last = numbers.last().copied();
         let number = || last.ok_or_else(unsupported);
         let flag = || number().map(|value| value != 0);
-        let millis = || number().map(|value| Duration::from_millis(value.min(MAX_MILLIS)));
         if WITHOUT_EFFECT.contains(&name) {
             return Ok(());
         }
@@ -392,9 +399,14 @@ impl HostSettings {
             // Options per round trip that `minimum` sends at least: other numbers than three are unsupported.
             "ecn_option_beacon" if last == Some(3) || tcp.ecn_option != Some(EcnOption::Minimum) => {}
             "ecn_fallback" => tcp.ecn_fallback = Some(flag()?),
-            "syncookies" => self.syn_cookies = number()? == 2,
-            "rto_max_ms" => tcp.max_rto = Some(millis()?),
-            "invalid_ratelimit" => self.challenge_interval = Some(millis()?),
+            "syncookies" if last.is_some_and(|value| value <= 2) => self.syn_cookies = last == Some(2),
+            "rto_max_ms" if last.is_some_and(|value| MAX_RTO_MILLIS.contains(&value)) => {
+                tcp.max_rto = last.map(Duration::from_millis);
+            }
+            "invalid_ratelimit" => {
+                let millis = number()?.min(u64::from(u32::MAX));
+                self.challenge_interval = Some(Duration::from_millis(millis));
+            }
             "fin_timeout" => tcp.fin_timeout = Some(Duration::from_secs(number()?)),
             "reordering" if last == Some(3) => {}
             "fastopen" => self.fast_open.mode = number()?,
@@ -444,22 +456,39 @@ mod tests {
     }
 
     #[test]
+    fn selftests_with_ipv6_have_a_larger_mtu_unless_the_script_sets_one() {
+        for (mtu, mss) in [(None, 1460), (Some("1400"), 1340)] {
+            let mut settings = HostSettings::default();
+            settings.option("ip_version", Some("ipv6")).unwrap();
+            if mtu.is_some() {
+                settings.option("mtu", mtu).unwrap();
+            }
+            settings.command("./defaults.sh").unwrap();
+            assert_eq!(settings.mss(), mss);
+        }
+    }
+
+    #[test]
     fn unsupported_settings_are_named() {
         for (command, named) in [
             ("sysctl -q net.ipv4.tcp_reordering=5", "net.ipv4.tcp_reordering"),
             ("tc qdisc replace dev tun0 root pfifo limit 0", "limit 0"),
             ("sysctl net.ipv4.tcp_congestion_control=nonesuch", "nonesuch"),
+            ("sysctl -q net.ipv4.tcp_syncookies=3", "tcp_syncookies=3"),
+            ("sysctl -q net.ipv4.tcp_rto_max_ms=999", "tcp_rto_max_ms=999"),
             ("mv x y", "mv x y"),
             ("ip route change 192.0.2.1 features ecn", "features"),
         ] {
             let what = HostSettings::default().command(command).unwrap_err();
             assert!(what.contains(named), "{what}");
         }
-        assert!(HostSettings::default().option("wire_client", None).is_err());
-        assert!(
-            HostSettings::default()
-                .option("tolerance_usecs", Some("x"))
-                .is_err()
-        );
+        for (option, value) in [
+            ("wire_client", None),
+            ("tolerance_usecs", Some("x")),
+            ("mss", Some("0")),
+            ("mss", Some("65536")),
+        ] {
+            assert!(HostSettings::default().option(option, value).is_err(), "{option}");
+        }
     }
 }

@@ -63,15 +63,9 @@ impl World {
     /// # Errors
     /// The first unsupported command.
     pub fn command(&mut self, text: &str) -> Result<(), String> {
-        let ecn_option = self.settings.tcp.ecn_option;
         self.settings.command(text)?;
-        if let Some(option) = self
-            .settings
-            .tcp
-            .ecn_option
-            .filter(|_| ecn_option != self.settings.tcp.ecn_option)
-        {
-            // The kernel reads this setting with each segment, the others when a connection opens.
+        if let Some(option) = self.settings.tcp.ecn_option {
+            // The kernel reads this setting with each segment. All others apply to later connections here.
             for tested in &mut self.connections {
                 tested.machine.set_ecn_option(option);
             }
@@ -182,12 +176,10 @@ impl World {
 
     /// Answers a SYN to a listener.
     fn accept(&mut self, number: i64, config: &TcpConfig, syn: &Segment) -> TestedConnection {
-        let remembered = if self.settings.syn_cookies {
-            syn_cookies::remembered(syn, self.settings.ipv6)
-        } else {
-            *syn
-        };
-        let syn = &remembered;
+        if self.settings.syn_cookies {
+            let syn = syn_cookies::preserved(syn, self.settings.ipv6);
+            return TestedConnection::accept(self.now, config, &syn, Opening::default());
+        }
         let options = match self.files.get(&number) {
             Some(File::Socket(socket)) => &socket.options,
             _ => return TestedConnection::accept(self.now, config, syn, Opening::default()),

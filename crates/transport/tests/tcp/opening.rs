@@ -95,7 +95,7 @@ fn initial_window_is_one_segment_after_syn_loss() {
     rig.exchange(answer);
     assert_eq!(rig.info().window_packets, 1);
     assert_eq!(rig.info().rto, Duration::from_secs(3));
-    // Linux forgives one retransmission (`tcp_init_transfer`).
+    // Linux keeps the window after one retransmission (`tcp_init_transfer`).
     for (ms, window) in [(1500, 10), (2500, 1)] {
         let mut rig = Rig::client(&linux());
         rig.run(ms);

@@ -40,22 +40,21 @@ fn sizes(list: &Expression) -> Result<Vec<u64>, CallError> {
     Ok(all)
 }
 
-/// Returns the position in the data of a call at which the next packet starts at the latest, because a packet without copies
-/// holds a limited number of buffers; `u64::MAX` without that limit.
+/// Returns the position in the data of a call up to which the packet at `position` extends at most: a packet without copies holds
+/// a limited number of buffers. `u64::MAX` without that limit.
 fn end_of_fragments(call: &Call, flags: u64, position: u64) -> Result<u64, CallError> {
     let message = call.arguments.get(1).and_then(|message| message.field("msg_iov"));
     let Some(buffers) = message.filter(|_| flags & MSG_ZEROCOPY != 0 && call.name == "sendmsg") else {
         return Ok(u64::MAX);
     };
-    let sizes = sizes(buffers)?;
     let mut end = 0;
-    for packet in sizes.chunks(MAX_FRAGMENTS) {
+    for packet in sizes(buffers)?.chunks(MAX_FRAGMENTS) {
         end += packet.iter().sum::<u64>();
-        if end > position && sizes.len() > MAX_FRAGMENTS {
-            return Ok(end);
+        if end > position {
+            break;
         }
     }
-    Ok(u64::MAX)
+    Ok(end)
 }
 
 /// Returns the length and the flags of a call; `None` if the buffer is a null pointer.

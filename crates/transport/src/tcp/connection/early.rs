@@ -192,7 +192,7 @@ impl Connection {
         self.on_data(now, &data, 1, 1 + u64::from(length) + u64::from(fin));
         if self.parameters.is_linux() {
             // The data of a SYN does not count (`tcp_fastopen_add_skb` of Linux).
-            self.receiver.acks.forget_arrivals();
+            self.receiver.acks.discard_arrivals();
         }
     }
 

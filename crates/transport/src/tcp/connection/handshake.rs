@@ -28,7 +28,7 @@ const SYN_ACK_RETRIES: u32 = 5;
 /// `tcp_syn_linear_timeouts`).
 const LINEAR_SYN_RETRIES: u32 = 4;
 /// Retransmissions of a SYN or SYN-ACK that keep the initial window (Linux's `tcp_init_transfer`).
-const HARMLESS_SYN_RETRIES: u32 = 1;
+const UNPENALIZED_SYN_RETRIES: u32 = 1;
 
 /// State that a connection needs only until it is established.
 #[derive(Debug)]
@@ -305,8 +305,8 @@ impl Connection {
     /// Whether the initial window is one segment after the loss of a SYN or SYN-ACK (RFC 5681, section 3.1). `answer`: the
     /// segment that acknowledges it.
     ///
-    /// Linux forgives a single retransmission, and all of them if the echoed timestamp is that of the first SYN
-    /// (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
+    /// Linux keeps the initial window after a single retransmission, and after any number if the echoed timestamp is that of the
+    /// first SYN (`tcp_init_transfer`, `tcp_try_undo_spurious_syn`).
     pub(super) fn reduces_initial_window(&self, answer: &Segment) -> bool {
         let Some(handshake) = &self.handshake else {
             return false;
@@ -319,7 +319,8 @@ impl Connection {
             .timestamps
             .filter(|_| self.timestamps)
             .map(|t| t.echo);
-        handshake.attempts() > 1 + HARMLESS_SYN_RETRIES && echo != Some(self.sender.clock(handshake.first_at))
+        handshake.attempts() > 1 + UNPENALIZED_SYN_RETRIES
+            && echo != Some(self.sender.clock(handshake.first_at))
     }
 
     /// Handles the timeout of a SYN or SYN-ACK (RFC 9293, section 3.8.3; RFC 6298, section 5).

@@ -64,7 +64,7 @@ impl Connection {
         None
     }
 
-    /// Returns the ACK that answers a strange segment in SYN-RECEIVED (RFC 9293, section 3.10.7.4).
+    /// Returns the ACK that answers an invalid segment in SYN-RECEIVED (RFC 9293, section 3.10.7.4).
     fn challenge_in_handshake(&mut self, now: Instant) -> Option<Outgoing> {
         let is_due = self.state == State::SynReceived && self.receiver.acks.is_due();
         is_due.then(|| self.acknowledgement(now, self.sender.next()))

@@ -108,8 +108,8 @@ impl AckScheduler {
         self.at = now + MAX_DELAY;
     }
 
-    /// Forgets arrivals: the next data counts as the first.
-    pub fn forget_arrivals(&mut self) {
+    /// Discards the time of the last arrival: the next data counts as the first.
+    pub fn discard_arrivals(&mut self) {
         self.received_at = None;
     }
 

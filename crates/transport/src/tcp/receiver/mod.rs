@@ -285,17 +285,17 @@ impl Receiver {
         self.window.is_linux() && end - u64::from(fin) > self.edge() && self.readable() > 0
     }
 
-    /// Returns the end of the part of a segment that is accepted. `end`: its end with the FIN.
+    /// Returns the end of the part of a segment that is accepted, after [`rejects_excess`](Self::rejects_excess). `end`: its end
+    /// with the FIN.
     fn accepted_end(&self, start: u64, end: u64, fin: bool) -> u64 {
-        // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
-        let within = end.min(self.edge().max(start));
-        // A FIN takes no memory.
+        // With a closed window, Linux accepts only a FIN without data (`tcp_data_queue`).
         let is_bare_fin = fin && end == start + 1 && start == self.next();
-        let is_first = start < self.edge() && self.edge() > self.next() && self.readable() == 0;
-        if self.window.is_linux() && (is_bare_fin || is_first) {
+        let is_open = start < self.edge() && self.edge() > self.next();
+        if self.window.is_linux() && (is_bare_fin || is_open) {
             end
         } else {
-            within
+            // Data beyond the window is discarded (RFC 9293, section 3.10.7.4).
+            end.min(self.edge().max(start))
         }
     }
 
