@@ -19,7 +19,7 @@ from longfat.results.run import Cell
 from longfat.results.trial import Record, Trial
 from longfat.runner.progress import Reporter
 from longfat.runner.sampling import Budget, first_counts, next_counts
-from longfat.study import Study, cells, load_study
+from longfat.study import Study, cells, combinations, load_study
 from longfat.system.progress import Silent
 
 Use = Callable[[Behaviour], list[Scripted]]
@@ -55,6 +55,23 @@ def test_a_run_ends_when_every_claim_is_decided(scripted: Use, data: dict[str, A
     for cell in result.cells:
         by_point.setdefault(str(cell.cell.params), set()).add(cell.n)
     assert all(len(found) == 1 for found in by_point.values())
+
+
+@pytest.mark.parametrize("precision", ["claims", "10%"])
+def test_a_run_of_cells_that_are_not_kept_takes_the_same_trials(
+    scripted: Use,
+    data: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    precision: str,
+) -> None:
+    scripted(noisy(0.3, 0.2))
+    changed: dict[str, Any] = {"max_repeats": 500, "precision": precision}
+    kept = run_study(adaptive(data, **changed), folder=tmp_path / "kept")
+    monkeypatch.setattr(combinations, "KEPT", 1)
+    made = run_study(adaptive(data, **changed), folder=tmp_path / "made")
+    assert max(cell.n for cell in kept.cells) > 4
+    assert [cell.n for cell in made.cells] == [cell.n for cell in kept.cells]
 
 
 def test_a_claim_at_its_limit_stays_undecided_and_reports_its_margin(

@@ -14,7 +14,8 @@ import pytest
 from longfat.results.trial import CellKeys, cell_key
 from longfat.store.planning import plan
 from longfat.store.present import Present
-from longfat.study import StudyError, cells, combinations, load_study
+from longfat.study import StudyError, cells, combinations, load_study, selection
+from longfat.study.cell import Cell
 from longfat.study.combinations import Points, SpecTexts, Swept
 from longfat.study.keys import place
 from longfat.study.sweep import MAX_CELLS
@@ -103,6 +104,25 @@ def test_texts_and_keys_are_those_of_the_whole_specification() -> None:
     for cell in cells(load_study(mixed())):
         assert texts.of(cell.spec) == canonical(cell.spec)
         assert keys.of(cell) == cell_key(cell, 7, "1")
+
+
+def test_claims_compare_only_cells_with_equal_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bool] = []
+    are_same = selection._are_same
+
+    def counted(one: Cell, other: Cell) -> bool:
+        compared.append(are_same(one, other))
+        return compared[-1]
+
+    monkeypatch.setattr(selection, "_are_same", counted)
+    claim = {"id": "a", "text": "A", "metric": "goodput", "of": "sr", "against": "gbn", "relation": "higher"}
+    many = study(20, 10, claims=[claim])
+    many["protocols"] = [{"name": "gbn", "kind": "go-back-n"}, {"name": "sr", "kind": "selective-repeat"}]
+    many["sweep"]["protocols.sr.window"] = [4, 8]
+    loaded = load_study(many, checked=True)
+    pairs = selection.pairings(loaded.claims[0], "sim", cells(loaded))
+    assert len(compared) == len(pairs) == 20 * 10 * 2
+    assert all(pair.against and pair.against.params.items() <= pair.of.params.items() for pair in pairs)
 
 
 def test_too_many_cells_are_refused() -> None:

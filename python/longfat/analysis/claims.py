@@ -32,7 +32,7 @@ from longfat.results.run import CONFIDENCE, CellResult, VerdictWord
 from longfat.study.claims import AGREES, BESTS, THEORY, TRENDS, Claim, Where
 from longfat.study.labels import label
 from longfat.study.selection import claim_worlds, pairings, series
-from longfat.study.vocabulary import AT_HOST, canonical
+from longfat.study.vocabulary import AT_HOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -94,12 +94,12 @@ def _not_run(claim: Claim, worlds: Sequence[str]) -> str:
 
 def _judge(study: Study, claim: Claim, world: str, results: Sequence[CellResult]) -> Judgement:
     metric = study.column(claim.metric)
-    by_cell = {_identity(result.cell): result for result in results}
+    by_cell = {result.cell.identity: result for result in results}
 
     def result_of(cell: Cell) -> CellResult:
         if cell.protocol == THEORY:
-            return _theory(claim, metric, by_cell[_identity(replace(cell, protocol=claim.of))])
-        return by_cell[_identity(cell)]
+            return _theory(claim, metric, by_cell[replace(cell, protocol=claim.of).identity])
+        return by_cell[cell.identity]
 
     pairs = pairings(claim, world, [result.cell for result in results])
     if missing := _unmeasured(claim, metric, [result_of(pair.of) for pair in pairs]):
@@ -116,9 +116,10 @@ def _judge(study: Study, claim: Claim, world: str, results: Sequence[CellResult]
         ]
     elif claim.relation in BESTS:
         family = Family(len(pairs), confidence)
-        cells = {id(pair.of): pair.of for pair in pairs}.values()
-        groups_of = [[pair for pair in pairs if pair.of is cell] for cell in cells]
-        compared = [_best(claim, metric, rivals, result_of, family) for rivals in groups_of]
+        of_cell: dict[int, list[Pairing]] = {}
+        for pair in pairs:
+            of_cell.setdefault(id(pair.of), []).append(pair)
+        compared = [_best(claim, metric, rivals, result_of, family) for rivals in of_cell.values()]
     else:
         family = Family(len(pairs), confidence)
         compared = [(_compare(claim, metric, pair, result_of, family), [pair]) for pair in pairs]
@@ -183,10 +184,6 @@ def _theory(claim: Claim, metric: str, measured: CellResult) -> CellResult:
         samples={metric: values},
         trials=measured.trials if values else [],
     )
-
-
-def _identity(cell: Cell) -> tuple[str, str, str]:
-    return cell.world, cell.protocol, canonical(cell.params)
 
 
 def _measured(pairs: Iterable[Pairing]) -> Iterator[Cell]:

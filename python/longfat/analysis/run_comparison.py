@@ -26,7 +26,6 @@ from longfat.analysis import grid
 from longfat.analysis.relations import Family
 from longfat.analysis.statistics import CONFIDENCE, mean_difference, paired, ratio, unpaired
 from longfat.results.run import Interval, known
-from longfat.study.vocabulary import canonical
 from longfat.study.worlds import VIRTUAL
 
 if TYPE_CHECKING:
@@ -153,17 +152,13 @@ def _named(cell: Cell) -> dict[str, object]:
     return {"world": cell.world, "protocol": cell.protocol, "params": dict(cell.params)}
 
 
-def _identity(cell: Cell) -> tuple[str, str, str]:
-    return cell.world, cell.protocol, canonical(cell.params)
-
-
 def compare(first: RunResult, second: RunResult, metrics: Sequence[str] = ()) -> RunComparison:
     """Compares two runs by these metrics; by default, by those that the first study shows.
 
     Raises ValueError if the runs have no cell in common, or no metric with enough trials.
     """
-    one = {_identity(result.cell): result for result in first.cells}
-    other = {_identity(result.cell): result for result in second.cells}
+    one = {result.cell.identity: result for result in first.cells}
+    other = {result.cell.identity: result for result in second.cells}
     pairs = [(one[key], other[key]) for key in one if key in other]
     if not pairs:
         raise ValueError("the runs have no cell in common: compare runs of the same study")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from longfat.results.trial import Trial
 from longfat.store.planning import CellTrials, PlannedTrials
 
-_Place = tuple[float, int, int]
-"""The place of a cell in the queue: its rank, its turn among equal ranks, and the cell."""
+_Place = tuple[float, int, str]
+"""The place of a cell in the queue: its rank, its turn among equal ranks, and its key."""
 SHORTEST = 0.25
 """Duration of the last calls, as a part of the others: many short ones would occupy a scheduler."""
 SPARE = 64
@@ -26,16 +26,16 @@ class Batches:
     """
 
     def __init__(self, trials: PlannedTrials, most: int, *, longest_first: bool = False) -> None:
-        self._groups = {id(group.cell): group for group in trials.groups}
+        self._groups = {group.cell_key: group for group in trials.groups}
         self._next = dict.fromkeys(self._groups, 0)
         self._most = most
-        self._seconds: dict[int, float] = {}
+        self._seconds: dict[str, float] = {}
         self._longest_first = longest_first
         self._unknown = len(self._groups)
         self._single = 0
         self._seconds_left = 0.0
         self._turn = 0
-        self._places: dict[int, _Place] = {}
+        self._places: dict[str, _Place] = {}
         self._waiting: list[_Place] = []
         for cell in self._groups:
             self._enqueue(cell)
@@ -63,12 +63,12 @@ class Batches:
             self._enqueue(cell)
         return group[first:last]
 
-    def _enqueue(self, cell: int) -> None:
+    def _enqueue(self, cell: str) -> None:
         """Places a cell behind those with its rank."""
         self._turn += 1
         self._place(self._rank(cell), self._turn, cell)
 
-    def _place(self, rank: float, turn: int, cell: int) -> None:
+    def _place(self, rank: float, turn: int, cell: str) -> None:
         place = (rank, turn, cell)
         self._places[cell] = place
         heapq.heappush(self._waiting, place)
@@ -76,7 +76,7 @@ class Batches:
             # Most places are outdated.
             self._waiting = sorted(self._places.values())
 
-    def _next_cell(self, jobs: int) -> int | None:
+    def _next_cell(self, jobs: int) -> str | None:
         while self._waiting:
             place = heapq.heappop(self._waiting)
             cell = place[2]
@@ -88,12 +88,12 @@ class Batches:
                 return cell
         return None
 
-    def _rank(self, cell: int) -> float:
+    def _rank(self, cell: str) -> float:
         return -self._seconds.get(cell, math.inf) if self._longest_first else 0.0
 
     def measured(self, trials: Sequence[Trial], seconds: float) -> None:
         """Notes the duration of a call with these trials."""
-        cell = id(trials[0].cell)
+        cell = trials[0].cell_key
         known, found = self._seconds.get(cell), seconds / len(trials)
         self._unknown -= known is None
         self._seconds_left += (found - (known or 0.0)) * (len(self._groups[cell]) - self._next[cell])

@@ -114,20 +114,20 @@ def widths(study: Study, results: Sequence[CellResult]) -> Callable[[Cell], floa
     if study.precision == DECIDED:
         found = _undecided(study, results)
     else:
-        found = {id(result.cell): ratio for result, ratio in imprecise(study, results)}
-    return lambda cell: found.get(id(cell), 0.0)
+        found = {result.cell.identity: ratio for result, ratio in imprecise(study, results)}
+    return lambda cell: found.get(cell.identity, 0.0)
 
 
-def _undecided(study: Study, results: Sequence[CellResult]) -> dict[int, float]:
+def _undecided(study: Study, results: Sequence[CellResult]) -> dict[tuple[str, str, str], float]:
     from longfat.analysis.claims import judge
     from longfat.analysis.precision import relative_width
 
-    of_cell = {id(result.cell): result for result in results}
-    found: dict[int, float] = {}
+    of_cell = {result.cell.identity: result for result in results}
+    found: dict[tuple[str, str, str], float] = {}
     for judgement in judge(study, results):
         metric = study.column(judgement.claim.metric)
         for compared in judgement.pending:
             # Compared trial by trial, so all of them need the same trials.
-            width = max(relative_width(of_cell[id(cell)], metric) for cell in compared)
-            found |= {id(cell): max(found.get(id(cell), 0.0), width) for cell in compared}
+            width = max(relative_width(of_cell[cell.identity], metric) for cell in compared)
+            found |= {cell.identity: max(found.get(cell.identity, 0.0), width) for cell in compared}
     return found

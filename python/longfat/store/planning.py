@@ -12,6 +12,7 @@ from longfat.results.run import Cell
 from longfat.results.trial import CellKeys, Trial
 from longfat.store.present import Present
 from longfat.store.shard import Shard
+from longfat.system.lazy_sequence import LazySequence
 
 Numbers = range | np.ndarray[tuple[int], np.dtype[np.uint32]]
 """Numbers of trials: a range, or single numbers in a run that is resumed."""
@@ -46,7 +47,7 @@ class CellTrials(Sequence[Trial]):
         return Trial(self.cell_key, self.cell, int(self.numbers[place]), self.seed)
 
 
-class PlannedTrials(Sequence[Trial]):
+class PlannedTrials(LazySequence[Trial]):
     """Trials of several cells."""
 
     def __init__(self, groups: Iterable[CellTrials]) -> None:
@@ -60,18 +61,11 @@ class PlannedTrials(Sequence[Trial]):
         for group in self.groups:
             yield from group
 
-    @overload
-    def __getitem__(self, place: int) -> Trial: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[Trial]: ...
-    def __getitem__(self, place: int | slice) -> Trial | Sequence[Trial]:
-        """Returns one trial, or a list of them, cell by cell."""
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        place = range(len(self))[place]
-        group = int(np.searchsorted(self._ends, place, side="right"))
+    def at(self, number: int) -> Trial:
+        """Returns one trial, counted cell by cell."""
+        group = int(np.searchsorted(self._ends, number, side="right"))
         start = int(self._ends[group - 1]) if group else 0
-        return self.groups[group][place - start]
+        return self.groups[group][number - start]
 
     def of_world(self, world: str) -> PlannedTrials:
         """Returns the trials of one world."""

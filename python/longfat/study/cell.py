@@ -9,6 +9,7 @@ from typing import Any
 from longfat.study.conditions import Condition
 from longfat.study.keys import lookup
 from longfat.study.units import number
+from longfat.study.vocabulary import canonical
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,11 @@ class Cell:
     spec: dict[str, Any]
     computed: Mapping[str, tuple[str, str | int | float]] = field(default_factory=dict)
     label: str = ""
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """World, protocol and point of the sweep, by which a study has one cell."""
+        return self.world, self.protocol, canonical(self.params)
 
     @property
     def display_name(self) -> str:

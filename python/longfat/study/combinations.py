@@ -9,14 +9,15 @@ from __future__ import annotations
 import copy
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from longfat.study.cell import Cell
 from longfat.study.expressions import settings
 from longfat.study.keys import place
 from longfat.study.vocabulary import canonical
+from longfat.system.lazy_sequence import LazySequence
 
 KEPT = 10_000
 """The largest number of cells that are kept, and of sections that cells share."""
@@ -47,7 +48,7 @@ class Point:
     computed: Mapping[str, tuple[str, str | int | float]]
 
 
-class Points(Sequence[Point]):
+class Points(LazySequence[Point]):
     """The points of a sweep of one protocol, in the order of `itertools.product`."""
 
     def __init__(
@@ -78,16 +79,9 @@ class Points(Sequence[Point]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, at: int) -> Point: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Point]: ...
-    def __getitem__(self, at: int | slice) -> Point | list[Point]:
-        """Returns one point, or some of them; raises SettingError for an expression without a value."""
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        at = range(len(self))[at]
-        choices = self._choices(at)
+    def at(self, number: int) -> Point:
+        """Returns one point; raises SettingError for an expression without a value."""
+        choices = self._choices(number)
         params = {one.key: one.values[n][0] for one, n in zip(self._swept, choices, strict=True)}
         spec = dict(self._unswept)
         for name, axes in self._axes.items():
@@ -95,18 +89,18 @@ class Points(Sequence[Point]):
         computed: Mapping[str, tuple[str, str | int | float]] = {}
         if self.computes:
             # The values alone are small, so all are kept.
-            if at not in self._values:
+            if number not in self._values:
                 places = [one for name in self._names for one in self._expressions(name, spec[name])]
-                self._values[at] = settings.values(spec, self._protocol, places, self._independent)
-            spec = settings.with_values(spec, self._values[at])
-            computed = settings.by_key(self._values[at])
+                self._values[number] = settings.values(spec, self._protocol, places, self._independent)
+            spec = settings.with_values(spec, self._values[number])
+            computed = settings.by_key(self._values[number])
         return Point(params, spec, computed)
 
-    def _choices(self, at: int) -> list[int]:
+    def _choices(self, number: int) -> list[int]:
         """Returns the number of the value of each swept key at a point; the last key changes first."""
         found = []
         for size in reversed(self._sizes):
-            at, choice = divmod(at, size)
+            number, choice = divmod(number, size)
             found.append(choice)
         return found[::-1]
 
@@ -132,7 +126,7 @@ class Points(Sequence[Point]):
         return whole[name]
 
 
-class Cells(Sequence[Cell]):
+class Cells(LazySequence[Cell]):
     """The cells of a study, ordered by world, point and protocol.
 
     All protocols of one point follow each other, because readers compare them. Protocols with fewer points
@@ -160,23 +154,13 @@ class Cells(Sequence[Cell]):
         """Whether a value of a specification can be an expression."""
         return any(points.computes for points in self._points.values())
 
-    @overload
-    def __getitem__(self, at: int) -> Cell: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Cell]: ...
-    def __getitem__(self, at: int | slice) -> Cell | list[Cell]:
-        """Returns one cell, or some of them."""
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        at = range(len(self))[at]
+    def at(self, number: int) -> Cell:
+        """Returns one cell."""
         if not self._keeps:
-            return self._made(at)
-        if at not in self._kept:
-            self._kept[at] = self._made(at)
-        return self._kept[at]
-
-    def __iter__(self) -> Iterator[Cell]:
-        return (self[at] for at in range(len(self)))
+            return self._made(number)
+        if number not in self._kept:
+            self._kept[number] = self._made(number)
+        return self._kept[number]
 
     def __eq__(self, other: object) -> bool:
         """Whether both are the same cells in the same order."""
@@ -186,16 +170,16 @@ class Cells(Sequence[Cell]):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def _made(self, at: int) -> Cell:
-        world, at = divmod(at, self._in_world)
+    def _made(self, number: int) -> Cell:
+        world, left = divmod(number, self._in_world)
         for start, end, names in self._rows:
             size = (end - start) * len(names)
-            if at < size:
-                row, column = divmod(at, len(names))
+            if left < size:
+                row, column = divmod(left, len(names))
                 (name, label), point = names[column], self._points[names[column]][start + row]
                 return Cell(self._worlds[world], name, point.params, point.spec, point.computed, label)
-            at -= size
-        raise IndexError(at)
+            left -= size
+        raise IndexError(number)
 
 
 class OfSections:

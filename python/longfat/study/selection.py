@@ -64,12 +64,12 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
         found = [Pairing(cell, replace(cell, protocol=THEORY)) for cell in own]
     elif claim.relation == AGREES:
         others = [cell for cell in cells if cell.world == claim.against and cell.protocol == claim.of]
-        found = [Pairing(cell, other) for cell in own for other in others if cell.params == other.params]
+        found = _counterparts(own, others, ())
     else:
         others = [cell for cell in cells if cell.world == world and cell.protocol == claim.other]
         elsewhere = {key: Condition.parse(text) for key, text in claim.against_where.items()}
         others = [one for one in others if all(one.meets(key, c) for key, c in elsewhere.items())]
-        found = [Pairing(cell, other) for cell in own for other in others if _meet(cell, other, elsewhere)]
+        found = _counterparts(own, others, elsewhere)
     conditions = claim.conditions
     return [p for p in found if all(p.meets(key, c) for key, c in conditions.items())]
 
@@ -77,24 +77,45 @@ def pairings(claim: Claim, world: str, cells: Sequence[Cell]) -> list[Pairing]:
 def _rivalries(claim: Claim, own: Sequence[Cell], cells: Sequence[Cell]) -> list[Pairing]:
     """Returns each cell of a claim's protocol with all rivals of its group."""
     if isinstance(claim.among, str):
-        rivals, elsewhere = own, [claim.among]
-    else:
-        named = claim.among
-        rivals = [one for one in cells if one.protocol != claim.of and (not named or one.protocol in named)]
-        elsewhere = []
-    return [Pairing(cell, rival) for cell in own for rival in rivals if _meet(cell, rival, elsewhere)]
+        return _counterparts(own, own, [claim.among])
+    named = claim.among
+    rivals = [one for one in cells if one.protocol != claim.of and (not named or one.protocol in named)]
+    return _counterparts(own, rivals, ())
 
 
-def _meet(one: Cell, other: Cell, elsewhere: Collection[str]) -> bool:
-    """Whether two cells have the same values of the keys that both have, except those of another point."""
-    if (one.world, one.protocol, one.params) == (other.world, other.protocol, other.params):
-        return False
-    shared = [
-        key
-        for key in one.params
-        if key in other.params and not any(sweep.sets(key, named) for named in elsewhere)
-    ]
-    return all(other.params[key] == one.params[key] for key in shared)
+def _counterparts(own: Sequence[Cell], others: Sequence[Cell], elsewhere: Collection[str]) -> list[Pairing]:
+    """Returns each cell of a protocol with the others that have its values of the keys that both have.
+
+    Keys of another point (`elsewhere`) can have any values. No cell is its own counterpart. Cells of one
+    protocol have the same keys, so a table by values finds the counterparts in linear time.
+    """
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    places: dict[tuple[tuple[str, ...], str], list[int]] = {}
+    for number, other in enumerate(others if own else ()):
+        names = tuple(other.params)
+        if names not in shared:
+            shared[names] = _shared(own[0].params, names, elsewhere)
+        places.setdefault(_values(other, shared[names]), []).append(number)
+    found = []
+    for cell in own:
+        keys = dict.fromkeys(shared.values())
+        numbers = sorted(number for one in keys for number in places.get(_values(cell, one), ()))
+        found += [Pairing(cell, others[number]) for number in numbers if not _are_same(cell, others[number])]
+    return found
+
+
+def _shared(keys: Iterable[str], other: Collection[str], elsewhere: Collection[str]) -> tuple[str, ...]:
+    return tuple(
+        key for key in keys if key in other and not any(sweep.sets(key, named) for named in elsewhere)
+    )
+
+
+def _values(cell: Cell, keys: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    return keys, canonical([cell.params[key] for key in keys])
+
+
+def _are_same(one: Cell, other: Cell) -> bool:
+    return (one.world, one.protocol, one.params) == (other.world, other.protocol, other.params)
 
 
 def series(claim: Claim, found: Iterable[Pairing]) -> list[Series]:

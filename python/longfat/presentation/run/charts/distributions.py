@@ -12,12 +12,12 @@ import polars as pl
 from longfat.presentation import names
 from longfat.presentation.run.charts.warm_up import after_warm_up
 from longfat.study.labels import is_class_of_flows
-from longfat.study.vocabulary import AT_HOST, allowed, canonical, short_metric
+from longfat.study.vocabulary import AT_HOST, allowed, short_metric
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
     from longfat.presentation.run.charts.options import Cdf
-    from longfat.results.run import Cell, CellResult, RunResult
+    from longfat.results.run import CellResult, RunResult
     from longfat.runner.loading import Flows
 
 FLOW_METRICS = {
@@ -169,12 +169,8 @@ def _usual(flows: pl.DataFrame) -> str:
 
 def numbered(flows: Flows, cells: Iterable[CellResult]) -> dict[int, CellResult]:
     """Returns cells by their numbers in the records of flows, which count the cells without trials, too."""
-    planned = {_identity(cell): number for number, cell in enumerate(flows.planned)}
-    return {planned[_identity(cell.cell)]: cell for cell in cells}
-
-
-def _identity(cell: Cell) -> tuple[str, str, str]:
-    return cell.world, cell.protocol, canonical(cell.params)
+    planned = {cell.identity: number for number, cell in enumerate(flows.planned)}
+    return {planned[cell.cell.identity]: cell for cell in cells}
 
 
 def _known(found: Distributions) -> Distributions:
