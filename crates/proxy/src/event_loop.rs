@@ -19,13 +19,13 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket as OsSocket, Type};
 use stack::Key;
 
-use crate::negotiation::{Mode, Negotiation, Step};
+use crate::negotiation::{Mode, Negotiation};
 use crate::options::{Listener, RelayOptions};
 use crate::proxy::{Greeting, Proxy, Request};
 use crate::report::Report;
-use crate::socket::Socket as _;
 use crate::target::Target;
 use crate::udp_sockets::{UDP, UdpSockets};
+use crate::visitors::{NEGOTIATING, Visitors};
 
 /// How often the caller can stop the relay, at least.
 const TICK: Duration = Duration::from_millis(50);
@@ -39,13 +39,8 @@ const BACKLOG: i32 = 4096;
 /// Requested size of the receive buffers of the system's sockets, which the kernel doubles. Bytes in them are invisible to TCP on the path, so a
 /// large buffer would hide backpressure.
 const RECEIVE_BUFFER: usize = 256 * 1024;
-/// Bits that mark the tokens of listeners, and of clients that have not named their target.
+/// Highest bit of the tokens of listeners.
 const LISTENER: u64 = 1 << 63;
-const NEGOTIATING: u64 = 1 << 62;
-/// Time in which a client must name its target.
-const NEGOTIATION: Duration = Duration::from_secs(30);
-/// Time in which a client that was refused must end its stream.
-const REFUSAL: Duration = Duration::from_secs(5);
 /// Files of a connection: one socket at each end.
 const FILES_PER_CONNECTION: u64 = 2;
 /// Files that are not connections: standard streams, listeners, epoll, and those of the program around the relay.
@@ -161,8 +156,7 @@ impl Relay {
             listeners,
             udp,
             attempts: HashMap::new(),
-            visitors: HashMap::new(),
-            visited: 0,
+            visitors: Visitors::default(),
             lookups: HashMap::new(),
             most_files,
             paused_until: None,
@@ -249,15 +243,6 @@ fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// A client without a target.
-struct Visitor {
-    socket: TcpStream,
-    /// `None` once the client was refused: its bytes are read so that the answer arrives, because closing a socket with unread bytes
-    /// resets the connection.
-    negotiation: Option<Negotiation>,
-    limit: Instant,
-}
-
 /// A connection to a target that is being opened.
 struct Attempt {
     socket: TcpStream,
@@ -272,10 +257,7 @@ struct EventLoop {
     listeners: Vec<(TcpListener, Listener)>,
     udp: UdpSockets,
     attempts: HashMap<Key, Attempt>,
-    /// Clients that have not named their target, or were refused, by number.
-    visitors: HashMap<u64, Visitor>,
-    /// Number of visitors so far.
-    visited: u64,
+    visitors: Visitors,
     /// Ends whose target is being resolved, by target.
     lookups: HashMap<(String, u16), Vec<Key>>,
     /// Limit of open files.
@@ -307,7 +289,7 @@ impl EventLoop {
                 self.start(request);
             }
             while let Some(socket) = self.proxy.poll_refused() {
-                self.visit(socket, None);
+                self.visitors.add(now, &self.epoll, socket, None);
             }
             self.send_datagrams(now);
             if self.paused_until.is_some_and(|until| until <= now) {
@@ -316,7 +298,7 @@ impl EventLoop {
             }
             if now >= next_tick {
                 next_tick = now + TICK;
-                self.visitors.retain(|_, visitor| visitor.limit > now);
+                self.visitors.forget(now);
                 self.udp.forget(now, &mut self.proxy);
                 if tick(&mut self.proxy).is_break() {
                     return Ok(());
@@ -364,7 +346,11 @@ impl EventLoop {
                     .receive(now, token, &self.epoll, is_full, &mut self.proxy);
             }
             _ if token & LISTENER != 0 => self.accept((token & !LISTENER) as usize),
-            _ if token & NEGOTIATING != 0 => self.negotiate(token & !NEGOTIATING),
+            _ if token & NEGOTIATING != 0 => {
+                if let Some((socket, target, greeting, early)) = self.visitors.read(self.clock.now(), token) {
+                    self.admit(socket, target, Some(greeting), &early);
+                }
+            }
             _ => {
                 let key = Key::from_number(token);
                 let flags = event.flags;
@@ -425,8 +411,8 @@ impl EventLoop {
                     let _ = socket.set_nodelay(true);
                     match self.listeners[index].1.mode.clone() {
                         Mode::Fixed(target) => self.admit(socket, target, None, &[]),
-                        Mode::Socks5 => self.visit(socket, Some(Negotiation::new(true))),
-                        Mode::HttpConnect => self.visit(socket, Some(Negotiation::new(false))),
+                        Mode::Socks5 => self.negotiate(socket, Negotiation::new(true)),
+                        Mode::HttpConnect => self.negotiate(socket, Negotiation::new(false)),
                     }
                 }
                 Err(error) => match error.kind() {
@@ -454,66 +440,9 @@ impl EventLoop {
         }
     }
 
-    /// Negotiates with a client, or reads the rest of one that was refused.
-    fn visit(&mut self, socket: TcpStream, negotiation: Option<Negotiation>) {
-        self.visited += 1;
-        let token = EventData::new_u64(NEGOTIATING | self.visited);
-        let watched = match epoll::add(&self.epoll, &socket, token, EventFlags::IN) {
-            // It was watched as an end of a connection.
-            Err(Errno::EXIST) => epoll::modify(&self.epoll, &socket, token, EventFlags::IN),
-            other => other,
-        };
-        // Without an event queue the client would wait in vain: the connection is closed.
-        if watched.is_ok() {
-            let span = match negotiation {
-                Some(_) => NEGOTIATION,
-                None => REFUSAL,
-            };
-            let limit = self.clock.now() + span;
-            let visitor = Visitor {
-                socket,
-                negotiation,
-                limit,
-            };
-            self.visitors.insert(self.visited, visitor);
-        }
-    }
-
-    /// Reads bytes of a client without a target.
-    fn negotiate(&mut self, number: u64) {
-        let Some(mut visitor) = self.visitors.remove(&number) else {
-            return;
-        };
-        let mut buffer = [0; 4096];
-        let count = match io::Read::read(&mut visitor.socket, &mut buffer) {
-            Ok(0) => return,
-            Ok(count) => count,
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.visitors.insert(number, visitor);
-                return;
-            }
-            Err(_) => return,
-        };
-        let step = match &mut visitor.negotiation {
-            Some(negotiation) => negotiation.handle(&buffer[..count]),
-            None => Step::More(Vec::new()),
-        };
-        match step {
-            Step::More(answer) => {
-                // The answers are shorter than any send buffer. A client that has left needs none.
-                let _ = io::Write::write(&mut visitor.socket, &answer);
-            }
-            Step::Refuse(answer) => {
-                let _ = io::Write::write(&mut visitor.socket, &answer);
-                visitor.socket.finish();
-                visitor.negotiation = None;
-                visitor.limit = self.clock.now() + REFUSAL;
-            }
-            Step::Connect(target, greeting, early) => {
-                return self.admit(visitor.socket, target, Some(greeting), &early);
-            }
-        }
-        self.visitors.insert(number, visitor);
+    fn negotiate(&mut self, socket: TcpStream, negotiation: Negotiation) {
+        let now = self.clock.now();
+        self.visitors.add(now, &self.epoll, socket, Some(negotiation));
     }
 
     /// Reports changes of an end's socket, each once. A closed socket leaves the queue by itself.

@@ -26,6 +26,8 @@ mod target;
 mod udp_packet;
 #[cfg(target_os = "linux")]
 mod udp_sockets;
+#[cfg(target_os = "linux")]
+mod visitors;
 
 #[cfg(target_os = "linux")]
 pub use event_loop::{Handle, Relay, RelayError};

@@ -2,6 +2,7 @@
 
 mod changes;
 mod collective;
+mod stopped_clock;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ use crate::timers::Timers;
 use crate::trace::pcapng::FlowEnds;
 use crate::watch::WorldObserver;
 use collective::Collective;
+use stopped_clock::{MOST_EVENTS, StoppedClock};
 
 /// A function that returns whether to stop. It is polled every few thousand events.
 pub type Interrupt<'a> = Option<&'a dyn Fn() -> bool>;
@@ -42,7 +44,7 @@ pub enum RunError {
     /// No events are left and the transfer is incomplete.
     #[error("the transfer stalled")]
     Stalled,
-    /// A million events at one instant, so the clock would never advance. The text names the flow and the instant.
+    /// A million events or more at one instant, so the clock would never advance. The text names the flow and the instant.
     #[error("{0}")]
     Timeless(String),
 }
@@ -70,18 +72,12 @@ pub struct World<W: WorldObserver = ()> {
     outcomes: Vec<FlowOutcome>,
     sampler: Sampler,
     measured_from: Instant,
-    /// Events until the next check of the clock, and its time at the last one.
-    events_left: u32,
-    checked_at: Instant,
-    /// The flow whose events stopped the clock.
-    timeless: Option<u32>,
+    stopped: StoppedClock,
 }
 
 const GONE: u32 = u32::MAX;
 /// Steps between two checks for cancellation.
 const STEPS_PER_CHECK: u32 = 4096;
-/// Events at one instant that end a run, up to twice as many. They can only come from flows whose packets take no time.
-const MOST_SIMULTANEOUS: u32 = 1_000_000;
 
 /// Returns a cache per host if any group uses TCP Fast Open or T/TCP, else a single one.
 fn memories(groups: &[Group], hosts: usize) -> Vec<HostMemory> {
@@ -136,9 +132,7 @@ impl<W: WorldObserver> World<W> {
             outcomes: Vec::new(),
             sampler,
             measured_from: spec.measured_from(),
-            events_left: MOST_SIMULTANEOUS,
-            checked_at: Instant::ZERO,
-            timeless: None,
+            stopped: StoppedClock::default(),
         };
         let hops: Vec<u8> = world
             .network
@@ -205,7 +199,7 @@ impl<W: WorldObserver> World<W> {
     /// Returns why the run ended before its end.
     #[must_use]
     pub fn fault(&self) -> Option<RunError> {
-        let flow = self.timeless?;
+        let flow = self.stopped.flow()?;
         let outcome = self.outcomes.iter().find(|outcome| outcome.number == flow);
         let place = self.places.get(flow as usize).copied().unwrap_or(GONE);
         let ended = outcome.map(|outcome| (outcome.group, outcome.pair));
@@ -213,7 +207,7 @@ impl<W: WorldObserver> World<W> {
         let found = ended.or_else(|| active.map(|flow| (flow.start.group, flow.start.pair)));
         let name = found.map(|(group, pair)| self.groups[group as usize].flow_name(pair, &self.topology));
         Some(RunError::Timeless(format!(
-            "{MOST_SIMULTANEOUS} events at {}: the packets of flow {:?} take no time; give its path a rate or a delay",
+            "{MOST_EVENTS} events at {}: the packets of flow {:?} take no time; give its path a rate or a delay",
             self.now - Instant::ZERO,
             name.unwrap_or_default(),
         )))
@@ -222,20 +216,11 @@ impl<W: WorldObserver> World<W> {
     /// Counts an event of a flow. Returns whether there were too many at this instant, which ends the run.
     #[inline]
     fn is_timeless(&mut self, flow: u32) -> bool {
-        self.events_left -= 1;
-        self.events_left == 0 && self.has_stopped(flow)
-    }
-
-    /// Returns whether the clock has not advanced for [`MOST_SIMULTANEOUS`] events, and ends the run then.
-    #[cold]
-    fn has_stopped(&mut self, flow: u32) -> bool {
-        self.events_left = MOST_SIMULTANEOUS;
-        if std::mem::replace(&mut self.checked_at, self.now) < self.now {
-            return false;
+        let has_stopped = self.stopped.count(self.now, flow);
+        if has_stopped {
+            self.schedule.end();
         }
-        self.timeless = Some(flow);
-        self.schedule.end();
-        true
+        has_stopped
     }
 
     /// Returns whether the run has ended.
