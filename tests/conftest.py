@@ -52,6 +52,9 @@ EMULATED = {"emulated", "allowed", "_bpf", "_namespaces", "_tun", "_built"}
 """Fixtures of tests that create networks in the kernel."""
 LANES = 3
 """The number of groups of such tests. They wait for their networks most of the time."""
+WALL_TIME = EMULATED | {"cli_process", "page"}
+"""Fixtures of tests whose packets, processes or pages other load can delay. Failed ones are repeated."""
+REPETITIONS = 2
 
 
 def pytest_configure() -> None:
@@ -63,7 +66,13 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forms groups that run in one process each: files with kernel networks, folders that share a browser."""
+    """Forms groups that run in one process each: files with kernel networks, folders that share a browser.
+
+    Repeats failed tests that take wall time.
+    """
+    for item in items:
+        if WALL_TIME & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, reruns_delay=2))
     free = [item for item in items if not item.get_closest_marker("xdist_group")]
     for item in free:
         if "page" in getattr(item, "fixturenames", ()):

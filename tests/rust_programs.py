@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,10 +31,12 @@ CARGO_PROGRAMS = (*CARGO_TEST, "--tests", "--no-run", "--message-format", "json-
 CARGO_DOC = (*CARGO_TEST, "--no-fail-fast", "--doc", "--quiet")
 ENVIRONMENT: dict[str, str] = tomllib.loads((ROOT / ".cargo/config.toml").read_text(encoding="utf-8"))["env"]
 """The variables that cargo sets for its tests."""
-WAITING = ("longfat-emulation", "longfat-socket", "longfat-measurement")
-"""Crates whose tests take wall time. They start first."""
+WAITING = ("longfat-emulation", "longfat-socket", "longfat-measurement", "longfat-proxy")
+"""Crates whose tests take wall time. They start first, and their failed tests are repeated."""
 AT_ONCE = 3
 TIMEOUT_S = 1200
+FAILED_TEST = re.compile(r"^    (\S+)$", re.MULTILINE)
+"""A line of libtest's last list, with the name of a test."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,11 @@ class Outcome:
     failed: bool
     summary: str
     output: str
+
+    @property
+    def failed_tests(self) -> list[str]:
+        """Names of the tests that failed; empty if the program ended otherwise."""
+        return FAILED_TEST.findall(self.output.rpartition("\nfailures:\n")[2])
 
 
 def build() -> list[Program]:
@@ -156,6 +164,19 @@ def run(found: Sequence[Program], arguments: Sequence[str], at_once: int = AT_ON
             raise
 
 
+def repeat(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """Repeats failed tests that take wall time, one after another: other tests may have delayed them."""
+    return [_repeated(outcome) for outcome in outcomes]
+
+
+def _repeated(outcome: Outcome) -> Outcome:
+    program, names = outcome.program, outcome.failed_tests
+    if not (outcome.failed and names and program.crate in WAITING):
+        return outcome
+    print(f"Repeating {len(names)} failed tests of {program.crate} {program.name}: {', '.join(names)}")
+    return Runner(["--exact", "--test-threads=1", *names]).run(program)
+
+
 def skipped(file: Path) -> list[str]:
     """Returns lines with the reasons of skipped tests, which `crates/testing` has collected in a file."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
@@ -181,7 +202,7 @@ def main() -> int:
         reasons = Path(folder) / "skipped"
         os.environ["LONGFAT_SKIPPED"] = str(reasons)
         try:
-            outcomes = run(found, options.test)
+            outcomes = repeat(run(found, options.test))
         except KeyboardInterrupt:
             return 130
         examples = subprocess.run(CARGO_DOC, cwd=ROOT, check=False).returncode if options.doc else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,45 @@ def test_a_program_that_fails_is_printed(
     assert outcome.failed
     assert "the reason\n" in shown
     assert shown.splitlines()[-1].startswith(f"FAILED longfat-x all: {reason}")
+
+
+FAILURES = r"""
+failures:
+
+---- rate::is_kept stdout ----
+assertion failed
+
+failures:
+    delay
+    rate::is_kept
+
+test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s
+"""
+
+
+def test_failed_tests_that_take_wall_time_are_repeated_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = f"""echo "$*" >> calls
+        case "$*" in *--exact*) echo "{RESULT}";; *) cat <<'END'
+{FAILURES}
+END
+        exit 101;; esac"""
+    failing = program(tmp_path, script)
+    waiting = replace(failing, crate="longfat-emulation")
+    outcomes = rust_programs.run([failing, waiting], [], at_once=1)
+    assert [outcome.failed for outcome in rust_programs.repeat(outcomes)] == [True, False]
+    calls = (tmp_path / "calls").read_text().splitlines()
+    assert calls == ["", "", "--exact --test-threads=1 delay rate::is_kept"]
+    assert (
+        "Repeating 2 failed tests of longfat-emulation all: delay, rate::is_kept\n" in capsys.readouterr().out
+    )
+
+
+def test_a_test_that_fails_again_fails(tmp_path: Path) -> None:
+    failing = replace(program(tmp_path, f"cat <<'END'\n{FAILURES}\nEND\nexit 101"), crate="longfat-socket")
+    (outcome,) = rust_programs.repeat(rust_programs.run([failing], []))
+    assert outcome.failed
 
 
 def test_a_program_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
