@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from longfat import _native
 from longfat.analysis.captures import explained
-from longfat.analysis.captures.replayed import Change, Replay
+from longfat.analysis.captures.replayed import Replay
 from longfat.analysis.forecast import prediction_interval
+from longfat.api import explanation_changes
 from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
-from longfat.api.parallel import parallel
-from longfat.api.specification import specification
-from longfat.api.trials import TransferError, trial_of
-from longfat.study.vocabulary import canonical
-from longfat.worlds.environment import available_cores
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
-    from longfat.results.run import Interval
 
 Show = Callable[[str], None]
 
-MODEL_ERROR = 0.03
-"""Relative standard deviation between Linux kernels and the simulation of the same path."""
 REPRODUCED = 0.1
 """Relative difference of durations up to which a simulation reproduces a capture."""
 CONTROLLERS = ("cubic", "reno", "bbr1", "bbr", "vegas")
 """Controllers that a sender may have, the most frequent ones first."""
 _ASSUMED_QUEUE = 100
-_MOST_BYTES, _MOST_PACKETS = 500e6, 4e6
-"""Data of a replay, and packets of all simulated changes."""
+_MOST_BYTES = 500e6
+"""Data of a replay."""
 _MOST_PAUSES = 0.1
 _SEGMENT = 1500
 _UNMODELLED = {
@@ -112,26 +102,19 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     # With the losses of the capture, and without random ones, all trials are alike.
     same = _same_losses(one, path)
     show("simulation of the sender")
-    found = senders.simulated({name: protocol_model(one, name) for name in CONTROLLERS}, same, one)
+    protocols = {name: protocol_model(one, name) for name in CONTROLLERS}
+    found = senders.simulated(protocols, same, one)
     controllers = senders.probabilities(one, found)
     best = max(controllers, key=lambda name: controllers[name], default=None)
     if best is None:
         return made
-    duration = prediction_interval([found[best].document["duration_s"]] * 2, MODEL_ERROR)
+    duration = prediction_interval([found[best].document["duration_s"]] * 2, explanation_changes.MODEL_ERROR)
     made = replace(made, controllers=controllers, simulated=duration)
     if abs(duration.value / captured - 1) > REPRODUCED:
         text = f"the simulation takes {duration.value / captured:.2f} times as long as the capture"
         return replace(made, problem=text)
-    changes = _changes(one, best, path)
-    packets = max(one.bytes / one.path["mss"], 1.0)
-    affordable = max(2, int(_MOST_PACKETS / packets / len(changes)))
-    results = _simulated(changes, one.bytes, min(trials, affordable) if "loss" in path else 1, show)
-    kept = tuple(
-        Change(name, _interval(metrics, "completion_s"), _mean(metrics, "rtt_p50_s"))
-        for name, metrics in results.items()
-        if metrics
-    )
-    return replace(made, changes=kept)
+    changes, unknown = explanation_changes.simulated(one, protocols, controllers, path, trials, show)
+    return replace(made, changes=changes, unknown=unknown)
 
 
 def _unsuitable(one: Direction) -> str | None:
@@ -147,75 +130,3 @@ def _unsuitable(one: Direction) -> str | None:
     if one.bytes > _MOST_BYTES:
         return "more data than a replay simulates (500 MB)"
     return None
-
-
-_Job = tuple[str, Mapping[str, Any], Mapping[str, Any]]
-_Metrics = Mapping[str, float]
-
-
-def _simulated(jobs: Sequence[_Job], size: int, trials: int, show: Show) -> dict[str, list[_Metrics]]:
-    """Returns the metrics of the trials of each job (name, protocol, path); failed transfers have none."""
-    work = [(name, protocol, path, number) for number in range(trials) for name, protocol, path in jobs]
-    cancel = _native.Cancel()
-
-    def run(protocol: Mapping[str, Any], path: Mapping[str, Any], number: int) -> list[_Metrics]:
-        spec = specification(protocol, path, f"{size}B", trial=number)
-        record = json.loads(_native.simulate(canonical(spec), cancel))
-        try:
-            return [trial_of(record, spec).metrics]
-        except TransferError:
-            return []
-
-    calls: list[Callable[[], list[_Metrics]]] = [partial(run, *one[1:]) for one in work]
-    outcomes, interrupted = parallel(
-        calls,
-        available_cores(),
-        cancel.cancel,
-        lambda done: show(f"simulation: {done} of {len(work)} trials"),
-    )
-    if interrupted:
-        raise KeyboardInterrupt
-    found: dict[str, list[_Metrics]] = {name: [] for name, _, _ in jobs}
-    for one, metrics in zip(work, outcomes, strict=True):
-        found[one[0]] += metrics or []
-    return found
-
-
-def _changes(one: Direction, controller: str, path: Mapping[str, Any]) -> list[_Job]:
-    """Returns the changes that a capture suggests."""
-    same = protocol_model(one, controller)
-    free = {key: value for key, value in same.items() if key not in ("receive_buffer", "send_buffer")}
-    found: list[_Job] = []
-    if free != same and one.path["rate_bps"]:
-        found.append(("no limit by windows", free, path))
-    found += [
-        (name, same | {"congestion": key}, path)
-        for key, name in (("bbr1", "BBRv1"), ("cubic", "CUBIC"))
-        if key != controller
-    ]
-    if "loss" in path:
-        found.append(("no random loss", same, {key: value for key, value in path.items() if key != "loss"}))
-    found += [
-        ("half the RTT", same, {**path, "delay": f"{one.path['base_rtt_s'] / 4 * 1e3:.4g}ms"}),
-        (
-            "initial window of 30 packets",
-            same | {"congestion": {"kind": controller, "initial_window": 30}},
-            path,
-        ),
-    ]
-    if one.path["rate_bps"]:
-        twice = float(str(path["rate"]).removesuffix("Mbit/s")) * 2
-        found.append(("twice the rate", same, {**path, "rate": f"{twice:.4g}Mbit/s"}))
-        found.append(("FQ-CoDel at the bottleneck", same, {**path, "queue": {"kind": "fq-codel"}}))
-    return found
-
-
-def _interval(trials: list[_Metrics], metric: str) -> Interval:
-    values = [one[metric] for one in trials if metric in one]
-    # Trials without random losses are alike: one stands for all.
-    return prediction_interval(values * 2 if len(values) == 1 else values, MODEL_ERROR)
-
-
-def _mean(trials: list[_Metrics], metric: str) -> float | None:
-    values = [one[metric] for one in trials if metric in one]
-    return sum(values) / len(values) if values else None

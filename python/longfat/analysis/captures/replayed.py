@@ -25,7 +25,9 @@ class Replay:
 
     `controllers` maps the sender's possible controllers to their probabilities. `problem` is why there is no
     simulation, or why there are no changes. `simulated` is that with the nearest controller.
-    `is_queue_assumed` states that no loss shows the size of the bottleneck's queue.
+    `unknown` names the changes without a prediction because their durations depend on the rate of the
+    bottleneck, which the capture does not show. `is_queue_assumed` states that no loss shows the size of the
+    bottleneck's queue.
     """
 
     captured: float
@@ -33,6 +35,7 @@ class Replay:
     controllers: Mapping[str, float]
     simulated: Interval | None = None
     changes: tuple[Change, ...] = ()
+    unknown: tuple[str, ...] = ()
     problem: str | None = None
     is_queue_assumed: bool = False
 
@@ -48,6 +51,7 @@ class Replay:
             "simulated_s": None if self.simulated is None else self.simulated.to_json(),
             "controllers": dict(self.controllers),
             "problem": self.problem,
+            "unknown": list(self.unknown),
             "model": dict(self.model),
             "is_queue_assumed": self.is_queue_assumed,
             "changes": [

@@ -189,8 +189,11 @@ def replayed(replay: Replay) -> list[str]:
     basis = f"nearest of {len(replay.controllers)} controllers"
     if replay.is_queue_assumed:
         basis += f", assumed queue of {replay.model['queue']}"
-    found.append(f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis}). With changes:")
-    found += changes(replay).lines()
+    text = f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis})."
+    found += [f"{text} With changes:", *changes(replay).lines()] if replay.changes else [text]
+    if replay.unknown:
+        rate = f"the link's rate is not known: {replay.model['rate']} or more"
+        found.append(f"No predictions for {' and '.join(replay.unknown)}, because {rate}")
     return found
 
 

@@ -1,0 +1,100 @@
+"""Predictions of `explain` for changes: what a capture leaves open is in their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+
+import longfat as lf
+from longfat.analysis.captures.explained import Direction
+from longfat.analysis.captures.replayed import Change
+from longfat.api import explanation_changes, explanation_replay
+from longfat.api import specification as real
+
+CUBIC, VEGAS = {"kind": "tcp", "congestion": "cubic"}, {"kind": "tcp", "congestion": "vegas"}
+PROTOCOLS = {"cubic": CUBIC, "vegas": VEGAS}
+PATH = {"rate": "20Mbit/s", "delay": "20ms", "queue": "200pkt"}
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Direction:
+    file = tmp_path_factory.mktemp("captures") / "lossy.pcapng"
+    lf.trace(CUBIC, {**PATH, "loss": "1%"}, "5MB", pcapng=file, snap=96, samples=False)
+    found = lf.explain(file, replay=False).one
+    assert found is not None
+    return found
+
+
+def _changes(
+    one: Direction, probabilities: Mapping[str, float], path: dict[str, Any], trials: int = 20
+) -> dict[str, Change]:
+    changes, unknown = explanation_changes.simulated(
+        one, PROTOCOLS, probabilities, path, trials, lambda _: None
+    )
+    assert not unknown
+    return {change.name: change for change in changes}
+
+
+def _width(change: Change) -> float:
+    return change.duration.high / change.duration.low
+
+
+def test_few_losses_leave_their_probability_open(lossy: Direction) -> None:
+    def of(lost: int) -> dict[str, Change]:
+        document = {**lossy.document, "random_loss_packets": lost, "data_packets": 100 * lost}
+        return _changes(replace(lossy, document=document), {"cubic": 1.0}, {**PATH, "loss": "1%"})
+
+    few, many = of(4), of(4000)
+    for name in ("half the RTT", "twice the rate"):
+        assert _width(few[name]) > 1.5 * _width(many[name])
+    # Without random loss, all trials are alike.
+    assert _width(few["no random loss"]) == pytest.approx(_width(many["no random loss"]), rel=1e-6)
+
+
+def test_probabilities_of_loss_are_those_of_the_binomial_distribution(
+    lossy: Direction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[float] = []
+
+    def specification(protocol: object, path: Mapping[str, Any], *rest: object, trial: int) -> object:
+        if "loss" in path:
+            used.append(float(path["loss"].removesuffix("%")) / 100)
+        return real.specification(protocol, path, *rest, trial=trial)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("longfat.api.explanation_changes.specification", specification)
+    _changes(lossy, {"cubic": 1.0}, {**PATH, "loss": "1%"}, trials=100)
+    lost, sent = lossy.document["random_loss_packets"], lossy.document["data_packets"]
+    expected = stats.beta(lost + 0.5, sent - lost + 0.5)
+    assert len(set(used)) == 100
+    assert stats.kstest(sorted(set(used)), expected.cdf).statistic < 0.03
+
+
+def test_all_possible_controllers_are_simulated(lossy: Direction) -> None:
+    alone = [_changes(lossy, {name: 1.0}, PATH)["initial window of 30 packets"] for name in PROTOCOLS]
+    rtts = [change.rtt for change in alone]
+    assert rtts[0] is not None
+    assert rtts[1] is not None
+    assert rtts[0] < 0.9 * rtts[1]
+    mixed = _changes(lossy, {"cubic": 0.75, "vegas": 0.25}, PATH)["initial window of 30 packets"]
+    assert mixed.rtt == pytest.approx(0.75 * rtts[0] + 0.25 * rtts[1])
+    improbable = _changes(lossy, {"cubic": 0.97, "vegas": 0.03}, PATH)["initial window of 30 packets"]
+    assert improbable.rtt == rtts[0]
+
+
+def test_changes_that_depend_on_an_unknown_rate_have_no_prediction(tmp_path: Path) -> None:
+    file = tmp_path / "slow.pcapng"
+    # The losses of this seed begin before the transfer fills the link.
+    lf.trace(CUBIC, {**PATH, "loss": "1%"}, "1MB", seed=1003, pcapng=file, snap=96, samples=False)
+    one = lf.explain(file, replay=False).one
+    assert one is not None
+    assert one.path["rate_bps"] is None
+    path = explanation_replay.path_model(one)
+    changes, unknown = explanation_changes.simulated(one, PROTOCOLS, {"cubic": 1.0}, path, 10, lambda _: None)
+    # Without losses or with BBR, the transfer would take what the rate allows.
+    assert {"BBRv1", "no random loss"} <= set(unknown)
+    assert not {one.name for one in changes} & set(unknown)
