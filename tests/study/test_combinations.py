@@ -16,7 +16,7 @@ from tests.runs import run_study
 
 from longfat import _native
 from longfat.results.trial import CellKeys, cell_key
-from longfat.runner.runner import _check
+from longfat.runner.runner import check_trials
 from longfat.store import planning
 from longfat.store.planning import plan
 from longfat.store.present import Present
@@ -207,7 +207,7 @@ def test_loading_and_planning_make_no_single_cell(
     loaded = load_study(data)
     every = cells(loaded)
     found = plan(every, [1] * len(every), loaded.seed, "1", Present()).missing
-    _check(found, every)
+    check_trials(found, every)
     assert len(found) == len(every) == 30_000
     # The sum of the swept values, not their product: texts for the checks and for the keys.
     assert calls.counts["canonical"] <= 4 * sum(swept.values()) + 20

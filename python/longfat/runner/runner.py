@@ -230,7 +230,7 @@ class _Running:
 
         study, store, shard = self.study, self.store, self.shard
         wanted = self._plan(counts)
-        _check(wanted.missing, self.planned)
+        check_trials(wanted.missing, self.planned)
         if look and wanted.missing:
             self.reporter.note(look)
         with contextlib.ExitStack() as stack:
@@ -297,7 +297,7 @@ class _Running:
             reporter.finish()
 
 
-def _check(trials: PlannedTrials, planned: Cells) -> None:
+def check_trials(trials: PlannedTrials, planned: Cells) -> None:
     """Raises ValueError, with the cell, for a mistake in a trial's network or hosts."""
     wanted = np.zeros(len(planned), bool)
     wanted[trials.groups.numbers] = True
