@@ -63,6 +63,18 @@ def check_trial(spec_json: str) -> None:
     ValueError names the key.
     """
 
+def first_refused(
+    columns: list[tuple[str, list[str], bytes]], seed: int, world: str | None = None
+) -> int | None:
+    """The number of the first specification that a world does not support, or, without one, that is no trial.
+
+    A column is a section: its name, contents as JSON, and the number of the content in each specification
+    (native 32 bit).
+    """
+
+def wrong_contents(section: str, contents: list[str]) -> list[int]:
+    """The numbers of those contents of one section, as JSON, that have problems."""
+
 def unsupported(world: str, spec_json: str) -> str:
     """The problems ("key", "message") of a trial that a world does not support, as a JSON list.
 

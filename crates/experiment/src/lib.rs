@@ -10,6 +10,7 @@ pub mod all_reduce;
 pub mod application;
 pub mod barrier;
 pub mod censored;
+pub mod combination;
 pub mod fairness;
 mod fit;
 pub mod flow_table;

@@ -155,7 +155,9 @@ impl Plan {
 
     fn new(spec: &TrialSpec, mut topology: Topology) -> Result<Self, SpecError> {
         let streams = spec.streams();
-        let mut builder = topology.builder(streams.component("network"));
+        let network = streams.component("network");
+        topology.draw_starts(network);
+        let mut builder = topology.builder(network);
         let mut routes = Routes::new(&topology, &mut builder);
         let hosts = streams.component("hosts");
         let measured = Group::of(None, &spec.protocol, &spec.workload, &mut routes, hosts);

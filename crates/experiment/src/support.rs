@@ -49,6 +49,7 @@ pub fn unsupported(world: WorldKind, spec: &TrialSpec) -> Vec<Problem> {
     // A network with mistakes has no plan; they are reported where it is checked.
     if world == WorldKind::Sim
         && protocols(spec).any(|(_, protocol, workload)| is_endless(protocol, workload))
+        && has_timeless_link(spec)
         && let Ok(plan) = Plan::of(spec)
     {
         problems.extend(timeless_flows(spec, &plan));
@@ -257,12 +258,20 @@ fn timeless_flows(spec: &TrialSpec, plan: &Plan) -> Vec<Problem> {
         .collect()
 }
 
+/// Returns whether a packet crosses a link without rate and delay in no time.
+fn takes_no_time(link: &LinkSpec) -> bool {
+    matches!(link.capacity, Capacity::Unlimited) && link.delay.is_zero() && link.jitter.is_none()
+}
+
+/// Returns whether a network has a link that takes no time. Most have none, and then need no plan.
+fn has_timeless_link(spec: &TrialSpec) -> bool {
+    let topology = spec.topology();
+    topology.is_ok_and(|topology| topology.links().iter().any(|link| takes_no_time(&link.spec)))
+}
+
 /// Returns the names of the links of the first path of a group whose round trip takes no time.
 fn timeless_links(plan: &Plan, group: &Group) -> Option<String> {
     let links = plan.topology.links();
-    let takes_no_time = |spec: &LinkSpec| {
-        matches!(spec.capacity, Capacity::Unlimited) && spec.delay.is_zero() && spec.jitter.is_none()
-    };
     let most = if group.chooses_ways() { usize::MAX } else { 1 };
     let mut ways = group.pairs.iter().flat_map(|pair| pair.ways.iter().take(most));
     let way = ways.find(|way| {

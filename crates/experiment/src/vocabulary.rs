@@ -14,13 +14,13 @@ use crate::flow_table::FlowRecord;
 use crate::metrics;
 use crate::protocol::ProtocolConfig;
 use crate::traffic::TrafficConfig;
-use crate::workload::WorkloadConfig;
+use crate::workload::{HOST_KEYS, WorkloadConfig};
 
 /// The sections of a study file that [`check`] accepts.
 pub const SECTIONS: [&str; 5] = ["path", "topology", "protocol", "workload", "traffic"];
 
 /// Returns the JSON Schemas of all sections and of a row of the flow table, the presets with their keys, the metrics,
-/// and the units of quantities.
+/// the keys of a workload that choose hosts, and the units of quantities.
 #[must_use]
 pub fn vocabulary() -> Value {
     let presets: serde_json::Map<String, Value> = Preset::ALL
@@ -39,6 +39,7 @@ pub fn vocabulary() -> Value {
         "presets": presets,
         "metrics": metrics,
         "flows": schemars::schema_for!(FlowRecord),
+        "host_keys": HOST_KEYS,
         "units": units(),
     })
 }

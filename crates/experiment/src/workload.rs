@@ -10,7 +10,7 @@ use foundation::{Duration, Frequency, Probability, Rate, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use hosts::{Hosts, Pattern};
+pub use hosts::{HOST_KEYS, Hosts, Pattern};
 pub use page::{Exchanges, PageObjects};
 pub use sizes::{PARETO_MAX, PARETO_MIN, PARETO_SHAPE, Sizes};
 

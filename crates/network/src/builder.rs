@@ -126,7 +126,9 @@ impl NetworkBuilder {
             self.links.len() < MAX_LINKS,
             "a network has at most {MAX_LINKS} links"
         );
-        self.links.push((name, spec.clone()));
+        let mut spec = spec.clone();
+        spec.draw_start(self.streams);
+        self.links.push((name, spec));
         LinkId(self.links.len() as u32 - 1)
     }
 
@@ -351,7 +353,7 @@ impl NetworkBuilder {
             links.push(link);
             names.push(name);
         }
-        let mut network = Network::new(links, names, self.routes, self.hosts, observer);
+        let mut network = Network::new(links, names, self.routes, self.hosts, self.streams, observer);
         if let Some(outages) = outages {
             network.schedule(outages);
         }

@@ -115,4 +115,4 @@ pub use packet::{Body, Connection, HostId, LinkId, Packet, PacketRef, RouteId, T
 pub use packet_store::TooBig;
 pub use queue::{QueueConfig, QueueLimit};
 pub use topology::{NodeId, Topology, TopologyConfig, TopologyLink};
-pub use trace::{DeliveryTrace, TraceError};
+pub use trace::{DeliveryTrace, TraceError, TraceStart};

@@ -38,6 +38,8 @@ pub struct Network<B, O = ()> {
     is_fixed: bool,
     /// Failures and recoveries of links. Their entry in the calendar follows those of the links.
     outages: Option<Box<OutageSchedule>>,
+    /// The random streams of the network, from which changed links draw the starts of traces again.
+    streams: Streams,
 }
 
 impl<B: Body> Network<B> {
@@ -56,7 +58,14 @@ impl<B: Body> Network<B> {
 }
 
 impl<B: Body, O: Observer<B>> Network<B, O> {
-    pub(crate) fn new(links: Vec<Link>, names: Vec<String>, routes: Routes, hosts: u32, observer: O) -> Self {
+    pub(crate) fn new(
+        links: Vec<Link>,
+        names: Vec<String>,
+        routes: Routes,
+        hosts: u32,
+        streams: Streams,
+        observer: O,
+    ) -> Self {
         Self {
             calendar: Calendar::new(links.len()),
             links,
@@ -69,6 +78,7 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
             store: PacketStore::new(observer),
             is_fixed: false,
             outages: None,
+            streams,
         }
     }
 
@@ -364,7 +374,9 @@ impl<B: Body, O: Observer<B>> Network<B, O> {
         assert!(!self.is_fixed, "cut-through requires links that do not change");
         self.advance(now.as_nanos());
         let link = &mut self.links[index as usize];
-        link.change(self.now, spec, &mut self.store);
+        let mut spec = spec.clone();
+        spec.draw_start(self.streams);
+        link.change(self.now, &spec, &mut self.store);
         self.calendar.set(index, link.due());
     }
 

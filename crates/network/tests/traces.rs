@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use crate::common::{Mark, drive, mark, numbers, train};
 use foundation::{Duration, Streams};
-use network::{Capacity, DeliveryTrace, FORWARD, LinkId, LinkSpec, Network, Packet, PathConfig, PathSpec};
+use network::{
+    Capacity, DeliveryTrace, FORWARD, LinkId, LinkSpec, Network, Packet, PathConfig, PathSpec, REVERSE,
+    TraceStart,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -178,4 +181,152 @@ fn bytes_between_counts_across_periods() {
     assert_eq!(packets(0, 10), 5);
     assert_eq!(packets(3, 1_002), 5 * 100);
     assert_eq!(packets(7, 7), 0);
+}
+
+fn starting(trace: &str, start: TraceStart, streams: Streams) -> Network<Mark> {
+    let forward = LinkSpec {
+        capacity: Capacity::Trace(Arc::new(DeliveryTrace::parse(trace).unwrap().starting(start))),
+        ..LinkSpec::default()
+    };
+    let path = PathSpec {
+        reverse: forward.clone(),
+        forward,
+    };
+    Network::two_hosts(&path, streams)
+}
+
+#[test]
+fn a_trace_starts_later_and_wraps_around() {
+    let trace = "2\n5\n9\n";
+    let sends = || [0, 0, 0, 1].map(|millis| (millis * MS, Packet::new(FORWARD, 1500, mark(0))));
+    for start in [0, 3, 4, 8, 9, 9 * 1000 + 3] {
+        let at = TraceStart::At(Duration::from_millis(start));
+        let arrivals = drive(&mut starting(trace, at, Streams::new(1, 0)), sends());
+        // The same packets that much later, over the trace from its start.
+        let late = sends().map(|(time, packet)| (time + start * MS, packet));
+        let expected = drive(&mut traced(trace), late);
+        let expected: Vec<u64> = expected.iter().map(|arrival| arrival.at - start * MS).collect();
+        let found: Vec<u64> = arrivals.iter().map(|arrival| arrival.at).collect();
+        assert_eq!(found, expected, "{start} ms");
+        let shifted = DeliveryTrace::parse(trace).unwrap().starting(at);
+        let whole = DeliveryTrace::parse(trace).unwrap();
+        let instant = |millis: u64| foundation::Instant::from_nanos(millis * MS);
+        assert_eq!(
+            shifted.bytes_between(instant(1), instant(7)),
+            whole.bytes_between(instant(1 + start), instant(7 + start)),
+        );
+    }
+}
+
+/// Returns the drawn start of a trace, from its first opportunity after time 0.
+fn drawn(trace: &DeliveryTrace, trial: u64) -> u64 {
+    let drawn = trace.drawn(Streams::new(7, trial).component("network"));
+    let until = |millis: u64| {
+        let zero = foundation::Instant::ZERO;
+        drawn.bytes_between(zero, foundation::Instant::from_nanos(millis * MS))
+    };
+    // One opportunity per period, at its end.
+    let period = trace.period().as_nanos() / MS;
+    period - (1..=period).find(|&millis| until(millis) > 0).unwrap()
+}
+
+#[test]
+fn random_starts_are_uniform_over_the_trace() {
+    let trace = DeliveryTrace::parse("1000").unwrap().starting(TraceStart::Random);
+    let (trials, bins) = (20_000_u64, 10_usize);
+    let mut counts = vec![0_u64; bins];
+    for trial in 0..trials {
+        counts[drawn(&trace, trial) as usize * bins / 1000] += 1;
+    }
+    let mean = trials as f64 / bins as f64;
+    let squares = counts.iter().map(|&count| (count as f64 - mean).powi(2) / mean);
+    // The 99.99 % quantile of chi-squared with 9 degrees of freedom.
+    assert!(squares.sum::<f64>() < 33.72, "{counts:?}");
+}
+
+#[test]
+fn a_trial_has_one_start_at_the_same_part_of_all_traces() {
+    let short = DeliveryTrace::parse("1000").unwrap().starting(TraceStart::Random);
+    let long = DeliveryTrace::parse("3000").unwrap().starting(TraceStart::Random);
+    let mut starts = std::collections::BTreeSet::new();
+    for trial in 0..50 {
+        let (one, other) = (drawn(&short, trial), drawn(&long, trial));
+        assert!((other / 3).abs_diff(one) <= 1, "{one} {other}");
+        assert_eq!(one, drawn(&short, trial));
+        starts.insert(one);
+    }
+    assert!(starts.len() > 40, "{starts:?}");
+}
+
+#[test]
+fn both_directions_of_a_network_start_together() {
+    let lines: Vec<String> = [3, 7, 20, 21, 50, 60].iter().map(u64::to_string).collect();
+    let send = |route| [(0, Packet::new(route, 1500, mark(0)))];
+    let mut seen = std::collections::BTreeSet::new();
+    for trial in 0..20 {
+        let mut network = starting(&lines.join("\n"), TraceStart::Random, Streams::new(1, trial));
+        let there = drive(&mut network, send(FORWARD))[0].at;
+        let mut network = starting(&lines.join("\n"), TraceStart::Random, Streams::new(1, trial));
+        let back = drive(&mut network, send(REVERSE))[0].at;
+        assert_eq!(there, back);
+        seen.insert(there);
+    }
+    assert!(seen.len() > 10, "{seen:?}");
+}
+
+#[test]
+fn a_change_of_another_key_keeps_a_drawn_start() {
+    for trial in 0..20 {
+        let streams = Streams::new(1, trial);
+        let path = |delay| PathSpec {
+            forward: LinkSpec {
+                capacity: Capacity::Trace(Arc::new(
+                    DeliveryTrace::parse("3\n7\n60")
+                        .unwrap()
+                        .starting(TraceStart::Random),
+                )),
+                delay: Duration::from_millis(delay),
+                ..LinkSpec::default()
+            },
+            reverse: LinkSpec::default(),
+        };
+        let mut changed: Network<Mark> = Network::two_hosts(&path(0), streams);
+        changed.change_link(foundation::Instant::ZERO, LinkId(0), &path(5).forward);
+        let sends = || [0, 0, 9].map(|millis| (millis * MS, Packet::new(FORWARD, 1500, mark(0))));
+        let found: Vec<u64> = drive(&mut changed, sends()).iter().map(|one| one.at).collect();
+        let expected = drive(&mut Network::two_hosts(&path(5), streams), sends());
+        assert_eq!(found, expected.iter().map(|one| one.at).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_start_needs_a_trace_and_is_inherited_with_it() {
+    let read = |json: &str| -> PathConfig { serde_json::from_str(json).unwrap() };
+    let problems = |json: &str| -> Vec<String> {
+        let found = read(json).validate();
+        found.iter().map(ToString::to_string).collect()
+    };
+    let missing = "trace_start: requires trace or cell: set one of them, or remove trace_start";
+    assert_eq!(problems(r#"{"trace_start": "random"}"#), [missing]);
+    assert_eq!(
+        problems(r#"{"trace": "a", "trace_start": "2s"}"#),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        problems(r#"{"cell": {"traces": ["a"]}, "trace_start": "random"}"#),
+        Vec::<String>::new()
+    );
+    let error =
+        serde_json::from_str::<PathConfig>(r#"{"trace": "a", "trace_start": "sometimes"}"#).unwrap_err();
+    assert!(error.to_string().contains("or \"random\""), "{error}");
+    // A direction with another trace inherits the start, one with a rate does not.
+    let mut load = |_: &str| Ok("1\n5".to_owned());
+    let path = read(r#"{"trace": "a", "trace_start": "random", "reverse": {"trace": "b"}}"#);
+    let links = path.resolve(&mut load).unwrap();
+    assert_eq!(links.forward.capacity, links.reverse.capacity);
+    let path = read(r#"{"trace": "a", "trace_start": "random", "reverse": {"rate": "1Mbit/s"}}"#);
+    assert!(matches!(
+        path.resolve(&mut load).unwrap().reverse.capacity,
+        Capacity::Rate(_)
+    ));
 }

@@ -8,6 +8,7 @@ mod calls;
 #[cfg(target_os = "linux")]
 mod check;
 mod classes;
+mod combinations;
 mod credentials;
 mod environment;
 mod explanation;
@@ -56,6 +57,8 @@ mod _native {
     use super::classes::queues::{Arrival, Packet};
     #[pymodule_export]
     use super::classes::schedulers::{DataView, Subflow};
+    #[pymodule_export]
+    use super::combinations::{first_refused, wrong_contents};
     #[pymodule_export]
     use super::credentials::{
         check_code, check_public_key, count_trusted, new_code, new_identity, public_key,

@@ -107,8 +107,8 @@ def plus_minus(interval: Interval, scale: float = 1.0) -> str:
     return f"{mean:.{decimals}f} ±{shown}"
 
 
-def bounds(interval: Interval, scale: float = 1.0) -> str:
-    """An interval in brackets; empty if it is unknown.
+def bounds(interval: Interval, scale: float = 1.0, significant: int = 3) -> str:
+    """An interval in brackets, with `significant` digits; empty if it is unknown.
 
     >>> from longfat.results.run import Interval
     >>> bounds(Interval(1.3, 1.25, 1.352)), bounds(Interval(1.4, 0.8, math.inf))
@@ -116,8 +116,8 @@ def bounds(interval: Interval, scale: float = 1.0) -> str:
     """
     if math.isnan(interval.low) or math.isnan(interval.high):
         return ""
-    high = f"{digits(interval.high / scale)}]" if math.isfinite(interval.high) else UNBOUNDED
-    return f"[{digits(interval.low / scale)}, {high}"
+    low, high = (digits(one / scale, significant) for one in (interval.low, interval.high))
+    return f"[{low}, {f'{high}]' if math.isfinite(interval.high) else UNBOUNDED}"
 
 
 def ends(interval: Interval, scale: float = 1.0) -> dict[str, float]:

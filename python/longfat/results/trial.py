@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import numpy as np
 import polars as pl
 
 from longfat.extensions.names import content_hash, file_hash, split
 from longfat.results.run import Cell
-from longfat.study.combinations import SpecTexts
+from longfat.study.combinations import Cells, Points, SpecTexts
 from longfat.study.relative_files import with_names
+from longfat.study.section_texts import SectionTexts
 from longfat.study.vocabulary import canonical
 from longfat.system.flow_table import Column, flow_table
 
@@ -134,6 +136,12 @@ def _stream(frame: pl.DataFrame) -> bytes:
     return content.getvalue()
 
 
+KEY_BYTES = 16
+"""The length of a cell's key, which is written in hexadecimal digits."""
+Digests = np.ndarray[tuple[int, int], np.dtype[np.uint8]]
+"""Keys of cells, a row each."""
+
+
 class CellKeys:
     """The keys of cells with one seed and version, while files and classes of their specifications stay."""
 
@@ -150,9 +158,49 @@ class CellKeys:
         >>> CellKeys(1, "0.1.0").of(cell) == CellKeys(2, "0.1.0").of(cell)
         False
         """
-        spec, world = self._texts.of(cell.spec), canonical(cell.world)
-        content = f'{{"seed":{self._seed},"spec":{spec},"version":{self._version},"world":{world}}}'
-        return hashlib.blake2b(content.encode(), digest_size=16).hexdigest()
+        start, end = self._frame(cell.world)
+        return _digest(f"{start}{self._texts.of(cell.spec)}{end}".encode()).hex()
+
+    def of_all(self, cells: Sequence[Cell]) -> Digests:
+        """Returns the hashes of all cells, 16 bytes each, without making the cells of a study."""
+        if not isinstance(cells, Cells):
+            listed = b"".join(bytes.fromhex(self.of(cell)) for cell in cells)
+            return np.frombuffer(listed, np.uint8).reshape(-1, KEY_BYTES)
+        found = np.empty((len(cells), KEY_BYTES), np.uint8)
+        for world, points, places in cells.blocks():
+            listed = b"".join(self._of_points(points, world))
+            of_points = np.frombuffer(listed, np.uint8).reshape(-1, KEY_BYTES)
+            for some, numbers in places:
+                own = slice(numbers.start, numbers.stop, numbers.step)
+                found[own] = of_points[some.start : some.stop]
+        return found
+
+    def texts_of_all(self, cells: Sequence[Cell]) -> list[str]:
+        """Returns the hashes of all cells as text."""
+        text, length = self.of_all(cells).tobytes().hex(), 2 * KEY_BYTES
+        return [text[start : start + length] for start in range(0, len(text), length)]
+
+    def _of_points(self, points: Points, world: str) -> Iterator[bytes]:
+        """Yields the hashes of up to `KEPT` points at a time."""
+        start, end = self._frame(world)
+        for chunk in SectionTexts(points, _by_content).chunks():
+            names = sorted(chunk)
+            columns = []
+            for name in names:
+                before = f'{start}{{"{name}":' if name == names[0] else f',"{name}":'
+                after = f"}}{end}" if name == names[-1] else ""
+                numbers, texts = chunk[name]
+                whole = {number: f"{before}{text}{after}".encode() for number, text in texts.items()}
+                columns.append([whole[number] for number in numbers])
+            yield b"".join([_digest(b"".join(parts)) for parts in zip(*columns, strict=True)])
+
+    def _frame(self, world: str) -> tuple[str, str]:
+        """Returns what precedes and follows the specification in the hashed text."""
+        return f'{{"seed":{self._seed},"spec":', f',"version":{self._version},"world":{canonical(world)}}}'
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=KEY_BYTES).digest()
 
 
 def cell_key(cell: Cell, seed: int, version: str) -> str:
@@ -160,6 +208,8 @@ def cell_key(cell: Cell, seed: int, version: str) -> str:
     return CellKeys(seed, version).of(cell)
 
 
-def _by_content(spec: Any) -> Any:
-    """Returns a part with files (traces, sources of controllers) replaced by their hashes."""
-    return with_names(spec, file_hash, lambda name: {"class": split(name)[1], "source": content_hash(name)})
+def _by_content(spec: Any, key: str = "") -> Any:
+    """Returns the value of a key with files (traces, sources of controllers) replaced by their hashes."""
+    return with_names(
+        spec, file_hash, lambda name: {"class": split(name)[1], "source": content_hash(name)}, key
+    )

@@ -30,8 +30,7 @@ def read_records(
     shard: Shard | None = None,
 ) -> Table:
     """Returns the records of the first `counts` trials of each cell, or those that a shard reads."""
-    keys_of = CellKeys(study.seed, version)
-    keys = [keys_of.of(cell) for cell in planned]
+    keys = CellKeys(study.seed, version).texts_of_all(planned)
     derived = {one.column: one for one in study.derived_metrics.values()}
     return Table(Copies(folder, shard).frames, keys, counts, derived)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
+
 from longfat import _native
 from longfat.results.run import Cell, CellResult
 from longfat.runner import loading
@@ -20,6 +22,8 @@ from longfat.store.store import Store, open_store
 from longfat.store.table import Table
 from longfat.study import Study, cells
 from longfat.study.claims import MIN_TRIALS
+from longfat.study.combinations import Cells, Points
+from longfat.study.support import first_refused
 from longfat.system.remote_path import Location
 from longfat.worlds.environment import environment
 from longfat.worlds.executor import Executor, executor_of
@@ -199,7 +203,7 @@ class _Running:
     """A run of a study, with an open store."""
 
     study: Study
-    planned: Sequence[Cell]
+    planned: Cells
     store: Store
     machines: Machines
     reporter: Reporter
@@ -226,7 +230,7 @@ class _Running:
 
         study, store, shard = self.study, self.store, self.shard
         wanted = self._plan(counts)
-        _check(wanted.missing)
+        check_trials(wanted.missing, self.planned)
         if look and wanted.missing:
             self.reporter.note(look)
         with contextlib.ExitStack() as stack:
@@ -293,9 +297,25 @@ class _Running:
             reporter.finish()
 
 
-def _check(trials: PlannedTrials) -> None:
+def check_trials(trials: PlannedTrials, planned: Cells) -> None:
     """Raises ValueError, with the cell, for a mistake in a trial's network or hosts."""
-    for trial in trials.firsts():
+    wanted = np.zeros(len(planned), bool)
+    wanted[trials.groups.numbers] = True
+    of_points: dict[int, tuple[Points, np.ndarray[tuple[int], np.dtype[np.int64]]]] = {}
+    for _, points, places in planned.blocks():
+        # The worlds have the same points, so a point stands for its first wanted cell.
+        cells_of = of_points.setdefault(id(points), (points, np.full(len(points), -1)))[1]
+        for some, numbers in places:
+            own = np.arange(numbers.start, numbers.stop, numbers.step)
+            first = cells_of[some.start : some.stop]
+            first[:] = np.where((first < 0) & wanted[own], own, first)
+    refused = []
+    for points, cells_of in of_points.values():
+        mask = (cells_of >= 0).tolist()
+        at = first_refused(points, trials.groups.seed, wanted=None if all(mask) else mask)
+        refused += [] if at is None else [cells_of[at]]
+    if refused:
+        trial = trials.groups[int(np.searchsorted(trials.groups.numbers, min(refused)))][0]
         try:
             _native.check_trial(trial.spec_json)
         except ValueError as error:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
 
 from longfat.results.run import Cell
-from longfat.results.trial import CellKeys, Trial
+from longfat.results.trial import CellKeys, Digests, Trial
 from longfat.store.present import Present
 from longfat.store.shard import Shard
+from longfat.study.combinations import Cells
 from longfat.system.lazy_sequence import LazySequence
 
 Numbers = range | np.ndarray[tuple[int], np.dtype[np.uint32]]
@@ -47,12 +48,56 @@ class CellTrials(Sequence[Trial]):
         return Trial(self.cell_key, self.cell, int(self.numbers[place]), self.seed)
 
 
+_Ints = np.ndarray[tuple[int], np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class CellGroups(LazySequence[CellTrials]):
+    """The trials of different cells, by the numbers of the cells; each is made when it is read."""
+
+    cells: Sequence[Cell]
+    seed: int
+    digests: Digests
+    """The keys of all cells."""
+    of_cells: _Ints
+    """The numbers of the cells with trials."""
+    shares: Callable[[int], Numbers]
+    """The numbers of the trials of one of `of_cells`, by its place there."""
+    lengths: _Ints
+    """How many trials these have."""
+    places: _Ints
+    """The places in `of_cells` of the groups in this sequence."""
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def at(self, number: int) -> CellTrials:
+        """Returns the trials of one cell."""
+        place = int(self.places[number])
+        cell = int(self.of_cells[place])
+        return CellTrials(self.cells, cell, self.seed, self.digests[cell].tobytes().hex(), self.shares(place))
+
+    def taken(self, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> CellGroups:
+        """Returns the groups that a mask selects."""
+        return replace(self, places=self.places[mask])
+
+    @property
+    def counts(self) -> _Ints:
+        """The number of trials of each group."""
+        return self.lengths[self.places]
+
+    @property
+    def numbers(self) -> _Ints:
+        """The number of the cell of each group."""
+        return self.of_cells[self.places]
+
+
 class PlannedTrials(LazySequence[Trial]):
     """Trials of several cells."""
 
-    def __init__(self, groups: Iterable[CellTrials]) -> None:
-        self.groups = [group for group in groups if len(group)]
-        self._ends = np.cumsum([len(group) for group in self.groups])
+    def __init__(self, groups: CellGroups) -> None:
+        self.groups = groups.taken(groups.counts > 0)
+        self._ends = np.cumsum(self.groups.counts)
 
     def __len__(self) -> int:
         return int(self._ends[-1]) if self.groups else 0
@@ -69,7 +114,8 @@ class PlannedTrials(LazySequence[Trial]):
 
     def of_world(self, world: str) -> PlannedTrials:
         """Returns the trials of one world."""
-        return PlannedTrials(group for group in self.groups if group.cell.world == world)
+        worlds = _worlds(self.groups.cells, self.groups.numbers)
+        return PlannedTrials(self.groups.taken(np.array([one == world for one in worlds], bool)))
 
     def firsts(self) -> Iterator[Trial]:
         """Yields the first trial of each cell."""
@@ -97,20 +143,54 @@ def plan(
 
     Cells with equal specifications share their trials.
     """
-    keys = CellKeys(seed, version)
-    shared: dict[str, tuple[str, int, int]] = {}
-    found: dict[str, int] = {}
-    for at, (cell, count) in enumerate(zip(cells, counts, strict=True)):
-        key = keys.of(cell)
-        _, first, known = shared.get(key, ("", at, 0))
-        shared[key] = (cell.world, first, max(count, known))
-        found.setdefault(cell.world, 0)
-    groups = []
-    before = 0
-    for key, (world, first, count) in shared.items():
-        share = range(count) if shard is None else shard.share(count, before)
-        before += count
-        numbers = present.missing(key, share)
-        found[world] += len(share) - len(numbers)
-        groups.append(CellTrials(cells, first, seed, key, numbers))
+    if len(counts) != len(cells):
+        raise ValueError(f"{len(counts)} counts for {len(cells)} cells")
+    digests = CellKeys(seed, version).of_all(cells)
+    firsts, counted = _shared(digests, np.asarray(counts, np.int64))
+    before = np.cumsum(counted) - counted
+    known: dict[int, Numbers] = {}
+
+    def share(place: int) -> range:
+        count = int(counted[place])
+        return range(count) if shard is None else shard.share(count, int(before[place]))
+
+    def missing(place: int) -> Numbers:
+        return known[place] if place in known else share(place)
+
+    lengths = counted.copy()
+    if shard is not None:
+        lengths[:] = [len(share(place)) for place in range(len(firsts))]
+    shared = lengths.copy()
+    for place in range(len(firsts)) if present else ():
+        key = digests[firsts[place]].tobytes().hex()
+        if key in present:
+            known[place] = present.missing(key, share(place))
+            lengths[place] = len(known[place])
+    found = dict.fromkeys(_worlds(cells, np.arange(len(cells))), 0)
+    if known:
+        for world, count in zip(_worlds(cells, firsts), (shared - lengths).tolist(), strict=True):
+            found[world] += count
+    groups = CellGroups(cells, seed, digests, firsts, missing, lengths, np.arange(len(firsts)))
     return Plan(PlannedTrials(groups), found)
+
+
+def _shared(digests: Digests, counts: _Ints) -> tuple[_Ints, _Ints]:
+    """Returns the first cell of each key, in order, and the largest count of the cells with that key."""
+    halves = digests.copy().view(np.uint64)
+    order = np.lexsort((halves[:, 0], halves[:, 1]))
+    if not len(order):
+        return order, counts
+    is_other = np.any(halves[order][1:] != halves[order][:-1], axis=1)
+    starts = np.flatnonzero(np.concatenate([[True], is_other]))
+    most = np.maximum.reduceat(counts[order], starts)
+    # The sort is stable, so the first cell of a key is at its start.
+    firsts = order[starts]
+    turn = np.argsort(firsts, kind="stable")
+    return firsts[turn], most[turn]
+
+
+def _worlds(cells: Sequence[Cell], numbers: _Ints) -> Iterator[str]:
+    """Yields the worlds of cells."""
+    if isinstance(cells, Cells):
+        return (cells.world(number) for number in numbers.tolist())
+    return (cells[number].world for number in numbers.tolist())

@@ -27,6 +27,12 @@ class Present:
             self._of_cell[key] = flags
         flags[numbers] = True
 
+    def __len__(self) -> int:
+        return len(self._of_cell)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._of_cell
+
     def missing(self, key: str, share: range) -> range | np.ndarray[tuple[int], np.dtype[np.uint32]]:
         """Returns the numbers of a cell's trials in `share` without a record."""
         flags = self._of_cell.get(key, np.zeros(0, bool))[share.start : share.stop : share.step]

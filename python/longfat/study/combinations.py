@@ -7,14 +7,15 @@ equal, such as its workload, and those of large studies are not kept. Nothing ma
 from __future__ import annotations
 
 import copy
-import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from longfat.study.cell import Cell
 from longfat.study.expressions import settings
+from longfat.study.expressions.dependencies import Dependencies, dependencies
+from longfat.study.grid import Grid
 from longfat.study.keys import place
 from longfat.study.vocabulary import canonical
 from longfat.system.lazy_sequence import LazySequence
@@ -49,7 +50,11 @@ class Point:
 
 
 class Points(LazySequence[Point]):
-    """The points of a sweep of one protocol, in the order of `itertools.product`."""
+    """The points of a sweep of one protocol, in the order of `itertools.product`.
+
+    `grids` has the sections of their specifications by name, with the swept keys that change each.
+    Expressions are evaluated once for all points at which they have the same values.
+    """
 
     def __init__(
         self,
@@ -61,61 +66,104 @@ class Points(LazySequence[Point]):
         computes: bool = False,
     ) -> None:
         """Takes the specification without swept values; `computes` is whether any value is an expression."""
-        self._base, self._swept, self._protocol = base, swept, protocol
-        self._sizes = [len(one.values) for one in swept]
+        self._base = {**base, "links": links} if links else base
+        self._swept, self._protocol, self.computes = swept, protocol, computes
+        sizes = [len(one.values) for one in swept]
         changed = [one.sections for one in swept]
-        names = dict.fromkeys([*base, *(name for some in changed for name in sorted(some))])
-        axes = {name: [n for n, some in enumerate(changed) if name in some] for name in names}
-        self._axes = {name: own for name, own in axes.items() if own}
-        self._names = list(names)
-        self._unswept = {name: base.get(name) for name in names} | ({"links": links} if links else {})
-        self._count = math.prod(self._sizes)
-        self._sections: dict[tuple[Any, ...], Any] = {}
-        self.computes = computes
+        names = dict.fromkeys([*base, *(name for some in changed for name in sorted(some)), *self._base])
+        own = {name: {n for n, some in enumerate(changed) if name in some} for name in names}
+        found = Dependencies(frozenset(), frozenset())
+        if computes:
+            found = dependencies(base, [[placed for _, placed in one.values] for one in swept], protocol)
+        self._computed = found.sections
+        self._all = Grid(sizes, range(len(sizes)))
+        self._evaluated = Grid(sizes, found.axes)
+        self._written = {name: Grid(sizes, axes) for name, axes in own.items()}
+        self.grids = {
+            name: Grid(sizes, axes | found.axes) if name in found.sections else self._written[name]
+            for name, axes in own.items()
+        }
+        self._sections: dict[tuple[str, int], Any] = {}
+        self._as_written: dict[tuple[str, int], Any] = {}
         self._independent: settings.Independent = {}
         self._expressions = OfSections(lambda name, section: settings.expressions(section, name))
         self._values: dict[int, settings.Values] = {}
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._all)
 
     def at(self, number: int) -> Point:
         """Returns one point; raises SettingError for an expression without a value."""
-        choices = self._choices(number)
+        choices = self._all.choices(number)
         params = {one.key: one.values[n][0] for one, n in zip(self._swept, choices, strict=True)}
-        spec = dict(self._unswept)
-        for name, axes in self._axes.items():
-            spec[name] = self._section(name, axes, choices)
+        spec = {name: self.section(name, grid.number(choices)) for name, grid in self.grids.items()}
         computed: Mapping[str, tuple[str, str | int | float]] = {}
         if self.computes:
-            # The values alone are small, so all are kept.
-            if number not in self._values:
-                places = [one for name in self._names for one in self._expressions(name, spec[name])]
-                self._values[number] = settings.values(spec, self._protocol, places, self._independent)
-            spec = settings.with_values(spec, self._values[number])
-            computed = settings.by_key(self._values[number])
+            computed = settings.by_key(self._values_at(self._evaluated.number(choices)))
         return Point(params, spec, computed)
 
-    def _choices(self, number: int) -> list[int]:
-        """Returns the number of the value of each swept key at a point; the last key changes first."""
-        found = []
-        for size in reversed(self._sizes):
-            number, choice = divmod(number, size)
-            found.append(choice)
-        return found[::-1]
+    def first_with(self, name: str, number: int) -> int:
+        """Returns the first point at which a section has the content of this number."""
+        return self._all.number(self.grids[name].choices(number))
 
-    def _section(self, name: str, axes: Sequence[int], choices: Sequence[int]) -> Any:
-        chosen = (name, *(choices[axis] for axis in axes))
-        if chosen not in self._sections:
-            if len(self._sections) >= KEPT:
-                self._sections.clear()
-            self._sections[chosen] = self._made(name, axes, choices)
-        return self._sections[chosen]
+    def section(self, name: str, number: int) -> Any:
+        """Returns the content of a section, by its number, with values in place of expressions."""
+        if name not in self._computed:
+            return self._section(name, number)
+        return _kept(self._sections, (name, number), self._with_values)
 
-    def _made(self, name: str, axes: Sequence[int], choices: Sequence[int]) -> Any:
+    def unswept(self, name: str) -> Any:
+        """Returns a section without swept values; None without any."""
+        return self._base.get(name)
+
+    def placed(self, name: str) -> list[tuple[int, str, list[Any]]]:
+        """Returns the swept keys of a section: the number of each in the sweep, the dotted key, its values.
+
+        A section with expressions has none, since its values depend on each other.
+        """
+        if name in self._computed:
+            return []
+        return [
+            (axis, key, [placed[at][1] for _, placed in self._swept[axis].values])
+            for axis in self.grids[name].axes
+            for at, (key, _) in enumerate(self._swept[axis].values[0][1])
+            if _section(key) == name
+        ]
+
+    def evaluate(self) -> None:
+        """Evaluates all expressions; raises SettingError for one without a value."""
+        if self.computes:
+            for number in range(len(self._evaluated)):
+                self._values_at(number)
+
+    def _values_at(self, number: int) -> settings.Values:
+        # The values alone are small, so all are kept.
+        if number not in self._values:
+            choices = self._evaluated.choices(number)
+            spec = {name: self._section(name, grid.number(choices)) for name, grid in self._written.items()}
+            places = [one for name, section in spec.items() for one in self._expressions(name, section)]
+            self._values[number] = settings.values(spec, self._protocol, places, self._independent)
+        return self._values[number]
+
+    def _with_values(self, name: str, number: int) -> Any:
+        choices = self.grids[name].choices(number)
+        found = self._values_at(self._evaluated.number(choices))
+        own = tuple(one for one in found if one[0][0] == name)
+        written = self._section(name, self._written[name].number(choices))
+        return settings.with_values({name: written}, own)[name]
+
+    def _section(self, name: str, number: int) -> Any:
+        """Returns the content of a section as written."""
+        return _kept(self._as_written, (name, number), self._made)
+
+    def _made(self, name: str, number: int) -> Any:
+        grid = self._written[name]
+        if not grid.axes:
+            return self._base[name]
+        choices = grid.choices(number)
         placed = [
             setting
-            for axis in axes
+            for axis in grid.axes
             for setting in self._swept[axis].values[choices[axis]][1]
             if _section(setting[0]) == name
         ]
@@ -124,6 +172,15 @@ class Points(LazySequence[Point]):
         for key, value in sorted(placed, key=lambda setting: setting[0].count(".")):
             place(whole, key, copy.deepcopy(value) if isinstance(value, dict | list) else value)
         return whole[name]
+
+
+def _kept(known: dict[tuple[str, int], Any], key: tuple[str, int], make: Callable[[str, int], Any]) -> Any:
+    """Returns a content that is made once, as long as there are few."""
+    if key not in known:
+        if len(known) >= KEPT:
+            known.clear()
+        known[key] = make(*key)
+    return known[key]
 
 
 class Cells(LazySequence[Cell]):
@@ -148,6 +205,25 @@ class Cells(LazySequence[Cell]):
 
     def __len__(self) -> int:
         return len(self._worlds) * self._in_world
+
+    def world(self, number: int) -> str:
+        """Returns the world of a cell."""
+        return self._worlds[number // self._in_world]
+
+    def blocks(self) -> Iterator[tuple[str, Points, list[tuple[range, range]]]]:
+        """Yields the points of each protocol in each world, with the numbers of points and of their cells."""
+        for number, world in enumerate(self._worlds):
+            for (name, _), points in self._points.items():
+                start, found = number * self._in_world, []
+                for first, end, names in self._rows:
+                    columns = [one for one, _ in names]
+                    if name in columns:
+                        cells = range(
+                            start + columns.index(name), start + (end - first) * len(names), len(names)
+                        )
+                        found.append((range(first, end), cells))
+                    start += (end - first) * len(names)
+                yield world, points, found
 
     @property
     def computes(self) -> bool:

@@ -60,6 +60,9 @@ class PathKeys(TypedDict, total=False):
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
     bytes); default: none. Excludes rate, cell and wifi."""
+    trace_start: str
+    """Time of the trace at which the trial starts, e.g. "12s", or "random": drawn in each trial, the same
+    part of all traces; default "0s". Requires trace or cell."""
     wifi: PathWifiKeys | HasSettings
     """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
     default: none. Excludes rate, trace and cell."""
@@ -130,6 +133,9 @@ class PathHopKeys(TypedDict, total=False):
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
     bytes); default: none. Excludes rate, cell and wifi."""
+    trace_start: str
+    """Time of the trace at which the trial starts, e.g. "12s", or "random": drawn in each trial, the same
+    part of all traces; default "0s". Requires trace or cell."""
     wifi: PathWifiKeys | HasSettings
     """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
     default: none. Excludes rate, trace and cell."""
@@ -338,6 +344,9 @@ class PathLinkKeys(TypedDict, total=False):
     trace: str
     """Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500
     bytes); default: none. Excludes rate, cell and wifi."""
+    trace_start: str
+    """Time of the trace at which the trial starts, e.g. "12s", or "random": drawn in each trial, the same
+    part of all traces; default "0s". Requires trace or cell."""
     wifi: PathWifiKeys | HasSettings
     """Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation;
     default: none. Excludes rate, trace and cell."""
@@ -462,6 +471,7 @@ TopologyFreeLinkKeys = TypedDict(
         "subscriber": 'Literal["far", "near"]',
         "to": "str",
         "trace": "str",
+        "trace_start": "str",
         "weight": "SupportsIndex",
         "wifi": "PathWifiKeys | HasSettings",
     },

@@ -50,6 +50,20 @@ def lookup(value: Any, parts: list[str]) -> Any:
     return value
 
 
+def key_of(spec: dict[str, Any], key: str) -> str:
+    """Returns the last part of a dotted key that names a key, and not the entry of a list.
+
+    >>> key_of({"cell": {"traces": ["a", "b"]}}, "cell.traces.2")
+    'traces'
+    """
+    found = ""
+    table: Any = spec
+    for part in key.split("."):
+        found = found if isinstance(table, list) else part
+        table = table[_position(table, part)]
+    return found
+
+
 def _position(table: Any, part: str) -> Any:
     """Returns the key or index of a part in a table or list. Raises ValueError for an unknown entry."""
     if not isinstance(table, list):

@@ -10,10 +10,12 @@ from longfat.extensions.names import is_class, short
 
 
 def label(value: Any) -> str:
-    """Returns a short label of a swept value: of a table, its kind and settings.
+    """Returns a short label of a swept value: of a table, its kind and settings; of keys together, their values.
 
     >>> label("2%"), label(4), label({"kind": "every", "n": 50}), label({"kind": "red", "ecn": True})
     ('2%', '4', 'every n=50', 'red ecn=true')
+    >>> label([["h5", "h9"], "1MB / 2"])
+    'h5+h9, 1MB / 2'
     """
     if isinstance(value, Mapping):
         rest = " ".join(
@@ -21,7 +23,8 @@ def label(value: Any) -> str:
         )
         return f"{value.get('kind', value.get('model', ''))} {rest}".strip()
     if isinstance(value, list | tuple):
-        return "+".join(label(inner) for inner in value)
+        has_lists = any(isinstance(inner, list | tuple) for inner in value)
+        return (", " if has_lists else "+").join(label(inner) for inner in value)
     if isinstance(value, bool):
         return str(value).lower()
     return short(value) if is_class(value) else str(value)

@@ -7,14 +7,17 @@ import datetime
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, starmap
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from longfat import _native
 from longfat.study import quick, sweep
 from longfat.study.claims import Claim, meant
-from longfat.study.combinations import OfSections
+from longfat.study.combinations import KEPT, Point, Points
 from longfat.study.expressions.dimension import ExpressionError
 from longfat.study.expressions.metrics import derived_metrics
 from longfat.study.expressions.settings import SettingError, resolved
@@ -23,6 +26,7 @@ from longfat.study.naming import claim_problems
 from longfat.study.overrides import Overrides
 from longfat.study.problems import Problem, StudyError, from_validation, show
 from longfat.study.reading import Source, anchor_files, read_study, write_toml
+from longfat.study.section_texts import SectionTexts
 from longfat.study.specification import ProtocolEntry, Reported, Study, TrafficEntry
 from longfat.study.support import world_problems
 from longfat.study.vocabulary import check, protocol_kinds
@@ -201,48 +205,62 @@ def _claim_problems(study: Study) -> list[Problem]:
 
 
 def _section_problems(study: Study) -> list[Problem]:
-    """Returns the native module's problems with the sections of all trials."""
-    found: list[Problem] = []
-    problems_of = OfSections(_check_section)
-    for cell in sweep.cells(study):
-        wrong_keys = list(_check_all(cell.spec, problems_of))
-        if not wrong_keys:
-            continue
-        own = {sweep.own_key(part, cell.protocol): key for key in cell.params for part in sweep.parts(key)}
-        for key, wrong in wrong_keys:
-            message = f'{wrong} (the value of "{cell.computed[key][0]}")' if key in cell.computed else wrong
-            swept = next((k for k in own if key == k or key.startswith(f"{k}.")), None)
-            if swept is None:
-                found.append(
-                    Problem(_label(key, cell.protocol), message + _kinds(key, cell.protocol, cell.spec))
-                )
-                continue
-            # A key inside a swept table, or one of several that move together.
-            inner = key if own[swept] != swept and sweep.TOGETHER in own[swept] else key.removeprefix(swept)
-            inner = inner.removeprefix(".")
-            found.append(Problem(f'sweep."{own[swept]}"', f"{inner}: {message}" if inner else message))
+    """Returns the native module's problems with the sections of all trials, in the order of the cells."""
+    placed: list[tuple[int, int, Problem]] = []
+    for column, entry in enumerate(study.protocols):
+        points = sweep.points_of(study, entry)
+        for name, number in _wrong_sections(points):
+            at = points.first_with(name, number)
+            placed += [(at, column, one) for one in _problems_at(points[at], name, entry.name)]
+    found = [problem for _, _, problem in sorted(placed, key=itemgetter(0, 1))]
     # Also check values that every cell overrides.
     for entry in study.protocols:
         try:
             base = resolved(sweep.specification(study, entry), entry.name).spec
         except SettingError:
             continue  # an expression needs a swept key
-        for key, message in _check_all(base, problems_of):
+        for key, message in chain.from_iterable(starmap(_check_section, base.items())):
             value = lookup(base, key.split("."))
             if value is not None and not isinstance(value, Mapping):
                 found.append(Problem(_label(key, entry.name), message + _kinds(key, entry.name, base)))
     return list(dict.fromkeys(found))
 
 
-def _check_all(spec: Mapping[str, Any], problems_of: OfSections) -> Iterator[tuple[str, str]]:
-    """Yields the problems of a trial specification's sections as (dotted key, message)."""
-    for section, settings in spec.items():
-        yield from problems_of(section, settings)
+def _wrong_sections(points: Points) -> Iterator[tuple[str, int]]:
+    """Yields the sections of points that have problems, each content once: the name and its number.
+
+    Of one section, it yields at most `KEPT`, since no message lists more values.
+    """
+    texts = SectionTexts(points)
+    for name, grid in points.grids.items():
+        wrong: list[int] = []
+        if name == "links":
+            continue
+        for start in range(0, len(grid), KEPT):
+            some = range(start, min(start + KEPT, len(grid)))
+            contents = [texts.of(name, number) for number in some]
+            wrong += [some[at] for at in _native.wrong_contents(name, contents)]
+            if len(wrong) >= KEPT:
+                break
+        yield from ((name, number) for number in wrong[:KEPT])
+
+
+def _problems_at(point: Point, name: str, protocol: str) -> Iterator[Problem]:
+    """Yields the problems of one section at a point, with the keys as the study writes them."""
+    own = {sweep.own_key(part, protocol): key for key in point.params for part in sweep.parts(key)}
+    for key, wrong in _check_section(name, point.spec[name]):
+        message = f'{wrong} (the value of "{point.computed[key][0]}")' if key in point.computed else wrong
+        swept = next((k for k in own if key == k or key.startswith(f"{k}.")), None)
+        if swept is None:
+            yield Problem(_label(key, protocol), message + _kinds(key, protocol, point.spec))
+            continue
+        # A key inside a swept table, or one of several that move together.
+        inner = key if own[swept] != swept and sweep.TOGETHER in own[swept] else key.removeprefix(swept)
+        inner = inner.removeprefix(".")
+        yield Problem(f'sweep."{own[swept]}"', f"{inner}: {message}" if inner else message)
 
 
 def _check_section(section: str, settings: Any) -> list[tuple[str, str]]:
-    if section == "links":
-        return []
     if section != "traffic":
         return list(check(section, settings))  # type: ignore[arg-type]
     return [

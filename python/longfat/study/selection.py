@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from longfat.study import sweep, units
 from longfat.study.claims import AGREES, BESTS, THEORY, TRENDS, Claim
 from longfat.study.conditions import Condition
+from longfat.study.labels import label
 from longfat.study.problems import Problem, show
 from longfat.study.vocabulary import allowed, canonical
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from longfat.study.cell import Cell
     from longfat.study.specification import Study
+
+_LISTED_VALUES = 12
+"""The largest number of values of a swept key in a message."""
 
 
 @dataclass(frozen=True)
@@ -168,10 +172,22 @@ def _check_claim(claim: Claim, study: Study, cells: Sequence[Cell]) -> list[Prob
             message = "has no rival in this study; name a swept key with several values, or other protocols"
             return [Problem(f"{where}.among", message)]
         key = "against_where" if has_own and claim.against_where else "where"
-        return [Problem(f"{where}.{key}", "matches no cell of this study")]
+        return [Problem(f"{where}.{key}", f"matches no cell of this study{_swept_over(claim, key, study)}")]
     if claim.relation not in TRENDS:
         return []
     return [problem for group in series(claim, found) if (problem := _check_trend(claim, group)) is not None]
+
+
+def _swept_over(claim: Claim, key: str, study: Study) -> str:
+    """Returns the values of the swept keys that a condition names, for a message."""
+    conditions = claim.against_where if key == "against_where" else claim.where
+    swept = sweep.selectable(study.sweep)
+    found = ""
+    for name in (name for name in conditions if name in swept):
+        values = [label(one) for one in swept[name]]
+        rest = ["…"] if len(values) > _LISTED_VALUES else []
+        found += f"; {name} is swept over {', '.join(values[:_LISTED_VALUES] + rest)}"
+    return found
 
 
 def _check_other_world(claim: Claim, study: Study) -> Problem | None:

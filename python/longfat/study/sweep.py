@@ -189,11 +189,11 @@ def cells(study: Study) -> Cells:
 
 
 def _cells(study: Study) -> Cells:
-    points = {(entry.name, entry.label): _points(study, entry) for entry in study.protocols}
+    points = {(entry.name, entry.label): points_of(study, entry) for entry in study.protocols}
     return Cells(study.worlds, points)
 
 
-def _points(study: Study, entry: ProtocolEntry) -> Points:
+def points_of(study: Study, entry: ProtocolEntry) -> Points:
     """Returns the points of one protocol, with those of its cells."""
     return study.derived(f"points of {entry.name}", lambda study: _made(study, entry))
 
@@ -286,9 +286,9 @@ def problems(study: Study) -> list[Problem]:
 def _point_problems(study: Study, entry: ProtocolEntry) -> list[Problem]:
     """Returns the problem of the first point whose expressions have no values."""
     try:
-        points = _points(study, entry)
-        for at in range(len(points) if points.computes else 1):
-            points[at]
+        points = points_of(study, entry)
+        points.evaluate()
+        points[0]
     except settings.SettingError as error:
         return [Problem(_written(error.key, study, entry.name), str(error))]
     return []

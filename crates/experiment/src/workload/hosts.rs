@@ -174,8 +174,11 @@ fn permutation(
     }
 }
 
+/// The keys of a workload that choose the hosts and paths of its flows; no other one changes them.
+pub const HOST_KEYS: [&str; 6] = ["kind", "from", "to", "pattern", "algorithm", "each_path"];
+
 impl WorkloadConfig {
-    /// Returns the pairs of sender and receiver. `hosts` are the names of all hosts and `pairs` the default pairs of the topology.
+    /// Returns the pairs of sender and receiver, by some of [`HOST_KEYS`]. `hosts` are the names of all hosts and `pairs` the default pairs of the topology.
     ///
     /// # Errors
     /// Unknown hosts, and hosts without a pair.

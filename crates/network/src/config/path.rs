@@ -11,7 +11,7 @@ use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
 use crate::medium::{CellConfig, WifiConfig};
 use crate::nat::NatConfig;
 use crate::queue::{QueueConfig, QueuedLink};
-use crate::trace::DeliveryTrace;
+use crate::trace::{DeliveryTrace, TraceStart};
 
 /// Declares a table with the keys of a link, preceded by other keys if any.
 macro_rules! with_link_keys {
@@ -32,6 +32,8 @@ macro_rules! with_link_keys {
                 pub rate: Option<Rate>,
                 /// Recorded rate: a file in mahimahi format (each line is the millisecond of an opportunity to send 1500 bytes); default: none. Excludes rate, cell and wifi.
                 pub trace: Option<String>,
+                /// Time of the trace at which the trial starts, e.g. "12s", or "random": drawn in each trial, the same part of all traces; default "0s". Requires trace or cell.
+                pub trace_start: Option<TraceStart>,
                 /// Cell of a mobile network: a table with the recorded rates of its users and a scheduler; default: none. Excludes rate, trace and wifi.
                 pub cell: Option<CellConfig>,
                 /// Wi-Fi channel that both directions share: a table with its rate and the limits of aggregation; default: none. Excludes rate, trace and cell.
@@ -66,6 +68,7 @@ macro_rules! with_link_keys {
                 LinkConfig {
                     rate: self.rate,
                     trace: self.trace.clone(),
+                    trace_start: self.trace_start,
                     cell: self.cell.clone(),
                     wifi: self.wifi.clone(),
                     delay: self.delay,
@@ -156,6 +159,10 @@ impl LinkConfig {
         Self {
             rate: capacity.rate,
             trace: capacity.trace.clone(),
+            // A direction with another trace inherits the start, one with a rate does not.
+            trace_start: self
+                .trace_start
+                .or(other.trace_start.filter(|_| capacity.has_trace())),
             cell: capacity.cell.clone(),
             wifi: capacity.wifi.clone(),
             delay: self.delay.or(other.delay),
@@ -186,6 +193,11 @@ impl LinkConfig {
         used.map(|(key, _)| key).collect()
     }
 
+    /// Returns whether recorded rates limit the link.
+    const fn has_trace(&self) -> bool {
+        self.trace.is_some() || self.cell.is_some()
+    }
+
     /// Returns all values out of range.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
@@ -202,6 +214,10 @@ impl LinkConfig {
                     "{key} and {other} exclude each other: remove one of them"
                 )),
             );
+        }
+        if self.trace_start.is_some() && !self.has_trace() {
+            let message = "requires trace or cell: set one of them, or remove trace_start";
+            add("trace_start", wrong(message.to_owned()));
         }
         if let Some(cell) = &self.cell {
             add("cell", cell.validate());
@@ -254,6 +270,7 @@ impl LinkConfig {
                 _ => None,
             },
             trace: None,
+            trace_start: None,
             cell: None,
             wifi: None,
             delay: Some(spec.delay),
@@ -323,10 +340,11 @@ impl LinkConfig {
 
 impl LinkConfig {
     fn capacity(&self, load: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Capacity, Problem> {
+        let start = self.trace_start.unwrap_or(TraceStart::At(Duration::ZERO));
         Ok(if let Some(file) = &self.trace {
-            Capacity::Trace(Arc::new(read_trace("trace", file, load)?))
+            Capacity::Trace(Arc::new(read_trace("trace", file, load)?.starting(start)))
         } else if let Some(cell) = &self.cell {
-            let mut read = |file: &str| read_trace("cell.traces", file, load);
+            let mut read = |file: &str| Ok(read_trace("cell.traces", file, load)?.starting(start));
             Capacity::Cell(Arc::new(cell.resolve(&mut read)?))
         } else if let Some(wifi) = &self.wifi {
             Capacity::Wifi(wifi.resolve())
@@ -355,6 +373,7 @@ impl PathConfig {
             subscriber: None,
             rate: link.rate,
             trace: link.trace,
+            trace_start: link.trace_start,
             cell: link.cell,
             wifi: link.wifi,
             delay: link.delay,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use foundation::{Duration, Probability, Rate};
+use foundation::{Duration, Probability, Rate, Streams};
 
 use crate::config::Outage;
 use crate::impairment::{JitterConfig, LossConfig, ReorderConfig};
@@ -39,6 +39,15 @@ impl Capacity {
             Self::Trace(trace) => trace.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
             Self::Cell(cell) => cell.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
             Self::Wifi(wifi) => wifi.mean_rate().or_else(|| Rate::from_bits_per_second(1)),
+        }
+    }
+
+    /// Puts times in place of random starts of traces ([`DeliveryTrace::drawn`]).
+    fn draw_start(&mut self, streams: Streams) {
+        match self {
+            Self::Trace(trace) => *trace = Arc::new(trace.drawn(streams)),
+            Self::Cell(cell) => *cell = Arc::new(cell.drawn(streams)),
+            Self::Unlimited | Self::Rate(_) | Self::Wifi(_) => {}
         }
     }
 
@@ -88,6 +97,11 @@ impl LinkSpec {
     pub fn mean_rate(&self) -> Option<Rate> {
         let rates = [self.capacity.mean_rate(), self.queue.shaper()];
         rates.into_iter().flatten().min()
+    }
+
+    /// Puts times in place of random starts of traces ([`DeliveryTrace::drawn`]). `streams` are those of the network.
+    pub fn draw_start(&mut self, streams: Streams) {
+        self.capacity.draw_start(streams);
     }
 }
 

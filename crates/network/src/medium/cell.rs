@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use foundation::{Duration, Instant, Problem, Rate, omit_unset};
+use foundation::{Duration, Instant, Problem, Rate, Streams, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +138,16 @@ impl Cell {
         let rates = self.traces.iter().filter_map(|trace| trace.mean_rate());
         let sum: u64 = rates.map(|rate| rate.bits_per_second()).sum();
         Rate::from_bits_per_second(sum / self.traces.len() as u64)
+    }
+
+    /// Returns the cell with times in place of random starts of its traces ([`DeliveryTrace::drawn`]).
+    #[must_use]
+    pub(crate) fn drawn(&self, streams: Streams) -> Self {
+        let traces = self.traces.iter().map(|trace| Arc::new(trace.drawn(streams)));
+        Self {
+            traces: traces.collect(),
+            ..self.clone()
+        }
     }
 
     /// Returns the user at an end of a route, given its source and destination.

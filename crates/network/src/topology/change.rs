@@ -29,7 +29,7 @@ pub fn changed_link(
             format!("there is no link {name:?}: {hint}allowed: {}", names.join(", ")),
         )
     })?;
-    if matches!(key, "down" | "cell" | "wifi" | "nat") {
+    if matches!(key, "down" | "cell" | "wifi" | "nat" | "trace_start") {
         let message = "cannot change while the network runs";
         return Err(Problem::new(key, message));
     }

@@ -16,6 +16,7 @@ use crate::medium::{CellConfig, WifiConfig};
 use crate::nat::NatConfig;
 use crate::packet::{HostId, LinkId};
 use crate::queue::{QueueConfig, SharedBuffer};
+use crate::trace::TraceStart;
 
 /// Limit of nodes and of links.
 const MAX_NODES: usize = 20_000;

@@ -256,6 +256,14 @@ impl Topology {
         self.loopback
     }
 
+    /// Puts times in place of random starts of traces ([`crate::DeliveryTrace::drawn`]), as [`Topology::builder`] with the same
+    /// streams does.
+    pub fn draw_starts(&mut self, streams: Streams) {
+        for link in &mut self.links {
+            link.spec.draw_start(streams);
+        }
+    }
+
     /// Returns a network builder with these hosts and links, with the same ids and without routes.
     #[must_use]
     pub fn builder(&self, streams: Streams) -> NetworkBuilder {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from longfat.analysis import grid
 from longfat.analysis import limits as limited
@@ -143,6 +143,11 @@ def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) ->
     workload = fixed[0].cell.spec["workload"]
     if any("start_jitter" in cell.cell.spec["workload"] for cell in fixed):
         return
+    networks = (part for cell in fixed for part in cell.cell.spec.items() if part[0] in ("path", "topology"))
+    traced = next((key for name, network in networks for key in _traced(network, name)), None)
+    if traced is not None:
+        yield f'to start each trial at a random time of its recorded rates, set {traced} = "random"'
+        return
     possible = not check("workload", {**workload, "start_jitter": "100ms"})
     several = study.traffic or any(_several_flows(cell) for cell in fixed)
     if possible and several:
@@ -153,6 +158,17 @@ def _variation(study: Study, fixed: Sequence[CellResult], *, all_fixed: bool) ->
         yield 'to vary the phase at which the measured time starts, set workload.start_jitter, e.g. "100ms"'
     else:
         yield "one trial is enough"
+
+
+def _traced(value: Any, key: str) -> Iterator[str]:
+    """Yields the keys that set the start of recorded rates in a network, for each link that has no start."""
+    if isinstance(value, dict) and {"trace", "cell"} & set(value) and "trace_start" not in value:
+        yield f"{key}.trace_start"
+    tables = (
+        value.items() if isinstance(value, dict) else enumerate(value, 1) if isinstance(value, list) else ()
+    )
+    for name, inner in tables:
+        yield from _traced(inner, f"{key}.{name}")
 
 
 def _several_flows(result: CellResult) -> bool:

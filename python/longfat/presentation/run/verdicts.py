@@ -162,4 +162,19 @@ def _values(evidence: Evidence, labels: Mapping[str, str]) -> str:
 def _ratio(ratio: Interval | None) -> str:
     if ratio is None or not math.isfinite(ratio.mean):
         return "no ratio (the second value is 0)"
-    return f"{formatting.TIMES}{formatting.digits(ratio.mean)} {formatting.bounds(ratio)}".rstrip()
+    significant = _digits_of(ratio)
+    mean = formatting.digits(ratio.mean, significant)
+    return f"{formatting.TIMES}{mean} {formatting.bounds(ratio, significant=significant)}".rstrip()
+
+
+def _digits_of(ratio: Interval) -> int:
+    """Returns the digits of a ratio: three, or enough to show that an interval near 1 excludes it.
+
+    >>> from longfat.results.run import Interval
+    >>> _digits_of(Interval(1.31, 1.2, 1.4)), _digits_of(Interval(1.0038, 1.0037, 1.0039))
+    (3, 4)
+    """
+    distances = [abs(one - 1) for one in (ratio.mean, ratio.low, ratio.high)]
+    is_on_a_side = ratio.low > 1 or ratio.high < 1
+    least = min(distances)
+    return max(3, min(9, 1 - math.floor(math.log10(least)))) if is_on_a_side and 0 < least < 0.005 else 3

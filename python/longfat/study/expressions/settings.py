@@ -82,9 +82,16 @@ Values = tuple[tuple[Place, str, str | int | float], ...]
 """The keys of a specification with expressions, part by part, with their expressions and values."""
 
 
-def expressions(value: object, section: str) -> list[tuple[Place, str]]:
-    """Returns the keys of a section with expressions, part by part, and their expressions."""
-    return list(_found(value, (section,)))
+def expressions(value: object, key: str) -> list[tuple[Place, str]]:
+    """Returns the keys with expressions in the value of a dotted key, part by part, and their expressions."""
+    return list(_found(value, tuple(key.split("."))))
+
+
+def is_relative(tree: Node) -> bool:
+    """Returns whether an expression itself needs RTT or BDP."""
+    return any(text.endswith(RELATIVE) for text in _quantities(tree)) or any(
+        name in RELATIVE for name in names(tree)
+    )
 
 
 def values(
@@ -114,7 +121,7 @@ def with_values(spec: Mapping[str, Any], found: Values) -> dict[str, Any]:
 
 def by_key(found: Values) -> dict[str, tuple[str, str | int | float]]:
     """Returns expressions and their values by dotted key."""
-    return {_dotted(place): (text, value) for place, text, value in found}
+    return {dotted(place): (text, value) for place, text, value in found}
 
 
 @dataclass(frozen=True)
@@ -208,11 +215,11 @@ class _Resolver:
 
     def _unusable(self, spec: Mapping[str, Any], user: Place, error: ValueError) -> SettingError:
         """Returns the error of a network without RTT and BDP, because a key has a wrong value."""
-        texts = {_dotted(place): text for place, text in self._places}
+        texts = {dotted(place): text for place, text in self._places}
         for key, message in _section_problems(spec):
             return SettingError(key, message, texts.get(key))
         return SettingError(
-            _dotted(user), f"needs a valid network: {' '.join(str(error).split())}", self._text(user)
+            dotted(user), f"needs a valid network: {' '.join(str(error).split())}", self._text(user)
         )
 
     def _settings(self, trees: Mapping[Place, Node]) -> dict[Place, str | int | float]:
@@ -220,7 +227,7 @@ class _Resolver:
         found = {}
         for place, tree in trees.items():
             try:
-                found[place] = self._value(tree, (_dotted(place),)).setting()
+                found[place] = self._value(tree, (dotted(place),)).setting()
             except SettingError:
                 raise
             except ExpressionError as error:
@@ -234,7 +241,7 @@ class _Resolver:
             raise self._error(place, str(error)) from None
 
     def _error(self, place: Place, reason: str) -> SettingError:
-        return SettingError(_dotted(place), reason, self._text(place))
+        return SettingError(dotted(place), reason, self._text(place))
 
     def _text(self, place: Place) -> str:
         return str(_at(self._spec, place))
@@ -265,13 +272,11 @@ class _Resolver:
 
     def _is_relative(self, tree: Node, within: tuple[str, ...]) -> bool:
         """Returns whether an expression needs RTT or BDP, itself or through other keys."""
-        if any(text.endswith(RELATIVE) for text in _quantities(tree)):
+        if is_relative(tree):
             return True
         for name in set(names(tree)) - set(within):
-            value = None if name in RELATIVE else lookup(self._spec, self._key(name).split("."))
-            if name in RELATIVE or (
-                is_expression(value) and self._is_relative(parse(str(value)), (*within, name))
-            ):
+            value = lookup(self._spec, self._key(name).split("."))
+            if is_expression(value) and self._is_relative(parse(str(value)), (*within, name)):
                 return True
         return False
 
@@ -338,7 +343,7 @@ def _at(value: Any, place: Place) -> Any:
     return value
 
 
-def _dotted(place: Place) -> str:
+def dotted(place: Place) -> str:
     """Returns a key as studies write it: list entries count from 1."""
     return ".".join(str(part + 1) if isinstance(part, int) else part for part in place)
 
