@@ -2,12 +2,13 @@
 // Input: a list of { scene: "#lesson=5" or an object, until, step } in JSON. Bundled by test_physics.py.
 // Usage: node physics.bundle.mjs simulator.js
 import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { studyFile } from "../../explorer/src/exports";
 import { Player } from "../../explorer/src/player";
 import { fromHash } from "../../explorer/src/scene";
 
 const encoded = /"([^"]*)"/.exec(readFileSync(process.argv[2], "utf8"))[1];
-const { exports: simulator } = await WebAssembly.instantiate(await WebAssembly.compile(Buffer.from(encoded, "base64")), {});
+const { exports: simulator } = await WebAssembly.instantiate(await WebAssembly.compile(gunzipSync(Buffer.from(encoded, "base64"))), {});
 
 const transport = {
   name: "test",
