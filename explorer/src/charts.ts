@@ -67,6 +67,8 @@ export class Charts {
   reset(worlds: World[]): void {
     this.worlds = worlds;
     for (const plot of this.plots) plot.destroy();
+    // One layout for all charts.
+    const width = this.width();
     const colours = theme();
     const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
     this.plots = PANELS.map((panel, chart) => {
@@ -85,7 +87,7 @@ export class Charts {
       }
       const options: uPlot.Options = {
         title: panel.title,
-        width: this.width(),
+        width,
         height: HEIGHT,
         series,
         plugins: [marksPlugin(this.marks), this.sketch.plugin(chart)],
@@ -137,6 +139,7 @@ export class Charts {
   }
 
   private resize(): void {
-    for (const plot of this.plots) plot.setSize({ width: this.width(), height: HEIGHT });
+    const width = this.width();
+    for (const plot of this.plots) if (plot.width !== width) plot.setSize({ width, height: HEIGHT });
   }
 }

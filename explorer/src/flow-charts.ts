@@ -67,7 +67,7 @@ export class FlowCharts {
     private readonly parent: HTMLElement,
     private readonly marks: Marks,
   ) {
-    new ResizeObserver(() => this.plots.forEach(({ chart }) => chart.setSize({ width: this.width(), height: HEIGHT }))).observe(parent);
+    new ResizeObserver(() => this.resize()).observe(parent);
   }
 
   reset(worlds: readonly World[]): void {
@@ -83,7 +83,8 @@ export class FlowCharts {
     );
     if (panels.map(({ key }) => key).join("\n") !== this.plots.map(({ key }) => key).join("\n")) {
       this.reset(this.worlds);
-      this.plots = panels.map((panel) => ({ key: panel.key, chart: this.add(panel) }));
+      const width = this.width();
+      this.plots = panels.map((panel) => ({ key: panel.key, chart: this.add(panel, width) }));
     }
     const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
     const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
@@ -98,7 +99,7 @@ export class FlowCharts {
     });
   }
 
-  private add({ title, lines }: Panel): uPlot {
+  private add({ title, lines }: Panel, width: number): uPlot {
     const colours = theme();
     const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
     const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
@@ -113,7 +114,7 @@ export class FlowCharts {
     );
     const options: uPlot.Options = {
       title,
-      width: this.width(),
+      width,
       height: HEIGHT,
       series,
       plugins: [marksPlugin(this.marks)],
@@ -122,6 +123,11 @@ export class FlowCharts {
       axes: [{ ...axis }, { ...axis, size: 46 }],
     };
     return new uPlot(options, [[], ...lines.map(() => [])] as uPlot.AlignedData, this.parent);
+  }
+
+  private resize(): void {
+    const width = this.width();
+    for (const { chart } of this.plots) if (chart.width !== width) chart.setSize({ width, height: HEIGHT });
   }
 
   private width(): number {

@@ -95,6 +95,8 @@ class Page {
   private drawn = "";
   /** Protocols in the charts. */
   private names = "";
+  /** Whether packets, or a scene that stands, have been drawn. Charts wait for it, so that packets come first. */
+  private opened = false;
   /** Whether the scene has passed the end of the prediction. */
   private compared = false;
 
@@ -198,12 +200,13 @@ class Page {
     );
     for (const [place, panel] of this.panels.entries()) panel.open = open[place] ?? false;
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
-    this.charts.reset(this.player.worlds);
-    this.flowCharts.reset(this.player.worlds);
+    if (this.opened) {
+      this.resetCharts();
+      this.names = this.player.worlds.map(({ name }) => name).join();
+    }
     // With several protocols, the flows are what the scene is about.
     if (this.scene.rivals.length > 0) by("charts").before(by("flow-charts"));
     else by("charts").after(by("flow-charts"));
-    this.names = this.player.worlds.map(({ name }) => name).join();
     this.stale = true;
   }
 
@@ -325,10 +328,12 @@ class Page {
     by<HTMLSelectElement>("span").onchange = () => (this.stale = true);
     share(this.shared);
     document.onkeydown = (event) => this.key(event);
-    matchMedia("(prefers-color-scheme: dark)").onchange = () => {
-      this.charts.reset(this.player.worlds);
-      this.flowCharts.reset(this.player.worlds);
-    };
+    matchMedia("(prefers-color-scheme: dark)").onchange = () => this.resetCharts();
+  }
+
+  private resetCharts(): void {
+    this.charts.reset(this.player.worlds);
+    this.flowCharts.reset(this.player.worlds);
   }
 
   /** Closes the settings, so that the path and the first charts of a prepared scene are visible. */
@@ -488,12 +493,19 @@ class Page {
       const { present } = this.player;
       for (const panel of this.panels) panel.draw(present, packets, this.packet.chosen);
     }
+    if (!this.opened) {
+      const { worlds, playing, now, present } = this.player;
+      if (worlds.length > 0 && (!playing || now > 0)) {
+        this.opened = true;
+        for (const panel of this.panels) panel.describe(present);
+      }
+      return void requestAnimationFrame((next) => this.frame(next));
+    }
     const names = this.player.worlds.map(({ name }) => name).join();
     if (names !== this.names) {
-      // An intervention replaced a controller.
+      // The scene has opened, or an intervention replaced a controller.
       this.names = names;
-      this.charts.reset(this.player.worlds);
-      this.flowCharts.reset(this.player.worlds);
+      this.resetCharts();
       this.stale = true;
     }
     if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
