@@ -120,7 +120,6 @@ class Page {
       if (embedded && this.scene.lesson > 0) this.sketch.begin(this.plan);
       this.play(!still && (!embedded || new URLSearchParams(location.search).has("play")));
     });
-    if (!embedded) this.tour.startOnce();
     requestAnimationFrame((time) => this.frame(time));
   }
 
@@ -498,6 +497,7 @@ class Page {
       if (worlds.length > 0 && (!playing || now > 0)) {
         this.opened = true;
         for (const panel of this.panels) panel.describe(present);
+        if (!embedded) this.tour.startOnce();
       }
       return void requestAnimationFrame((next) => this.frame(next));
     }
