@@ -111,12 +111,18 @@ export class Charts {
     return this.sketch.ranges(chart, Math.max(0, ...this.worlds.map(({ now }) => now)));
   }
 
-  /** Draws the last `span` seconds, or all with 0. */
-  draw(span: number): void {
+  /** Returns the number of charts. */
+  get count(): number {
+    return this.plots.length;
+  }
+
+  /** Draws the last `span` seconds, or all with 0, in one chart or in all. */
+  draw(span: number, only?: number): void {
     const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
     const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
     const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
     for (const [place, plot] of this.plots.entries()) {
+      if (only !== undefined && place !== only) continue;
       const rows = this.worlds.flatMap((world) =>
         columnsOf(PANELS[place]!, world).map(({ key }) => {
           const part = world.columns[key].slice(start, end);

@@ -62,6 +62,7 @@ function panelsOf(world: World): Panel[] {
 export class FlowCharts {
   private worlds: readonly World[] = [];
   private plots: Plot[] = [];
+  private panels: Panel[] = [];
 
   constructor(
     private readonly parent: HTMLElement,
@@ -74,10 +75,16 @@ export class FlowCharts {
     this.worlds = worlds;
     for (const { chart } of this.plots) chart.destroy();
     this.plots = [];
+    this.panels = [];
   }
 
-  /** Draws the last `span` seconds, or all with 0. */
-  draw(span: number): void {
+  /** Returns the number of charts. */
+  get count(): number {
+    return this.plots.length;
+  }
+
+  /** Replaces the charts if flows, subflows or marks require others. */
+  update(): void {
     const panels = this.worlds.flatMap((world, place) =>
       panelsOf(world).map((panel) => ({ ...panel, key: `${place} ${panel.title} ${panel.lines.map(({ label }) => label).join()}` })),
     );
@@ -86,10 +93,17 @@ export class FlowCharts {
       const width = this.width();
       this.plots = panels.map((panel) => ({ key: panel.key, chart: this.add(panel, width) }));
     }
+    this.panels = panels;
+  }
+
+  /** Draws the last `span` seconds, or all with 0, in one chart or in all. */
+  draw(span: number, only?: number): void {
+    if (this.plots.length === 0) return;
     const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
     const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
     const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
-    panels.forEach(({ lines }, place) => {
+    this.panels.forEach(({ lines }, place) => {
+      if (only !== undefined && place !== only) return;
       const rows = lines.map(({ column }) => {
         const part = column.slice(start, end);
         while (part.length < time.length) part.push(null);

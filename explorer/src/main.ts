@@ -27,7 +27,6 @@ import { transport } from "./transports";
 import type { World } from "./world";
 import { WorldPanel } from "./world-panel";
 
-const CHARTS_MS = 50;
 const TEXT_MS = 200;
 const STEP_S = 1e-3;
 /** Seconds of a prediction in a scene without a lesson. */
@@ -88,7 +87,8 @@ class Page {
   private readonly timeline = new Timeline((time) => this.act(() => this.seek(time)));
   private readonly tour = new Tour();
   private lastFrame = performance.now();
-  private lastCharts = 0;
+  /** Chart that the next frame draws. */
+  private turn = 0;
   private lastText = 0;
   private eventsShown = "";
   private stale = true;
@@ -508,17 +508,26 @@ class Page {
       this.resetCharts();
       this.stale = true;
     }
-    if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
-      this.lastCharts = time;
-      this.charts.draw(this.span);
-    }
-    if (active && (this.stale || time - this.lastText > TEXT_MS)) {
+    const writes = active && (this.stale || time - this.lastText > TEXT_MS);
+    if (writes) {
       this.lastText = time;
-      this.flowCharts.draw(this.span);
+      this.flowCharts.update();
       this.describe();
     }
+    if (this.stale) {
+      this.charts.draw(this.span);
+      this.flowCharts.draw(this.span);
+    } else if (active && !writes) this.drawNextChart();
     this.stale = false;
     requestAnimationFrame((next) => this.frame(next));
+  }
+
+  /** Draws one chart, because all of them would take longer than a frame. */
+  private drawNextChart(): void {
+    const { charts, flowCharts, span } = this;
+    this.turn = (this.turn + 1) % Math.max(1, charts.count + flowCharts.count);
+    if (this.turn < charts.count) charts.draw(span, this.turn);
+    else flowCharts.draw(span, this.turn - charts.count);
   }
 
   /** Compares the prediction, and pauses once at its end, where both curves are complete. */
