@@ -12,12 +12,13 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { canChange, PROTOCOLS } from "./protocols";
+import { isNative } from "./native";
+import { addControllers, canChange, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { fitted } from "./rivals";
 import { NAMED } from "./scenes";
 import { SettingsForm } from "./settings-form";
-import { openServed, share, type Shared } from "./share";
+import { openServed, servedStudy, share, type Shared } from "./share";
 import { Sketch, type Plan } from "./sketch";
 import { Sliders } from "./sliders";
 import { Timeline } from "./timeline";
@@ -49,13 +50,15 @@ const embedded = new URLSearchParams(location.search).has("embed");
 /** Whether the page is part of the documentation site. */
 const inSite = new URLSearchParams(location.search).has("lesson");
 
-/** Whether the address requests the study of `longfat explore`, instead of a scene. */
-const served = location.hash === "" && new URLSearchParams(location.search).has("study");
+/** Whether `longfat explore` serves a study. */
+const hasStudy = new URLSearchParams(location.search).has("study");
+/** Whether the address requests that study, instead of a scene. */
+const served = location.hash === "" && hasStudy;
 
 function initial(): Scene {
   try {
     const lesson = new URLSearchParams(location.search).get("lesson");
-    return fromHash(location.hash || (lesson ? `#lesson=${lesson}` : ""));
+    return fromHash(location.hash || (lesson ? `#lesson=${lesson}` : ""), show);
   } catch (error) {
     show(`This address is not valid: ${textOf(error)}. The page shows the default scene.`);
     return { ...DEFAULT };
@@ -323,7 +326,12 @@ class Page {
     for (const [place, { title }] of LESSONS.entries()) lesson.add(new Option(`${place + 1}. ${title}`, `lesson=${place + 1}`));
     for (const [name, { title }] of Object.entries(NAMED)) lesson.add(new Option(title, `scene=${name}`));
     lesson.onchange = () => this.act(() => this.load(fromHash(`#${lesson.value}`)));
-    window.onhashchange = () => this.act(() => this.load(fromHash(location.hash)));
+    window.onhashchange = () =>
+      this.act(async () => {
+        const notes: string[] = [];
+        await this.load(fromHash(location.hash, (text) => notes.push(text)));
+        show(notes.join(" "));
+      });
     by<HTMLSelectElement>("span").onchange = () => (this.stale = true);
     share(this.shared);
     document.onkeydown = (event) => this.key(event);
@@ -493,10 +501,10 @@ class Page {
       for (const panel of this.panels) panel.draw(present, packets, this.packet.chosen);
     }
     if (!this.opened) {
-      const { worlds, playing, now, present } = this.player;
+      const { worlds, playing, now } = this.player;
       if (worlds.length > 0 && (!playing || now > 0)) {
         this.opened = true;
-        for (const panel of this.panels) panel.describe(present);
+        this.describe();
         if (!embedded) this.tour.startOnce();
       }
       return void requestAnimationFrame((next) => this.frame(next));
@@ -562,8 +570,14 @@ class Page {
   }
 }
 
-try {
-  new Page(initial());
-} catch (error) {
-  show(textOf(error));
+async function start(): Promise<void> {
+  try {
+    // Also a scene of the address can use the study's controllers. In WebAssembly there is no Python.
+    if (hasStudy && isNative()) addControllers((await servedStudy()).controllers);
+    new Page(initial());
+  } catch (error) {
+    show(textOf(error));
+  }
 }
+
+void start();
