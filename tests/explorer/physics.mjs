@@ -30,6 +30,7 @@ function shown(world) {
     main: world.groups.main,
     started: world.started,
     columns: { cwnd, ssthresh, inFlight, rtt },
+    flows: world.flows.map(({ cwnd, ssthresh, inFlight }, flow) => ({ payload: world.groups.payloadOf(flow), cwnd, ssthresh, inFlight })),
     queues: world.queues,
     events: world.events.map(({ time, what, flow, frame, sequence, reason }) => ({ time, what, flow, frame, sequence, reason })),
     counts: { drops: world.drops, timeouts: world.timeouts, retransmissions: world.retransmissions, ...world.lost },
