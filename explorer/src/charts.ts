@@ -9,6 +9,8 @@ import type { Sketch } from "./sketch";
 import type { World } from "./world";
 
 const HEIGHT = 150;
+/** Room for the times below a chart. */
+export const TIME_AXIS = 32;
 
 interface Panel {
   title: string;
@@ -97,7 +99,7 @@ export class Charts {
           x: { time: false, range: (_, low, high) => (this.predicted(chart) ? [0, this.predicted(chart)!.span] : [low, high]) },
           y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05, this.predicted(chart)?.high ?? 0)] },
         },
-        axes: [{ ...axis }, { ...axis, size: 46 }],
+        axes: [{ ...axis, size: TIME_AXIS }, { ...axis, size: 46 }],
       };
       const plot = new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
       plot.root.setAttribute("role", "figure");

@@ -1,5 +1,6 @@
 // Charts of single flows and queues, for each world with several, and of the subflows of flow 1.
 import uPlot from "uplot";
+import { TIME_AXIS } from "./charts";
 import { marksPlugin, type Marks } from "./chart-marks";
 import { INTERVAL_S, type Column } from "./columns";
 import { flowColour, theme } from "./palette";
@@ -134,7 +135,7 @@ export class FlowCharts {
       plugins: [marksPlugin(this.marks)],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
-      axes: [{ ...axis }, { ...axis, size: 46 }],
+      axes: [{ ...axis, size: TIME_AXIS }, { ...axis, size: 46 }],
     };
     return new uPlot(options, [[], ...lines.map(() => [])] as uPlot.AlignedData, this.parent);
   }

@@ -430,7 +430,7 @@ class Page {
 
   private describeSpeed(): void {
     const { speed } = this.scene;
-    by("speed-text").textContent = speed < 1 ? `${Number((speed * 1e3).toPrecision(2))} ms per s` : `${speed} times`;
+    by("speed-text").textContent = speed < 1 ? `${Number((speed * 1e3).toPrecision(2))} ms per s` : speed === 1 ? "real time" : `${speed} times`;
   }
 
   /** Handles the choice of a packet: shows its history. A click also drops it, if clicks do that. */
