@@ -75,6 +75,18 @@ class ExplorerServer(ThreadingHTTPServer):
         """The only classes that specifications name."""
         self.engine = _native.Explorer(self.permitted)
 
+    def answer(self, request: bytes) -> str:
+        """Replies to a request for the engine; with an error if a class of the study raises an exception."""
+        try:
+            return self.engine.reply(request)
+        except ValueError as error:
+            return json.dumps({"error": str(error)})
+
+    def predict(self, request: bytes) -> str:
+        """Replies to a request for closed forms."""
+        # A scene from a link or a file of others must not load code or read files, except the study's own.
+        return _native.confined(theory, request, self.permitted)
+
     @property
     def host(self) -> str:
         """The only valid Host header."""
@@ -113,12 +125,7 @@ class _Handler(LocalHandler):
         if not request:
             self.reply(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
             return
-        # A scene from a link or a file of others must not load code or read files, except the study's own.
-        reply = (
-            self.server.engine.reply(request)
-            if name == "call"
-            else _native.confined(theory, request, self.server.permitted)
-        )
+        reply = self.server.answer(request) if name == "call" else self.server.predict(request)
         self.reply(HTTPStatus.OK, "application/json", reply.encode())
 
     def _name(self) -> str | None:
