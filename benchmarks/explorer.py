@@ -1,10 +1,11 @@
-"""Speed of the explorer's page in headless Chromium: its start, and real time at high speeds.
+"""Size of the explorer's page, and its speed in headless Chromium: its start, and real time at high speeds.
 
 `make explorer` builds the page.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import tempfile
@@ -40,6 +41,13 @@ COUNT = f"""new Promise(done => {{
 }})"""
 SCENES = {
     "one flow, 10 Mbit/s, 100 times real time": {"worlds": ["reno"], "speed": 100},
+    "two worlds, ten flows each, 100 Mbit/s, real time": {
+        "worlds": ["reno", "cubic"],
+        "rate": "100Mbit/s",
+        "queue": "350pkt",
+        "flows": 10,
+        "speed": 1,
+    },
     "three worlds, ten flows each, 100 Mbit/s, real time": {
         "worlds": ["reno", "cubic", "bbr"],
         "rate": "100Mbit/s",
@@ -68,6 +76,8 @@ def main() -> None:
     if program() is None or not PAGE.is_file():
         print("needs Chromium and make explorer")
         return
+    size = sum(len(gzip.compress(file.read_bytes(), 9)) for file in PAGE.parent.iterdir())
+    print(f"{size / 1e6:.2f} MB compressed")
     with tempfile.TemporaryDirectory() as profile, browser(Path(profile)) as page:
         page.resize(1280)
         print(f"first packets after {start_s(page):.2f} s")

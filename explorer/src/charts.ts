@@ -9,6 +9,8 @@ import type { Sketch } from "./sketch";
 import type { World } from "./world";
 
 const HEIGHT = 150;
+/** Room for the times below a chart. */
+export const TIME_AXIS = 32;
 
 interface Panel {
   title: string;
@@ -67,6 +69,8 @@ export class Charts {
   reset(worlds: World[]): void {
     this.worlds = worlds;
     for (const plot of this.plots) plot.destroy();
+    // One layout for all charts.
+    const width = this.width();
     const colours = theme();
     const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
     this.plots = PANELS.map((panel, chart) => {
@@ -85,7 +89,7 @@ export class Charts {
       }
       const options: uPlot.Options = {
         title: panel.title,
-        width: this.width(),
+        width,
         height: HEIGHT,
         series,
         plugins: [marksPlugin(this.marks), this.sketch.plugin(chart)],
@@ -95,7 +99,7 @@ export class Charts {
           x: { time: false, range: (_, low, high) => (this.predicted(chart) ? [0, this.predicted(chart)!.span] : [low, high]) },
           y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05, this.predicted(chart)?.high ?? 0)] },
         },
-        axes: [{ ...axis }, { ...axis, size: 46 }],
+        axes: [{ ...axis, size: TIME_AXIS }, { ...axis, size: 46 }],
       };
       const plot = new uPlot(options, [[], ...series.slice(1).map(() => [])] as uPlot.AlignedData, this.parent);
       plot.root.setAttribute("role", "figure");
@@ -109,12 +113,18 @@ export class Charts {
     return this.sketch.ranges(chart, Math.max(0, ...this.worlds.map(({ now }) => now)));
   }
 
-  /** Draws the last `span` seconds, or all with 0. */
-  draw(span: number): void {
+  /** Returns the number of charts. */
+  get count(): number {
+    return this.plots.length;
+  }
+
+  /** Draws the last `span` seconds, or all with 0, in one chart or in all. */
+  draw(span: number, only?: number): void {
     const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
     const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
     const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
     for (const [place, plot] of this.plots.entries()) {
+      if (only !== undefined && place !== only) continue;
       const rows = this.worlds.flatMap((world) =>
         columnsOf(PANELS[place]!, world).map(({ key }) => {
           const part = world.columns[key].slice(start, end);
@@ -137,6 +147,7 @@ export class Charts {
   }
 
   private resize(): void {
-    for (const plot of this.plots) plot.setSize({ width: this.width(), height: HEIGHT });
+    const width = this.width();
+    for (const plot of this.plots) if (plot.width !== width) plot.setSize({ width, height: HEIGHT });
   }
 }

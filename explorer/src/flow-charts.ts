@@ -1,5 +1,6 @@
 // Charts of single flows and queues, for each world with several, and of the subflows of flow 1.
 import uPlot from "uplot";
+import { TIME_AXIS } from "./charts";
 import { marksPlugin, type Marks } from "./chart-marks";
 import { INTERVAL_S, type Column } from "./columns";
 import { flowColour, theme } from "./palette";
@@ -62,33 +63,48 @@ function panelsOf(world: World): Panel[] {
 export class FlowCharts {
   private worlds: readonly World[] = [];
   private plots: Plot[] = [];
+  private panels: Panel[] = [];
 
   constructor(
     private readonly parent: HTMLElement,
     private readonly marks: Marks,
   ) {
-    new ResizeObserver(() => this.plots.forEach(({ chart }) => chart.setSize({ width: this.width(), height: HEIGHT }))).observe(parent);
+    new ResizeObserver(() => this.resize()).observe(parent);
   }
 
   reset(worlds: readonly World[]): void {
     this.worlds = worlds;
     for (const { chart } of this.plots) chart.destroy();
     this.plots = [];
+    this.panels = [];
   }
 
-  /** Draws the last `span` seconds, or all with 0. */
-  draw(span: number): void {
+  /** Returns the number of charts. */
+  get count(): number {
+    return this.plots.length;
+  }
+
+  /** Replaces the charts if flows, subflows or marks require others. */
+  update(): void {
     const panels = this.worlds.flatMap((world, place) =>
       panelsOf(world).map((panel) => ({ ...panel, key: `${place} ${panel.title} ${panel.lines.map(({ label }) => label).join()}` })),
     );
     if (panels.map(({ key }) => key).join("\n") !== this.plots.map(({ key }) => key).join("\n")) {
       this.reset(this.worlds);
-      this.plots = panels.map((panel) => ({ key: panel.key, chart: this.add(panel) }));
+      const width = this.width();
+      this.plots = panels.map((panel) => ({ key: panel.key, chart: this.add(panel, width) }));
     }
+    this.panels = panels;
+  }
+
+  /** Draws the last `span` seconds, or all with 0, in one chart or in all. */
+  draw(span: number, only?: number): void {
+    if (this.plots.length === 0) return;
     const end = Math.max(...this.worlds.map((world) => world.columns.goodput.length), 2);
     const start = span > 0 ? Math.max(0, end - Math.round(span / INTERVAL_S)) : 0;
     const time = Array.from({ length: end - start }, (_, place) => (start + place) * INTERVAL_S);
-    panels.forEach(({ lines }, place) => {
+    this.panels.forEach(({ lines }, place) => {
+      if (only !== undefined && place !== only) return;
       const rows = lines.map(({ column }) => {
         const part = column.slice(start, end);
         while (part.length < time.length) part.push(null);
@@ -98,7 +114,7 @@ export class FlowCharts {
     });
   }
 
-  private add({ title, lines }: Panel): uPlot {
+  private add({ title, lines }: Panel, width: number): uPlot {
     const colours = theme();
     const axis = { stroke: colours.text, grid: { stroke: colours.line, width: 0.5 }, ticks: { stroke: colours.line } };
     const series: uPlot.Series[] = [{ label: "time", value: (_, time) => (time === null ? "–" : `${time.toFixed(2)} s`) }];
@@ -113,15 +129,20 @@ export class FlowCharts {
     );
     const options: uPlot.Options = {
       title,
-      width: this.width(),
+      width,
       height: HEIGHT,
       series,
       plugins: [marksPlugin(this.marks)],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false } },
       scales: { x: { time: false }, y: { range: (_, __, high) => [0, Math.max(1, (high ?? 1) * 1.05)] } },
-      axes: [{ ...axis }, { ...axis, size: 46 }],
+      axes: [{ ...axis, size: TIME_AXIS }, { ...axis, size: 46 }],
     };
     return new uPlot(options, [[], ...lines.map(() => [])] as uPlot.AlignedData, this.parent);
+  }
+
+  private resize(): void {
+    const width = this.width();
+    for (const { chart } of this.plots) if (chart.width !== width) chart.setSize({ width, height: HEIGHT });
   }
 
   private width(): number {

@@ -55,7 +55,7 @@ export function handlesOf(layout: Layout, scene: Scene): Handle[] {
   for (const [place, box] of queues.entries()) {
     const key = place === 0 ? "queue" : "queue2";
     if (!isPackets(scene[key])) continue;
-    found.push({ key, x: box.x + box.width, top: box.y, bottom: box.y + box.height, text: (x) => `${limitOf(x - box.x)}pkt` });
+    found.push({ key, x: box.x + box.width, top: box.y, bottom: box.y + box.height, text: (x) => `${limitOf((x - box.x) / layout.scale)}pkt` });
   }
   const { room } = layout;
   const receiver = layout.nodes[1];

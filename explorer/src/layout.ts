@@ -29,6 +29,8 @@ export interface Layout {
   links: LinkPlace[];
   /** With one path, the places of the receiver with a link of no length and of the longest. */
   room?: { from: number; to: number };
+  /** Factor of the widths of queues with one or two paths: less than 1 on a narrow canvas. */
+  scale: number;
 }
 
 /** Settings that lengths stand for. */
@@ -43,6 +45,9 @@ const TOP = 26;
 const LANE = 78;
 const ROW = 40;
 const [HOST, SMALL_HOST, ROUTER] = [64, 44, 14];
+/** On a canvas narrower than this, hosts and queues of paths are smaller, so that links have room. */
+const NARROW = 300;
+const [NARROW_HOST, NARROW_SCALE] = [26, 0.6];
 /** Least length of a link in pixels, without its queue. */
 const SHORTEST_LINK = 40;
 
@@ -109,19 +114,23 @@ export function layoutOf(network: NetworkShape, width: number, { limits, delay }
   const height = heightOf(network) - TOP;
   const last = Math.max(...columns, 1);
   const wide = isPath(network);
+  const narrow = wide && width < NARROW;
+  const scale = narrow ? NARROW_SCALE : 1;
+  const host = narrow ? NARROW_HOST : HOST;
   const nodes = network.nodes.map((_, node): NodePlace => {
     const names = hostsAt(network, node);
     const column = columns[node]!;
     const same = columns.flatMap((other, place) => (other === column ? [place] : []));
     const isHost = names.length > 0;
-    const own = wide ? HOST : isHost ? SMALL_HOST : ROUTER;
+    const own = wide ? host : isHost ? SMALL_HOST : ROUTER;
     const high = wide ? height : isHost ? 24 : 30;
     const middle = TOP + (height * (same.indexOf(node) + 0.5)) / same.length;
     const x = column === 0 ? 2 : column === last ? width - own - 2 : 2 + ((width - 4 - own) * column) / last;
-    const label = wide ? (column === 0 ? "Sender" : "Receiver") : names.length > 2 ? `${names[0]}–${names.at(-1)}` : names.join(" ");
+    const side = column === 0 ? "Sender" : "Receiver";
+    const label = narrow ? side[0]! : wide ? side : names.length > 2 ? `${names[0]}–${names.at(-1)}` : names.join(" ");
     return { x, y: middle - high / 2, width: own, height: high, label };
   });
-  const room = wide && delay !== undefined ? { from: 2 + HOST + WIDEST + SHORTEST_LINK / 2, to: width - HOST - 2 } : undefined;
+  const room = wide && delay !== undefined ? { from: 2 + host + scale * WIDEST + SHORTEST_LINK / 2, to: width - host - 2 } : undefined;
   if (room) nodes[1]!.x = room.from + (room.to - room.from) * shareOf(delay!);
   const seen = new Map<string, number>();
   const links = network.ends.map(([from, to], link): LinkPlace => {
@@ -141,12 +150,12 @@ export function layoutOf(network: NetworkShape, width: number, { limits, delay }
       forward,
     };
     if (forward && network.bottlenecks.includes(link)) {
-      place.queue = { x: place.x1 + 4, y: place.y1 - (wide ? 14 : 24), width: wide ? widthOf(limits[network.bottlenecks.indexOf(link)] ?? 0) : QUEUE, height: 28 };
+      place.queue = { x: place.x1 + 4, y: place.y1 - (wide ? 14 : 24), width: wide ? scale * widthOf(limits[network.bottlenecks.indexOf(link)] ?? 0) : QUEUE, height: 28 };
       place.x1 += place.queue.width + 8;
     }
     return place;
   });
-  return { nodes, links, ...(room ? { room } : {}) };
+  return { nodes, links, scale, ...(room ? { room } : {}) };
 }
 
 /** Returns the names of both directions of each bottleneck. */

@@ -12,12 +12,13 @@ import { milliseconds } from "./narrative";
 import { PacketPanel } from "./packet-panel";
 import { Player } from "./player";
 import { Predictions } from "./predictions";
-import { canChange, PROTOCOLS } from "./protocols";
+import { isNative } from "./native";
+import { addControllers, canChange, PROTOCOLS } from "./protocols";
 import { checked, DEFAULT, fromHash, LONGEST_S, toHash, type Scene } from "./scene";
 import { fitted } from "./rivals";
 import { NAMED } from "./scenes";
 import { SettingsForm } from "./settings-form";
-import { openServed, share, type Shared } from "./share";
+import { openServed, servedStudy, share, type Shared } from "./share";
 import { Sketch, type Plan } from "./sketch";
 import { Sliders } from "./sliders";
 import { Timeline } from "./timeline";
@@ -27,7 +28,6 @@ import { transport } from "./transports";
 import type { World } from "./world";
 import { WorldPanel } from "./world-panel";
 
-const CHARTS_MS = 50;
 const TEXT_MS = 200;
 const STEP_S = 1e-3;
 /** Seconds of a prediction in a scene without a lesson. */
@@ -50,13 +50,15 @@ const embedded = new URLSearchParams(location.search).has("embed");
 /** Whether the page is part of the documentation site. */
 const inSite = new URLSearchParams(location.search).has("lesson");
 
-/** Whether the address requests the study of `longfat explore`, instead of a scene. */
-const served = location.hash === "" && new URLSearchParams(location.search).has("study");
+/** Whether `longfat explore` serves a study. */
+const hasStudy = new URLSearchParams(location.search).has("study");
+/** Whether the address requests that study, instead of a scene. */
+const served = location.hash === "" && hasStudy;
 
 function initial(): Scene {
   try {
     const lesson = new URLSearchParams(location.search).get("lesson");
-    return fromHash(location.hash || (lesson ? `#lesson=${lesson}` : ""));
+    return fromHash(location.hash || (lesson ? `#lesson=${lesson}` : ""), show);
   } catch (error) {
     show(`This address is not valid: ${textOf(error)}. The page shows the default scene.`);
     return { ...DEFAULT };
@@ -88,13 +90,16 @@ class Page {
   private readonly timeline = new Timeline((time) => this.act(() => this.seek(time)));
   private readonly tour = new Tour();
   private lastFrame = performance.now();
-  private lastCharts = 0;
+  /** Chart that the next frame draws. */
+  private turn = 0;
   private lastText = 0;
   private eventsShown = "";
   private stale = true;
   private drawn = "";
   /** Protocols in the charts. */
   private names = "";
+  /** Whether packets, or a scene that stands, have been drawn. Charts wait for it, so that packets come first. */
+  private opened = false;
   /** Whether the scene has passed the end of the prediction. */
   private compared = false;
 
@@ -118,7 +123,6 @@ class Page {
       if (embedded && this.scene.lesson > 0) this.sketch.begin(this.plan);
       this.play(!still && (!embedded || new URLSearchParams(location.search).has("play")));
     });
-    if (!embedded) this.tour.startOnce();
     requestAnimationFrame((time) => this.frame(time));
   }
 
@@ -198,12 +202,13 @@ class Page {
     );
     for (const [place, panel] of this.panels.entries()) panel.open = open[place] ?? false;
     by("worlds").replaceChildren(...this.panels.map((panel) => panel.element));
-    this.charts.reset(this.player.worlds);
-    this.flowCharts.reset(this.player.worlds);
+    if (this.opened) {
+      this.resetCharts();
+      this.names = this.player.worlds.map(({ name }) => name).join();
+    }
     // With several protocols, the flows are what the scene is about.
     if (this.scene.rivals.length > 0) by("charts").before(by("flow-charts"));
     else by("charts").after(by("flow-charts"));
-    this.names = this.player.worlds.map(({ name }) => name).join();
     this.stale = true;
   }
 
@@ -321,14 +326,21 @@ class Page {
     for (const [place, { title }] of LESSONS.entries()) lesson.add(new Option(`${place + 1}. ${title}`, `lesson=${place + 1}`));
     for (const [name, { title }] of Object.entries(NAMED)) lesson.add(new Option(title, `scene=${name}`));
     lesson.onchange = () => this.act(() => this.load(fromHash(`#${lesson.value}`)));
-    window.onhashchange = () => this.act(() => this.load(fromHash(location.hash)));
+    window.onhashchange = () =>
+      this.act(async () => {
+        const notes: string[] = [];
+        await this.load(fromHash(location.hash, (text) => notes.push(text)));
+        show(notes.join(" "));
+      });
     by<HTMLSelectElement>("span").onchange = () => (this.stale = true);
     share(this.shared);
     document.onkeydown = (event) => this.key(event);
-    matchMedia("(prefers-color-scheme: dark)").onchange = () => {
-      this.charts.reset(this.player.worlds);
-      this.flowCharts.reset(this.player.worlds);
-    };
+    matchMedia("(prefers-color-scheme: dark)").onchange = () => this.resetCharts();
+  }
+
+  private resetCharts(): void {
+    this.charts.reset(this.player.worlds);
+    this.flowCharts.reset(this.player.worlds);
   }
 
   /** Closes the settings, so that the path and the first charts of a prepared scene are visible. */
@@ -418,7 +430,7 @@ class Page {
 
   private describeSpeed(): void {
     const { speed } = this.scene;
-    by("speed-text").textContent = speed < 1 ? `${Number((speed * 1e3).toPrecision(2))} ms per s` : `${speed} times`;
+    by("speed-text").textContent = speed < 1 ? `${Number((speed * 1e3).toPrecision(2))} ms per s` : speed === 1 ? "real time" : `${speed} times`;
   }
 
   /** Handles the choice of a packet: shows its history. A click also drops it, if clicks do that. */
@@ -488,25 +500,42 @@ class Page {
       const { present } = this.player;
       for (const panel of this.panels) panel.draw(present, packets, this.packet.chosen);
     }
+    if (!this.opened) {
+      const { worlds, playing, now } = this.player;
+      if (worlds.length > 0 && (!playing || now > 0)) {
+        this.opened = true;
+        this.describe();
+        if (!embedded) this.tour.startOnce();
+      }
+      return void requestAnimationFrame((next) => this.frame(next));
+    }
     const names = this.player.worlds.map(({ name }) => name).join();
     if (names !== this.names) {
-      // An intervention replaced a controller.
+      // The scene has opened, or an intervention replaced a controller.
       this.names = names;
-      this.charts.reset(this.player.worlds);
-      this.flowCharts.reset(this.player.worlds);
+      this.resetCharts();
       this.stale = true;
     }
-    if (active && (this.stale || time - this.lastCharts > CHARTS_MS)) {
-      this.lastCharts = time;
-      this.charts.draw(this.span);
-    }
-    if (active && (this.stale || time - this.lastText > TEXT_MS)) {
+    const writes = active && (this.stale || time - this.lastText > TEXT_MS);
+    if (writes) {
       this.lastText = time;
-      this.flowCharts.draw(this.span);
+      this.flowCharts.update();
       this.describe();
     }
+    if (this.stale) {
+      this.charts.draw(this.span);
+      this.flowCharts.draw(this.span);
+    } else if (active && !writes) this.drawNextChart();
     this.stale = false;
     requestAnimationFrame((next) => this.frame(next));
+  }
+
+  /** Draws one chart, because all of them would take longer than a frame. */
+  private drawNextChart(): void {
+    const { charts, flowCharts, span } = this;
+    this.turn = (this.turn + 1) % Math.max(1, charts.count + flowCharts.count);
+    if (this.turn < charts.count) charts.draw(span, this.turn);
+    else flowCharts.draw(span, this.turn - charts.count);
   }
 
   /** Compares the prediction, and pauses once at its end, where both curves are complete. */
@@ -541,8 +570,14 @@ class Page {
   }
 }
 
-try {
-  new Page(initial());
-} catch (error) {
-  show(textOf(error));
+async function start(): Promise<void> {
+  try {
+    // Also a scene of the address can use the study's controllers. In WebAssembly there is no Python.
+    if (hasStudy && isNative()) addControllers((await servedStudy()).controllers);
+    new Page(initial());
+  } catch (error) {
+    show(textOf(error));
+  }
 }
+
+void start();

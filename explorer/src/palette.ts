@@ -20,15 +20,23 @@ export interface Theme {
   line: string;
 }
 
-let known: Theme | undefined;
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (known = undefined));
+/** Properties of the page's theme. Reading them from the style takes long, so they are kept until the theme changes. */
+const known = new Map<string, string>();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => known.clear());
 
-/** Returns the colours of the page's theme. Reading them from the style takes long, so they are kept until the theme changes. */
+/** Returns the colours of the page's theme. */
 export function theme(): Theme {
-  return (known ??= { panel: property("--panel"), text: property("--text"), faint: property("--faint"), line: property("--line") });
+  return { panel: property("--panel"), text: property("--text"), faint: property("--faint"), line: property("--line") };
 }
 
-const property = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+function property(name: string): string {
+  let value = known.get(name);
+  if (value === undefined) {
+    value = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    known.set(name, value);
+  }
+  return value;
+}
 
 /** Fits a canvas to its box and the display's pixels, and returns its context in CSS pixels. */
 export function prepared(canvas: HTMLCanvasElement): { context: CanvasRenderingContext2D; width: number; height: number } {

@@ -93,7 +93,8 @@ function drawHandles(context: CanvasRenderingContext2D, handles: readonly Handle
   for (const { key, x, top, bottom } of handles) {
     context.globalAlpha = key === dragged?.key ? 1 : 0.6;
     if (key === "delay" && dragged?.key === key) note(context, x - 30, top - 5, `delay ${dragged.value}`, theme().text);
-    const middle = (top + bottom) / 2;
+    // The receiver's name is in the middle of its box.
+    const middle = key === "delay" ? bottom - 8 : (top + bottom) / 2;
     for (const side of [-1.5, 1.5]) {
       context.beginPath();
       context.moveTo(x + side, middle - 6);

@@ -19,7 +19,7 @@ const mptcp = (label: string, scheduler: string): Protocol => ({
   key: { kind: "mptcp", scheduler },
 });
 
-export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+const FOUND: Record<string, Protocol> = {
   reno: tcp("TCP Reno", "reno"),
   cubic: tcp("TCP CUBIC", "cubic"),
   vegas: tcp("TCP Vegas", "vegas"),
@@ -40,7 +40,26 @@ export const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   "mptcp-otias": mptcp("OTIAS", "otias"),
 };
 
-export const PROTOCOL_NAMES = Object.keys(PROTOCOLS);
+/** The protocols of the page by name, with the controllers of the study that `longfat explore` serves. */
+export const PROTOCOLS: Readonly<Record<string, Protocol>> = FOUND;
+
+/** A controller in Python, which only `longfat explore STUDY` can run. */
+export interface Controller {
+  name: string;
+  label: string;
+  key: Record<string, unknown>;
+}
+
+/** Adds the controllers of a study. Their names start with "own-". */
+export function addControllers(controllers: readonly Controller[]): void {
+  for (const { name, label, key } of controllers) FOUND[name] = { label, family: "tcp", key };
+}
+
+/** Returns why a protocol does not exist. */
+export function unknownProtocol(name: string): string {
+  if (name.startsWith("own-")) return `${name}: a controller in Python, which runs only with longfat explore STUDY`;
+  return `${name}: unknown protocol (${Object.keys(PROTOCOLS).join(", ")})`;
+}
 
 /** Path policies of multipath TCP. */
 export const POLICIES = ["all", "single", "fsfs", "delayed", "mmptcp", "freeway", "foresight", "in-kernel"];

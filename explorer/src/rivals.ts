@@ -1,6 +1,6 @@
 // Flows with other protocols on the same network as the measured flows of each configuration: [[traffic]] in a study file.
 import { firstHost, pairsOf } from "./network-keys";
-import { isProtocol, PROTOCOL_NAMES, protocolKey, PROTOCOLS } from "./protocols";
+import { isProtocol, protocolKey, PROTOCOLS, unknownProtocol } from "./protocols";
 import { quantity } from "./quantities";
 import type { Scene } from "./scene";
 
@@ -38,7 +38,7 @@ export function checkRivals(scene: Scene): void {
       if (typeof value !== TYPES[key as keyof Rival]) throw new Error(`rivals: ${key}: expected a ${TYPES[key as keyof Rival]}`);
     }
     const { protocol, name = "rival", pair = 0, flows = 1, size = "", start = "" } = rival;
-    if (!isProtocol(protocol)) throw new Error(`rivals: ${protocol}: unknown protocol (${PROTOCOL_NAMES.join(", ")})`);
+    if (!isProtocol(protocol)) throw new Error(`rivals: ${unknownProtocol(protocol)}`);
     if (!NAME.test(name)) throw new Error(`rivals: name: "${name}" is not a name (letters, digits, - and _)`);
     if (!Number.isInteger(pair) || pair < 0 || pair >= pairsOf(scene)) throw new Error(`rivals: pair: ${pair} is out of range (0 to ${pairsOf(scene) - 1})`);
     if (!Number.isInteger(flows) || flows < 1 || flows > 64) throw new Error(`rivals: flows: ${flows} is out of range (1 to 64)`);

@@ -4,7 +4,7 @@ import { checkedInterventions, type Intervention } from "./interventions";
 import { LESSONS } from "./lessons";
 import { after, changesSettings } from "./live-settings";
 import { networkKeys, pairsOf } from "./network-keys";
-import { canChange, isProtocol, POLICIES, COUPLINGS, protocolKey, PROTOCOL_NAMES } from "./protocols";
+import { canChange, isProtocol, POLICIES, COUPLINGS, protocolKey, unknownProtocol } from "./protocols";
 import { quantity } from "./quantities";
 import { checkRivals, hostKeys, rivalKeys, type Rival } from "./rivals";
 import { NAMED } from "./scenes";
@@ -194,12 +194,15 @@ function checkSettings(scene: Scene): void {
   checkName("coupling", scene.coupling, COUPLINGS);
   checkRange("configurations", scene.worlds.length, 1, MOST_WORLDS);
   for (const name of scene.worlds) {
-    if (!isProtocol(name)) throw new Error(`${name}: unknown protocol (${PROTOCOL_NAMES.join(", ")})`);
+    if (!isProtocol(name)) throw new Error(unknownProtocol(name));
   }
 }
 
-/** Returns the scene of a URL's fragment: empty, `#lesson=N`, `#scene=NAME`, or JSON with the keys that differ from the default. */
-export function fromHash(hash: string): Scene {
+/**
+ * Returns the scene of a URL's fragment: empty, `#lesson=N`, `#scene=NAME`, or JSON with the keys that differ from the default.
+ * `leave` receives a sentence with the unknown keys, which are left out; without it they are an error.
+ */
+export function fromHash(hash: string, leave?: (text: string) => void): Scene {
   const text = decodeURIComponent(hash.replace(/^#/, ""));
   if (!text) return { ...DEFAULT };
   const lesson = /^lesson=(\d+)$/.exec(text);
@@ -223,14 +226,20 @@ export function fromHash(hash: string): Scene {
   if (typeof content !== "object" || content === null || Array.isArray(content)) {
     throw new Error("the address contains no scene: expected an object");
   }
-  for (const [key, value] of Object.entries(content)) {
-    if (!Object.hasOwn(DEFAULT, key)) throw new Error(`${key}: unknown key (${Object.keys(DEFAULT).join(", ")})`);
+  const known = Object.entries(content).filter(([key]) => Object.hasOwn(DEFAULT, key));
+  const unknown = Object.keys(content).filter((key) => !Object.hasOwn(DEFAULT, key));
+  if (unknown.length > 0) {
+    const text = `${unknown.join(", ")}: unknown key${unknown.length > 1 ? "s" : ""} (${Object.keys(DEFAULT).join(", ")})`;
+    if (!leave) throw new Error(text);
+    leave(`The page shows the scene of this address without ${text}.`);
+  }
+  for (const [key, value] of known) {
     const expected = DEFAULT[key as keyof Scene];
     if (typeof value !== typeof expected || Array.isArray(value) !== Array.isArray(expected)) {
       throw new Error(`${key}: expected ${Array.isArray(expected) ? "a list" : `a ${typeof expected}`}`);
     }
   }
-  return checked({ ...DEFAULT, ...(content as Partial<Scene>) });
+  return checked({ ...DEFAULT, ...(Object.fromEntries(known) as Partial<Scene>) });
 }
 
 /** Returns the fragment of a scene. */

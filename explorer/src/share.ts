@@ -3,6 +3,7 @@ import { save, studyFile } from "./exports";
 import type { Side } from "./engine";
 import { cablesOf } from "./layout";
 import { pictureOf, pngOf, type Chart } from "./picture";
+import type { Controller } from "./protocols";
 import { pythonProgram } from "./python-export";
 import { sceneOf } from "./study-file";
 import { toHash, type Scene } from "./scene";
@@ -85,9 +86,23 @@ async function open(page: Shared, file: File): Promise<void> {
   }
 }
 
+interface Served {
+  name: string;
+  text: string;
+  note: string;
+  controllers: Controller[];
+}
+
+let served: Promise<Served> | undefined;
+
+/** Returns the study that `longfat explore` serves. */
+export function servedStudy(): Promise<Served> {
+  return (served ??= fetch("study.json").then((response) => response.json() as Promise<Served>));
+}
+
 /** Opens the study that `longfat explore` serves; shows its first mistake and the page's own scene if it cannot. */
 export async function openServed(page: Shared): Promise<void> {
-  const { name, text, note } = (await (await fetch("study.json")).json()) as { name: string; text: string; note: string };
+  const { name, text, note } = await servedStudy();
   try {
     const { scene, notes } = sceneOf(text, { ...page.scene, speed: SERVED_SPEED });
     await page.load(scene);

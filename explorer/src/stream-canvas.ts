@@ -3,6 +3,8 @@ import { LOSS, RECEIVED, RETRANSMISSION, theme } from "./palette";
 import { last, type World } from "./world";
 
 const LEFT = 68;
+/** In less room, the legend is short. */
+const NARROW = 200;
 
 /** Height of the drawing in pixels. */
 export const STREAM_HEIGHT = 66;
@@ -67,5 +69,6 @@ export function drawStream(context: CanvasRenderingContext2D, world: World, colo
     }
   }
   context.fillStyle = faint;
-  context.fillText(`unacknowledged data of flow ${world.groups.main + 1}, cwnd = ${cwnd}`, LEFT, height - 6, room);
+  const what = room < NARROW ? "" : `unacknowledged data of flow ${world.groups.main + 1}, `;
+  context.fillText(`${what}cwnd = ${cwnd}`, LEFT, height - 6, room);
 }

@@ -1,4 +1,5 @@
-// A study file as a scene: the reverse of the export. A key that the page cannot show is an error that names it.
+// A study file as a scene: the reverse of the export. The page leaves out what it cannot show, and names it; what it cannot leave out
+// is an error.
 import { parse } from "smol-toml";
 import { MOST_INTERVENTIONS } from "./interventions";
 import { hasMarkingKey, pairOf, pairsOf } from "./network-keys";
@@ -6,7 +7,7 @@ import { networkOf } from "./study-network";
 import { quantity } from "./quantities";
 import { protocolTable, StudyProtocols } from "./study-protocols";
 import { trafficOf, trafficTables } from "./study-traffic";
-import { integer, refuse, string, table, type Table } from "./study-tables";
+import { integer, Omissions, refuse, string, table, type Table } from "./study-tables";
 import { checked, DEFAULT, MOST_WORLDS, type Scene } from "./scene";
 
 /** Keys without effect on a trial: texts, tables and claims. */
@@ -20,37 +21,38 @@ export interface Opened {
   notes: string[];
 }
 
-/** Returns the scene of a study file's text, with the speed of `present`, or throws with the first key that the page cannot show. */
+/** Returns the scene of a study file's text, with the speed of `present`, or throws with the first key without which there is none. */
 export function sceneOf(text: string, present: Scene): Opened {
   const study = tables(text);
   const notes: string[] = [];
   const { sweep, seed, path, topology, workload, protocols, traffic, extends: base, ...others } = study;
   if (base !== undefined) refuse("extends", "the page reads one file: copy the keys of the extended study into it");
-  for (const key of Object.keys(others)) if (!SILENT.has(key)) refuse(key);
+  const left = new Omissions();
+  left.add(...Object.keys(others).filter((key) => !SILENT.has(key)));
   const swept = table("sweep", sweep ?? {});
   const study_ = {
     ...{ path: table("path", path ?? {}), topology: table("topology", topology ?? {}), workload: table("workload", workload) },
     ...{ protocols: protocolTables(protocols), traffic: trafficTables(traffic) },
   };
-  const first = Object.entries(swept).map(([key, values]) => choose(study_, key, values));
+  const first = Object.entries(swept).flatMap(([key, values]) => left.unless(() => choose(study_, key, values)));
   if (first.length > 0) notes.push(`The page shows one cell of the sweep: ${first.join(", ")}.`);
-  const network = networkOf(study_.path, topology === undefined ? undefined : study_.topology);
+  const network = networkOf(study_.path, topology === undefined ? undefined : study_.topology, left);
   const found = new StudyProtocols();
   const before: Scene = {
     ...DEFAULT,
     speed: present.speed,
     seed: integer("seed", seed ?? 1),
     ...network,
-    ...workloadOf(study_.workload, { ...DEFAULT, ...network }, notes),
-    worlds: worldsOf(study_.protocols, found, notes),
+    ...workloadOf(study_.workload, { ...DEFAULT, ...network }, notes, left),
+    worlds: worldsOf(study_.protocols, found, notes, left),
   };
-  const { starts, rivals } = trafficOf(study_.traffic, before, found);
+  const { starts, rivals } = trafficOf(study_.traffic, before, found, left);
   const interventions = [...before.interventions, ...starts].sort((one, other) => one.at - other.at);
   if (starts.length > 0) notes.push("The page measures the flows of traffic too.");
   const scene: Scene = { ...before, rivals, interventions, ...found.settings };
   if (found.settings.ecn === "on" && hasMarkingKey(scene.discipline) && network.ecn !== "on") scene.ecn = "hosts";
   found.check(scene);
-  return { scene: checked(scene), notes };
+  return { scene: checked(scene), notes: [...notes, ...left.notes] };
 }
 
 function tables(text: string): Table {
@@ -63,9 +65,9 @@ function tables(text: string): Table {
   }
 }
 
-function workloadOf(workload: Table, network: Scene, notes: string[]): Partial<Scene> {
+function workloadOf(workload: Table, network: Scene, notes: string[], left: Omissions): Partial<Scene> {
   const { kind, size, flows = 1, duration, warm_up, stagger = "0s", start_jitter, from, to, ...others } = workload;
-  for (const key of Object.keys(others)) refuse(`workload.${key}`);
+  left.add(...Object.keys(others).map((key) => `workload.${key}`));
   if (kind !== "bulk" && kind !== "file") refuse("workload.kind", `the explorer shows "bulk" and "file"`);
   if (warm_up !== undefined) notes.push("The page measures without workload.warm_up.");
   if (duration !== undefined) notes.push("The page runs longer than workload.duration.");
@@ -86,11 +88,19 @@ function protocolTables(protocols: unknown): Table[] {
   return protocols.map((entry: unknown, place) => protocolTable(`protocols[${place + 1}]`, entry));
 }
 
-function worldsOf(protocols: Table[], found: StudyProtocols, notes: string[]): string[] {
-  const shown = protocols.slice(0, MOST_WORLDS);
-  if (shown.length < protocols.length) notes.push(`The page shows the first ${MOST_WORLDS} of ${protocols.length} protocols.`);
-  if (shown.some(({ label }) => label !== undefined)) notes.push("The page shows its own names instead of labels.");
-  return shown.map((entry, place) => found.add(`protocols[${place + 1}]`, entry));
+function worldsOf(protocols: Table[], found: StudyProtocols, notes: string[], left: Omissions): string[] {
+  const all = protocols.map((entry, place) => ({ entry, where: `protocols[${place + 1}]` }));
+  const shown: string[] = [];
+  let tried = 0;
+  for (const { entry, where } of all) {
+    if (shown.length === MOST_WORLDS) break;
+    shown.push(...left.unless(() => found.add(where, entry)));
+    tried += 1;
+  }
+  if (shown.length === 0) throw new Error(left.reason);
+  if (tried < all.length) notes.push(`The page shows the first ${MOST_WORLDS} of ${all.length} protocols.`);
+  if (protocols.slice(0, tried).some(({ label }) => label !== undefined)) notes.push("The page shows its own names instead of labels.");
+  return shown;
 }
 
 /** Sets a swept key to its first value, and returns both as text. */

@@ -1,27 +1,28 @@
 // The path or topology of a study file as settings of a scene.
 import { hasTarget } from "./network-keys";
 import { DEFAULT, DISCIPLINES, type Scene } from "./scene";
-import { integer, refuse, string, table, type Table } from "./study-tables";
+import { integer, refuse, string, table, type Omissions, type Table } from "./study-tables";
 
 /** The default queue of a study's path, and the default limits of disciplines with another one. */
 const QUEUE = "1000pkt";
 const LIMITS: Readonly<Record<string, string>> = { "fq-codel": "10240pkt", dualpi2: "10000pkt", cake: "4MiB" };
 
 /** Returns the settings of a path, or of a topology that the page shows. */
-export function networkOf(path: Table, topology: Table | undefined): Partial<Scene> {
-  if (topology === undefined) return pathOf("path", path);
+export function networkOf(path: Table, topology: Table | undefined, left: Omissions): Partial<Scene> {
+  if (topology === undefined) return pathOf("path", path, left);
   const { kind, ...keys } = topology;
   const known = (...names: string[]): void => {
-    for (const key of Object.keys(keys)) if (!names.includes(key)) refuse(`topology.${key}`);
+    left.add(...Object.keys(keys).filter((key) => !names.includes(key)).map((key) => `topology.${key}`));
   };
+  const bottleneck = (): Partial<Scene> => pathOf("topology.bottleneck", table("topology.bottleneck", keys["bottleneck"]), left);
   if (kind === "dumbbell") {
     known("bottleneck", "access", "pairs");
-    return { topology: kind, ...accessOf(keys["access"], keys["pairs"]), ...pathOf("topology.bottleneck", table("topology.bottleneck", keys["bottleneck"])) };
+    return { topology: kind, ...accessOf(keys["access"], keys["pairs"], left), ...bottleneck() };
   }
   if (kind === "parking-lot") {
     known("bottleneck", "hops");
     const hops = integer("topology.hops", keys["hops"]);
-    return { topology: kind, hops, ...pathOf("topology.bottleneck", table("topology.bottleneck", keys["bottleneck"])) };
+    return { topology: kind, hops, ...bottleneck() };
   }
   if (kind === "multipath") {
     known("path");
@@ -29,7 +30,7 @@ export function networkOf(path: Table, topology: Table | undefined): Partial<Sce
     if (!Array.isArray(paths) || paths.length !== 2) return refuse("topology.path", "the explorer shows two paths, as a list");
     const [first, second] = paths.map((entry: unknown, place) => {
       const where = `topology.path[${place + 1}]`;
-      return pathOf(where, table(where, entry));
+      return pathOf(where, table(where, entry), left);
     }) as [Partial<Scene>, Partial<Scene>];
     for (const key of ["discipline", "target", "burst", "jitter"] as const) {
       const value = second[key] ?? DEFAULT[key];
@@ -44,13 +45,13 @@ export function networkOf(path: Table, topology: Table | undefined): Partial<Sce
 }
 
 /** The access links of a dumbbell: a list with one table for each sender, or one table for all pairs. */
-function accessOf(access: unknown, pairs: unknown): Partial<Scene> {
+function accessOf(access: unknown, pairs: unknown, left: Omissions): Partial<Scene> {
   const isList = Array.isArray(access);
   const entries: unknown[] = isList ? access : Array.from({ length: integer("topology.pairs", pairs) }, () => access ?? {});
   const found = entries.map((entry, place) => {
     const where = `topology.access${isList ? `[${place + 1}]` : ""}`;
     const { delay = "0ms", rate = "", ...others } = table(where, entry);
-    for (const key of Object.keys(others)) refuse(`${where}.${key}`);
+    left.add(...Object.keys(others).map((key) => `${where}.${key}`));
     return { where, rate: string(`${where}.rate`, rate), delay: string(`${where}.delay`, delay) };
   });
   const accessRate = found[0]?.rate ?? "";
@@ -58,16 +59,16 @@ function accessOf(access: unknown, pairs: unknown): Partial<Scene> {
   return { senders: found.map(({ delay }) => delay).join(", "), accessRate };
 }
 
-function pathOf(where: string, path: Table): Partial<Scene> {
+function pathOf(where: string, path: Table, left: Omissions): Partial<Scene> {
   const { rate, delay = "0ms", jitter = DEFAULT.jitter, loss = DEFAULT.loss, queue = QUEUE, ...others } = path;
-  for (const key of Object.keys(others)) refuse(`${where}.${key}`);
+  left.add(...Object.keys(others).map((key) => `${where}.${key}`));
   if (rate === undefined) refuse(`${where}.rate`, "the key is missing: the page shows no unlimited rate");
   return {
     rate: string(`${where}.rate`, rate),
     delay: string(`${where}.delay`, delay),
     jitter: string(`${where}.jitter`, jitter),
     ...lossOf(`${where}.loss`, loss),
-    ...queueOf(`${where}.queue`, queue),
+    ...queueOf(`${where}.queue`, queue, left),
   };
 }
 
@@ -83,11 +84,11 @@ function lossOf(where: string, loss: unknown): Partial<Scene> {
   return { loss: `${round((100 * enter) / (enter + leave))}%`, burst: round(1 / leave) };
 }
 
-function queueOf(where: string, queue: unknown): Partial<Scene> {
+function queueOf(where: string, queue: unknown, left: Omissions): Partial<Scene> {
   if (typeof queue === "string") return DISCIPLINES.includes(queue) ? { discipline: queue, queue: LIMITS[queue] ?? QUEUE } : { queue };
   const { kind = "drop-tail", limit, ecn = false, target, ...others } = table(where, queue);
   const discipline = string(`${where}.kind`, kind);
-  for (const key of Object.keys(others)) refuse(`${where}.${key}`);
+  left.add(...Object.keys(others).map((key) => `${where}.${key}`));
   if (target !== undefined && !hasTarget(discipline)) refuse(`${where}.target`);
   return {
     discipline,

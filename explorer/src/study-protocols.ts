@@ -20,20 +20,25 @@ export class StudyProtocols {
     const names = Object.keys(PROTOCOLS);
     const found = names.find((name) => differing(entry, keyOf(name)) === undefined);
     if (found === undefined) {
+      const controller = classOf(entry["congestion"]);
+      if (controller !== undefined) {
+        return refuse(`${where}.congestion`, `"${controller}" is a class in Python: longfat explore STUDY runs it with the native engine`);
+      }
       // The key that separates the entry from the most similar protocol of the page.
       const same = (name: string): number => Object.keys(entry).filter((key) => equal(entry[key], keyOf(name)[key])).length;
       const nearest = names.reduce((best, name) => (same(name) > same(best) ? name : best));
       const key = differing(entry, keyOf(nearest))!;
       return refuse(`${where}.${key}`, key in entry ? undefined : "the key is missing: the explorer cannot show its default");
     }
-    for (const [setting, value] of Object.entries(settingsOf(found, entry))) {
+    const settings = settingsOf(found, entry);
+    for (const [setting, value] of Object.entries(settings)) {
       const before = this.settings[setting as keyof Settings];
       if (before !== undefined && before !== value) {
         const name = setting === "window" ? "ARQ window" : setting;
         refuse(`protocols.${setting}`, `the page has one ${name}, the study has ${before}, ${value}`);
       }
-      Object.assign(this.settings, { [setting]: value });
     }
+    Object.assign(this.settings, settings);
     this.found.push({ where, entry, name: found });
     return found;
   }
@@ -46,6 +51,12 @@ export class StudyProtocols {
       if (key !== undefined) refuse(`${where}.${key}`, `the page has one value for all protocols, ${JSON.stringify(shown[key])}`);
     }
   }
+}
+
+/** Returns the Python class of a controller, by its name with a colon. */
+function classOf(congestion: unknown): string | undefined {
+  const name = typeof congestion === "object" && congestion !== null ? (congestion as Table)["kind"] : congestion;
+  return typeof name === "string" && name.includes(":") ? name : undefined;
 }
 
 /** Returns the first key in which two tables differ. */

@@ -20,3 +20,35 @@ export function string(key: string, value: unknown): string {
 export function integer(key: string, value: unknown): number {
   return typeof value === "number" ? value : refuse(key, "expected a number");
 }
+
+/** The parts of a study that the page leaves out, because it can show the rest without them. */
+export class Omissions {
+  private readonly keys: string[] = [];
+  private readonly reasons: string[] = [];
+
+  /** Leaves keys out. */
+  add(...keys: readonly string[]): void {
+    this.keys.push(...keys);
+  }
+
+  /** Leaves an entry of a list out if `work` throws, and keeps its reason. */
+  unless<T>(work: () => T): T[] {
+    try {
+      return [work()];
+    } catch (error) {
+      this.reasons.push(error instanceof Error ? error.message : String(error));
+      return [];
+    }
+  }
+
+  /** Returns the first reason; nothing without one. */
+  get reason(): string | undefined {
+    return this.reasons[0];
+  }
+
+  /** Returns sentences that name all of them. */
+  get notes(): string[] {
+    const keys = this.keys.length > 0 ? [`The page cannot show these keys and leaves them out: ${this.keys.join(", ")}.`] : [];
+    return [...keys, ...this.reasons.map((reason) => `Left out: ${reason}.`)];
+  }
+}

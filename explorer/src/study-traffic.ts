@@ -6,7 +6,7 @@ import { quantity } from "./quantities";
 import { namesOf, type Rival } from "./rivals";
 import type { Scene } from "./scene";
 import { equal, protocolTable, type StudyProtocols } from "./study-protocols";
-import { integer, refuse, string, table, type Table } from "./study-tables";
+import { integer, refuse, string, table, type Omissions, type Table } from "./study-tables";
 
 /** Names of the flows that a study file of the page starts. */
 const STARTED = /^flow-\d+$/;
@@ -28,13 +28,13 @@ export function trafficTables(traffic: unknown): Table[] {
 }
 
 /** Returns the flows of traffic. `protocols` are those of the study, whose measured ones are known. */
-export function trafficOf(traffic: readonly Table[], scene: Scene, protocols: StudyProtocols): Traffic {
+export function trafficOf(traffic: readonly Table[], scene: Scene, protocols: StudyProtocols, left: Omissions): Traffic {
   const found: Traffic = { starts: [], rivals: [] };
   traffic.forEach((entry, place) => {
     const where = `traffic[${place + 1}]`;
     const start = startOf(entry, scene, protocols);
     if (start) found.starts.push(start);
-    else found.rivals.push(rivalOf(where, entry, scene, protocols));
+    else found.rivals.push(...left.unless(() => rivalOf(where, entry, scene, protocols)));
   });
   // Names that the page gives anyway are not part of a scene.
   const shown = namesOf(found.rivals.map(({ name: _, ...rival }) => rival));

@@ -1,30 +1,24 @@
 // The transports: a worker with the simulator as WebAssembly, and `longfat explore` with the native one.
 import type { Reply, Request, Spec, Transport } from "./engine";
+import { isNative } from "./native";
 import type { Theory } from "./predictions";
 
-declare const WORKER_SOURCE: string;
 declare global {
-  var LONGFAT_SIMULATOR: string | undefined;
+  /** The simulator's worker, which `simulator.js` starts before the page is ready. */
+  var LONGFAT_WORKER: Worker | undefined;
 }
 
 class WasmTransport implements Transport {
   readonly name = "WebAssembly";
   readonly update = "Reload the page without the browser's cache (Ctrl+Shift+R). From disk, build it again: make explorer.";
-  private readonly worker: Worker;
   private readonly waiting = new Map<number, (reply: Reply) => void>();
   private count = 0;
 
-  constructor(encoded: string) {
-    const source = new Blob([WORKER_SOURCE], { type: "text/javascript" });
-    this.worker = new Worker(URL.createObjectURL(source));
+  constructor(private readonly worker: Worker) {
     this.worker.onmessage = ({ data }: MessageEvent<{ number: number; reply: Reply }>) => {
       this.waiting.get(data.number)?.(data.reply);
       this.waiting.delete(data.number);
     };
-    const text = atob(encoded);
-    const wasm = new Uint8Array(text.length);
-    for (let place = 0; place < text.length; place += 1) wasm[place] = text.charCodeAt(place);
-    this.worker.postMessage({ wasm }, [wasm.buffer]);
   }
 
   send(request: Request): Promise<Reply> {
@@ -59,8 +53,7 @@ class HttpTransport implements Transport {
 
 /** Returns the simulator of this page. */
 export function transport(): Transport {
-  const native = new URLSearchParams(location.search).get("engine") === "native";
-  if (native) return new HttpTransport();
-  if (globalThis.LONGFAT_SIMULATOR) return new WasmTransport(globalThis.LONGFAT_SIMULATOR);
+  if (isNative()) return new HttpTransport();
+  if (globalThis.LONGFAT_WORKER) return new WasmTransport(globalThis.LONGFAT_WORKER);
   throw new Error("This page has no simulator. Run make explorer with a WebAssembly toolchain, or open it with longfat explore.");
 }

@@ -1,4 +1,4 @@
-// The worker: compiles the simulator and answers one request after the other.
+// The worker: decompresses and compiles the simulator, and answers one request after the other.
 
 interface Exports {
   memory: WebAssembly.Memory;
@@ -7,12 +7,18 @@ interface Exports {
   reply_length(): number;
 }
 
-type Message = { wasm: Uint8Array<ArrayBuffer> } | { number: number; request: unknown };
+type Message = { encoded: string } | { number: number; request: unknown };
 
 let simulator: Promise<Exports> | undefined;
 
-async function compile(wasm: Uint8Array<ArrayBuffer>): Promise<Exports> {
-  const { instance } = await WebAssembly.instantiate(wasm, {});
+/** Compiles the simulator from gzip in base64. Compilation starts with the first decompressed bytes. */
+async function compile(encoded: string): Promise<Exports> {
+  const text = atob(encoded);
+  const packed = new Uint8Array(text.length);
+  for (let place = 0; place < text.length; place += 1) packed[place] = text.charCodeAt(place);
+  const wasm = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const response = new Response(wasm, { headers: { "Content-Type": "application/wasm" } });
+  const { instance } = await WebAssembly.instantiateStreaming(response, {});
   return instance.exports as unknown as Exports;
 }
 
@@ -25,8 +31,8 @@ function call(exports: Exports, request: unknown): unknown {
 }
 
 self.onmessage = async ({ data }: MessageEvent<Message>) => {
-  if ("wasm" in data) {
-    simulator = compile(data.wasm);
+  if ("encoded" in data) {
+    simulator = compile(data.encoded);
     return;
   }
   let reply: unknown;

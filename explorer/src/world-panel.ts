@@ -60,6 +60,7 @@ export class WorldPanel {
       <details class="numbers"><summary>Numbers and theory</summary><table><thead><tr><th scope="col">quantity</th><th scope="col">measured</th><th scope="col">theory</th></tr></thead><tbody></tbody></table>
       <p class="theory"></p></details>`;
     this.title = this.element.querySelector("h2")!;
+    this.title.textContent = world.label;
     this.legend = this.element.querySelector("ul.legend")!;
     this.path = this.element.querySelector("canvas.path")!;
     this.ladder = this.element.querySelector("canvas.ladder")!;

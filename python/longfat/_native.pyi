@@ -191,14 +191,14 @@ class Session:
         """Ends the trial; returns its record as JSON."""
 
 class Explorer:
-    """The engine of the explorer's page: several sessions."""
+    """The engine of the explorer's page: several sessions, which use no classes and files except the permitted ones."""
 
-    def __init__(self) -> None: ...
+    def __init__(self, permitted: Sequence[str] = ()) -> None: ...
     def reply(self, request: bytes) -> str:
         """Handles a request in JSON; returns `{"ok": ...}` or `{"error": "..."}`."""
 
-def confined(function: Callable[[bytes], str], argument: bytes, /) -> str:
-    """Calls a function, in which specifications name neither classes nor files."""
+def confined(function: Callable[[bytes], str], argument: bytes, permitted: Sequence[str] = (), /) -> str:
+    """Calls a function, in which specifications name neither classes nor files except the permitted ones."""
 
 class CallStopped(BaseException):
     """A call of a Python class exceeded its limit, or its run was cancelled."""

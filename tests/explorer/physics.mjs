@@ -2,12 +2,13 @@
 // Input: a list of { scene: "#lesson=5" or an object, until, step } in JSON. Bundled by test_physics.py.
 // Usage: node physics.bundle.mjs simulator.js
 import { readFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 import { studyFile } from "../../explorer/src/exports";
 import { Player } from "../../explorer/src/player";
 import { fromHash } from "../../explorer/src/scene";
 
 const encoded = /"([^"]*)"/.exec(readFileSync(process.argv[2], "utf8"))[1];
-const { exports: simulator } = await WebAssembly.instantiate(await WebAssembly.compile(Buffer.from(encoded, "base64")), {});
+const { exports: simulator } = await WebAssembly.instantiate(await WebAssembly.compile(gunzipSync(Buffer.from(encoded, "base64"))), {});
 
 const transport = {
   name: "test",
@@ -29,6 +30,7 @@ function shown(world) {
     main: world.groups.main,
     started: world.started,
     columns: { cwnd, ssthresh, inFlight, rtt },
+    flows: world.flows.map(({ cwnd, ssthresh, inFlight }, flow) => ({ payload: world.groups.payloadOf(flow), cwnd, ssthresh, inFlight })),
     queues: world.queues,
     events: world.events.map(({ time, what, flow, frame, sequence, reason }) => ({ time, what, flow, frame, sequence, reason })),
     counts: { drops: world.drops, timeouts: world.timeouts, retransmissions: world.retransmissions, ...world.lost },

@@ -2,9 +2,10 @@
 // Usage: node records.mjs simulator.js
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { gunzipSync } from "node:zlib";
 
 const encoded = /"([^"]*)"/.exec(readFileSync(process.argv[2], "utf8"))[1];
-const compiled = await WebAssembly.compile(Buffer.from(encoded, "base64"));
+const compiled = await WebAssembly.compile(gunzipSync(Buffer.from(encoded, "base64")));
 const start = async () => (await WebAssembly.instantiate(compiled, {})).exports;
 let simulator = await start();
 

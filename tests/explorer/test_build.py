@@ -104,7 +104,7 @@ def test_without_npm_packages_tests_are_skipped(machine: Machine) -> None:
     machine.add("npm", 'echo "npm error code ENOTFOUND"; exit 1')
     machine.add_rust(installed=True)
     module = machine.folder / "target" / "wasm32-unknown-unknown"
-    for profile in ("wasm-test", "release"):
+    for profile in ("wasm-test", "web"):
         (module / profile).mkdir(parents=True)
         (module / profile / "explorer.wasm").touch()
     done = machine.build("--test")
@@ -124,7 +124,7 @@ def test_debians_sources_of_the_standard_library_serve(machine: Machine) -> None
 
 
 @pytest.mark.parametrize(
-    ("options", "profile"), [("--test", "wasm-test"), ("--test --release", "release"), ("", "release")]
+    ("options", "profile"), [("--test", "wasm-test"), ("--test --release", "web"), ("", "web")]
 )
 def test_the_profile_depends_on_the_purpose(machine: Machine, options: str, profile: str) -> None:
     for name in ("node", "npm"):
@@ -139,7 +139,7 @@ def test_a_build_for_tests_keeps_the_committed_page(machine: Machine, options: s
     machine.add("node", 'mkdir -p "$2" && echo built >"$2/index.html"')
     machine.add("npm", "true")
     machine.add_rust(installed=True)
-    for profile in ("wasm-test", "release"):
+    for profile in ("wasm-test", "web"):
         module = machine.folder / "target" / "wasm32-unknown-unknown" / profile / "explorer.wasm"
         module.parent.mkdir(parents=True)
         module.touch()

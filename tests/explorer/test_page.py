@@ -190,6 +190,13 @@ def test_a_wrong_address_has_a_message(explorer: Explorer, hash_: str, message: 
     page.wait(STARTED)
 
 
+def test_an_unknown_key_of_an_address_is_left_out(explorer: Explorer) -> None:
+    page = explorer.open("#" + quote('{"speeed": 1, "worlds": ["vegas"]}'))
+    page.wait(STARTED)
+    assert "The page shows the scene of this address without speeed: unknown key" in page.evaluate(MESSAGE)
+    assert page.evaluate("document.querySelector('.world h2').textContent") == "TCP Vegas"
+
+
 def test_a_wrong_setting_has_a_message_and_changes_nothing(explorer: Explorer) -> None:
     page = explorer.start()
     enter(page, "rate", "fast")

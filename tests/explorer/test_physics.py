@@ -93,6 +93,7 @@ def test_the_page_shows_the_trace_of_its_study(played: dict[str, Any], scene: st
         samples = traces.samples.filter(pl.col("time") <= end)
         events = traces.events.filter(pl.col("time") <= end)
         check_columns(world, samples.filter(flow=world["main"]))
+        check_flows(world, samples)
         check_queues(world, traces.queues.filter(pl.col("time") <= end))
         check_losses(world, events)
         check_times(world, events)
@@ -113,6 +114,20 @@ def check_columns(world: dict[str, Any], samples: pl.DataFrame) -> None:
     rtt = samples.with_columns((pl.coalesce(sources) * 1e3).alias("shown"))
     assert padded(columns["rtt"], length) == column(rtt, "shown", 1, length)
     assert any(value is not None for value in columns["rtt"])
+
+
+def check_flows(world: dict[str, Any], samples: pl.DataFrame) -> None:
+    """Compares the windows of each flow, also of those beside the measured ones."""
+    assert len(world["flows"]) == samples["flow"].n_unique()
+    for flow, shown in enumerate(world["flows"]):
+        own = samples.filter(flow=flow)
+        length = len(shown["cwnd"])
+        for key, name in (
+            ("cwnd", "cwnd_bytes"),
+            ("ssthresh", "ssthresh_bytes"),
+            ("inFlight", "in_flight_bytes"),
+        ):
+            assert padded(shown[key], length) == column(own, name, shown["payload"], length), (flow, key)
 
 
 def check_queues(world: dict[str, Any], queues: pl.DataFrame) -> None:

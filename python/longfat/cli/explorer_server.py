@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import longfat
 from longfat import _native
@@ -49,18 +50,42 @@ def theory(request: bytes) -> str:
     return reply(request)
 
 
+def _classes(study: Mapping[str, Any] | None) -> list[str]:
+    """Returns the classes of a study's controllers."""
+    if study is None:
+        return []
+    from longfat.cli.explorer_study import class_of
+
+    found = (class_of(one["key"]["congestion"]) for one in study.get("controllers", ()))
+    return [name for name in found if name is not None]
+
+
 class ExplorerServer(ThreadingHTTPServer):
     """Serves on 127.0.0.1, only below a random path."""
 
     daemon_threads = True
 
-    def __init__(self, page: Path, port: int = 0, study: Mapping[str, str] | None = None) -> None:
+    def __init__(self, page: Path, port: int = 0, study: Mapping[str, Any] | None = None) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.page = page
         self.token = secrets.token_urlsafe(16)
-        self.engine = _native.Explorer()
         self.study = study
-        """The study that the page opens: its name, its text, and a note."""
+        """The study that the page opens: its name, its text, a note, and its controllers in Python."""
+        self.permitted = _classes(study)
+        """The only classes that specifications name."""
+        self.engine = _native.Explorer(self.permitted)
+
+    def answer(self, request: bytes) -> str:
+        """Replies to a request for the engine; with an error if a class of the study raises an exception."""
+        try:
+            return self.engine.reply(request)
+        except ValueError as error:
+            return json.dumps({"error": str(error)})
+
+    def predict(self, request: bytes) -> str:
+        """Replies to a request for closed forms."""
+        # A scene from a link or a file of others must not load code or read files, except the study's own.
+        return _native.confined(theory, request, self.permitted)
 
     @property
     def host(self) -> str:
@@ -100,8 +125,7 @@ class _Handler(LocalHandler):
         if not request:
             self.reply(HTTPStatus.NOT_FOUND, "text/plain", b"not found\n")
             return
-        # A scene from a link or a file of others must not load code or read files.
-        reply = _native.confined(self.server.engine.reply if name == "call" else theory, request)
+        reply = self.server.answer(request) if name == "call" else self.server.predict(request)
         self.reply(HTTPStatus.OK, "application/json", reply.encode())
 
     def _name(self) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from longfat.cli.arguments.cells import conditions
+from longfat.extensions.names import is_class, short
 from longfat.presentation import formatting
 from longfat.study.points import find_cells
 from longfat.study.reading import write_toml
@@ -15,11 +17,11 @@ if TYPE_CHECKING:
     from longfat.study import Study
 
 
-def served(study: Study, protocols: Sequence[str], texts: Sequence[str]) -> dict[str, str]:
+def served(study: Study, protocols: Sequence[str], texts: Sequence[str]) -> dict[str, Any]:
     """Returns name, text and note of the study that the page opens: the first cell with all `KEY=VALUE`.
 
     It has the protocols whose cells differ in nothing else, all or the given ones. Expressions have their
-    values.
+    values. The `controllers` are those in Python, as protocols of the page: name, label and study keys.
 
     Raises:
         ParameterError: for an unknown protocol, key or value.
@@ -37,7 +39,34 @@ def served(study: Study, protocols: Sequence[str], texts: Sequence[str]) -> dict
         notes.append(f"Other settings differ in the cells of {', '.join(others)}.")
     tables = [{"name": name, **protocol} for name, protocol in shown.items()]
     text = write_toml({"title": study.title, "seed": study.seed, **common, "protocols": tables})
-    return {"name": study.name, "text": text, "note": " ".join(notes)}
+    controllers = _controllers(
+        [*tables, *({"name": one["name"], **one["protocol"]} for one in common.get("traffic", ()))]
+    )
+    return {"name": study.name, "text": text, "note": " ".join(notes), "controllers": controllers}
+
+
+def class_of(congestion: Any) -> str | None:
+    """Returns the name of the class of a controller in Python; None for another controller.
+
+    >>> class_of({"kind": "aimd.py:Aimd", "keep": 0.8}), class_of("cubic")
+    ('aimd.py:Aimd', None)
+    """
+    name = congestion.get("kind") if isinstance(congestion, dict) else congestion
+    return name if is_class(name) else None
+
+
+def _controllers(tables: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for table in tables:
+        congestion = table.get("congestion")
+        name = class_of(congestion)
+        if name is None or table["kind"] != "tcp":
+            continue
+        key = {"kind": "tcp", "congestion": congestion}
+        shown = f"own-{re.sub('[^A-Za-z0-9_-]', '-', table['name'])}"
+        if all(one["key"] != key for one in found.values()):
+            found[shown] = {"name": shown, "label": f"{table['name']} ({short(name)})", "key": key}
+    return list(found.values())
 
 
 def _common(spec: dict[str, Any]) -> dict[str, Any]:
