@@ -1,7 +1,7 @@
 //! Clients that have not named their target, or were refused.
 
 use std::collections::HashMap;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 
@@ -83,7 +83,7 @@ impl Visitors {
         let number = token & !NEGOTIATING;
         let mut visitor = self.all.remove(&number)?;
         let mut buffer = [0; 4096];
-        let count = match visitor.socket.read(&mut buffer) {
+        let count = match io::Read::read(&mut visitor.socket, &mut buffer) {
             Ok(0) => return None,
             Ok(count) => count,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -99,10 +99,10 @@ impl Visitors {
         match step {
             Step::More(answer) => {
                 // The answers are shorter than any send buffer. A client that has left needs none.
-                let _ = visitor.socket.write(&answer);
+                let _ = io::Write::write(&mut visitor.socket, &answer);
             }
             Step::Refuse(answer) => {
-                let _ = visitor.socket.write(&answer);
+                let _ = io::Write::write(&mut visitor.socket, &answer);
                 visitor.socket.finish();
                 visitor.negotiation = None;
                 visitor.limit = now + REFUSAL;
