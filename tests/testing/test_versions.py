@@ -69,7 +69,7 @@ def test_a_drift_of_the_machine_is_no_difference() -> None:
 def test_a_clear_comparison_ends_early() -> None:
     machine = Machine(1)
     found = compare_versions(machine.version(50.0), machine.version(100.0), "higher")
-    assert (found.outcome, len(found.new), len(found.old)) == ("worse", 6, 6)
+    assert (found.outcome, len(found.new), len(found.old)) == ("worse", 12, 12)
     assert found.ratio.low < 0.5 < found.ratio.high
 
 
@@ -98,8 +98,8 @@ def test_an_undecided_comparison_is_a_warning() -> None:
     with pytest.warns(
         UndecidedComparisonWarning, match="^goodput: .* too uncertain for a margin of 5%; raise"
     ):
-        found = assert_no_worse(machine.version(97.0), machine.version(100.0), "higher", "goodput", most=6)
-    assert (found.outcome, len(found.new)) == ("undecided", 6)
+        found = assert_no_worse(machine.version(97.0), machine.version(100.0), "higher", "goodput", most=12)
+    assert (found.outcome, len(found.new)) == ("undecided", 12)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_undecided_comparison_is_a_warning() -> None:
     [
         ({"by": "5"}, "percentage"),
         ({"by": "100%"}, "out of range"),
-        ({"most": 5}, "at least 6"),
+        ({"most": 11}, "at least 12"),
         ({"better": "more"}, '"higher" or "lower"'),
     ],
 )

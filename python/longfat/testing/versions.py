@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.99
 """Confidence of a decision, whenever the comparison ends."""
-FIRST = 6
+FIRST = 12
 """Pairs of measurements at the first look; each further look has half as many again."""
 MOST = 100
 
@@ -27,7 +28,7 @@ class UndecidedComparisonWarning(UserWarning):
 
 @dataclass(frozen=True)
 class VersionComparison:
-    """The measurements of both versions in pairs, and new / old with its interval at the last look."""
+    """The measurements of both versions in pairs, and their typical ratio new / old at the last look."""
 
     outcome: Outcome
     new: tuple[float, ...]
@@ -35,8 +36,7 @@ class VersionComparison:
     ratio: Interval
 
     def __str__(self) -> str:
-        means = (sum(values) / len(values) for values in (self.new, self.old))
-        new, old = (f"{mean:.4g}" for mean in means)
+        new, old = (f"{median(values):.4g}" for values in (self.new, self.old))
         interval = f"new / old {self.ratio.value:.3f} [{self.ratio.low:.3f}, {self.ratio.high:.3f}]"
         return f"new {new}, old {old}, {interval} (n = {len(self.new)} pairs)"
 
@@ -52,14 +52,15 @@ def compare_versions(
     """Measures two versions in turns until it is clear whether the new one is worse by more than a margin.
 
     Each pair measures both versions, one pair the old one first and the next the new one, so that a drift of
-    the machine affects both alike. The interval of the ratio of the means is Fieller's over pairs. It is
-    looked at after 6, 9, 14, ... pairs, with errors that sum to 1 % (`longfat.analysis.looks`).
+    the machine affects both alike. The ratio new / old is the typical one of a pair, which a few disturbed
+    measurements hardly change (`longfat.analysis.signed_ranks`). Its interval is looked at after 12, 18, 27,
+    ... pairs, with errors that sum to 1 % (`longfat.analysis.looks`).
 
     The new version is "worse" if an interval is beyond the margin; after the last pair, also if the ratio is
     beyond the margin and the interval excludes 1. It is "no worse" if an interval is within the margin.
     All intervals together include the true ratio with 99 %. A version that is as good as the old one is only
-    "worse" if one of them excludes 1 on this side: in at most 0.5 % of comparisons, however much the
-    measurements vary.
+    "worse" if one of them excludes 1 on this side: in at most 0.5 % of comparisons, however its measurements
+    are distributed.
 
     Args:
         new: Measures the new version once: a positive number, such as goodput or a percentile of the delay.
@@ -71,14 +72,14 @@ def compare_versions(
         most: Limit of pairs. If none of the rules has decided after it, the outcome is "undecided".
 
     Raises:
-        ValueError: for a measurement that is not a positive number, a wrong margin, or fewer than 6 pairs.
+        ValueError: for a measurement that is not a positive number, a wrong margin, or fewer than 12 pairs.
 
-    >>> goodputs = iter([100.0, 89.0, 91.0, 101.0, 99.0, 90.0, 88.0, 100.0, 101.0, 90.0, 91.0, 99.0])
+    >>> goodputs = iter([100.0, 89.0, 91.0, 101.0, 99.0, 90.0, 88.0, 100.0, 101.0, 90.0, 91.0, 99.0] * 2)
     >>> print(compare_versions(lambda pair: next(goodputs), lambda pair: next(goodputs), "higher"))
-    new 89.83, old 100, new / old 0.898 [0.871, 0.926] (n = 6 pairs)
+    new 90, old 100, new / old 0.899 [0.885, 0.914] (n = 12 pairs)
     """
     from longfat.analysis.looks import confidence, looks
-    from longfat.analysis.statistics import ratio
+    from longfat.analysis.signed_ranks import ratio_of_pairs
     from longfat.study.units import proportion
 
     margin = proportion(by)
@@ -96,7 +97,7 @@ def compare_versions(
             turns = [("old", old), ("new", new)]
             for name, measure in turns if pairs_before % 2 == 0 else reversed(turns):
                 values[name].append(_positive(name, measure(pairs_before + 1)))
-        found = ratio(values["new"], values["old"], confidence(pairs, FIRST, CONFIDENCE))
+        found = ratio_of_pairs(values["new"], values["old"], confidence(pairs, FIRST, CONFIDENCE))
         outcome = _outcome(found, better, margin, is_last=pairs == most)
         if outcome != "undecided" or pairs == most:
             break
