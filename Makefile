@@ -20,7 +20,7 @@ help:
 	@echo "make test-all   the same, with slow tests and all random cases (continuous integration)"
 	@echo "make test-rust, make test-python"
 	@echo "                one half of make test"
-	@echo "make lint       rustfmt, clippy, ruff, mypy"
+	@echo "make lint       rustfmt, clippy (and checks for Windows and macOS), ruff, mypy"
 	@echo "make bench      measure speed (benchmarks/)"
 	@echo "make bench-instructions"
 	@echo "                count instructions of simulations (needs valgrind; UPDATE=1 writes the table)"
@@ -102,6 +102,7 @@ test-python: $(VENV)/.native-dev $(VENV)/.site
 lint: $(VENV)/.packages $(VENV)/.site
 	rustfmt --check $$(git ls-files '*.rs')
 	cargo clippy --locked --workspace --all-targets -- -D warnings
+	packaging/check-platforms
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

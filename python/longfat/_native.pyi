@@ -310,13 +310,17 @@ class TcpRelay:
     """A relay of TCP connections over an emulated path. The constructor opens the listening sockets.
 
     `options_json` has `listeners` (a list of `{"listen", "target"}`: addresses, or the target "socks5" or
-    "http-connect"), `udp` (the same with addresses only, for UDP), `path`, `protocol`, `separate` and `seed`.
-    ValueError is about options, OSError about the system.
+    "http-connect"), `udp` (the same with addresses only, for UDP), `path`, `protocol`, `separate`, `seed` and
+    `pcapng` (a capture file of the path's packets, or null). ValueError is about options, OSError about the
+    system.
     """
 
     def __init__(self, options_json: str) -> None: ...
     def run(self, on_report: Callable[[str], bool | None] | None = None) -> str:
         """Relays until the function returns False, or Ctrl-C; returns the last report.
+
+        The report has `capture` if there is one: counts of `packets` in the file, and of those that are
+        `missing`.
 
         `on_report` first gets `{"listening", "addresses", "path"}`, then reports, and
         `{"failure", "target"}` for each target that cannot be reached.

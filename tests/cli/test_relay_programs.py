@@ -11,6 +11,7 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -243,3 +244,51 @@ def test_web_socket_clients_receive_each_message() -> None:
             await runner.cleanup()
 
     asyncio.run(exchange())
+
+
+@pytest.fixture
+def grpc_server() -> Iterator[str]:
+    """A gRPC server with a method of each kind, whose messages are bytes; the address."""
+    grpc = pytest.importorskip("grpc")
+
+    def size(messages: Iterator[bytes], context: Any) -> bytes:
+        return b"%d" % sum(map(len, messages))
+
+    methods = {
+        "Echo": grpc.unary_unary_rpc_method_handler(lambda message, context: message),
+        "Repeat": grpc.unary_stream_rpc_method_handler(lambda message, context: (message for _ in range(50))),
+        "Size": grpc.stream_unary_rpc_method_handler(size),
+        "Chat": grpc.stream_stream_rpc_method_handler(lambda messages, context: messages),
+    }
+    server = grpc.server(ThreadPoolExecutor(8))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Messages", methods),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(None).wait(PATIENCE_S)
+
+
+def test_grpc_calls_of_each_kind_complete(grpc_server: str) -> None:
+    grpc = pytest.importorskip("grpc")
+    messages = [os.urandom(number * 100) for number in range(100)]
+    with (
+        longfat.relay(PATH, grpc_server, tcp=True) as relay,
+        # Without the option, gRPC uses the proxy of the environment.
+        grpc.insecure_channel(relay.address, options=[("grpc.enable_http_proxy", 0)]) as channel,
+    ):
+        echo = channel.unary_unary("/test.Messages/Echo")
+        repeat = channel.unary_stream("/test.Messages/Repeat")
+        size = channel.stream_unary("/test.Messages/Size")
+        chat = channel.stream_stream("/test.Messages/Chat")
+        for message in messages:
+            assert echo(message, timeout=PATIENCE_S) == message
+        concurrent = [echo.future(message, timeout=PATIENCE_S) for message in messages]
+        assert [call.result() for call in concurrent] == messages
+        assert list(repeat(messages[-1], timeout=PATIENCE_S)) == [messages[-1]] * 50
+        assert size(iter(messages), timeout=PATIENCE_S) == b"%d" % sum(map(len, messages))
+        assert list(chat(iter(messages), timeout=PATIENCE_S)) == messages
+        with pytest.raises(grpc.RpcError, match="UNIMPLEMENTED"):
+            channel.unary_unary("/test.Messages/Missing")(b"", timeout=PATIENCE_S)
+        assert relay.report["accepted"] == 1
+        assert relay.report["forward"]["lost"] > 0
+        assert relay.report["reset"] == 0

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests import requirements
 from tests.cli.conftest import Refused, Start
 from tests.waiting import PATIENCE_S, wait_until
 
@@ -350,6 +353,8 @@ def test_commands_change_a_running_relay(start: Start, monkeypatch: pytest.Monke
             for listen in ("0.0.0.0:0", "[::]:0", "0:9001")
         ),
         (["set", "loss=2%"], 2, ["--token: missing"]),
+        (["set", "loss", "--token", "x"], 2, ['set: "loss": write KEY=VALUE, e.g. loss=2%']),
+        (["--socks", "127.0.0.1:0", "--tcp-set", "cubic"], 2, ['"cubic": write KEY=VALUE, e.g. min_rto=1s']),
         (["set", "loss=2%", "--delay", "20ms"], 2, ["--delay: not with set"]),
         (["drop", "3", "--set", "loss=2%"], 2, ["--set: not with drop"]),
         (["report", "--seed", "1"], 2, ["--seed: not with report"]),
@@ -451,3 +456,65 @@ def test_the_api_rejects_parameters_of_the_other_transport() -> None:
         longfat.relay({}, tcp=[f"127.0.0.1:0={NOWHERE}"], listen="127.0.0.1:0")
     report = json.dumps(longfat.relay({}, NOWHERE, tcp=True).stop())
     assert '"accepted": 0' in report
+
+
+def test_a_capture_has_the_packets_at_both_ends_of_the_path(tmp_path: Path) -> None:
+    file = tmp_path / "path.pcapng"
+    data = bytes(2_000_000)
+    with (
+        echo_server() as target,
+        longfat.relay(
+            {"rate": "50Mbit/s", "delay": "5ms", "loss": "1%"}, target, tcp=True, pcapng=file
+        ) as relay,
+    ):
+        assert echoed(relay.address, data) == data
+        report = relay.stop()
+    packets = sum(report[side][key] for side in ("forward", "reverse") for key in ("entered", "delivered"))
+    assert report["capture"] == {"packets": packets, "missing": 0}
+
+    explained = longfat.explain(file).document
+    assert len(explained["connections"]) == 1
+    (connection,) = explained["connections"]
+    assert (connection["client"].split(":")[0], connection["server"].split(":")[0]) == (
+        "10.1.0.0",
+        "10.0.0.2",
+    )
+    assert connection["has_handshake"]
+    assert [direction["bytes"] for direction in connection["directions"]] == [len(data)] * 2
+    assert all(direction["random_loss_packets"] > 0 for direction in connection["directions"])
+
+    if shutil.which("tshark") is None:
+        requirements.skip("programs", "tshark is not installed")
+    fields = ("frame.interface_name", "ip.src", "tcp.checksum.status")
+    command = ["tshark", "-r", str(file), "-o", "tcp.check_checksum:TRUE", "-Y", "tcp && !_ws.malformed"]
+    command += ["-T", "fields", *(part for field in fields for part in ("-e", field))]
+    found = Counter(
+        subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+    )
+    forward, reverse = report["forward"], report["reverse"]
+    # Status 1: the checksum is right.
+    assert found == {
+        "clients\t10.1.0.0\t1": forward["entered"],
+        "targets\t10.1.0.0\t1": forward["delivered"],
+        "targets\t10.0.0.2\t1": reverse["entered"],
+        "clients\t10.0.0.2\t1": reverse["delivered"],
+    }
+
+
+def test_the_capture_of_a_command_can_be_explained(start: Start, tmp_path: Path) -> None:
+    file = tmp_path / "path.pcapng"
+    with echo_server() as target:
+        relay = start("relay", "--tcp", f"127.0.0.1:0={target}", "--delay", "1ms", "--pcapng", file, "--json")
+        assert echoed(relay.address(), b"hello") == b"hello"
+        assert relay.finish(signal.SIGINT) == 0
+    assert relay.document()["capture"]["missing"] == 0
+    explained = start("explain", file)
+    assert explained.finish() == 0, explained.err
+    assert "10.1.0.0" in explained.out
+
+
+def test_a_capture_that_cannot_be_written_is_one_line(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "missing" / "path.pcapng"
+    arguments = ["relay", "--socks", "127.0.0.1:0", "--pcapng", str(file)]
+    refused(arguments, 1, [f"cannot write {file}: No such file or directory"])
+    refused(["relay", "--to", NOWHERE, "--pcapng", str(file)], 2, ["--pcapng: for TCP only"])

@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::thread::JoinHandle;
 
+use capture::{CaptureReport, CaptureWriter};
 use foundation::{Duration, Instant, Problem};
 use network::{HostId, Network};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::write;
 use socket::clock::Clock;
 
-use super::capture::{CaptureReport, CaptureWriter};
 use super::command_environment::CommandEnvironment;
 use super::default_controller::{self, Selection};
 use super::device_port::DevicePort;
@@ -191,7 +191,8 @@ impl Emulation {
     /// # Panics
     /// If the emulator has failed.
     pub(crate) fn capture(&self, file: &Path, hosts: &[String]) -> Result<CaptureWriter, Error> {
-        let (writer, tap) = CaptureWriter::create(file, hosts, self.clock)?;
+        let (writer, tap) = CaptureWriter::create(file, hosts, self.clock.now())
+            .map_err(|error| system_error(format!("write {}", file.display()), error))?;
         self.run_in_emulator(move |emulator, _| emulator.capture = Some(tap));
         Ok(writer)
     }
@@ -205,7 +206,8 @@ impl Emulation {
     /// If the emulator has failed.
     pub(crate) fn stop_capture(&self, writer: CaptureWriter) -> Result<CaptureReport, Error> {
         self.run_in_emulator(|emulator, _| emulator.capture = None);
-        writer.finish()
+        let what = format!("write {}", writer.file().display());
+        writer.finish().map_err(|error| system_error(what, error))
     }
 
     /// Sends SIGTERM to all commands at hosts and their descendants, and waits until they have ended: at most for the

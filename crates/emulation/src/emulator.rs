@@ -19,7 +19,6 @@ use socket::rest::RestBudget;
 use socket::spin::{Pause, SpinBudget, SpinLimits};
 use socket::wait;
 
-use super::capture::CaptureTap;
 use super::device::{self, Device};
 use super::offload::merge::Run;
 use super::outbox::Outbox;
@@ -29,6 +28,7 @@ use super::tap::Tap;
 use crate::icmp::{self, Fault};
 use crate::packet::IpPacket;
 use crate::router;
+use capture::CaptureTap;
 
 /// Packets read from one port before due packets move again. Small enough to add only tens of microseconds to a delay.
 const BATCH: u64 = 64;
@@ -366,7 +366,7 @@ impl Emulator {
         packet.has_valid_checksum = has_valid_checksum;
         packet.sent = Some((from, now));
         if let Some(capture) = &self.capture {
-            capture.record(now, from, packet.bytes());
+            capture.record(now, from.0 as usize, packet.bytes());
         }
         packet.way = way.unwrap_or_else(|| self.routing.way(&packet));
         match self.routing.route(&mut self.network, from, &packet) {
@@ -475,7 +475,7 @@ impl Emulator {
     /// Passes a packet to a host: at once to a user-space port, else to the outbox.
     fn hand_over(&mut self, host: HostId, packet: IpPacket) {
         if let Some(capture) = &self.capture {
-            capture.record(self.clock.now(), host, packet.bytes());
+            capture.record(self.clock.now(), host.0 as usize, packet.bytes());
         }
         let place = host.0 as usize;
         let attached = self.attached[place].as_ref();

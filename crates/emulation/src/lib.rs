@@ -45,7 +45,6 @@ pub mod trial;
 pub mod user_namespace;
 
 mod address;
-mod capture;
 mod command_environment;
 mod default_controller;
 mod device;
@@ -79,7 +78,6 @@ pub use kernel::Error;
 pub use socket::clock::Clock;
 
 pub use address::MOST_HOSTS;
-pub use capture::CaptureReport;
 pub use device_port::DevicePort;
 pub use drops::HostDrops;
 pub use emulation::Emulation;

@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _};
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 
@@ -12,6 +13,7 @@ use ::socket::clock::Clock;
 use ::socket::spin::{Pause, SpinBudget, SpinLimits};
 use ::socket::system_error::plain;
 use ::socket::wait;
+use capture::CaptureWriter;
 use foundation::{Duration, Instant};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
@@ -21,7 +23,7 @@ use stack::Key;
 
 use crate::negotiation::{Mode, Negotiation};
 use crate::options::{Listener, RelayOptions};
-use crate::proxy::{Greeting, Proxy, Request};
+use crate::proxy::{Greeting, HOSTS, Proxy, Request};
 use crate::report::Report;
 use crate::target::Target;
 use crate::udp_sockets::{UDP, UdpSockets};
@@ -182,6 +184,17 @@ impl Relay {
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.inner.handle.clone()
+    }
+
+    /// Writes the packets of the path to a file (pcapng), with an interface for each end. The file is complete once the relay has ended and
+    /// [`CaptureWriter::finish`] has returned.
+    ///
+    /// # Errors
+    /// The system's, for a file that cannot be created.
+    pub fn capture(&mut self, file: &Path) -> io::Result<CaptureWriter> {
+        let (writer, tap) = CaptureWriter::create(file, &HOSTS.map(String::from), self.inner.clock.now())?;
+        self.inner.proxy.capture(tap);
+        Ok(writer)
     }
 
     /// Relays until `tick` breaks; `tick` is called about 20 times a second with the machine. Then all connections are reset, so

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use capture::CaptureTap;
 use foundation::{Duration, Instant};
 use network::PathSpec;
 use stack::{Arrival, ConnectionEvent, Event, Key, Slots, Stack, StreamId, UnmatchedSegment};
@@ -35,6 +36,8 @@ const MOST_FAILURES: usize = 64;
 
 const CLIENT: usize = 0;
 const TARGET: usize = 1;
+/// Names of the hosts at both ends of the path, as the interfaces of a capture.
+pub const HOSTS: [&str; 2] = ["clients", "targets"];
 
 /// A request to the owner of a [`Proxy`]: to connect a socket to a target, and call
 /// [`connected`](Proxy::connected).
@@ -100,6 +103,7 @@ pub struct Proxy<S> {
     datagrams: VecDeque<(Direction, UdpClient, Vec<u8>)>,
     buffer: Vec<u8>,
     report: Report,
+    capture: Option<CaptureTap>,
 }
 
 impl<S: Socket> Proxy<S> {
@@ -131,7 +135,13 @@ impl<S: Socket> Proxy<S> {
             datagrams: VecDeque::new(),
             buffer: vec![0; CHUNK],
             report: Report::default(),
+            capture: None,
         }
+    }
+
+    /// Passes the packets of the path to a capture, as its two ends send and receive them: those of [`HOSTS`].
+    pub fn capture(&mut self, tap: CaptureTap) {
+        self.capture = Some(tap);
     }
 
     /// Carries a connection of a client to a target. Returns the key of the client's end; `None` if all virtual ports are in
@@ -253,7 +263,7 @@ impl<S: Socket> Proxy<S> {
         }
         let mut packet = self.lanes.buffer();
         udp_packet::encode(client, direction, payload, &mut packet);
-        self.lanes.send(now, direction, packet);
+        self.send(now, direction, packet);
     }
 
     /// Returns the next datagram of UDP that has crossed the path.
@@ -370,15 +380,16 @@ impl<S: Socket> Proxy<S> {
     /// Passes packets that have arrived to the hosts.
     fn deliver(&mut self, now: Instant) {
         while let Some((direction, packet)) = self.lanes.poll_arrival(now) {
+            let host = match direction {
+                Direction::Forward => TARGET,
+                Direction::Reverse => CLIENT,
+            };
+            self.record(now, host, &packet);
             if udp_packet::is_udp(&packet) {
                 self.deliver_datagram(direction, &packet);
                 self.lanes.recycle(packet);
                 continue;
             }
-            let host = match direction {
-                Direction::Forward => TARGET,
-                Direction::Reverse => CLIENT,
-            };
             match self.stacks[host].handle_packet(now, &packet) {
                 Arrival::Unmatched(unmatched) => self.handle_unmatched(host, unmatched),
                 Arrival::Handled | Arrival::Other | Arrival::Malformed => {}
@@ -474,8 +485,19 @@ impl<S: Socket> Proxy<S> {
                     self.lanes.recycle(packet);
                     break;
                 }
-                self.lanes.send(now, direction, packet);
+                self.send(now, direction, packet);
             }
+        }
+    }
+
+    fn send(&mut self, now: Instant, direction: Direction, packet: Vec<u8>) {
+        self.record(now, direction as usize, &packet);
+        self.lanes.send(now, direction, packet);
+    }
+
+    fn record(&self, now: Instant, host: usize, packet: &[u8]) {
+        if let Some(tap) = &self.capture {
+            tap.record(now, host, packet);
         }
     }
 

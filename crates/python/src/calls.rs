@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 #[cfg(target_os = "linux")]
 use kernel::Error;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+#[cfg(target_os = "linux")]
+use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::Value;

@@ -2,20 +2,9 @@
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use security::{Code, Credentials, PublicKey, SecretKey, TrustedKeys};
-use serde::Deserialize;
-use socket::Protection;
+use security::{Code, PublicKey, SecretKey, TrustedKeys};
 
 use crate::calls::wrong;
-
-/// Text from the command line or from files.
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
-enum ProtectionText {
-    None,
-    Code { code: String },
-    Keys { identity: String, trusted: String },
-}
 
 fn random<const N: usize>() -> PyResult<[u8; N]> {
     let mut bytes = [0; N];
@@ -24,29 +13,14 @@ fn random<const N: usize>() -> PyResult<[u8; N]> {
     Ok(bytes)
 }
 
-fn code(text: &str) -> PyResult<Code> {
+/// Reads a code.
+pub fn code(text: &str) -> PyResult<Code> {
     text.parse().map_err(|error| wrong(format!("the code {error}")))
 }
 
-fn identity(text: &str) -> PyResult<SecretKey> {
+/// Reads a secret key.
+pub fn identity(text: &str) -> PyResult<SecretKey> {
     text.parse().map_err(|error| wrong(format!("the key {error}")))
-}
-
-/// Reads the protection of a transfer from JSON.
-pub fn protection(text: &str) -> PyResult<Protection> {
-    let text: ProtectionText = serde_json::from_str(text).map_err(wrong)?;
-    Ok(match text {
-        ProtectionText::None => Protection::None,
-        ProtectionText::Code { code: text } => Protection::Secure(Credentials::Code(code(&text)?)),
-        ProtectionText::Keys {
-            identity: own,
-            trusted,
-        } => Protection::Secure(Credentials::Keys {
-            identity: identity(&own)?,
-            trusted: TrustedKeys::parse(&trusted)
-                .map_err(|(line, error)| wrong(format!("{line}: {error}")))?,
-        }),
-    })
 }
 
 /// Returns a new random code.

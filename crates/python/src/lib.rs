@@ -22,11 +22,15 @@ mod measuring;
 #[cfg(target_os = "linux")]
 mod multipath;
 mod packetdrill;
+#[cfg(unix)]
+mod protection;
 mod session;
 #[cfg(target_os = "linux")]
 mod tcp_relay;
 #[cfg(target_os = "linux")]
 mod testbed;
+#[cfg(unix)]
+mod transfer;
 mod trials;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
@@ -93,11 +97,17 @@ mod _native {
     #[cfg(target_os = "linux")]
     #[pymodule_export]
     use super::testbed::Testbed;
+    #[cfg(unix)]
+    #[pymodule_export]
+    use super::transfer::{Decisions, file_protocol, receive_files, send_files};
     #[pymodule_export]
     use super::trials::{
         Cancel, Cancelled, check, check_trial, host_metrics, layout, links, path_links, simulate, trace,
         unsupported, version, vocabulary,
     };
+    #[cfg(not(unix))]
+    #[pymodule_export]
+    use super::unsupported::{Approvals, file_protocol, receive_files, send_files};
     #[cfg(not(target_os = "linux"))]
     #[pymodule_export]
     use super::unsupported::{
@@ -106,7 +116,7 @@ mod _native {
         ping, shell, transact,
     };
     #[pymodule_export]
-    use super::wall::{Decisions, endpoint, file_protocol, receive_files, relay, send_files};
+    use super::wall::{endpoint, relay};
 
     /// Importing the module lets studies name Python classes.
     #[pymodule_init]

@@ -2,8 +2,10 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use capture::CaptureWriter;
 use foundation::{Duration, Instant, Streams, reading};
 use network::{PathConfig, PathSpec};
 use proxy::{
@@ -28,6 +30,7 @@ struct Options {
     protocol: TcpConfig,
     separate: bool,
     seed: u64,
+    pcapng: Option<PathBuf>,
 }
 
 /// A listener: `target` is an address, or the name of a proxy protocol.
@@ -45,10 +48,15 @@ pub struct TcpRelay {
     handle: Handle,
     addresses: Vec<SocketAddr>,
     path: Mutex<PathConfig>,
+    capture: Mutex<Option<CaptureWriter>>,
 }
 
 fn raised(error: RelayError) -> PyErr {
     PyOSError::new_err(plain(&error))
+}
+
+fn capture_error(file: &Path, error: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("cannot write {}: {}", file.display(), plain(error)))
 }
 
 fn delays_json(delays: &Delays) -> Value {
@@ -121,13 +129,17 @@ impl TcpRelay {
             separate: options.separate,
             ..ProxyOptions::new(path, options.protocol, Streams::new(options.seed, 0))
         };
-        let relay = proxy::Relay::bind(RelayOptions {
+        let mut relay = proxy::Relay::bind(RelayOptions {
             listeners,
             udp,
             proxy,
         })
         .map_err(raised)?;
+        let capture = options
+            .pcapng
+            .map(|file| relay.capture(&file).map_err(|error| capture_error(&file, &error)));
         Ok(Self {
+            capture: Mutex::new(capture.transpose()?),
             handle: relay.handle(),
             addresses: relay.addresses().to_vec(),
             relay: Mutex::new(Some(relay)),
@@ -146,6 +158,7 @@ impl TcpRelay {
         let listening = json!({"listening": addresses[0], "addresses": addresses, "path": path});
         let mut last = Report::default();
         let result = if callback.report(&listening).is_break() {
+            drop(relay);
             Ok(Report::default())
         } else {
             let ran = py.detach(|| {
@@ -168,7 +181,16 @@ impl TcpRelay {
             ran.map_err(wrong)?
         };
         let (report, interrupted) = callback.finish_or_interrupted(py, result.map_err(raised))?;
-        text_of(&report_json(if interrupted { &last } else { &report }))
+        let mut report = report_json(if interrupted { &last } else { &report });
+        let capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = capture {
+            let file = writer.file().to_owned();
+            let written = py
+                .detach(|| writer.finish())
+                .map_err(|error| capture_error(&file, &error))?;
+            report["capture"] = json!(written);
+        }
+        text_of(&report)
     }
 
     /// Changes the whole path; returns its keys by direction.

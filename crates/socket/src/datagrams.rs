@@ -18,6 +18,7 @@ const MAX_LENT: usize = 128;
 /// Most bytes in one train: GSO cuts a train from one IP packet.
 pub const MAX_TRAIN: usize = 65_000;
 /// Longest UDP payload over IPv4.
+#[cfg(target_os = "linux")]
 const MAX_DATAGRAM: usize = 65_507;
 /// Requested size of each socket buffer; the system may grant less.
 const SOCKET_BUFFER: usize = 16 << 20;

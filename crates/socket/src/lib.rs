@@ -4,9 +4,12 @@
 //! The crate drives `transport`, `security` and `network` and may depend on them and on `foundation`. It contains no
 //! protocol logic of its own: it owns sockets, threads and clocks. Each socket has one thread and no lock, and each system call
 //! moves a train of datagrams.
+//!
+//! [`transfer`] needs the files and directories of Unix; the rest compiles for Windows, too.
 
 #![forbid(unsafe_code)]
 
+pub mod addresses;
 pub mod client;
 pub mod clock;
 pub mod datagrams;
@@ -22,6 +25,7 @@ pub mod server;
 pub mod session;
 pub mod spin;
 pub mod system_error;
+#[cfg(unix)]
 pub mod transfer;
 pub mod wait;
 pub mod wire;

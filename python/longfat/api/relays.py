@@ -144,6 +144,7 @@ def relay(
     control: bool | str = ...,
     token: str | None = ...,
     schedule: str | File | None = ...,
+    pcapng: str | File | None = ...,
     seed: SupportsIndex = ...,
     progress: bool = ...,
     wait: bool = ...,
@@ -164,6 +165,7 @@ def relay(
     control: bool | str = False,
     token: str | None = None,
     schedule: str | File | None = None,
+    pcapng: str | File | None = None,
     seed: SupportsIndex = 1,
     progress: bool = False,
     wait: bool = False,
@@ -187,6 +189,8 @@ def relay(
         control: Whether to open the control interface for TCP, at port 8475, or its address.
         token: Token of the control interface; by default a random one.
         schedule: TOML file with changes of a TCP relay's path.
+        pcapng: Capture of the packets on a TCP relay's path, at both of its ends; complete once the relay has
+            stopped.
         seed: Random seed of losses and delays.
         progress: Whether to show the address, the path and the traffic.
         wait: Whether to relay until Ctrl-C, not in the background.
@@ -196,7 +200,7 @@ def relay(
 
     Raises:
         ValueError: with the key or parameter and what is allowed.
-        OSError: if an address is in use.
+        OSError: if an address is in use, or a file cannot be written.
     """
     # Commands import this module, and start without the checks of studies.
     from longfat.api.specification import whole_number
@@ -215,6 +219,7 @@ def relay(
             protocol=protocol,
             separate=separate,
             seed=number,
+            pcapng=pcapng,
             progress=progress,
             wait=wait,
         )
@@ -228,6 +233,7 @@ def relay(
         "control": control is not False,
         "token": token is not None,
         "schedule": schedule is not None,
+        "pcapng": pcapng is not None,
     }
     for parameter, is_set in only_tcp.items():
         if is_set:
@@ -262,6 +268,7 @@ def _tcp_relay(
     protocol: Any,
     separate: bool,
     seed: int,
+    pcapng: str | File | None,
     progress: bool,
     wait: bool,
 ) -> TcpRelay:
@@ -283,6 +290,7 @@ def _tcp_relay(
             settings,
             separate=separate,
             seed=seed,
+            pcapng=pcapng,
             progress=shown,
             wait=wait,
             control=server,

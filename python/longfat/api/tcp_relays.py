@@ -19,6 +19,8 @@ from longfat.api.tcp_relay_progress import PROXIES, TcpRelayProgress
 from longfat.system.parameters import ParameterError
 
 if TYPE_CHECKING:
+    from pathlib import Path as File
+
     from longfat.api.relay_control import ControlServer
     from longfat.api.relay_schedule import Schedule
 
@@ -139,6 +141,7 @@ class TcpRelay(Stoppable):
         *,
         separate: bool,
         seed: int,
+        pcapng: str | File | None = None,
         progress: TcpRelayProgress,
         wait: bool,
         control: ControlServer | None = None,
@@ -165,6 +168,7 @@ class TcpRelay(Stoppable):
             "protocol": dict(protocol),
             "separate": separate,
             "seed": seed,
+            "pcapng": None if pcapng is None else str(pcapng),
         }
         self._native = _native.TcpRelay(json.dumps(options))
         try:

@@ -51,7 +51,7 @@ def request_of(action: Sequence[str]) -> tuple[str, str, dict[str, Any] | None]:
 
     match list(action):
         case ["set", *settings] if settings:
-            return "PATCH", "/path", dict(read_setting(text, "set") for text in settings)
+            return "PATCH", "/path", dict(read_setting(text, "set", "loss=2%") for text in settings)
         case ["outage", "end"]:
             return "DELETE", "/outage", None
         case ["outage", duration]:

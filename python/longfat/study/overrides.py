@@ -199,8 +199,10 @@ def _tables(value: Any) -> Iterable[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def read_setting(text: str, option: str = "--set") -> tuple[str, Any]:
+def read_setting(text: str, option: str = "--set", example: str = "path.loss=2%") -> tuple[str, Any]:
     """Reads `KEY=VALUE`. The value is TOML (number, list, table, quoted text) or else plain text.
+
+    `option` and `example` are for messages.
 
     >>> read_setting("path=@measured.toml")
     ('path', '@measured.toml')
@@ -212,7 +214,7 @@ def read_setting(text: str, option: str = "--set") -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not key:
-        raise ValueError(f'{option}: "{text}": write KEY=VALUE, e.g. path.loss=2%')
+        raise ValueError(f'{option}: "{text}": write KEY=VALUE, e.g. {example}')
     if "\n" in value:
         return key, value
     try:

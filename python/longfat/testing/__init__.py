@@ -6,10 +6,16 @@ The pytest plugin of this package provides the fixtures `longfat_relay`, `longfa
 
 from longfat.testing.assertions import assert_at_least, assert_at_most, assert_claim
 from longfat.testing.emulation import Emulated
-from longfat.testing.versions import VersionComparison, assert_no_worse, compare_versions
+from longfat.testing.versions import (
+    UndecidedComparisonWarning,
+    VersionComparison,
+    assert_no_worse,
+    compare_versions,
+)
 
 __all__ = [
     "Emulated",
+    "UndecidedComparisonWarning",
     "VersionComparison",
     "assert_at_least",
     "assert_at_most",

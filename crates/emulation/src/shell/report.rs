@@ -7,10 +7,10 @@ use foundation::Duration;
 use network::{HostId, LinkCounters};
 use serde::Serialize;
 
-use crate::capture::CaptureReport;
 use crate::emulation::Emulation;
 use crate::error::Error;
 use crate::sysctl::SysctlDifference;
+use capture::CaptureReport;
 
 /// The command's host.
 pub(super) const NEAR: HostId = HostId(0);

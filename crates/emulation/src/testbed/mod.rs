@@ -14,7 +14,6 @@ use network::{HostId, Topology};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::capture::{CaptureReport, CaptureWriter};
 use crate::drops::HostDrops;
 use crate::emulation::Emulation;
 use crate::error::{Error, system_error};
@@ -22,6 +21,7 @@ use crate::options::{EmulationOptions, ProgramOptions};
 use crate::routing::RouterState;
 use crate::shell::ListeningPort;
 use crate::sysctl::SysctlDifference;
+use capture::{CaptureReport, CaptureWriter};
 pub use command::{CommandOptions, TerminalMode};
 pub use goodput::Goodput;
 pub use links::LinkState;

@@ -6,9 +6,10 @@ use std::io::{Result, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use capture::Capture;
 use experiment::Side;
 use experiment::plan::{Group, Protocol};
-use experiment::trace::capture::{Capture, CaptureOptions};
+use experiment::trace::capture::CaptureOptions;
 use experiment::trace::content::{Datagram, Message, MessageProtocol};
 use experiment::trace::{Content, EventTable, Series, TraceEvent, TraceEventKind, TracedPacket};
 use foundation::icmp::{Echo, PROTOCOL as ICMP};

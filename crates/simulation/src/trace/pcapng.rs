@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::io::{Error, Result, Write};
 
+use capture::Capture;
 use experiment::flow_table::FlowRecord;
-use experiment::trace::capture::{Capture, CaptureOptions};
+use experiment::trace::capture::CaptureOptions;
 use transport::mptcp::MptcpOption;
 use transport::mptcp::keys::Keys;
 

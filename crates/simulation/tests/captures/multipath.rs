@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-use experiment::trace::capture::Capture;
+use capture::Capture;
 use foundation::Instant;
 use simulation::body::Side;
 use transport::mptcp::keys::{Keys, address_hmac};

@@ -31,4 +31,4 @@ pub use approvals::Approvals;
 pub use file_event::FileEvent;
 pub use outgoing::Outcome;
 pub use receive::{ReceiveEvent, ReceiveOptions, ReceiveReport, receive};
-pub use send::{SendOptions, SendProgress, SendReport, SentFile, resolve, send_files};
+pub use send::{SendOptions, SendProgress, SendReport, SentFile, send_files};

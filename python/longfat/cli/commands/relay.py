@@ -27,6 +27,7 @@ _OF_ACTIONS = ("action", "control", "token")
     socks=typer.Option(metavar="HOST:PORT"),
     http_connect=typer.Option(metavar="HOST:PORT"),
     schedule=typer.Option(metavar="FILE"),
+    pcapng=typer.Option(metavar="FILE"),
     seed=Seed,
 )
 def relay(
@@ -127,9 +128,11 @@ def relay(
         listen = listen or addresses.LISTEN
     done = call(path, listen=listen, wait=True, **options)
     report = done.stop()
-    (_show_udp if isinstance(done, relays.Relay) else _show_tcp)(
-        done, report, call.keywords["seed"], as_json=as_json
-    )
+    seed = call.keywords["seed"]
+    if isinstance(done, relays.Relay):
+        _show_udp(done, report, seed, as_json=as_json)
+    else:
+        _show_tcp(done, report, seed, call.keywords["pcapng"], as_json=as_json)
 
 
 def _explicit(context: typer.Context) -> dict[str, str]:
@@ -150,7 +153,7 @@ def _protocol(congestion: str | None, settings: list[str] | tuple[()]) -> dict[s
     if congestion is not None:
         found["congestion"] = congestion
     for text in settings:
-        key, value = read_setting(text, "--tcp-set")
+        key, value = read_setting(text, "--tcp-set", "min_rto=1s")
         place(found, key, value)
     return found
 
@@ -167,11 +170,14 @@ def _show_udp(done: relays.Relay, report: dict[str, Any], seed: int, *, as_json:
     typer.echo(late(report))
 
 
-def _show_tcp(done: Any, report: dict[str, Any], seed: int, *, as_json: bool) -> None:
+def _show_tcp(done: Any, report: dict[str, Any], seed: int, pcapng: str | None, *, as_json: bool) -> None:
     from longfat.cli.display.relay import table
     from longfat.cli.display.tcp_relay import connections
     from longfat.presentation import tables
+    from longfat.testbed.programs import capture_line
 
+    if pcapng is not None and (line := capture_line(pcapng, report["capture"])):
+        typer.echo(f"longfat: {line}", err=True)
     if as_json:
         listening = [
             {"listen": at, "target": pair.target, "transport": pair.transport}

@@ -228,7 +228,7 @@ def notes(found: Mapping[str, Any], one: Direction | None) -> list[str]:
         if one.connection["client"].startswith(_LOOPBACK):
             lines.append(
                 "Both ends are on this machine. A connection to a relay shows the relay as the other end: "
-                "its path carries other packets, which longfat shell --pcapng captures"
+                "its path carries other packets, which longfat relay --tcp --pcapng captures"
             )
         more = len(explained.groups(found)) + found["omitted"]["connections"] - 1
         if more:
