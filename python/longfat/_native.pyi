@@ -191,7 +191,7 @@ class Session:
         """Ends the trial; returns its record as JSON."""
 
 class Explorer:
-    """The engine of the explorer's page: several sessions, which use no classes and files except the permitted ones."""
+    """The engine of the explorer's page: sessions, which use only permitted classes and files."""
 
     def __init__(self, permitted: Sequence[str] = ()) -> None: ...
     def reply(self, request: bytes) -> str:
