@@ -179,7 +179,7 @@ class Session:
         """Ends the trial; returns its record as JSON."""
 
 class Explorer:
-    """The engine of the explorer's page: several sessions, which use no classes and files except the permitted ones."""
+    """The engine of the explorer's page: several sessions, with no classes and files but the permitted."""
 
     def __init__(self, permitted: Sequence[str] = ()) -> None: ...
     def reply(self, request: bytes) -> str:
