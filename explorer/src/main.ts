@@ -502,12 +502,10 @@ class Page {
     }
     if (!this.opened) {
       const { worlds, playing, now } = this.player;
-      if (worlds.length > 0 && (!playing || now > 0)) {
-        this.opened = true;
-        this.describe();
-        if (!embedded) this.tour.startOnce();
-      }
-      return void requestAnimationFrame((next) => this.frame(next));
+      this.opened = worlds.length > 0 && (!playing || now > 0);
+      if (this.opened && !embedded) this.tour.startOnce();
+      if (this.opened && playing) this.describe();
+      if (!this.opened || playing) return void requestAnimationFrame((next) => this.frame(next));
     }
     const names = this.player.worlds.map(({ name }) => name).join();
     if (names !== this.names) {

@@ -55,9 +55,9 @@ export function addControllers(controllers: readonly Controller[]): void {
   for (const { name, label, key } of controllers) FOUND[name] = { label, family: "tcp", key };
 }
 
-/** Returns why a protocol does not exist. */
-export function unknownProtocol(name: string): string {
-  if (name.startsWith("own-")) return `${name}: a controller in Python, which runs only with longfat explore STUDY`;
+/** Returns why a protocol does not exist. The name in an address can be no text. */
+export function unknownProtocol(name: unknown): string {
+  if (String(name).startsWith("own-")) return `${name}: a controller in Python, which runs only with longfat explore STUDY`;
   return `${name}: unknown protocol (${Object.keys(PROTOCOLS).join(", ")})`;
 }
 

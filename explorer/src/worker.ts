@@ -7,15 +7,20 @@ interface Exports {
   reply_length(): number;
 }
 
+declare global {
+  interface Uint8ArrayConstructor {
+    /** Not in all browsers. */
+    fromBase64?(text: string): Uint8Array<ArrayBuffer>;
+  }
+}
+
 type Message = { encoded: string } | { number: number; request: unknown };
 
 let simulator: Promise<Exports> | undefined;
 
 /** Compiles the simulator from gzip in base64. Compilation starts with the first decompressed bytes. */
 async function compile(encoded: string): Promise<Exports> {
-  const text = atob(encoded);
-  const packed = new Uint8Array(text.length);
-  for (let place = 0; place < text.length; place += 1) packed[place] = text.charCodeAt(place);
+  const packed = Uint8Array.fromBase64?.(encoded) ?? Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
   const wasm = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const response = new Response(wasm, { headers: { "Content-Type": "application/wasm" } });
   const { instance } = await WebAssembly.instantiateStreaming(response, {});
@@ -43,3 +48,5 @@ self.onmessage = async ({ data }: MessageEvent<Message>) => {
   }
   self.postMessage({ number: data.number, reply });
 };
+
+export {};
