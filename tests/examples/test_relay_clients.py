@@ -1,4 +1,4 @@
-"""The clients of the relay's control interface, and the container."""
+"""The clients of the relay's control interface, and the compose example."""
 
 from __future__ import annotations
 
@@ -129,23 +129,3 @@ def test_the_compose_example_runs_a_valid_relay() -> None:
     path = {key.removeprefix("--"): value for key, value in zip(options[2::2], options[3::2], strict=True)}
     with longfat.relay(path, tcp=[options[1].replace("0.0.0.0:8080", "127.0.0.1:0")]) as relay:
         assert relay.path["forward"]["loss"] == "1%"
-
-
-@pytest.mark.minutes
-def test_the_container_builds() -> None:
-    docker = shutil.which("docker")
-    if docker is None or subprocess.run([docker, "info"], capture_output=True, check=False).returncode != 0:
-        requirements.skip_unbuilt("the image: docker is missing, or its daemon does not run")
-    file = ROOT / "packaging/container/Dockerfile"
-    built = subprocess.run(
-        [docker, "build", "-q", "-f", str(file), str(ROOT)], capture_output=True, text=True, check=True
-    )
-    image = built.stdout.strip()
-    shown = subprocess.run(
-        [docker, "run", "--rm", image, "relay", "--help"], capture_output=True, text=True, check=True
-    )
-    assert "LISTEN=TARGET" in shown.stdout
-    user = subprocess.run(
-        [docker, "run", "--rm", "--entrypoint", "id", image, "-u"], capture_output=True, text=True, check=True
-    )
-    assert user.stdout.strip() != "0"

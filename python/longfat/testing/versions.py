@@ -16,7 +16,7 @@ CONFIDENCE = 0.99
 """Confidence of a decision, whenever the comparison ends."""
 FIRST = 12
 """Pairs of measurements at the first look; each further look has half as many again."""
-MOST = 100
+MOST = 200
 
 Better = Literal["higher", "lower"]
 Outcome = Literal["no worse", "worse", "undecided"]
@@ -54,7 +54,7 @@ def compare_versions(
     Each pair measures both versions, one pair the old one first and the next the new one, so that a drift of
     the machine affects both alike. The ratio new / old is the typical one of a pair, which a few disturbed
     measurements hardly change (`longfat.analysis.signed_ranks`). Its interval is looked at after 12, 18, 27,
-    ... pairs, with errors that sum to 1 % (`longfat.analysis.looks`).
+    ... pairs (`longfat.analysis.looks`) and after the last, which has half of the errors; they sum to 1 %.
 
     The new version is "worse" if an interval is beyond the margin; after the last pair, also if the ratio is
     beyond the margin and the interval excludes 1. It is "no worse" if an interval is within the margin.
@@ -97,9 +97,12 @@ def compare_versions(
             turns = [("old", old), ("new", new)]
             for name, measure in turns if pairs_before % 2 == 0 else reversed(turns):
                 values[name].append(_positive(name, measure(pairs_before + 1)))
-        found = ratio_of_pairs(values["new"], values["old"], confidence(pairs, FIRST, CONFIDENCE))
-        outcome = _outcome(found, better, margin, is_last=pairs == most)
-        if outcome != "undecided" or pairs == most:
+        is_last = pairs == most
+        together = (1 + CONFIDENCE) / 2
+        of_look = together if is_last else confidence(pairs, FIRST, together)
+        found = ratio_of_pairs(values["new"], values["old"], of_look)
+        outcome = _outcome(found, better, margin, is_last=is_last)
+        if outcome != "undecided" or is_last:
             break
     return VersionComparison(outcome, tuple(values["new"]), tuple(values["old"]), found)
 
