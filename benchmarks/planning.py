@@ -3,18 +3,18 @@
     python benchmarks/planning.py [--side 1000]
 
 The sweeps have side x side cells. "sections" sweeps a key of the path and one of the workload, "section" two
-keys of the path, and "BDP" is "sections" with a queue of one BDP. "check" builds the network of each cell,
-as a run does before its first trial.
+keys of the path, and "BDP" is "sections" with a queue of one BDP. "check" builds the network of each cell, as
+a run does before its first trial.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import resource
 import subprocess
 import sys
 import time
-from itertools import pairwise
 from typing import Any
 
 from longfat.runner.runner import check_trials
@@ -50,11 +50,10 @@ def measure(kind: str, side: int) -> None:
     times.append(time.process_time())
     check_trials(missing, every)
     times.append(time.process_time())
-    load, planned, check = (end - start for start, end in pairwise(times))
+    load, planned, check = (end - start for start, end in itertools.pairwise(times))
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"| {kind} | {len(missing):,} | {load:.1f} s | {planned:.1f} s | {check:.1f} s | {megabytes:.0f} MB |"
-    )
+    spent = f"{load:.1f} s | {planned:.1f} s | {check:.1f} s"
+    print(f"| {kind} | {len(missing):,} | {spent} | {megabytes:.0f} MB |")
 
 
 def main() -> None:
@@ -66,9 +65,8 @@ def main() -> None:
     if options.kind:
         measure(options.kind, options.side)
         return
-    print(
-        "| sweep | cells | load | plan | check | memory |\n| --- | --- | --- | --- | --- | --- |", flush=True
-    )
+    print("| sweep | cells | load | plan | check | memory |")
+    print("| --- | --- | --- | --- | --- | --- |", flush=True)
     for kind in ("sections", "section", "BDP"):
         again = [sys.executable, __file__, "--kind", kind, "--side", str(options.side)]
         subprocess.run(again, check=True)

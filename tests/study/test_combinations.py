@@ -259,11 +259,7 @@ def expressions_of_all_kinds() -> Data:
         }
     ]
     data["sweep"] = {
-        "topology.bottleneck.queue": [
-            "1BDP",
-            "20kB",
-            {"label": "some", "value": {"kind": "drop-tail", "limit": "2BDP"}},
-        ],
+        "topology.bottleneck.queue": ["1BDP", "20kB", {"kind": "drop-tail", "limit": "2BDP"}],
         "workload.from, workload.to": [["s1", "r1"], ["s2", "r2"]],
         "topology.access.2.delay": ["20ms", "40ms"],
         "workload.flows": [1, 3],

@@ -10,7 +10,7 @@ from longfat.extensions.names import is_class, short
 
 
 def label(value: Any) -> str:
-    """Returns a short label of a value: a table has its kind and settings, several keys their values.
+    """Returns a short label of a swept value: of a table, its kind and settings; of keys together, each one.
 
     >>> label("2%"), label(4), label({"kind": "every", "n": 50}), label({"kind": "red", "ecn": True})
     ('2%', '4', 'every n=50', 'red ecn=true')
