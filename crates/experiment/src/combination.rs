@@ -197,7 +197,7 @@ mod tests {
     const WORKLOAD: [&str; 3] = [
         r#"{"kind":"file","size":"1MB"}"#,
         r#"{"kind":"bulk","duration":"1s","to":"nobody"}"#,
-        r#"{"kind":"bulk","duration":"1s"}"#,
+        r#"{"kind":"bulk","duration":"1s","rate":"1Mbit/s"}"#,
     ];
 
     fn owned(texts: &[&str]) -> Vec<String> {
@@ -281,8 +281,8 @@ mod tests {
             r#"{"dealy":"1ms"}"#,
         ]);
         assert_eq!(wrong_contents("path", &paths), Ok(vec![1, 2]));
-        let flow = r#"{"name":"a","protocol":{"kind":"tcp"},"workload":{"kind":"bulk","duration":"1s"}}"#;
-        let bad = flow.replace("1s", "1 apple");
+        let flow = r#"{"name":"a","protocol":{"kind":"tcp"},"workload":{"kind":"bulk","rate":"1Mbit/s"}}"#;
+        let bad = flow.replace("1Mbit/s", "1 apple");
         let traffic = vec!["[]".to_owned(), format!("[{flow}]"), format!("[{flow},{bad}]")];
         let found = wrong_contents("traffic", &traffic).unwrap();
         assert_eq!(found, [2]);
