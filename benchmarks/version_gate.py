@@ -62,14 +62,15 @@ def main() -> None:
         target = "{}:{}".format(*listener.getsockname())
         for name, idle, count in (("same", 0.0, options.same), ("10 % slower", 0.1, options.slower)):
             outcomes: Counter[str] = Counter()
-            pairs = [0]
+            pairs = []
             for _ in range(count):
                 new = partial(upload, target, idle=idle)
                 found = compare_versions(new, partial(upload, target), "higher")
                 outcomes[found.outcome] += 1
                 pairs.append(len(found.new))
-            mean = statistics.mean(pairs[1:])
-            print(f"{name}: {dict(outcomes)}; pairs of measurements: {mean:.1f} on average", flush=True)
+            if pairs:
+                mean = statistics.mean(pairs)
+                print(f"{name}: {dict(outcomes)}; pairs of measurements: {mean:.1f} on average", flush=True)
 
 
 if __name__ == "__main__":
