@@ -21,9 +21,10 @@ use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket as OsSocket, Type};
 use stack::Key;
 
+use crate::lanes::HOSTS;
 use crate::negotiation::{Mode, Negotiation};
 use crate::options::{Listener, RelayOptions};
-use crate::proxy::{Greeting, HOSTS, Proxy, Request};
+use crate::proxy::{Greeting, Proxy, Request};
 use crate::report::Report;
 use crate::target::Target;
 use crate::udp_sockets::{UDP, UdpSockets};

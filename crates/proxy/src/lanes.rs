@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use capture::CaptureTap;
 use foundation::{Instant, Streams, duration_histogram};
 use hdrhistogram::Histogram;
 use network::{FORWARD, LinkCounters, LinkId, Network, Packet, PathSpec, REVERSE, RouteId};
@@ -12,6 +13,9 @@ use crate::datagram::Datagram;
 const SHARED: u64 = 0;
 /// Buffers kept for reuse.
 const POOL: usize = 4096;
+
+/// Names of the hosts at both ends of the path, as the interfaces of a capture.
+pub const HOSTS: [&str; 2] = ["clients", "targets"];
 
 /// A direction of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,16 @@ impl Direction {
             Self::Forward => FORWARD,
             Self::Reverse => REVERSE,
         }
+    }
+
+    /// Returns the number of the host that sends, among [`HOSTS`].
+    pub(crate) const fn source(self) -> usize {
+        self as usize
+    }
+
+    /// Returns the number of the host that receives, among [`HOSTS`].
+    pub(crate) const fn destination(self) -> usize {
+        1 - self as usize
     }
 
     const fn link(self) -> LinkId {
@@ -71,6 +85,7 @@ pub(crate) struct Lanes {
     pool: Vec<Vec<u8>>,
     delays: [Histogram<u64>; 2],
     late: Histogram<u64>,
+    capture: Option<CaptureTap>,
 }
 
 impl Lanes {
@@ -90,11 +105,23 @@ impl Lanes {
             pool: Vec::new(),
             delays: [duration_histogram::new(), duration_histogram::new()],
             late: duration_histogram::new(),
+            capture: None,
         };
         if !is_separate {
             lanes.add(Instant::ZERO, SHARED, streams);
         }
         lanes
+    }
+
+    /// Passes packets to a capture, as the hosts at both ends send and receive them.
+    pub(crate) fn capture(&mut self, tap: CaptureTap) {
+        self.capture = Some(tap);
+    }
+
+    fn record(&self, now: Instant, host: usize, bytes: &[u8]) {
+        if let Some(tap) = &self.capture {
+            tap.record(now, host, bytes);
+        }
     }
 
     fn add(&mut self, now: Instant, key: u64, streams: Streams) {
@@ -141,6 +168,7 @@ impl Lanes {
 
     /// Sends a packet. Without a lane of its client it is dropped: both ends are gone.
     pub(crate) fn send(&mut self, now: Instant, direction: Direction, bytes: Vec<u8>) {
+        self.record(now, direction.source(), &bytes);
         let datagram = Datagram { bytes, sent: now };
         let key = match self.is_separate {
             true => datagram.client(direction == Direction::Forward),
@@ -219,6 +247,7 @@ impl Lanes {
         let (direction, datagram) = self.arrived.pop_front()?;
         let delay = now.saturating_since(datagram.sent);
         duration_histogram::record(&mut self.delays[direction as usize], delay);
+        self.record(now, direction.destination(), &datagram.bytes);
         Some((direction, datagram.bytes))
     }
 

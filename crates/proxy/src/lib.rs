@@ -31,10 +31,10 @@ mod visitors;
 
 #[cfg(target_os = "linux")]
 pub use event_loop::{Handle, Relay, RelayError};
-pub use lanes::Direction;
+pub use lanes::{Direction, HOSTS};
 pub use negotiation::Mode;
 pub use options::{Listener, ProxyOptions, RelayOptions, UdpListener};
-pub use proxy::{Greeting, HOSTS, Proxy, Request};
+pub use proxy::{Greeting, Proxy, Request};
 pub use report::{Delays, Failure, Report};
 pub use socket::Socket;
 pub use stack::Key;

@@ -36,8 +36,6 @@ const MOST_FAILURES: usize = 64;
 
 const CLIENT: usize = 0;
 const TARGET: usize = 1;
-/// Names of the hosts at both ends of the path, as the interfaces of a capture.
-pub const HOSTS: [&str; 2] = ["clients", "targets"];
 
 /// A request to the owner of a [`Proxy`]: to connect a socket to a target, and call
 /// [`connected`](Proxy::connected).
@@ -103,7 +101,6 @@ pub struct Proxy<S> {
     datagrams: VecDeque<(Direction, UdpClient, Vec<u8>)>,
     buffer: Vec<u8>,
     report: Report,
-    capture: Option<CaptureTap>,
 }
 
 impl<S: Socket> Proxy<S> {
@@ -135,13 +132,12 @@ impl<S: Socket> Proxy<S> {
             datagrams: VecDeque::new(),
             buffer: vec![0; CHUNK],
             report: Report::default(),
-            capture: None,
         }
     }
 
-    /// Passes the packets of the path to a capture, as its two ends send and receive them: those of [`HOSTS`].
+    /// Passes the packets of the path to a capture, as the [`HOSTS`](crate::HOSTS) at its ends send and receive them.
     pub fn capture(&mut self, tap: CaptureTap) {
-        self.capture = Some(tap);
+        self.lanes.capture(tap);
     }
 
     /// Carries a connection of a client to a target. Returns the key of the client's end; `None` if all virtual ports are in
@@ -263,7 +259,7 @@ impl<S: Socket> Proxy<S> {
         }
         let mut packet = self.lanes.buffer();
         udp_packet::encode(client, direction, payload, &mut packet);
-        self.send(now, direction, packet);
+        self.lanes.send(now, direction, packet);
     }
 
     /// Returns the next datagram of UDP that has crossed the path.
@@ -380,16 +376,12 @@ impl<S: Socket> Proxy<S> {
     /// Passes packets that have arrived to the hosts.
     fn deliver(&mut self, now: Instant) {
         while let Some((direction, packet)) = self.lanes.poll_arrival(now) {
-            let host = match direction {
-                Direction::Forward => TARGET,
-                Direction::Reverse => CLIENT,
-            };
-            self.record(now, host, &packet);
             if udp_packet::is_udp(&packet) {
                 self.deliver_datagram(direction, &packet);
                 self.lanes.recycle(packet);
                 continue;
             }
+            let host = direction.destination();
             match self.stacks[host].handle_packet(now, &packet) {
                 Arrival::Unmatched(unmatched) => self.handle_unmatched(host, unmatched),
                 Arrival::Handled | Arrival::Other | Arrival::Malformed => {}
@@ -399,7 +391,7 @@ impl<S: Socket> Proxy<S> {
         while let Some((direction, mtu, packet)) = self.lanes.poll_too_big() {
             match udp_packet::is_udp(&packet) {
                 true => self.count_dropped_datagram(),
-                false => self.stacks[direction as usize].handle_too_big(now, &packet, mtu),
+                false => self.stacks[direction.source()].handle_too_big(now, &packet, mtu),
             }
             self.lanes.recycle(packet);
         }
@@ -478,26 +470,15 @@ impl<S: Socket> Proxy<S> {
     }
 
     fn transmit(&mut self, now: Instant) {
-        for (host, direction) in Direction::ALL.into_iter().enumerate() {
+        for direction in Direction::ALL {
             loop {
                 let mut packet = self.lanes.buffer();
-                if !self.stacks[host].poll_transmit(now, &mut packet) {
+                if !self.stacks[direction.source()].poll_transmit(now, &mut packet) {
                     self.lanes.recycle(packet);
                     break;
                 }
-                self.send(now, direction, packet);
+                self.lanes.send(now, direction, packet);
             }
-        }
-    }
-
-    fn send(&mut self, now: Instant, direction: Direction, packet: Vec<u8>) {
-        self.record(now, direction as usize, &packet);
-        self.lanes.send(now, direction, packet);
-    }
-
-    fn record(&self, now: Instant, host: usize, packet: &[u8]) {
-        if let Some(tap) = &self.capture {
-            tap.record(now, host, packet);
         }
     }
 

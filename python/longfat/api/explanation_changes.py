@@ -38,6 +38,7 @@ MODEL_ERROR = 0.03
 """Relative standard deviation between Linux kernels and the simulation of the same path."""
 _MOST_PACKETS = 4e6
 """Packets of all simulated changes."""
+_BUFFERS = {"receive_buffer", "send_buffer"}
 _LEAST_PROBABILITY = 0.05
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _FASTER = 10
@@ -85,12 +86,14 @@ def simulated(
     jobs = []
     for trial in _trials(one, probabilities, path, min(trials, affordable)):
         for name in names:
-            changed = _changed(name, one, protocols, trial, path)
-            jobs.append(_Job(name, trial, *changed))
+            tcp, changed = dict(protocols[trial.controller]), dict(path)
+            if trial.loss is not None:
+                changed["loss"] = f"{trial.loss:.4%}"
+            _CHANGES[name](tcp, changed)
+            jobs.append(_Job(name, trial, tcp, changed))
             if rates == 2:
-                protocol, slow = changed
-                fast = {**slow, "rate": _times(slow["rate"], _FASTER)}
-                jobs.append(_Job(name, trial, protocol, fast, is_faster=True))
+                fast = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", _FASTER)}
+                jobs.append(_Job(name, trial, tcp, fast, is_faster=True))
     results: dict[tuple[str, bool], list[_Metrics]] = {}
     for job, measured in zip(jobs, _results(jobs, one.bytes, show), strict=True):
         results.setdefault((job.name, job.is_faster), []).append(measured)
@@ -130,52 +133,44 @@ def _loss(one: Direction, quantile: float) -> float:
     return inverse_beta(lost + 0.5, kept + 0.5, quantile)
 
 
+def _scaled(text: str, unit: str, factor: float) -> str:
+    return f"{float(text.removesuffix(unit)) * factor:.4g}{unit}"
+
+
+_Settings = dict[str, Any]
+_WINDOWS = "no limit by windows"
+_NO_LOSS = "no random loss"
+_OF_RATE = {_WINDOWS, "twice the rate", "FQ-CoDel at the bottleneck"}
+"""Changes that are simulated only over a known rate."""
+_OF_CONTROLLERS = {"bbr1": "BBRv1", "cubic": "CUBIC"}
+_CHANGES: Mapping[str, Callable[[_Settings, _Settings], object]] = {
+    _WINDOWS: lambda tcp, _: [tcp.pop(key, None) for key in _BUFFERS],
+    "BBRv1": lambda tcp, _: tcp.update(congestion="bbr1"),
+    "CUBIC": lambda tcp, _: tcp.update(congestion="cubic"),
+    _NO_LOSS: lambda _, path: path.pop("loss"),
+    "half the RTT": lambda _, path: path.update(delay=_scaled(path["delay"], "ms", 0.5)),
+    "initial window of 30 packets": lambda tcp, _: tcp.update(
+        congestion={"kind": tcp["congestion"], "initial_window": 30}
+    ),
+    "twice the rate": lambda _, path: path.update(rate=_scaled(path["rate"], "Mbit/s", 2)),
+    "FQ-CoDel at the bottleneck": lambda _, path: path.update(queue={"kind": "fq-codel"}),
+}
+"""The changes by their names: each changes the protocol or the path of a trial."""
+
+
 def _names(
     one: Direction, protocols: Protocols, probabilities: Mapping[str, float], path: Mapping[str, Any]
 ) -> list[str]:
     """Returns the names of the changes that a capture suggests."""
     best = max(probabilities, key=probabilities.__getitem__)
-    limited = {"receive_buffer", "send_buffer"} & set(protocols[best])
-    found = ["no limit by windows"] if limited and one.path["rate_bps"] else []
-    found += [name for name, key in _CONTROLLERS.items() if key != best]
-    found += ["no random loss"] if "loss" in path else []
-    found += ["half the RTT", "initial window of 30 packets"]
-    if one.path["rate_bps"]:
-        found += ["twice the rate", "FQ-CoDel at the bottleneck"]
-    return found
-
-
-_CONTROLLERS = {"BBRv1": "bbr1", "CUBIC": "cubic"}
-
-
-def _changed(
-    name: str, one: Direction, protocols: Protocols, trial: _Trial, path: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the protocol and the path of a trial after a change."""
-    protocol, path = dict(protocols[trial.controller]), dict(path)
-    if trial.loss is not None:
-        path["loss"] = f"{trial.loss:.4%}"
-    if name in _CONTROLLERS:
-        protocol["congestion"] = _CONTROLLERS[name]
-    elif name == "no limit by windows":
-        protocol = {
-            key: value for key, value in protocol.items() if key not in ("receive_buffer", "send_buffer")
-        }
-    elif name == "no random loss":
-        del path["loss"]
-    elif name == "half the RTT":
-        path["delay"] = f"{one.path['base_rtt_s'] / 4 * 1e3:.4g}ms"
-    elif name == "initial window of 30 packets":
-        protocol["congestion"] = {"kind": trial.controller, "initial_window": 30}
-    elif name == "twice the rate":
-        path["rate"] = _times(path["rate"], 2)
-    else:
-        path["queue"] = {"kind": "fq-codel"}
-    return protocol, path
-
-
-def _times(rate: str, factor: float) -> str:
-    return f"{float(rate.removesuffix('Mbit/s')) * factor:.4g}Mbit/s"
+    left_out = {_OF_CONTROLLERS.get(best)}
+    if "loss" not in path:
+        left_out.add(_NO_LOSS)
+    if not _BUFFERS & set(protocols[best]):
+        left_out.add(_WINDOWS)
+    if not one.path["rate_bps"]:
+        left_out |= _OF_RATE
+    return [name for name in _CHANGES if name not in left_out]
 
 
 def _results(jobs: Sequence[_Job], size: int, show: Show) -> list[_Metrics]:

@@ -192,8 +192,8 @@ def replayed(replay: Replay) -> list[str]:
     text = f"Simulated: {simulated} s (captured {digits(replay.captured)} s; {basis})."
     found += [f"{text} With changes:", *changes(replay).lines()] if replay.changes else [text]
     if replay.unknown:
-        rate = f"the link's rate is not known: {replay.model['rate']} or more"
-        found.append(f"No predictions for {' and '.join(replay.unknown)}, because {rate}")
+        rate = f"the capture shows only that the link has {replay.model['rate']} or more"
+        found.append(f"No predictions for {', '.join(replay.unknown)}: {rate}")
     return found
 
 
