@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from longfat.cli.arguments.cells import conditions
@@ -63,7 +62,7 @@ def _controllers(tables: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if name is None or table["kind"] != "tcp":
             continue
         key = {"kind": "tcp", "congestion": congestion}
-        shown = f"own-{re.sub('[^A-Za-z0-9_-]', '-', table['name'])}"
+        shown = f"own-{table['name']}"
         if all(one["key"] != key for one in found.values()):
             found[shown] = {"name": shown, "label": f"{table['name']} ({short(name)})", "key": key}
     return list(found.values())
