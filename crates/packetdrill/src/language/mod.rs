@@ -8,12 +8,14 @@ mod call;
 mod cursor;
 mod expression;
 mod lexer;
+mod multipath;
 mod options;
 mod packet;
 mod parser;
 mod script;
 
 pub use expression::{Entry, Expression};
+pub use multipath::{AddressName, DssSpec, MultipathSpec, NumberSpec, Route, TokenSpec, Variable};
 pub use packet::{Direction, EcnMark, Icmp, OptionSpec, PacketSpec, Payload, TcpSpec, letters};
 pub use parser::parse;
 pub use script::{Action, Call, Event, Script, Time};

@@ -6,6 +6,7 @@ use transport::tcp::{ByteCounters, Ecn, Flags};
 use super::ParseError;
 use super::cursor::Cursor;
 use super::lexer::Token;
+use super::multipath::{self, MultipathSpec, Route};
 
 /// The direction of a packet, seen from the machine under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub struct PacketSpec {
     pub direction: Direction,
     /// The ECN bits of its IP header, if given.
     pub ecn: Option<EcnMark>,
+    /// Its addresses, as far as they are given.
+    pub route: Route,
     /// Its payload.
     pub payload: Payload,
 }
@@ -108,6 +111,8 @@ pub enum OptionSpec {
     InvalidCookie,
     /// Counters of bytes by code point (RFC 9768, section 3.2.3).
     Counters(ByteCounters),
+    /// Multipath TCP (RFC 8684).
+    Multipath(MultipathSpec),
 }
 
 /// An ICMP message about a segment.
@@ -165,6 +170,7 @@ pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
         return Err(cursor.syntax("[ect01] is for outbound packets only".to_owned()));
     }
     encapsulation(cursor)?;
+    let route = multipath::route(cursor)?;
     if matches!(cursor.peek(), Some(Token::Identifier(name)) if name == "udp") {
         return Err(cursor.unsupported("UDP packets"));
     }
@@ -176,6 +182,7 @@ pub fn packet(cursor: &mut Cursor) -> Result<PacketSpec, ParseError> {
     Ok(PacketSpec {
         direction,
         ecn,
+        route,
         payload,
     })
 }
@@ -428,6 +435,9 @@ fn option(cursor: &mut Cursor) -> Result<OptionSpec, ParseError> {
         "FOEXP" => fast_open(cursor, true)?,
         "md5" => return Err(cursor.unsupported("the MD5 option (RFC 2385)")),
         "ECN" => OptionSpec::Counters(counters(cursor)?),
-        other => return Err(cursor.syntax(format!("`{other}` is not a TCP option"))),
+        other => match multipath::option(cursor, other)? {
+            Some(spec) => OptionSpec::Multipath(spec),
+            None => return Err(cursor.syntax(format!("`{other}` is not a TCP option"))),
+        },
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use foundation::{Duration, Instant};
+use transport::mptcp::{self, MptcpOption, Signal};
 use transport::tcp::{Ecn, Flags, Segment};
 
 use super::segment::Mapping;
@@ -15,6 +16,10 @@ use crate::language::{EcnMark, OptionSpec, TcpSpec};
 pub struct Packet {
     /// Header of the packet: the sequence number of the first segment, all other fields of the last.
     pub segment: Segment,
+    /// Options of multipath TCP; a mapping covers all segments.
+    pub option: MptcpOption,
+    /// Further option of multipath TCP.
+    pub signal: Signal,
     /// Number of segments.
     pub count: u32,
     /// When the last segment was sent.
@@ -29,12 +34,14 @@ pub struct Packet {
 pub fn take(sent: &mut VecDeque<SentSegment>, length: u32, settings: &HostSettings) -> Option<Packet> {
     let first = sent.front()?;
     let (mut whole, mut count) = (first.segment, 1);
+    let (mut option, signal) = (first.option, first.signal);
     let mut at = first.at;
     if settings.offload {
         while whole.length < length {
             match sent.get(count) {
                 Some(next) if follows(&whole, &sent[count - 1].segment, next, length) => {
                     whole = join(whole, &next.segment);
+                    option = join_options(option, next.option);
                     at = next.at;
                     count += 1;
                 }
@@ -47,6 +54,8 @@ pub fn take(sent: &mut VecDeque<SentSegment>, length: u32, settings: &HostSettin
     sent.drain(..count);
     Some(Packet {
         segment: whole,
+        option,
+        signal,
         count: count as u32,
         at,
     })
@@ -78,23 +87,60 @@ fn join(whole: Segment, next: &Segment) -> Segment {
     }
 }
 
+/// Returns the option of two segments: the mapping of the first, extended by that of the next.
+fn join_options(option: MptcpOption, next: MptcpOption) -> MptcpOption {
+    match (option, next) {
+        (
+            MptcpOption::Dss {
+                acknowledgement,
+                mapping: Some(first),
+                widths,
+                ..
+            },
+            MptcpOption::Dss {
+                mapping: Some(next),
+                fin,
+                ..
+            },
+        ) if first.data + u64::from(first.length) == next.data => MptcpOption::Dss {
+            acknowledgement,
+            mapping: Some(mptcp::segment::Mapping {
+                length: first.length + next.length,
+                ..first
+            }),
+            fin,
+            widths,
+        },
+        _ => option,
+    }
+}
+
 /// Returns how `packet` differs from `spec`; `None` if it matches. Records the mapping of timestamps.
 pub fn mismatch(
     packet: &Packet,
     spec: &TcpSpec,
     ecn: Option<EcnMark>,
     mapping: &mut Mapping,
-    settings: &HostSettings,
-    since_start: Duration,
-) -> Option<String> {
+    stamps: Stamps<'_>,
+) -> Option<&'static str> {
     let segment = &packet.segment;
     let actual = mapping.outbound(segment);
-    let what = header_mismatch(packet, &actual, spec, ecn).or_else(|| {
+    header_mismatch(packet, &actual, spec, ecn).or_else(|| {
         let expected = spec.options.as_deref()?;
         other_option(actual.options.as_deref()?, expected)
-            .or_else(|| stamps_mismatch(segment, expected, mapping, settings, since_start))
-    })?;
-    Some(format!("{} ({what})", mapping.describe(segment)))
+            .or_else(|| stamps_mismatch(segment, expected, mapping, stamps))
+    })
+}
+
+/// How timestamps are compared.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamps<'a> {
+    /// The clock and the tolerances.
+    pub settings: &'a HostSettings,
+    /// The time since the start.
+    pub since_start: Duration,
+    /// Whether only their presence counts, as in the scripts of multipath-tcp/packetdrill.
+    pub presence_only: bool,
 }
 
 fn header_mismatch(
@@ -166,9 +212,13 @@ fn stamps_mismatch(
     segment: &Segment,
     expected: &[OptionSpec],
     mapping: &mut Mapping,
-    settings: &HostSettings,
-    since_start: Duration,
+    stamped: Stamps<'_>,
 ) -> Option<&'static str> {
+    let Stamps {
+        settings,
+        since_start,
+        presence_only,
+    } = stamped;
     let wanted = expected.iter().find_map(|option| match option {
         OptionSpec::Timestamps(value, echo) => Some((*value, *echo)),
         _ => None,
@@ -177,6 +227,9 @@ fn stamps_mismatch(
         (None, None) => None,
         (Some(stamps), Some((value, echo))) => {
             mapping.pair(value, stamps.value);
+            if presence_only {
+                return None;
+            }
             if stamps.echo != echo {
                 return Some("another echoed timestamp");
             }

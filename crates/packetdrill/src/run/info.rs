@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foundation::{Duration, Instant};
-use transport::tcp::{AccurateEcnInfo, CongestionState, Info};
+use transport::tcp::{AccurateEcnInfo, CongestionState, Connection, Info};
 
 use super::symbols;
 use super::tested::TestedConnection;
@@ -24,22 +24,26 @@ const OPTIONS: [(&str, u64); 7] = [
 
 /// Returns the constants of snippets and, if there is a connection, its `tcp_info` with Linux's names.
 pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'static str, u64> {
-    let figures = tested.map(|tested| figures(tested, now));
+    let figures = tested.and_then(|tested| Some(figures(tested, tested.machine.tcp()?, now)));
     symbols::all()
         .chain(OPTIONS)
         .chain(figures.into_iter().flatten())
         .collect()
 }
 
-fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 38] {
-    let info = tested.machine.info();
-    let limited = tested.machine.limited_times(now);
+fn figures(
+    tested: &TestedConnection,
+    machine: &Connection,
+    now: Instant,
+) -> [(&'static str, u64); 38] {
+    let info = machine.info();
+    let limited = machine.limited_times(now);
     let accurate = info.accurate_ecn;
     let counter = |of: fn(AccurateEcnInfo) -> u32| accurate.map_or(0, |accurate| u64::from(of(accurate)));
     let micros = Duration::as_micros;
     let millis = |span: Duration| span.as_nanos() / 1_000_000;
     [
-        ("tcpi_state", tested.state_number()),
+        ("tcpi_state", tested.state_number(machine)),
         (
             "tcpi_ca_state",
             match info.congestion_state {
@@ -76,7 +80,7 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 38]
         ("tcpi_ato", micros(info.ack_delay)),
         ("tcpi_snd_wscale", u64::from(info.send_scale)),
         ("tcpi_rcv_wscale", u64::from(info.receive_scale)),
-        ("tcpi_options", options(tested, &info)),
+        ("tcpi_options", options(machine, &info)),
         (
             "tcpi_delivered_ce",
             accurate.map_or(info.delivered_marked, |accurate| u64::from(accurate.ce_packets)),
@@ -87,7 +91,7 @@ fn figures(tested: &TestedConnection, now: Instant) -> [(&'static str, u64); 38]
         ("tcpi_rwnd_limited", micros(limited.0)),
         ("tcpi_sndbuf_limited", micros(limited.1)),
         ("tcpi_busy_time", micros(tested.busy.until(now))),
-        ("tcpi_delivered", info.delivered + delivered_syn(tested)),
+        ("tcpi_delivered", info.delivered + delivered_syn(tested, machine)),
         ("tcpi_last_data_recv", millis(now - tested.data_arrived_at)),
     ]
 }
@@ -103,16 +107,15 @@ fn receive_segment(info: &Info) -> u32 {
 }
 
 /// Linux counts this end's SYN as delivered once it is acknowledged; a SYN with data counts once.
-fn delivered_syn(tested: &TestedConnection) -> u64 {
-    let machine = &tested.machine;
+fn delivered_syn(tested: &TestedConnection, machine: &Connection) -> u64 {
     let with_data = machine.is_client() && machine.used_early_data();
     u64::from(tested.connected && !machine.is_half_synchronized() && !with_data)
 }
 
 /// Returns the bits of `tcpi_options`.
-fn options(tested: &TestedConnection, info: &Info) -> u64 {
+fn options(machine: &Connection, info: &Info) -> u64 {
     let scaled = info.send_scale > 0 || info.receive_scale > 0;
-    let early = tested.machine.used_early_data();
+    let early = machine.used_early_data();
     [
         (info.timestamps, 1),
         (info.sack, 2),

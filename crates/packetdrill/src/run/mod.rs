@@ -4,6 +4,8 @@ mod calls;
 mod expect;
 mod fast_open;
 mod info;
+mod machine;
+mod multipath;
 mod notices;
 mod outcome;
 mod runner;

@@ -1,19 +1,22 @@
 //! The event loop: advances time, acts, and compares.
 
 use foundation::{Duration, Instant};
+use transport::mptcp::keys::Keys;
 use transport::tcp::Flags;
 
 use super::calls::{self, Answer, Attempt, Stop, mismatch};
 use super::expect;
 use super::info;
 use super::outcome::{Mismatch, Outcome, Report};
+use super::multipath::{self, Addresses};
 use super::segment::{Mapping, describe_spec};
 use super::settings::HostSettings;
 use super::symbols;
-use super::tested::TestedConnection;
 use super::world::{START, World};
 use crate::interpreter::{Failure, Interpreter};
-use crate::language::{Action, Call, Direction, Event, Icmp, PacketSpec, Payload, TcpSpec, Time, parse};
+use crate::language::{
+    Action, Call, Direction, Event, Icmp, PacketSpec, Payload, Route, TcpSpec, Time, parse,
+};
 
 /// How long to look for an expected packet after its time, so that a mismatch can report when it was sent.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -213,11 +216,7 @@ impl<'a> Runner<'a> {
 
     fn inbound(&mut self, packet: &PacketSpec) -> Result<(), Stop> {
         match &packet.payload {
-            Payload::Tcp(spec) => {
-                let bare = Mapping::default().inbound(spec, packet.ecn)?;
-                let make = |tested: &TestedConnection| tested.mapping.inbound(spec, packet.ecn);
-                self.world.arrive(make, bare).map_err(Stop::Unsupported)
-            }
+            Payload::Tcp(spec) => self.world.arrive(packet, spec).map_err(Stop::Unsupported),
             Payload::Icmp(message) => self.icmp(message),
         }
     }
@@ -270,32 +269,18 @@ impl<'a> Runner<'a> {
         };
         let deadline = when.to.min(self.world.now + TIMEOUT) + when.tolerance + TIMEOUT;
         let found = loop {
-            match self.head(spec) {
+            match self.head(packet, spec) {
                 Some(found) => break found,
                 None => {
                     let next = self.world.timeout().filter(|next| *next <= deadline);
                     let Some(next) = next else {
-                        return mismatch(expected(), self.waiting());
+                        return mismatch(expected(), self.waiting(packet));
                     };
                     self.advance(next)?;
                 }
             }
         };
-        let since_start = self.world.elapsed();
-        let settings = self.world.settings.clone();
-        let mut strays = Mapping::default();
-        let tested = self.world.connection();
-        let mapping = match tested {
-            Some(tested) => {
-                if spec.flags.contains(Flags::SYN) {
-                    // The script chooses its number for the initial sequence number.
-                    tested.mapping.name_initial(spec.sequence);
-                }
-                &mut tested.mapping
-            }
-            None => &mut strays,
-        };
-        if let Some(seen) = expect::mismatch(&found, spec, packet.ecn, mapping, &settings, since_start) {
+        if let Some(seen) = self.difference(&found, packet, spec) {
             return mismatch(expected(), format!("{seen}, sent at {}", seconds(found.at)));
         }
         let early = found.at + when.tolerance < when.from;
@@ -306,25 +291,78 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    fn head(&mut self, spec: &TcpSpec) -> Option<expect::Packet> {
+    /// Returns how a sent packet differs from the expected one.
+    fn difference(&mut self, found: &expect::Packet, packet: &PacketSpec, spec: &TcpSpec) -> Option<String> {
+        let since_start = self.world.elapsed();
+        let flow = self.flow(packet);
+        let World {
+            settings,
+            names,
+            connections,
+            ..
+        } = &mut self.world;
+        let mut stamps = expect::Stamps {
+            settings,
+            since_start,
+            presence_only: false,
+        };
+        let mut strays = Mapping::default();
+        let mut none = (Addresses::default(), Keys::default());
+        let (mapping, addresses, keys, ends) = match flow {
+            Some((index, flow)) => {
+                let tested = &mut connections[index];
+                let multipath = tested.machine.multipath();
+                stamps.presence_only = multipath.is_some();
+                none.1 = multipath.map_or(none.1, |connection| connection.keys());
+                let flow = &mut tested.flows[flow];
+                if spec.flags.contains(Flags::SYN) {
+                    // The script chooses its number for the initial sequence number.
+                    flow.mapping.name_initial(spec.sequence);
+                }
+                (&mut flow.mapping, &tested.addresses, none.1, Some(flow.ends))
+            }
+            None => (&mut strays, &none.0, none.1, None),
+        };
+        let what = expect::mismatch(found, spec, packet.ecn, mapping, stamps).or_else(|| {
+            let expected = spec.options.as_deref()?;
+            let options = (&found.option, &found.signal);
+            multipath::mismatch(options, expected, names, addresses, (keys, ends.as_ref()))
+        })?;
+        let options = multipath::spec_of(&found.option, &found.signal, addresses);
+        Some(format!("{} ({what})", mapping.describe(&found.segment, options)))
+    }
+
+    /// Returns the connection and the flow of an expected packet; `None` before any connection.
+    fn flow(&mut self, packet: &PacketSpec) -> Option<(usize, usize)> {
+        let index = self.world.current?;
+        let Route { source, destination } = &packet.route;
+        let flow = self.world.flow(index, source.as_ref(), destination.as_ref())?;
+        Some((index, flow))
+    }
+
+    fn head(&mut self, packet: &PacketSpec, spec: &TcpSpec) -> Option<expect::Packet> {
         let settings = self.world.settings.clone();
-        match self.world.connection() {
-            Some(tested) => expect::take(&mut tested.sent, spec.length, &settings),
-            None => expect::take(&mut self.world.strays, spec.length, &settings),
+        if self.world.current.is_none() {
+            return expect::take(&mut self.world.strays, spec.length, &settings);
         }
+        let (index, flow) = self.flow(packet)?;
+        let sent = &mut self.world.connections[index].flows[flow].sent;
+        expect::take(sent, spec.length, &settings)
     }
 
     /// Describes the pending segments when nothing more will be sent.
-    fn waiting(&mut self) -> String {
-        let Some(tested) = self.world.connection() else {
+    fn waiting(&mut self, packet: &PacketSpec) -> String {
+        let Some((index, flow)) = self.flow(packet) else {
             return "nothing".to_owned();
         };
-        match tested.sent.front() {
-            Some(sent) => format!(
-                "only {}, sent at {}",
-                tested.mapping.describe(&sent.segment),
-                seconds(sent.at)
-            ),
+        let tested = &self.world.connections[index];
+        let flow = &tested.flows[flow];
+        match flow.sent.front() {
+            Some(sent) => {
+                let options = multipath::spec_of(&sent.option, &sent.signal, &tested.addresses);
+                let text = flow.mapping.describe(&sent.segment, options);
+                format!("only {text}, sent at {}", seconds(sent.at))
+            }
             None => "nothing".to_owned(),
         }
     }

@@ -4,7 +4,7 @@ use transport::tcp::fast_open::FastOpen;
 use transport::tcp::options::OpeningOptions;
 use transport::tcp::{Ecn, Field, Flags, Options, Segment, SequenceNumber, Timestamps};
 
-use crate::language::{EcnMark, OptionSpec, TcpSpec, letters};
+use crate::language::{EcnMark, MultipathSpec, OptionSpec, TcpSpec, letters};
 
 /// The number mapping of one connection. In segments with SYN, a script writes the peer's sequence numbers as they are
 /// and chooses the machine's initial number; in all others both sides count from their SYN, which is zero. The script
@@ -28,6 +28,11 @@ impl Mapping {
             initial,
             ..Self::default()
         }
+    }
+
+    /// Sets the machine's initial sequence number, which its first SYN shows.
+    pub fn set_initial(&mut self, initial: u32) {
+        self.initial = initial;
     }
 
     /// Sets the script's number for the machine's initial sequence number.
@@ -112,7 +117,8 @@ impl Mapping {
                     experimental: *experimental,
                     ..OpeningOptions::default()
                 }),
-                OptionSpec::InvalidCookie => {}
+                // Those of multipath TCP are no part of the segment of TCP.
+                OptionSpec::InvalidCookie | OptionSpec::Multipath(_) => {}
             }
         }
         let acknowledgement = match spec.acknowledgement {
@@ -171,13 +177,13 @@ impl Mapping {
         }
     }
 
-    /// Describes a segment of the machine in the script's notation.
-    pub fn describe(&self, segment: &Segment) -> String {
+    /// Describes a segment of the machine, with its options of multipath TCP, in the script's notation.
+    pub fn describe(&self, segment: &Segment, multipath: Vec<MultipathSpec>) -> String {
         let marked = segment.ecn != Ecn::NotEct;
-        describe_spec(
-            &self.outbound(segment),
-            marked.then_some(EcnMark::Exactly(segment.ecn)),
-        )
+        let mut spec = self.outbound(segment);
+        let options = spec.options.get_or_insert_default();
+        options.extend(multipath.into_iter().map(OptionSpec::Multipath));
+        describe_spec(&spec, marked.then_some(EcnMark::Exactly(segment.ecn)))
     }
 }
 
@@ -242,5 +248,6 @@ fn describe_option(option: &OptionSpec) -> Option<String> {
             }
         }
         OptionSpec::InvalidCookie => "FO of an invalid length".to_owned(),
+        OptionSpec::Multipath(spec) => spec.to_string(),
     })
 }

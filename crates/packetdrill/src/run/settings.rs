@@ -7,6 +7,7 @@ use transport::congestion::CongestionConfig;
 use transport::tcp::{EcnMode, EcnOption, Profile, Recovery, TcpConfig};
 
 use super::fast_open::{self, FastOpenSettings};
+use super::multipath::PathManager;
 use super::shell;
 
 /// The configuration of a script's host.
@@ -30,6 +31,8 @@ pub struct HostSettings {
     pub mtu: u32,
     /// Fast Open.
     pub fast_open: FastOpenSettings,
+    /// The path manager of multipath TCP.
+    pub path_manager: PathManager,
     /// A command discarded the cached state of peers (`ip tcp_metrics flush`).
     pub metrics_flushed: bool,
     /// The MSS that a route announces.
@@ -116,6 +119,7 @@ impl Default for HostSettings {
             ipv6: false,
             mtu: MTU,
             fast_open: FastOpenSettings::default(),
+            path_manager: PathManager::default(),
             metrics_flushed: false,
             mss_of_route: None,
             merged_segment: None,
@@ -245,6 +249,17 @@ impl HostSettings {
                         _ => return unsupported(),
                     }
                 }
+                Ok(())
+            }
+            ("ip", ["mptcp", arguments @ ..]) => {
+                self.path_manager.command(arguments).or_else(|()| unsupported())
+            }
+            ("client.sh", []) => {
+                self.path_manager.use_client();
+                Ok(())
+            }
+            ("server.sh", []) => {
+                self.path_manager.use_server(self.fast_open.local);
                 Ok(())
             }
             ("ip", ["tcp_metrics", "flush", ..]) => {

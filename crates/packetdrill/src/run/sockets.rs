@@ -26,6 +26,8 @@ pub struct Socket {
     pub options: SocketOptions,
     /// `O_NONBLOCK`.
     pub nonblocking: bool,
+    /// `IPPROTO_MPTCP`.
+    pub multipath: bool,
 }
 
 /// The state of a socket.
@@ -133,17 +135,19 @@ impl SocketOptions {
         if tested.gone {
             return;
         }
-        tested.machine.set_nodelay(self.no_delay);
-        tested.machine.set_cork(self.cork);
         tested.notices.zerocopy = self.zerocopy;
-        if let Some(retries) = self.syn_retries {
-            tested.machine.set_syn_retries(retries);
-        }
-        if let Some(timeout) = self.user_timeout {
-            tested.machine.set_user_timeout(timeout);
-        }
-        if let Some(bytes) = self.send_buffer {
-            tested.machine.set_send_buffer(bytes);
+        if let Some(machine) = tested.machine.tcp_mut() {
+            machine.set_nodelay(self.no_delay);
+            machine.set_cork(self.cork);
+            if let Some(retries) = self.syn_retries {
+                machine.set_syn_retries(retries);
+            }
+            if let Some(timeout) = self.user_timeout {
+                machine.set_user_timeout(timeout);
+            }
+            if let Some(bytes) = self.send_buffer {
+                machine.set_send_buffer(bytes);
+            }
         }
         tested.collect(now);
     }

@@ -1,11 +1,17 @@
 //! One connection of the machine under test, with its state outside of the protocol machine.
 
 use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
-use foundation::{Duration, Instant};
-use transport::Machine;
+use foundation::{Duration, Generator, Instant};
+use transport::Machine as _;
+use transport::mptcp::keys::Nonces;
+use transport::mptcp::{self, HostPaths, MptcpOption, PathIndex, Setup, Signal};
 use transport::tcp::{Connection, Error, Event, Flags, Opening, Segment, State, TcpConfig, reset_for};
 
+use super::machine::{Machine, Sent};
+use super::multipath::{Addresses, DELAY, Ends, PathManager};
 use super::notices::Notices;
 use super::segment::Mapping;
 
@@ -16,6 +22,56 @@ pub struct SentSegment {
     pub at: Instant,
     /// The segment.
     pub segment: Segment,
+    /// Options of multipath TCP.
+    pub option: MptcpOption,
+    /// Further option of multipath TCP.
+    pub signal: Signal,
+}
+
+impl SentSegment {
+    /// Returns a segment without options of multipath TCP.
+    pub const fn plain(at: Instant, segment: Segment) -> Self {
+        Self {
+            at,
+            segment,
+            option: MptcpOption::None,
+            signal: Signal::None,
+        }
+    }
+}
+
+/// The segments between two addresses: those of TCP, or of one subflow of multipath TCP.
+#[derive(Debug)]
+pub struct Flow {
+    /// Conversion between the machine's numbers and the script's.
+    pub mapping: Mapping,
+    peer_known: bool,
+    /// Sent segments that the script has not compared yet.
+    pub sent: VecDeque<SentSegment>,
+    /// Number of the subflow.
+    number: u8,
+    /// Addresses, and the numbers of the handshake.
+    pub ends: Ends,
+}
+
+impl Flow {
+    fn new(number: u8, mapping: Mapping, ends: Ends) -> Self {
+        Self {
+            mapping,
+            peer_known: false,
+            sent: VecDeque::new(),
+            number,
+            ends,
+        }
+    }
+
+    /// The first SYN of the peer carries its initial sequence number.
+    fn learn_peer(&mut self, segment: &Segment) {
+        if segment.has(Flags::SYN) && !self.peer_known {
+            self.peer_known = true;
+            self.mapping.learn_peer(segment.sequence.0);
+        }
+    }
 }
 
 /// The time in which a connection had data to deliver (`tcpi_busy_time`).
@@ -49,16 +105,27 @@ pub struct BlockedWrite {
 /// Initial sequence number of connections: near the end of the sequence space, so that most scripts cover the wrap.
 const INITIAL_SEQUENCE: u32 = u32::MAX - 2_000;
 
+/// The ends of flows whose addresses do not count.
+const NOWHERE: Ends = Ends {
+    local: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    remote: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+    nonces: Nonces {
+        sender: 0,
+        receiver: 0,
+    },
+};
+
 /// A connection and its surroundings.
 #[derive(Debug)]
 pub struct TestedConnection {
     /// The protocol machine.
-    pub machine: Connection,
-    /// Conversion between its numbers and the script's.
-    pub mapping: Mapping,
-    peer_known: bool,
-    /// Sent segments that the script has not compared yet.
-    pub sent: VecDeque<SentSegment>,
+    pub machine: Machine,
+    /// Its flows in the order of their opening.
+    pub flows: Vec<Flow>,
+    /// Announced addresses of multipath TCP, and its path manager, which acts at a time after the handshake.
+    pub addresses: Addresses,
+    manager: PathManager,
+    manager_at: Option<Instant>,
     /// Whether the handshake is complete.
     pub connected: bool,
     /// Whether `accept` or `connect` passed it to the application.
@@ -92,24 +159,58 @@ pub struct TestedConnection {
 impl TestedConnection {
     /// Opens a connection actively.
     pub fn open(now: Instant, config: &TcpConfig, opening: Opening) -> Self {
-        Self::around(now, Connection::open_with(now, config, INITIAL_SEQUENCE, opening))
+        let machine = Connection::open_with(now, config, INITIAL_SEQUENCE, opening);
+        Self::around(now, Machine::Tcp(Box::new(machine)), NOWHERE)
     }
 
     /// Opens a connection passively, in reply to `syn`.
     pub fn accept(now: Instant, config: &TcpConfig, syn: &Segment, opening: Opening) -> Self {
         let machine = Connection::accept_with(now, config, INITIAL_SEQUENCE, syn, opening);
-        let mut tested = Self::around(now, machine);
-        tested.learn_peer(syn);
+        let mut tested = Self::around(now, Machine::Tcp(Box::new(machine)), NOWHERE);
+        tested.flows[0].learn_peer(syn);
         tested
     }
 
-    fn around(now: Instant, machine: Connection) -> Self {
+    /// Opens a connection of multipath TCP actively.
+    pub fn open_multipath(
+        now: Instant,
+        setup: &Arc<Setup>,
+        (ends, manager): (Ends, PathManager),
+        random: Generator,
+    ) -> Self {
+        let mut paths = random.clone();
+        let mut host = HostPaths::new([Duration::ZERO]);
+        let machine = mptcp::Connection::open(now, setup, None, &mut host, random, &mut paths);
+        let mut tested = Self::around(now, Machine::Multipath(Box::new(machine)), ends);
+        tested.manager = manager;
+        tested
+    }
+
+    /// Opens a connection of multipath TCP passively, in reply to `syn`.
+    pub fn accept_multipath(
+        now: Instant,
+        setup: &Arc<Setup>,
+        (ends, manager): (Ends, PathManager),
+        random: Generator,
+        syn: &mptcp::Segment,
+    ) -> Self {
+        let machine = mptcp::Connection::accept(now, setup, random, PathIndex(0), syn);
+        let mut tested = Self::around(now, Machine::Multipath(Box::new(machine)), ends);
+        tested.manager = manager;
+        tested.flows[0].learn_peer(&syn.tcp);
+        tested
+    }
+
+    fn around(now: Instant, machine: Machine, ends: Ends) -> Self {
         let mapping = Mapping::beginning_at(INITIAL_SEQUENCE);
+        let mut addresses = Addresses::default();
+        addresses.path(ends.local, ends.remote);
         Self {
             machine,
-            mapping,
-            peer_known: false,
-            sent: VecDeque::new(),
+            flows: vec![Flow::new(0, mapping, ends)],
+            addresses,
+            manager: PathManager::default(),
+            manager_at: None,
             connected: false,
             owned: false,
             gone: false,
@@ -127,25 +228,47 @@ impl TestedConnection {
         }
     }
 
-    /// The first SYN of the peer carries its initial sequence number.
-    fn learn_peer(&mut self, segment: &Segment) {
-        if segment.has(Flags::SYN) && !self.peer_known {
-            self.peer_known = true;
-            self.mapping.learn_peer(segment.sequence.0);
-        }
+    /// Adds the flow of a join, with the next number.
+    pub fn add_flow(&mut self, ends: Ends) -> usize {
+        let number = self.flows.len() as u8;
+        self.flows.push(Flow::new(number, Mapping::default(), ends));
+        self.flows.len() - 1
     }
 
-    /// Handles a segment of the script.
-    pub fn arrive(&mut self, now: Instant, segment: Segment) {
+    /// Returns the newest flow between two addresses; `None` stands for any.
+    pub fn find(&self, local: Option<IpAddr>, remote: Option<IpAddr>) -> Option<usize> {
+        let matches = |flow: &Flow| {
+            local.is_none_or(|local| flow.ends.local == local)
+                && remote.is_none_or(|remote| flow.ends.remote == remote)
+        };
+        self.flows.iter().rposition(matches)
+    }
+
+    /// Handles a segment of the script on a flow.
+    pub fn arrive(&mut self, now: Instant, flow: usize, segment: Segment, options: (MptcpOption, Signal)) {
+        let flow = &mut self.flows[flow];
         if self.gone {
             // RFC 9293, section 3.10.7.1: a segment without a connection is answered by a reset.
-            let answer = reset_for(&segment).map(|segment| SentSegment { at: now, segment });
-            self.sent.extend(answer);
+            let answer = reset_for(&segment).map(|segment| SentSegment::plain(now, segment));
+            flow.sent.extend(answer);
             return;
         }
-        self.learn_peer(&segment);
+        flow.learn_peer(&segment);
         let before = self.machine.readable();
-        self.machine.handle_frame(now, segment);
+        match &mut self.machine {
+            Machine::Tcp(connection) => connection.handle_frame(now, segment),
+            Machine::Multipath(connection) => {
+                let path = self.addresses.path(flow.ends.local, flow.ends.remote);
+                let segment = mptcp::Segment {
+                    tcp: segment,
+                    option: options.0,
+                    signal: options.1,
+                    subflow: flow.number,
+                };
+                connection.handle_segment(now, path, &segment);
+            }
+        }
+        self.use_announced(now);
         self.collect(now);
         if self.machine.readable() > before {
             self.arrivals += 1;
@@ -153,10 +276,35 @@ impl TestedConnection {
         }
     }
 
+    /// Opens subflows to addresses that the peer announced, within the limits of the path manager.
+    fn use_announced(&mut self, now: Instant) {
+        let Some(connection) = self.machine.multipath_mut() else { return };
+        while let Some(id) = connection.take_announced_address() {
+            let Some(announcement) = self.addresses.peer.get(&id) else { continue };
+            let (local, remote) = (self.flows[0].ends.local, announcement.address);
+            let in_use = self.flows.iter().any(|flow| flow.ends.remote == remote);
+            let further = self.flows.len() - 1;
+            if !in_use && further < self.manager.accepted.min(self.manager.subflows) {
+                let path = self.addresses.path(local, remote);
+                connection.open_subflow(now, path, (0, id), false);
+            }
+        }
+    }
+
+    /// Announces the addresses of this host.
+    fn announce(&mut self, now: Instant) {
+        let Some(connection) = self.machine.multipath_mut() else { return };
+        for endpoint in &self.manager.signals {
+            let announcement = endpoint.announcement();
+            self.addresses.own.insert(endpoint.id, announcement);
+            connection.announce_address(now, endpoint.id, announcement.form());
+        }
+    }
+
     /// Handles an ICMP message: packets above `mtu` bytes do not pass.
     pub fn path_mtu(&mut self, now: Instant, mtu: u32) {
         if !self.gone {
-            self.machine.handle_path_mtu(now, mtu);
+            self.machine.handle_path_mtu(now, PathIndex(0), mtu);
             self.collect(now);
         }
     }
@@ -164,11 +312,10 @@ impl TestedConnection {
     /// Handles an ICMP message that reports an unreachable peer. It has no effect if it quotes data that is not outstanding
     /// (RFC 5927, section 4.1).
     pub fn unreachable(&mut self, quoted: Option<u32>, error: &'static str) {
-        let is_outstanding = quoted.is_none_or(|number| {
-            let number = self.mapping.quoted(number);
-            self.machine.is_outstanding(number)
-        });
-        if !self.gone && is_outstanding && self.machine.handle_unreachable(self.owned) {
+        let Some(machine) = self.machine.tcp_mut() else { return };
+        let mapping = &self.flows[0].mapping;
+        let is_outstanding = quoted.is_none_or(|number| machine.is_outstanding(mapping.quoted(number)));
+        if !self.gone && is_outstanding && machine.handle_unreachable(self.owned) {
             self.gone = true;
             self.error = Some(error);
             self.arrivals += 1;
@@ -180,7 +327,7 @@ impl TestedConnection {
         if self.gone {
             None
         } else {
-            self.machine.poll_timeout()
+            self.machine.poll_timeout().into_iter().chain(self.manager_at).min()
         }
     }
 
@@ -188,6 +335,9 @@ impl TestedConnection {
     pub fn tick(&mut self, now: Instant) {
         if !self.gone {
             self.machine.handle_timeout(now);
+            if self.manager_at.take_if(|at| *at <= now).is_some() {
+                self.announce(now);
+            }
             self.collect(now);
         }
     }
@@ -197,21 +347,18 @@ impl TestedConnection {
         if self.gone {
             return;
         }
-        if self.waiting.bytes > 0 && self.machine.state() == State::Established {
+        if self.waiting.bytes > 0 && self.machine.is_established() {
             // The data of a blocked writer leaves with the last segment of the handshake.
             let BlockedWrite { bytes, zerocopy } = std::mem::take(&mut self.waiting);
             self.written = self.machine.write(now, bytes);
             self.notices
                 .on_written(self.written, zerocopy, self.written == bytes);
         }
-        while let Some(outgoing) = self.machine.poll_transmit(now) {
-            let segment = outgoing.segment;
-            self.notices
-                .on_sent(now, outgoing.offset + u64::from(segment.length));
-            self.sent.push_back(SentSegment { at: now, segment });
+        while let Some(sent) = self.machine.poll_transmit(now) {
+            self.notices.on_sent(now, sent.end);
+            self.add_sent(now, &sent);
         }
-        let info = self.machine.info();
-        self.busy.set(now, info.unacked > 0 || info.bytes_unsent > 0);
+        self.busy.set(now, self.machine.is_busy());
         if self.notices.on_acknowledged(now, self.machine.acknowledged()) {
             self.arrivals += 1;
         }
@@ -220,6 +367,9 @@ impl TestedConnection {
                 Event::Connected => {
                     self.connected = true;
                     self.data_arrived_at = now;
+                    if !self.manager.signals.is_empty() {
+                        self.manager_at = Some(now + DELAY);
+                    }
                 }
                 Event::PeerFinished => {
                     self.peer_finished = true;
@@ -237,19 +387,41 @@ impl TestedConnection {
         }
     }
 
+    /// Adds a segment to its flow.
+    fn add_sent(&mut self, now: Instant, sent: &Sent) {
+        let known = self.flows.iter().position(|flow| flow.number == sent.subflow);
+        let index = known.unwrap_or_else(|| {
+            let (local, remote) = self.addresses.pair(sent.path).unwrap_or((NOWHERE.local, NOWHERE.remote));
+            let ends = Ends::new(local, remote);
+            self.flows.push(Flow::new(sent.subflow, Mapping::default(), ends));
+            self.flows.len() - 1
+        });
+        let flow = &mut self.flows[index];
+        if self.machine.multipath().is_some() && sent.segment.has(Flags::SYN) {
+            flow.mapping.set_initial(sent.segment.sequence.0);
+        }
+        flow.ends.learn_nonce(&sent.option);
+        flow.sent.push_back(SentSegment {
+            at: now,
+            segment: sent.segment,
+            option: sent.option,
+            signal: sent.signal,
+        });
+    }
+
     /// Whether the application may write.
     pub fn may_write(&self) -> bool {
         !self.write_shut && !self.gone
     }
 
     /// Returns the state as numbered in `tcp_info`.
-    pub fn state_number(&self) -> u64 {
+    pub fn state_number(&self, machine: &Connection) -> u64 {
         if self.gone {
             return 7;
         }
-        match self.machine.state() {
+        match machine.state() {
             // Linux calls a connection that Fast Open established early SYN-RECEIVED (RFC 7413, section 4.2.2).
-            State::Established if self.machine.is_half_synchronized() => 3,
+            State::Established if machine.is_half_synchronized() => 3,
             State::Established => 1,
             State::SynSent => 2,
             State::SynReceived => 3,

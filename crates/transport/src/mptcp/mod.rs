@@ -31,4 +31,4 @@ pub use policy::{
     StartParameters, Tail,
 };
 pub use scheduler::{Choice, DataView, Scheduler, SchedulerConfig, SubflowView};
-pub use segment::{MptcpOption, Outgoing, PathIndex, Segment};
+pub use segment::{AddressForm, MptcpOption, Outgoing, PathIndex, Segment, Signal};

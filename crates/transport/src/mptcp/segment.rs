@@ -100,11 +100,8 @@ pub enum MptcpOption {
         mapping: Option<Mapping>,
         /// DATA_FIN: the data stops after the mapping.
         fin: bool,
-    },
-    /// MP_PRIO (section 3.3.8).
-    Priority {
-        /// Whether the subflow becomes a backup.
-        backup: bool,
+        /// Lengths of the numbers.
+        widths: Widths,
     },
     /// MP_FASTCLOSE (section 3.5): closes the whole connection at once.
     FastClose {
@@ -135,15 +132,93 @@ impl MptcpOption {
             Self::JoinSyn { .. } => 12,
             Self::JoinAnswer { .. } => 16,
             Self::JoinThird { .. } => 24,
-            Self::Dss { mapping: None, .. } => DSS_BARE,
-            Self::Dss { .. } => DSS_MAPPED,
-            Self::Priority { .. } | Self::Reset { .. } => 4,
+            Self::Dss {
+                mapping: None,
+                widths,
+                ..
+            } => DSS_BARE + widths.acknowledgement_extra(),
+            Self::Dss { widths, .. } => {
+                let extra = widths.acknowledgement_extra() + if widths.data { 4 } else { 0 };
+                DSS_MAPPED + extra
+            }
+            Self::Reset { .. } => 4,
         }
     }
 }
 
+/// Lengths of the numbers in a DSS option: eight bytes where set, four otherwise (section 3.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Widths {
+    /// The DATA_ACK.
+    pub acknowledgement: bool,
+    /// The data sequence number.
+    pub data: bool,
+}
+
+impl Widths {
+    /// Returns the bytes of the DATA_ACK above four.
+    const fn acknowledgement_extra(self) -> u32 {
+        if self.acknowledgement { 4 } else { 0 }
+    }
+}
+
+/// Option of an ACK in addition to its DSS option. Addresses have numbers; the owner of the connection knows what they
+/// stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Signal {
+    /// No option.
+    #[default]
+    None,
+    /// MP_PRIO (section 3.3.8).
+    Priority {
+        /// Whether the subflow becomes a backup.
+        backup: bool,
+    },
+    /// ADD_ADDR (section 3.4.1). Its HMAC is computed when it is encoded, and verified when it is decoded.
+    AddAddress {
+        /// Address ID.
+        id: u8,
+        /// Whether it repeats the peer's announcement, without HMAC.
+        echo: bool,
+        /// Parts of the option that determine its length.
+        form: AddressForm,
+    },
+    /// REMOVE_ADDR of one address (section 3.4.2).
+    RemoveAddress {
+        /// Address ID.
+        id: u8,
+    },
+}
+
+impl Signal {
+    /// Returns the encoded length in bytes, padded to 32-bit words.
+    #[must_use]
+    pub const fn encoded_length(&self) -> u32 {
+        match *self {
+            Self::None => 0,
+            Self::Priority { .. } | Self::RemoveAddress { .. } => 4,
+            Self::AddAddress { echo, form, .. } => {
+                let address = if form.six { 16 } else { 4 };
+                let hmac = if echo { 0 } else { 8 };
+                4 + address + hmac + if form.port { 4 } else { 0 }
+            }
+        }
+    }
+}
+
+/// Parts of an ADD_ADDR option that determine its length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressForm {
+    /// The address belongs to IPv6.
+    pub six: bool,
+    /// A port follows.
+    pub port: bool,
+}
+
 /// Reason codes of MP_TCPRST (section 3.6) that connections send.
 pub(super) mod reason {
+    /// No particular one.
+    pub const UNSPECIFIED: u8 = 0;
     /// An option is wrong or missing.
     pub const ERROR: u8 = 1;
     /// A middlebox removes options.
@@ -169,15 +244,23 @@ pub struct Segment {
     pub tcp: tcp::Segment,
     /// MPTCP option.
     pub option: MptcpOption,
+    /// Further MPTCP option.
+    pub signal: Signal,
     /// Number of the subflow, assigned by the client; encoded as the segment's ports.
     pub subflow: u8,
 }
 
 impl Segment {
+    /// Whether it has any MPTCP option.
+    #[must_use]
+    pub fn is_multipath(&self) -> bool {
+        self.option != MptcpOption::None || self.signal != Signal::None
+    }
+
     /// Returns the bytes of the TCP header: 20 plus the padded options.
     #[must_use]
     pub fn header_length(&self) -> u32 {
-        self.tcp.header_length() + self.option.encoded_length()
+        self.tcp.header_length() + self.option.encoded_length() + self.signal.encoded_length()
     }
 }
 

@@ -32,6 +32,9 @@ pub fn send(
     let Ok(found) = socket(world, call) else {
         return Ok(None);
     };
+    if found.multipath && wanted {
+        return unsupported("Fast Open with multipath TCP");
+    }
     let waits = !found.nonblocking && flags & MSG_DONTWAIT == 0;
     let index = match found.role {
         Role::Deferred => open(world, call, attempt, bytes, flags)?,
@@ -64,7 +67,9 @@ pub fn send(
                 zerocopy: flags & MSG_ZEROCOPY != 0,
             };
             if sent < bytes {
-                tested.machine.expect_write();
+                if let Some(machine) = tested.machine.tcp_mut() {
+                    machine.expect_write();
+                }
             }
             Answer::Blocks(None)
         }

@@ -21,12 +21,14 @@ pub fn socket(world: &mut World, call: &Call) -> CallResult {
     }
     let nonblocking = parts.any(|part| part == "SOCK_NONBLOCK");
     let protocol = argument(call, 2)?;
-    let tcp = matches!(protocol, Expression::Symbol(name) if name == "IPPROTO_TCP");
-    if !tcp && protocol != &Expression::Integer(0) {
+    let is = |wanted| matches!(protocol, Expression::Symbol(name) if name == wanted);
+    let multipath = is("IPPROTO_MPTCP");
+    if !multipath && !is("IPPROTO_TCP") && protocol != &Expression::Integer(0) {
         return unsupported(format!("sockets of protocol {protocol}"));
     }
     let socket = Socket {
         nonblocking,
+        multipath,
         ..Socket::default()
     };
     world.files.insert(number, File::Socket(Box::new(socket)));
@@ -66,6 +68,7 @@ pub fn accept(world: &mut World, call: &Call) -> CallResult {
     };
     let socket = find(world, call)?;
     let (options, waits) = (socket.options.clone(), !socket.nonblocking);
+    let multipath = socket.multipath;
     let Role::Listening(backlog) = &mut socket.role else {
         return Err(CallError::Errno("EINVAL"));
     };
@@ -85,6 +88,7 @@ pub fn accept(world: &mut World, call: &Call) -> CallResult {
         role: Role::Connection(index),
         options,
         nonblocking,
+        multipath,
     };
     world.files.insert(number, File::Socket(Box::new(accepted)));
     Ok(Answer::Value(number))
@@ -105,7 +109,12 @@ pub fn connect(world: &mut World, call: &Call, attempt: &mut Attempt) -> CallRes
             } else {
                 Opening::default()
             };
-            let tested = TestedConnection::open(now, &config, opening);
+            let multipath = find(world, call)?.multipath;
+            let tested = if multipath {
+                world.open_multipath(&config)
+            } else {
+                TestedConnection::open(now, &config, opening)
+            };
             if tested.machine.syn_data_capacity() > 0 {
                 // A cookie is known: the SYN waits for data.
                 find(world, call)?.role = Role::Deferred;
@@ -192,11 +201,19 @@ pub fn shutdown(world: &mut World, call: &Call) -> CallResult {
     let how = symbol(call, 1)?.to_owned();
     let direction = flags(call, 1)?;
     let (tested, _) = connection(world, call)?;
-    if tested.gone || !tested.connected {
-        return Ok(Answer::Error("ENOTCONN"));
-    }
     if direction > 2 {
         return unsupported(format!("shutdown({how})"));
+    }
+    if !tested.gone && !tested.connected {
+        // A handshake in progress is given up, without an error (`inet_shutdown`).
+        tested.write_shut = true;
+        tested.machine.abort(now);
+        tested.collect(now);
+        tested.error = None;
+        return Ok(Answer::Value(0));
+    }
+    if tested.gone {
+        return Ok(Answer::Error("ENOTCONN"));
     }
     tested.read_shut |= direction != 1;
     if direction != 0 && !std::mem::replace(&mut tested.write_shut, true) {

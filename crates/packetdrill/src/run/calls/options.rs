@@ -38,6 +38,10 @@ pub fn set(world: &mut World, call: &Call) -> CallResult {
     let now = world.now;
     let has_client = world.settings.fast_open.has_client();
     let socket = socket(world, call)?;
+    let connects = matches!(socket.role, Role::Connection(_)) || name.starts_with("TCP_FASTOPEN");
+    if socket.multipath && connects && !WITHOUT_EFFECT.contains(&name.as_str()) && name != "SO_LINGER" {
+        return unsupported(format!("{name} on a connection of multipath TCP"));
+    }
     let options = &mut socket.options;
     if name == "TCP_CONGESTION" {
         let text = match value {
@@ -155,7 +159,10 @@ pub fn get(world: &mut World, call: &Call) -> CallResult {
             .unwrap_or("0")
             .to_owned(),
         "TCP_MAXSEG" => match tested {
-            Some(tested) if tested.connected => tested.machine.info().segment.to_string(),
+            Some(tested) if tested.connected => match tested.machine.tcp() {
+                Some(machine) => machine.info().segment.to_string(),
+                None => return Err(unsupported()),
+            },
             _ => options.mss.unwrap_or(default_mss).to_string(),
         },
         "TCP_NODELAY" => flag(options.no_delay),

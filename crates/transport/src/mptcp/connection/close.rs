@@ -4,7 +4,7 @@ use foundation::Instant;
 
 use super::{Connection, Mode};
 use crate::machine::Machine as _;
-use crate::mptcp::segment::{MptcpOption, Segment};
+use crate::mptcp::segment::{MptcpOption, Segment, reason};
 use crate::tcp::{self, Error, Event};
 
 impl Connection {
@@ -23,7 +23,10 @@ impl Connection {
             return;
         }
         self.closed = true;
-        if self.mode == Mode::Handshake || self.incoming.readable() > 0 {
+        if self.alone_until != Instant::MAX {
+            self.stop();
+            self.push_event(Event::Closed);
+        } else if self.mode == Mode::Handshake || self.incoming.readable() > 0 {
             self.abort(now);
         } else {
             self.finish(now);
@@ -42,16 +45,26 @@ impl Connection {
         self.push_event(Event::Closed);
     }
 
-    /// Handles MP_FASTCLOSE with the correct key (RFC 8684, section 3.5).
+    /// Handles MP_FASTCLOSE with the correct key (RFC 8684, section 3.5). It has no effect on a segment that TCP does not accept. A
+    /// reset requires no answer; an ACK with the option is answered by a reset, on every subflow.
     pub(super) fn on_fast_close(&mut self, now: Instant, index: usize, segment: &Segment) {
-        // A reset requires no answer; an ACK with the option is answered by a reset.
-        if segment.tcp.has(tcp::Flags::RST) {
-            self.subflows[index].tcp.handle_frame(now, segment.tcp);
+        let resets = segment.tcp.has(tcp::Flags::RST);
+        let subflow = &mut self.subflows[index];
+        if resets || !subflow.tcp.accepts(now, &segment.tcp) {
+            subflow.tcp.handle_frame(now, segment.tcp);
+            let is_closed = subflow.tcp.state() == tcp::State::Closed;
             self.process_events(now, index);
+            if !resets || !is_closed {
+                return;
+            }
         }
-        if !self.over {
-            self.fail(now, Error::Reset);
+        if self.over {
+            return;
         }
+        for subflow in self.subflows.iter_mut().filter(|subflow| !subflow.gone) {
+            subflow.reset.get_or_insert((false, reason::UNSPECIFIED));
+        }
+        self.fail(now, Error::Reset);
     }
 
     /// Handles the DATA_FIN of a segment.
@@ -70,6 +83,9 @@ impl Connection {
         }
         // Every DATA_FIN is acknowledged, since an earlier acknowledgement may have been lost.
         self.subflows[index].tcp.demand_acknowledgement();
+        if self.setup.linux() {
+            self.acknowledge_everywhere();
+        }
         if self.incoming.on_fin(mapping.data + u64::from(mapping.length)) {
             self.check_peer_finished(now);
         }
@@ -97,11 +113,12 @@ impl Connection {
                 // reaches the peer.
                 if subflow.tcp.state() == tcp::State::SynSent {
                     subflow.tcp.close(now);
-                } else {
+                } else if !self.setup.linux() {
                     subflow.tcp.finish(now);
                 }
                 self.dirty |= 1 << index;
             }
+            self.finish_due = self.setup.linux();
             self.unreported = u64::MAX;
             self.push_event(Event::Finished);
         }
@@ -115,6 +132,10 @@ impl Connection {
                 self.deliver_rest(now, index);
                 self.check_peer_finished(now);
             }
+            return;
+        }
+        if self.incoming.is_finished() && !self.over {
+            // The peer has nothing more to send; this end may still send on the subflow.
             return;
         }
         let subflow = &mut self.subflows[index];
@@ -163,7 +184,9 @@ impl Connection {
             self.over = true;
             self.push_event(Event::Closed);
         } else if opening || none_left {
-            self.fail(now, error.unwrap_or(Error::Reset));
+            if !none_left || !self.waits_alone(now) {
+                self.fail(now, error.unwrap_or(Error::Reset));
+            }
         } else if error.is_some() {
             self.plan_rejoin(now, index);
         }
@@ -191,6 +214,8 @@ impl Connection {
         self.rejoins.clear();
         self.retry = None;
         self.resend_at = Instant::MAX;
+        self.alone_until = Instant::MAX;
+        self.addresses.clear();
         self.tail = None;
     }
 

@@ -6,7 +6,6 @@
 use foundation::Instant;
 use rand::Rng as _;
 
-use super::open::RESERVED;
 use super::subflow::{Role, Subflow};
 use super::{Connection, Mode};
 use crate::mptcp::config::MOST_SUBFLOWS;
@@ -55,7 +54,7 @@ impl Connection {
         let from = self.subflows[0].path;
         self.exchange(from, next.path);
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::open_reserving(now, self.setup.subflow(), number, RESERVED);
+        let tcp = tcp::Connection::open_reserving(now, self.setup.subflow(), number, self.setup.reserved());
         self.add(Subflow::new(id as u8, next.path, tcp, Role::Initial));
         self.subflows.swap(0, id);
         let abandoned = &mut self.subflows[id];

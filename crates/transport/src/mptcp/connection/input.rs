@@ -7,7 +7,7 @@ use super::{Connection, Mode};
 use crate::congestion::Siblings;
 use crate::machine::Machine as _;
 use crate::mptcp::keys::Nonces;
-use crate::mptcp::segment::{JoinHmac, MptcpOption, PathIndex, Segment, reason};
+use crate::mptcp::segment::{JoinHmac, MptcpOption, PathIndex, Segment, Signal, reason};
 use crate::tcp::{Event, Flags};
 
 /// Verified bytes of the HMACs in the SYN/ACK and in the third segment of a join (RFC 8684, figures 6 and 7).
@@ -29,6 +29,9 @@ impl Connection {
         }
         if !self.process_option(now, index, segment) {
             return;
+        }
+        if segment.signal != Signal::None {
+            self.process_signal(now, index, segment.signal);
         }
         // The controller of an idle subflow processes no ACK.
         if self.coupled && !self.subflows[index].tcp.is_idle() {
@@ -75,12 +78,16 @@ impl Connection {
             MptcpOption::Dss {
                 acknowledgement,
                 mapping,
+                widths,
                 ..
             } if !is_syn && self.mode == Mode::Multipath => {
                 if let Some(mapping) = mapping
                     && mapping.length > 0
                     && mapping.subflow > 0
                 {
+                    if segment.tcp.length > 0 {
+                        self.peer_is_wide = widths.data;
+                    }
                     let subflow = &mut self.subflows[index];
                     let offset = subflow.tcp.receive_offset(segment.tcp.sequence);
                     // The mapping has 32 bits of the position; the segment starts at or after the mapping.
@@ -104,13 +111,17 @@ impl Connection {
                 length,
             } => self.process_capable(now, index, (sender, receiver, length), segment),
             MptcpOption::JoinAnswer {
-                hmac, nonce, backup, ..
-            } => {
-                return self.process_join_answer(index, &hmac, nonce, backup);
-            }
+                hmac,
+                nonce,
+                backup,
+                address,
+            } => return self.process_join_answer(index, &hmac, nonce, (backup, address)),
             MptcpOption::JoinThird { hmac } => return self.process_join_third(now, index, &hmac),
-            MptcpOption::Priority { backup } => self.subflows[index].peer_backup = backup,
-            MptcpOption::Reset { transient, .. } => self.subflows[index].refused |= !transient,
+            MptcpOption::Reset { transient, .. } if segment.tcp.has(Flags::RST) => {
+                self.subflows[index].refused |= !transient;
+            }
+            // Without a reset, it has no effect.
+            MptcpOption::Reset { .. } => {}
             // A FASTCLOSE with another key belongs to another connection.
             MptcpOption::FastClose { .. } => {}
             MptcpOption::None | MptcpOption::JoinSyn { .. } => self.process_missing_option(index, segment),
@@ -136,12 +147,16 @@ impl Connection {
             self.retry = None;
             return;
         }
-        let known = receiver == Some(self.key);
+        // Once both keys are known, later copies do not change them (as in Linux).
+        let known = self.confirmed || receiver == Some(self.key);
         if self.is_client || self.mode != Mode::Multipath || !known {
             return;
         }
-        self.peer_key = sender;
+        if !self.confirmed {
+            self.peer_key = sender;
+        }
         if length > 0 {
+            self.peer_is_wide = true;
             self.subflows[index].received.add(0, 1, u64::from(length));
         }
         self.confirm(now, index);
@@ -149,15 +164,16 @@ impl Connection {
         self.process_data_ack(now, index, 1, segment);
     }
 
-    /// Falls back to plain TCP (RFC 8684, section 3.7): a SYN/ACK without option means that the peer does not support
-    /// MPTCP; first data without option means that a middlebox removed it.
+    /// Falls back to plain TCP (RFC 8684, sections 3.1 and 3.7): a SYN/ACK without option means that the peer does not support
+    /// MPTCP; a third segment or first data without option means that a middlebox removed it.
     fn process_missing_option(&mut self, index: usize, segment: &Segment) {
         let subflow = &self.subflows[index];
         if subflow.role != Role::Initial || subflow.gone || segment.tcp.has(Flags::RST) {
             return;
         }
         let is_answer = segment.tcp.has(Flags::SYN) && segment.tcp.has(Flags::ACK);
-        let first_data = segment.tcp.length > 0 && !self.confirmed;
+        let first_data = !self.confirmed
+            && (segment.tcp.length > 0 || !self.is_client && !segment.tcp.has(Flags::SYN) && !segment.is_multipath());
         if self.is_client && is_answer && self.mode == Mode::Handshake
             || self.mode == Mode::Multipath && first_data && self.has_not_joined()
         {
@@ -190,6 +206,7 @@ impl Connection {
             subflow.usable = !subflow.gone;
             subflow.third_at = Instant::MAX;
             self.on_further_subflow(now);
+            self.on_usable_subflow(now);
         }
     }
 
@@ -227,7 +244,13 @@ impl Connection {
         self.check_finished(now);
     }
 
-    fn process_join_answer(&mut self, index: usize, hmac: &JoinHmac, nonce: u32, backup: bool) -> bool {
+    fn process_join_answer(
+        &mut self,
+        index: usize,
+        hmac: &JoinHmac,
+        nonce: u32,
+        (backup, address): (bool, u8),
+    ) -> bool {
         let Role::Joined { nonces, .. } = self.subflows[index].role else {
             return false;
         };
@@ -243,6 +266,7 @@ impl Connection {
         }
         let subflow = &mut self.subflows[index];
         subflow.peer_backup = backup;
+        subflow.peer_address = address;
         if let Role::Joined {
             nonces: known,
             verified,
@@ -324,6 +348,7 @@ impl Connection {
                 }
                 self.push_event(Event::Connected);
                 self.check_joinable(now);
+                self.on_usable_subflow(now);
             }
             Role::Joined { verified, .. } if self.is_client => {
                 // A peer without a verified HMAC gets no data.
@@ -338,6 +363,7 @@ impl Connection {
                     subflow.usable = true;
                     // Sends the fourth segment (RFC 8684, section 3.2).
                     subflow.tcp.demand_acknowledgement();
+                    self.on_usable_subflow(now);
                 } else {
                     subflow.reset_for(now, false, reason::ERROR);
                 }

@@ -1,9 +1,11 @@
 //! One end of a multipath connection.
 
+mod addresses;
 mod close;
 mod handshake_retry;
 mod host_state;
 mod input;
+mod linux;
 mod open;
 mod opportunistic;
 mod output;
@@ -20,15 +22,18 @@ use std::sync::Arc;
 use foundation::{Duration, Generator, Instant};
 use hdrhistogram::Histogram;
 
+use self::addresses::Addresses;
 use self::handshake_retry::HandshakeRetry;
 use self::rejoin::Rejoin;
 use self::subflow::{Role, Subflow};
 use self::tail::TailProtection;
+use super::keys::Keys;
 use super::policy::{Join, PathPolicy, Scatter};
 use super::receiver::DataReceiver;
 use super::scheduler::{Scheduler, SubflowView};
 use super::segment::{CAPABLE_EXTRA, Outgoing, PathIndex, Segment};
 use super::sender::DataSender;
+use super::wire::Near;
 use crate::congestion::Sibling;
 use crate::machine::Machine;
 use crate::statistics::Statistics;
@@ -110,6 +115,13 @@ pub struct Connection {
     una_at_resend: u64,
     write_blocked: bool,
     closed: bool,
+    addresses: Addresses,
+    /// The last mapping of the peer had an eight-byte data sequence number.
+    peer_is_wide: bool,
+    /// Until when the connection waits for a subflow, if it has none.
+    alone_until: Instant,
+    /// The subflows close once the pending ACKs have left.
+    finish_due: bool,
     /// The connection is closed or failed.
     over: bool,
     events: Vec<tcp::Event>,
@@ -192,6 +204,24 @@ impl Connection {
     #[must_use]
     pub const fn bytes_acknowledged(&self) -> u64 {
         self.outgoing.acknowledged()
+    }
+
+    /// Returns the keys of both ends, once they are known.
+    #[must_use]
+    pub fn keys(&self) -> Keys {
+        Keys {
+            sender: self.key,
+            receiver: self.peer_key.unwrap_or(0),
+        }
+    }
+
+    /// Returns the positions nearest to which the numbers of an arriving segment are resolved.
+    #[must_use]
+    pub const fn near(&self) -> Near {
+        Near {
+            data: self.incoming.next(),
+            acknowledgement: self.outgoing.una,
+        }
     }
 
     /// Returns whether the connection fell back to plain TCP (RFC 8684, section 3.7).

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use foundation::{Generator, Instant};
 use rand::Rng as _;
 
+use super::addresses::Addresses;
 use super::handshake_retry::HandshakeRetry;
 use super::subflow::{Role, Subflow};
 use super::tail::TailProtection;
@@ -14,7 +15,9 @@ use crate::mptcp::host::HostPaths;
 use crate::mptcp::keys::{self, Keys, Nonces, join_hmac};
 use crate::mptcp::policy::{ConnectionPlan, Join, JoinTime, StartParameters};
 use crate::mptcp::receiver::DataReceiver;
-use crate::mptcp::segment::{DSS_BARE, DSS_MAPPED, JoinHmac, MptcpOption, PathIndex, Segment, Token};
+use crate::mptcp::segment::{
+    DSS_BARE, DSS_MAPPED, JoinHmac, MptcpOption, PathIndex, Segment, Signal, Token, reason,
+};
 use crate::mptcp::sender::DataSender;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Flags, ReservedOptions, TcpConfig, reset_for};
@@ -40,6 +43,7 @@ pub struct Setup {
     nagle: bool,
     most: usize,
     start: StartParameters,
+    linux: bool,
 }
 
 impl Setup {
@@ -66,7 +70,19 @@ impl Setup {
             start,
             subflow,
             config,
+            linux: false,
         }
+    }
+
+    /// Follows Linux in details that RFC 8684 leaves open ([`linux`](super::linux)).
+    #[must_use]
+    pub fn following_linux(mut self) -> Self {
+        self.linux = true;
+        self
+    }
+
+    pub(super) const fn linux(&self) -> bool {
+        self.linux
     }
 
     /// Returns the settings as configured.
@@ -84,6 +100,11 @@ impl Setup {
 
     pub(super) const fn subflow(&self) -> &TcpConfig {
         &self.subflow
+    }
+
+    /// Returns the header bytes that subflows reserve for MPTCP options.
+    pub(super) const fn reserved(&self) -> ReservedOptions {
+        if self.linux { super::linux::RESERVED } else { RESERVED }
     }
 
     pub(super) const fn shared_window(&self) -> bool {
@@ -210,6 +231,10 @@ impl Connection {
             una_at_resend: 1,
             write_blocked: false,
             closed: false,
+            addresses: Addresses::default(),
+            peer_is_wide: false,
+            alone_until: Instant::MAX,
+            finish_due: false,
             over: false,
             events: Vec::new(),
             statistics: Statistics {
@@ -233,7 +258,7 @@ impl Connection {
         self.scatter = plan.scatter;
         self.tail = plan.tail.map(TailProtection::new);
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, RESERVED);
+        let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, self.setup.reserved());
         self.add(Subflow::new(0, plan.first, tcp, Role::Initial));
         self.retry = HandshakeRetry::new(now, plan.attempts);
         if let Some(scatter) = &self.scatter {
@@ -241,10 +266,10 @@ impl Connection {
         }
     }
 
-    const fn reserved(&self) -> ReservedOptions {
+    fn reserved(&self) -> ReservedOptions {
         match self.mode {
             Mode::Plain => ReservedOptions { data: 0, bare: 0 },
-            _ => RESERVED,
+            _ => self.setup.reserved(),
         }
     }
 
@@ -322,7 +347,7 @@ impl Connection {
             confirmed: false,
         };
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, RESERVED);
+        let tcp = tcp::Connection::open_reserving(now, &self.setup.subflow, number, self.setup.reserved());
         let mut subflow = Subflow::new(id, join.path, tcp, role);
         subflow.backup = join.backup;
         self.add(subflow);
@@ -333,15 +358,15 @@ impl Connection {
     pub(super) fn accept_join(&mut self, now: Instant, path: PathIndex, segment: &Segment) {
         let syn = segment.tcp.has(Flags::SYN) && !segment.tcp.has(Flags::ACK | Flags::RST);
         let MptcpOption::JoinSyn {
-            token, nonce, backup, ..
+            token,
+            nonce,
+            backup,
+            address,
         } = segment.option
         else {
             return;
         };
-        let known = match token {
-            Token::Derived(key) => key == self.key,
-            Token::Value(bits) => bits == keys::token(self.key),
-        };
+        let known = self.is_own(token);
         // Invalid joins are ignored: the listener sends the reset.
         let full = self.subflows.len() >= MOST_SUBFLOWS as usize;
         if !syn || !known || full || self.over || self.mode != Mode::Multipath || self.peer_key.is_none() {
@@ -356,9 +381,12 @@ impl Connection {
             confirmed: true,
         };
         let number = self.random.next_u32();
-        let tcp = tcp::Connection::accept_reserving(now, &self.setup.subflow, number, &segment.tcp, RESERVED);
+        let reserved = self.setup.reserved();
+        let tcp = tcp::Connection::accept_reserving(now, &self.setup.subflow, number, &segment.tcp, reserved);
         let mut subflow = Subflow::new(segment.subflow, path, tcp, role);
         subflow.peer_backup = backup;
+        subflow.peer_address = address;
+        self.alone_until = Instant::MAX;
         self.add(subflow);
     }
 
@@ -389,12 +417,37 @@ impl Connection {
         }
     }
 
-    /// Returns the reset that answers a segment of an unknown subflow, if it requires one.
+    /// Returns whether an MP_JOIN SYN carries the token of this connection.
+    #[must_use]
+    pub fn has_token(&self, segment: &Segment) -> bool {
+        match segment.option {
+            MptcpOption::JoinSyn { token, .. } => self.is_own(token),
+            _ => false,
+        }
+    }
+
+    fn is_own(&self, token: Token) -> bool {
+        match token {
+            Token::Derived(key) => key == self.key,
+            Token::Value(bits) => bits == keys::token(self.key),
+        }
+    }
+
+    /// Returns the reset that answers a segment of an unknown subflow, if it requires one. A join with an unknown token is an error
+    /// of the protocol (RFC 8684, section 3.2).
     #[must_use]
     pub fn refuse(segment: &Segment) -> Option<Segment> {
+        let option = match segment.option {
+            MptcpOption::JoinSyn { .. } => MptcpOption::Reset {
+                transient: false,
+                reason: reason::ERROR,
+            },
+            _ => MptcpOption::None,
+        };
         Some(Segment {
             tcp: reset_for(&segment.tcp)?,
-            option: MptcpOption::None,
+            option,
+            signal: Signal::None,
             subflow: segment.subflow,
         })
     }

@@ -6,7 +6,7 @@ use rand::Rng as _;
 use super::subflow::Role;
 use super::{Connection, Mode};
 use crate::machine::Machine as _;
-use crate::mptcp::segment::{Mapping, MptcpOption, Outgoing, PathIndex, Segment, Token};
+use crate::mptcp::segment::{Mapping, MptcpOption, Outgoing, PathIndex, Segment, Signal, Token};
 use crate::tcp::wire::MAX_OPTIONS;
 use crate::tcp::{self, Flags};
 
@@ -36,7 +36,7 @@ impl Connection {
                     .min(subflow.third_at);
                 self.dirty &= !(1 << index);
             }
-            if !self.schedule(now) && !self.request_fin(now) {
+            if !self.schedule(now) && !self.request_fin(now) && !self.finish_subflows(now) {
                 return None;
             }
         }
@@ -61,7 +61,8 @@ impl Connection {
         let mut tcp = outgoing.segment;
         let mut offset = outgoing.offset;
         let mut retransmission = outgoing.retransmission;
-        let option = if self.mode == Mode::Plain {
+        let mut signal = Signal::None;
+        let option = if self.mode == Mode::Plain || self.is_bare_in_time_wait(index, &tcp) {
             MptcpOption::None
         } else if tcp.has(Flags::RST) {
             self.reset_option(index)
@@ -77,10 +78,12 @@ impl Connection {
             }
             option
         } else {
-            self.bare_option(index)
+            let (option, chosen) = self.bare_option(index, &tcp);
+            signal = chosen;
+            option
         };
         // SACK blocks that do not fit are left to later segments (RFC 2018, section 3).
-        let room = MAX_OPTIONS.saturating_sub(option.encoded_length());
+        let room = MAX_OPTIONS.saturating_sub(option.encoded_length() + signal.encoded_length());
         while !tcp.options.sack.is_empty() && tcp.options.encoded_length() > room {
             let fewer = tcp.options.sack.len() - 1;
             tcp.options.sack = tcp.options.sack.as_slice()[..fewer].iter().copied().collect();
@@ -101,6 +104,7 @@ impl Connection {
             segment: Segment {
                 tcp,
                 option,
+                signal,
                 subflow: self.subflows[index].id,
             },
             offset,
@@ -129,21 +133,21 @@ impl Connection {
             Role::Joined { nonces, .. } if self.is_client => MptcpOption::JoinSyn {
                 token: Token::Derived(self.peer_key.unwrap_or(0)),
                 nonce: nonces.sender,
-                address: subflow.path.0,
+                address: subflow.address,
                 backup: subflow.backup,
             },
             Role::Joined { nonces, .. } => MptcpOption::JoinAnswer {
                 hmac: self.own_hmac(nonces),
                 nonce: nonces.sender,
-                address: subflow.path.0,
-                backup: subflow.backup,
+                address: subflow.address,
+                backup: subflow.backup || self.setup.linux() && subflow.peer_backup,
             },
         }
     }
 
     /// Returns MP_CAPABLE with both keys, which the client sends until the peer confirms them (RFC 8684, section
     /// 3.1).
-    const fn keys(&self, length: u32) -> MptcpOption {
+    const fn capable(&self, length: u32) -> MptcpOption {
         MptcpOption::Capable {
             sender: Some(self.key),
             receiver: self.peer_key,
@@ -163,7 +167,7 @@ impl Connection {
         debug_assert!(rest >= u64::from(length), "a segment has one mapping");
         let first = outgoing.offset == 0 && subflow.role == Role::Initial;
         if first && self.is_client && self.peer_key.is_some() {
-            return (self.keys(length), data);
+            return (self.capable(length), data);
         }
         let fin = self.outgoing.finishing && data + u64::from(length) == self.outgoing.written;
         self.fin_sent |= fin;
@@ -175,11 +179,20 @@ impl Connection {
                 length,
             }),
             fin,
+            widths: self.widths(),
         };
         (option, data)
     }
 
-    fn bare_option(&mut self, index: usize) -> MptcpOption {
+    /// Whether a segment belongs to a subflow in TIME-WAIT, whose ACKs have no option in Linux.
+    fn is_bare_in_time_wait(&self, index: usize, segment: &tcp::Segment) -> bool {
+        self.setup.linux()
+            && self.subflows[index].tcp.state() == tcp::State::TimeWait
+            && !segment.has(Flags::RST | Flags::FIN)
+    }
+
+    /// Returns the options of a segment without payload.
+    fn bare_option(&mut self, index: usize, tcp: &tcp::Segment) -> (MptcpOption, Signal) {
         let fin = self.fin_due >> index & 1 == 1
             && self.outgoing.has_sent_all()
             && !self.outgoing.fin_acknowledged();
@@ -190,13 +203,12 @@ impl Connection {
                 confirmed: false,
                 ..
             } => {
-                return MptcpOption::JoinThird {
-                    hmac: self.own_hmac(nonces),
-                };
+                let hmac = self.own_hmac(nonces);
+                return (MptcpOption::JoinThird { hmac }, Signal::None);
             }
             Role::Initial if self.is_client && !self.confirmed && !(fin && self.keys_sent) => {
                 self.keys_sent = true;
-                return self.keys(0);
+                return (self.capable(0), Signal::None);
             }
             _ => {}
         }
@@ -206,12 +218,11 @@ impl Connection {
             if fin {
                 subflow.tcp.demand_acknowledgement();
             }
-            return MptcpOption::Priority {
-                backup: subflow.backup,
-            };
+            let backup = subflow.backup;
+            return (MptcpOption::None, Signal::Priority { backup });
         }
         self.fin_due &= !(1 << index);
-        MptcpOption::Dss {
+        let option = MptcpOption::Dss {
             acknowledgement: self.incoming.next(),
             // Without payload the mapping covers the DATA_FIN only (RFC 8684, section 3.3.3).
             mapping: fin.then_some(Mapping {
@@ -220,7 +231,23 @@ impl Connection {
                 length: 0,
             }),
             fin,
+            widths: self.widths(),
+        };
+        let mut options = tcp.options;
+        options.sack = tcp::SackBlocks::default();
+        self.next_signal(index, option, options.encoded_length())
+    }
+
+    /// Closes the subflows of a finished connection, once nothing else waits to leave. Returns whether a segment may leave.
+    fn finish_subflows(&mut self, now: Instant) -> bool {
+        if !std::mem::take(&mut self.finish_due) {
+            return false;
         }
+        for (index, subflow) in self.subflows.iter_mut().enumerate() {
+            subflow.tcp.finish(now);
+            self.dirty |= 1 << index;
+        }
+        true
     }
 
     /// Requests a segment that carries the DATA_FIN if all data was scheduled and no segment carried it. Returns
@@ -244,7 +271,7 @@ impl Connection {
         // On the fastest usable subflow, or on all after a timeout, since a path may have failed silently. Without a
         // usable subflow the next completed handshake requests it retransmission.
         let usable = (0..self.subflows.len()).filter(|&index| self.subflows[index].usable);
-        let targets: u64 = if self.backoff > 0 {
+        let targets: u64 = if self.backoff > 0 || self.setup.linux() {
             usable.fold(0, |all, index| all | 1 << index)
         } else {
             usable

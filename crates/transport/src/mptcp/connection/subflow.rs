@@ -34,6 +34,9 @@ pub(super) struct Subflow {
     pub path: PathIndex,
     pub tcp: tcp::Connection,
     pub role: Role,
+    /// Address IDs of this end and of the peer (RFC 8684, section 3.2); the paths' numbers without others.
+    pub address: u8,
+    pub peer_address: u8,
     /// Backup flags set by this end and by the peer (RFC 8684, section 3.3.8).
     pub backup: bool,
     pub peer_backup: bool,
@@ -87,6 +90,8 @@ impl Subflow {
             path,
             tcp,
             role,
+            address: path.0,
+            peer_address: path.0,
             backup: false,
             peer_backup: false,
             priority_pending: false,

@@ -4,11 +4,12 @@ use foundation::Instant;
 
 use super::{Connection, Mode};
 use crate::machine::Machine as _;
+use crate::tcp::Error;
 
 impl Connection {
     #[inline]
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let mut at = self.resend_at;
+        let mut at = self.resend_at.min(self.alone_until).min(self.addresses.next_due());
         if let Some(tail) = &self.tail {
             at = at.min(tail.due_at);
         }
@@ -38,6 +39,12 @@ impl Connection {
         }
         if self.resend_at <= now {
             self.on_resend_timeout(now);
+        }
+        if self.addresses.next_due() <= now {
+            self.on_announcement_timeout(now);
+        }
+        if self.alone_until <= now {
+            self.fail(now, Error::TimedOut);
         }
         if self.tail.as_ref().is_some_and(|tail| tail.due_at <= now) {
             self.on_tail_timeout(now);

@@ -6,11 +6,13 @@
 mod option;
 mod read;
 
-use super::keys::{Keys, initial_data_sequence, join_hmac, token};
-use super::segment::{JoinHmac, Mapping, MptcpOption, Segment, Token};
+use std::net::IpAddr;
+
+use super::keys::{Keys, address_hmac, initial_data_sequence, join_hmac, token};
+use super::segment::{AddressForm, JoinHmac, Mapping, MptcpOption, Segment, Signal, Token, Widths};
 use crate::tcp::wire::{self, DecodeError, EncodeError, Endpoints};
 
-pub use option::{CHECKSUMS, HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
+pub use option::{CHECKSUMS, EXTENSIBILITY, HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
 
 /// Expected positions in a segment, nearest to which a 32-bit number is resolved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,11 +29,17 @@ pub fn option_bytes(option: &MptcpOption, keys: Keys) -> Vec<u8> {
     on_wire(option, keys).map_or_else(Vec::new, |option| option.bytes())
 }
 
-/// Returns the option as encoded in a header, with four-byte data numbers and without checksums.
+/// Returns the option as encoded in a header, without checksums.
 #[must_use]
 pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
-    let number =
-        |key: u64, position: u64| Number::Four(initial_data_sequence(key).wrapping_add(position) as u32);
+    let number = |key: u64, position: u64, is_wide: bool| {
+        let whole = initial_data_sequence(key).wrapping_add(position);
+        if is_wide {
+            Number::Eight(whole)
+        } else {
+            Number::Four(whole as u32)
+        }
+    };
     Some(match *option {
         MptcpOption::None => return None,
         MptcpOption::Capable {
@@ -80,10 +88,11 @@ pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
             acknowledgement,
             mapping,
             fin,
+            widths,
         } => WireOption::Dss {
-            acknowledgement: Some(number(keys.receiver, acknowledgement)),
+            acknowledgement: Some(number(keys.receiver, acknowledgement, widths.acknowledgement)),
             mapping: mapping.map(|mapping| WireMapping {
-                data: number(keys.sender, mapping.data),
+                data: number(keys.sender, mapping.data, widths.data),
                 subflow: mapping.subflow,
                 // A DATA_FIN counts as one (section 3.3.3).
                 length: (mapping.length + u32::from(fin)) as u16,
@@ -91,7 +100,6 @@ pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
             }),
             fin,
         },
-        MptcpOption::Priority { backup } => WireOption::Priority { backup },
         MptcpOption::FastClose { receiver } => WireOption::FastClose { receiver },
         MptcpOption::Reset { transient, reason } => WireOption::Reset {
             flags: u8::from(transient),
@@ -107,8 +115,94 @@ fn hmac_bytes(of: &JoinHmac) -> [u8; 20] {
     }
 }
 
+/// An address of the sender that an ADD_ADDR option announces (section 3.4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// Address ID.
+    pub id: u8,
+    /// Address.
+    pub address: IpAddr,
+    /// Port, if it differs from the subflow's.
+    pub port: Option<u16>,
+}
+
+impl Announcement {
+    /// Returns the parts that determine the option's length.
+    #[must_use]
+    pub const fn form(&self) -> AddressForm {
+        AddressForm {
+            six: self.address.is_ipv6(),
+            port: self.port.is_some(),
+        }
+    }
+
+    /// Returns the option; `keys` are those of its sender, `None` in an echo, which has no HMAC.
+    #[must_use]
+    pub fn on_wire(&self, keys: Option<Keys>) -> WireOption {
+        let Self { id, address, port } = *self;
+        WireOption::AddAddress {
+            id,
+            address,
+            port,
+            hmac: keys.map(|keys| address_hmac(keys, id, address, port)),
+        }
+    }
+
+    /// Returns the announcement of an option whose HMAC is correct for the `keys` of its sender; an echo has none.
+    #[must_use]
+    pub fn verified(option: &WireOption, keys: Keys) -> Option<Self> {
+        let WireOption::AddAddress {
+            id,
+            address,
+            port,
+            hmac,
+        } = *option
+        else {
+            return None;
+        };
+        let is_correct = hmac.is_none_or(|hmac| hmac == address_hmac(keys, id, address, port));
+        is_correct.then_some(Self { id, address, port })
+    }
+}
+
+/// Returns the further option of a segment as encoded in a header. `announcement`: the address of an ADD_ADDR option, whose HMAC
+/// is computed with the `keys` of its sender.
+#[must_use]
+pub fn signal_on_wire(signal: &Signal, keys: Keys, announcement: Option<Announcement>) -> Option<WireOption> {
+    match *signal {
+        Signal::None => None,
+        Signal::Priority { backup } => Some(WireOption::Priority { backup }),
+        Signal::AddAddress { echo, .. } => {
+            announcement.map(|announcement| announcement.on_wire((!echo).then_some(keys)))
+        }
+        Signal::RemoveAddress { id } => Some(WireOption::RemoveAddress { ids: vec![id] }),
+    }
+}
+
+/// Returns the part of an option that connections support as a further option of a segment. An ADD_ADDR option with a wrong HMAC
+/// is ignored (section 3.4.1). Of several removed addresses, only the first counts.
+#[must_use]
+pub fn supported_signal(option: &WireOption, keys: Keys) -> Signal {
+    match option {
+        &WireOption::Priority { backup } => Signal::Priority { backup },
+        WireOption::AddAddress { hmac, .. } => match Announcement::verified(option, keys) {
+            Some(announcement) => Signal::AddAddress {
+                id: announcement.id,
+                echo: hmac.is_none(),
+                form: announcement.form(),
+            },
+            None => Signal::None,
+        },
+        WireOption::RemoveAddress { ids } => match ids.first() {
+            Some(&id) => Signal::RemoveAddress { id },
+            None => Signal::None,
+        },
+        _ => Signal::None,
+    }
+}
+
 /// Returns the part of an option that connections support. [`MptcpOption::None`] for other versions, required
-/// checksums, infinite mappings, addresses and MP_FAIL. A missing DATA_ACK becomes position 0, which acknowledges
+/// checksums, infinite mappings and MP_FAIL, and for the options of [`supported_signal`]. A missing DATA_ACK becomes position 0, which acknowledges
 /// nothing.
 #[must_use]
 pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
@@ -129,7 +223,7 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
             sender,
             receiver,
             data,
-        } if flags & CHECKSUMS == 0 && flags & HMAC_SHA256 != 0 => MptcpOption::Capable {
+        } if flags & (CHECKSUMS | EXTENSIBILITY) == 0 && flags & HMAC_SHA256 != 0 => MptcpOption::Capable {
             sender,
             receiver,
             length: data.map_or(0, |(length, _)| u32::from(length)),
@@ -168,9 +262,12 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
             mapping,
             fin,
         } => {
-            if mapping.is_some_and(|mapping| mapping.length == 0) {
+            if mapping.is_some_and(|mapping| mapping.length == 0 && fin) {
                 return MptcpOption::None;
             }
+            let is_wide = |number| matches!(number, Some(Number::Eight(_)));
+            // An infinite mapping: none is negotiated here, and segments without payload have no use for one.
+            let mapping = mapping.filter(|mapping| mapping.length > 0);
             MptcpOption::Dss {
                 acknowledgement: acknowledgement
                     .map_or(0, |number| position(number, keys.receiver, near.acknowledgement)),
@@ -180,35 +277,44 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
                     length: u32::from(mapping.length) - u32::from(fin),
                 }),
                 fin: fin && mapping.is_some(),
+                widths: Widths {
+                    acknowledgement: is_wide(acknowledgement),
+                    data: is_wide(mapping.map(|mapping| mapping.data)),
+                },
             }
         }
-        WireOption::Priority { backup } => MptcpOption::Priority { backup },
         WireOption::FastClose { receiver } => MptcpOption::FastClose { receiver },
         WireOption::Reset { flags, reason } => MptcpOption::Reset {
             transient: flags & 1 != 0,
             reason,
         },
         WireOption::Capable { .. }
+        | WireOption::Priority { .. }
         | WireOption::AddAddress { .. }
         | WireOption::RemoveAddress { .. }
         | WireOption::Fail { .. } => MptcpOption::None,
     }
 }
 
-/// Appends a packet to `out`, as [`wire::encode`] does.
+/// Appends a packet to `out`, as [`wire::encode`] does. `announcement`: as in [`signal_on_wire`].
 ///
 /// # Errors
 /// As [`wire::encode`].
 pub fn encode(
     segment: &Segment,
     keys: Keys,
+    announcement: Option<Announcement>,
     endpoints: Endpoints,
     out: &mut Vec<u8>,
     fill: impl FnOnce(&mut [u8]),
 ) -> Result<(), EncodeError> {
+    let mut options = option_bytes(&segment.option, keys);
+    if let Some(signal) = signal_on_wire(&segment.signal, keys, announcement) {
+        options.extend(signal.bytes());
+    }
     wire::encode_with_options(
         &segment.tcp,
-        &option_bytes(&segment.option, keys),
+        &options,
         endpoints,
         out,
         fill,

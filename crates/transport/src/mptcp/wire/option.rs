@@ -20,6 +20,8 @@ pub(super) mod subtype {
 pub const VERSION: u8 = 1;
 /// MP_CAPABLE flag A (section 3.1): checksums required.
 pub const CHECKSUMS: u8 = 0x80;
+/// MP_CAPABLE flag B: extensions that this version does not define; an option with it is ignored.
+pub const EXTENSIBILITY: u8 = 0x40;
 /// MP_CAPABLE flag H: HMAC-SHA256.
 pub const HMAC_SHA256: u8 = 0x01;
 /// MP_JOIN and MP_PRIO flag B: backup (section 3.2).

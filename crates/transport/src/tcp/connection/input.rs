@@ -140,6 +140,16 @@ impl Connection {
             && (end <= edge || !self.receiver.rejects_excess(end, segment.has(Flags::FIN)))
     }
 
+    /// Whether the sequence numbers and the timestamp of a segment are acceptable (RFC 9293, section 3.10.7.4).
+    #[must_use]
+    pub fn accepts(&self, now: Instant, segment: &Segment) -> bool {
+        let next = self.receiver.next();
+        segment.sequence.expand(self.peer_initial, next).is_some_and(|start| {
+            let end = start + u64::from(segment.sequence_length());
+            !self.is_stale(now, segment) && self.is_acceptable(start, end, segment)
+        })
+    }
+
     /// Whether the timestamp is older than TS.Recent (PAWS; RFC 7323, section 5.3).
     #[inline]
     fn is_stale(&self, now: Instant, segment: &Segment) -> bool {
