@@ -315,6 +315,7 @@ impl<'a> Runner<'a> {
                 stamps.presence_only = multipath.is_some();
                 none.1 = multipath.map_or(none.1, |connection| connection.keys());
                 let flow = &mut tested.flows[flow];
+                flow.is_shown = true;
                 if spec.flags.contains(Flags::SYN) {
                     // The script chooses its number for the initial sequence number.
                     flow.mapping.name_initial(spec.sequence);
@@ -336,7 +337,13 @@ impl<'a> Runner<'a> {
     fn flow(&mut self, packet: &PacketSpec) -> Option<(usize, usize)> {
         let index = self.world.current?;
         let Route { source, destination } = &packet.route;
-        let flow = self.world.flow(index, source.as_ref(), destination.as_ref())?;
+        let is_syn = match &packet.payload {
+            Payload::Tcp(spec) => spec.flags.contains(Flags::SYN),
+            Payload::Icmp(_) => false,
+        };
+        let flow = self
+            .world
+            .flow(index, source.as_ref(), destination.as_ref(), !is_syn)?;
         Some((index, flow))
     }
 

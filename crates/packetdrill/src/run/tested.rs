@@ -50,6 +50,9 @@ pub struct Flow {
     pub sent: VecDeque<SentSegment>,
     /// Number of the subflow.
     number: u8,
+    /// Whether a packet of the script has shown it: a subflow that the machine opens belongs to packets without addresses only after
+    /// its SYN.
+    pub is_shown: bool,
     /// Addresses, and the numbers of the handshake.
     pub ends: Ends,
 }
@@ -61,6 +64,7 @@ impl Flow {
             peer_known: false,
             sent: VecDeque::new(),
             number,
+            is_shown: true,
             ends,
         }
     }
@@ -126,6 +130,7 @@ pub struct TestedConnection {
     pub addresses: Addresses,
     manager: PathManager,
     manager_at: Option<Instant>,
+    is_client: bool,
     /// Whether the handshake is complete.
     pub connected: bool,
     /// Whether `accept` or `connect` passed it to the application.
@@ -183,6 +188,7 @@ impl TestedConnection {
         let machine = mptcp::Connection::open(now, setup, None, &mut host, random, &mut paths);
         let mut tested = Self::around(now, Machine::Multipath(Box::new(machine)), ends);
         tested.manager = manager;
+        tested.is_client = true;
         tested
     }
 
@@ -211,6 +217,7 @@ impl TestedConnection {
             addresses,
             manager: PathManager::default(),
             manager_at: None,
+            is_client: false,
             connected: false,
             owned: false,
             gone: false,
@@ -235,10 +242,11 @@ impl TestedConnection {
         self.flows.len() - 1
     }
 
-    /// Returns the newest flow between two addresses; `None` stands for any.
-    pub fn find(&self, local: Option<IpAddr>, remote: Option<IpAddr>) -> Option<usize> {
+    /// Returns the newest flow between two addresses; `None` stands for any. `shown`: only flows that the script has shown.
+    pub fn find(&self, local: Option<IpAddr>, remote: Option<IpAddr>, shown: bool) -> Option<usize> {
         let matches = |flow: &Flow| {
-            local.is_none_or(|local| flow.ends.local == local)
+            (flow.is_shown || !shown)
+                && local.is_none_or(|local| flow.ends.local == local)
                 && remote.is_none_or(|remote| flow.ends.remote == remote)
         };
         self.flows.iter().rposition(matches)
@@ -288,6 +296,13 @@ impl TestedConnection {
                 let path = self.addresses.path(local, remote);
                 connection.open_subflow(now, path, (0, id), false);
             }
+        }
+    }
+
+    /// Starts the path manager: after the handshake of a client, and as in Linux when a server accepts the connection.
+    pub fn start_manager(&mut self, now: Instant) {
+        if !self.manager.signals.is_empty() {
+            self.manager_at = Some(now + DELAY);
         }
     }
 
@@ -367,8 +382,8 @@ impl TestedConnection {
                 Event::Connected => {
                     self.connected = true;
                     self.data_arrived_at = now;
-                    if !self.manager.signals.is_empty() {
-                        self.manager_at = Some(now + DELAY);
+                    if self.is_client {
+                        self.start_manager(now);
                     }
                 }
                 Event::PeerFinished => {
@@ -393,7 +408,9 @@ impl TestedConnection {
         let index = known.unwrap_or_else(|| {
             let (local, remote) = self.addresses.pair(sent.path).unwrap_or((NOWHERE.local, NOWHERE.remote));
             let ends = Ends::new(local, remote);
-            self.flows.push(Flow::new(sent.subflow, Mapping::default(), ends));
+            let mut flow = Flow::new(sent.subflow, Mapping::default(), ends);
+            flow.is_shown = false;
+            self.flows.push(flow);
             self.flows.len() - 1
         });
         let flow = &mut self.flows[index];

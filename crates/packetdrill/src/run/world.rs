@@ -352,21 +352,23 @@ impl World {
 
     /// Returns the flow of a packet of the script.
     fn inbound_flow(&mut self, index: usize, route: &Route) -> Result<usize, String> {
-        self.flow(index, route.destination.as_ref(), route.source.as_ref())
+        self.flow(index, route.destination.as_ref(), route.source.as_ref(), true)
             .ok_or_else(|| "a packet between addresses without a subflow".to_owned())
     }
 
-    /// Returns the newest flow of a connection between two addresses. Names without value get those of the flow.
+    /// Returns the newest flow of a connection between two addresses. Names without value get those of the flow. `shown`: only flows
+    /// that the script has shown.
     pub fn flow(
         &mut self,
         index: usize,
         local: Option<&AddressName>,
         remote: Option<&AddressName>,
+        shown: bool,
     ) -> Option<usize> {
         let value = |names: &mut Names, name: Option<&AddressName>| name.and_then(|name| names.address(name));
         let wanted = (value(&mut self.names, local), value(&mut self.names, remote));
         let tested = &self.connections[index];
-        let found = tested.find(wanted.0, wanted.1)?;
+        let found = tested.find(wanted.0, wanted.1, shown)?;
         let ends = tested.flows[found].ends;
         for (name, value) in [(local, ends.local), (remote, ends.remote)] {
             if let Some(name) = name {

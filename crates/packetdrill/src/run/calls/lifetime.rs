@@ -81,8 +81,11 @@ pub fn accept(world: &mut World, call: &Call) -> CallResult {
         backlog.remove(place);
     }
     let index = candidates[place];
-    world.connections[index].owned = true;
-    world.connections[index].notices.zerocopy = options.zerocopy;
+    let now = world.now;
+    let tested = &mut world.connections[index];
+    tested.owned = true;
+    tested.notices.zerocopy = options.zerocopy;
+    tested.start_manager(now);
     let number = returned(call)?;
     let accepted = Socket {
         role: Role::Connection(index),

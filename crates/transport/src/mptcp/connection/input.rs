@@ -186,6 +186,7 @@ impl Connection {
         self.retry = None;
         self.joins.clear();
         self.outgoing.right_edge = u64::MAX;
+        self.subflows[0].tcp.release_options();
     }
 
     /// Records an option that only an established peer sends.

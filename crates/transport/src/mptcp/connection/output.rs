@@ -166,7 +166,8 @@ impl Connection {
             .expect("what TCP sends was written, and is kept until it is acknowledged");
         debug_assert!(rest >= u64::from(length), "a segment has one mapping");
         let first = outgoing.offset == 0 && subflow.role == Role::Initial;
-        if first && self.is_client && self.peer_key.is_some() {
+        // Once the peer has sent a DSS option, it knows both keys.
+        if first && self.is_client && !self.confirmed && self.peer_key.is_some() {
             return (self.capable(length), data);
         }
         let fin = self.outgoing.finishing && data + u64::from(length) == self.outgoing.written;

@@ -53,7 +53,8 @@ impl Connection {
     pub(super) fn max_payload(&self, index: usize) -> u64 {
         let subflow = &self.subflows[index];
         let segment = u64::from(subflow.tcp.segment_size());
-        let first = subflow.written == 0 && subflow.role == Role::Initial && self.is_client;
+        let first =
+            subflow.written == 0 && subflow.role == Role::Initial && self.is_client && !self.confirmed;
         if first && self.mode == Mode::Multipath {
             segment - u64::from(CAPABLE_EXTRA)
         } else {

@@ -1,10 +1,13 @@
 //! Interface for multipath TCP, whose subflows are connections (RFC 8684).
 
+use std::sync::Arc;
+
 use foundation::{Duration, Instant};
 
 use super::Connection;
 use crate::congestion::Siblings;
 use crate::rtt::RttEstimator;
+use crate::tcp::parameters::ReservedOptions;
 use crate::tcp::segment::{Flags, Segment};
 use crate::tcp::state::State;
 
@@ -35,6 +38,11 @@ impl Connection {
     #[must_use]
     pub fn has_unsent(&self) -> bool {
         self.sender.has_unsent()
+    }
+
+    /// Returns the bytes of the caller's options to TCP. Segments get longer only if the handshake is in progress.
+    pub fn release_options(&mut self) {
+        Arc::make_mut(&mut self.parameters).reserved = ReservedOptions::default();
     }
 
     /// Requests an ACK at the next poll, with or without payload.
