@@ -19,6 +19,7 @@ FOLDERS = "LONGFAT_PACKETDRILL"
 SUITES = {
     "google/packetdrill, `gtests/net/tcp`": SUMMARY,
     "[Linux](conformance-linux.md), `tools/testing/selftests/net/packetdrill`": DOCS / "conformance-linux.md",
+    "[multipath-tcp/packetdrill](conformance-mptcp.md), `gtests/net/mptcp`": DOCS / "conformance-mptcp.md",
 }
 """Suites by their row in the table of counts, with the page of their results."""
 ROW = re.compile(r"^\| (\S+\.pkt) \| (pass|fail|unsupported) \| (.*?) ?\|$", re.MULTILINE)

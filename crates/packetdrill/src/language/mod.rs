@@ -15,7 +15,9 @@ mod parser;
 mod script;
 
 pub use expression::{Entry, Expression};
-pub use multipath::{AddressName, DssSpec, MultipathSpec, NumberSpec, Route, TokenSpec, Variable};
+pub use multipath::{
+    AddressName, ChecksumSpec, DssSpec, MultipathSpec, NumberSpec, Route, TokenSpec, Variable,
+};
 pub use packet::{Direction, EcnMark, Icmp, OptionSpec, PacketSpec, Payload, TcpSpec, letters};
 pub use parser::parse;
 pub use script::{Action, Call, Event, Script, Time};

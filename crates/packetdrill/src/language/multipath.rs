@@ -97,10 +97,22 @@ pub struct DssSpec {
     pub subflow: Option<u32>,
     /// Length of the mapping, with the DATA_FIN.
     pub length: Option<u16>,
-    /// Whether a checksum follows.
-    pub checksum: bool,
+    /// Checksum of the mapping.
+    pub checksum: ChecksumSpec,
     /// DATA_FIN.
     pub fin: bool,
+}
+
+/// A checksum over a mapping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChecksumSpec {
+    /// `nocs`: none.
+    #[default]
+    Absent,
+    /// The correct one, for payload of zeros.
+    Correct,
+    /// `cksum=N`.
+    Value(u16),
 }
 
 /// A data sequence number.
@@ -317,20 +329,15 @@ fn capable(cursor: &mut Cursor) -> Result<MultipathSpec, ParseError> {
 }
 
 fn dss(cursor: &mut Cursor) -> Result<DssSpec, ParseError> {
-    let mut spec = DssSpec {
-        checksum: true,
-        ..DssSpec::default()
-    };
+    let mut spec = DssSpec::default();
     spec.acknowledgement = number(cursor, "dack4", "dack8")?;
     spec.data = number(cursor, "dsn4", "dsn8")?;
     spec.subflow = word(cursor, "ssn")?;
     spec.length = assigned(cursor, "dll", u64::from(u16::MAX))?.map(|length| length as u16);
-    if cursor.eat_identifier("nocs") {
-        spec.checksum = false;
-    } else if matches!(cursor.peek(), Some(Token::Identifier(name)) if name == "cksum") {
-        return Err(cursor.unsupported("a DSS checksum that the script chooses"));
+    if !cursor.eat_identifier("nocs") && spec.data.is_some() {
+        let value = assigned(cursor, "cksum", u64::from(u16::MAX))?;
+        spec.checksum = value.map_or(ChecksumSpec::Correct, |value| ChecksumSpec::Value(value as u16));
     }
-    spec.checksum &= spec.data.is_some();
     spec.fin = cursor.eat_identifier("fin");
     if spec.acknowledgement.is_none() && spec.data.is_none() {
         return Err(cursor.unsupported("a DSS option without numbers"));
@@ -387,7 +394,7 @@ fn token(cursor: &mut Cursor) -> Result<TokenSpec, ParseError> {
         return Err(cursor.unsupported("a token of version 0"));
     }
     Ok(TokenSpec::Value(
-        cursor.integer("a token", u64::from(u32::MAX))? as u32,
+        cursor.integer("a token", u64::from(u32::MAX))? as u32
     ))
 }
 
@@ -497,7 +504,11 @@ impl std::fmt::Display for MultipathSpec {
             Self::Fail { data } => write!(f, "mp_fail dsn8={data}"),
             Self::FastClose { .. } => write!(f, "mp_fastclose"),
             Self::Reset { reason, transient } => {
-                write!(f, "mp_reset {reason}{}", if *transient { " flags[flag_t]" } else { "" })
+                write!(
+                    f,
+                    "mp_reset {reason}{}",
+                    if *transient { " flags[flag_t]" } else { "" }
+                )
             }
         }
     }
@@ -530,9 +541,14 @@ impl std::fmt::Display for DssSpec {
             }
         }
         if self.data.is_some() {
-            self.subflow.map_or(Ok(()), |subflow| write!(f, " ssn={subflow}"))?;
+            self.subflow
+                .map_or(Ok(()), |subflow| write!(f, " ssn={subflow}"))?;
             self.length.map_or(Ok(()), |length| write!(f, " dll={length}"))?;
-            write!(f, "{}", if self.checksum { "" } else { " nocs" })?;
+            match self.checksum {
+                ChecksumSpec::Absent => write!(f, " nocs")?,
+                ChecksumSpec::Correct => {}
+                ChecksumSpec::Value(value) => write!(f, " cksum={value}")?,
+            }
         }
         write!(f, "{}", if self.fin { " fin" } else { "" })
     }
@@ -547,7 +563,9 @@ mod tests {
         let Action::Packet(packet) = &script.events[0].action else {
             panic!()
         };
-        let Payload::Tcp(tcp) = &packet.payload else { panic!() };
+        let Payload::Tcp(tcp) = &packet.payload else {
+            panic!()
+        };
         let options = tcp.options.as_ref().unwrap().iter();
         let texts: Vec<String> = options
             .map(|option| match option {
@@ -568,18 +586,30 @@ mod tests {
             "mp_join_ack",
             "dss dack8=1 dsn4=1 ssn=1 dll=1000 nocs fin",
             "dss dack4=5",
+            "dss dsn8=1 ssn=1 dll=10 cksum=7",
+            "dss dsn8=1 dll=10",
             "remove_address address_id=[1, 2]",
             "mp_fail dsn8=7",
             "mp_fastclose",
             "mp_reset 1 flags[flag_t]",
         ] {
-            let token = if text.starts_with("mp_join_syn ") { " token=5" } else { "" };
-            let hmac = if text.contains("_ack") { " sender_hmac=auto" } else { "" };
+            let token = if text.starts_with("mp_join_syn ") {
+                " token=5"
+            } else {
+                ""
+            };
+            let hmac = if text.contains("_ack") {
+                " sender_hmac=auto"
+            } else {
+                ""
+            };
             let key = text.replace("0x2", "ckey=2");
             assert_eq!(options_of(&format!("{key}{token}{hmac}")), text);
         }
         assert_eq!(
-            options_of("add_address address_id=1 addr[a=inet_addr(\"192.0.2.9\")] hmac=auto, dss dack4=1 dll=0 nocs"),
+            options_of(
+                "add_address address_id=1 addr[a=inet_addr(\"192.0.2.9\")] hmac=auto, dss dack4=1 dll=0 nocs"
+            ),
             "add_address address_id=1 addr[192.0.2.9] hmac, dss dack4=1"
         );
         assert_eq!(options_of("mp_prio backup=1 address_id=1"), "mp_prio backup=1");

@@ -95,6 +95,7 @@ fn join_options(option: MptcpOption, next: MptcpOption) -> MptcpOption {
                 acknowledgement,
                 mapping: Some(first),
                 widths,
+                checksum,
                 ..
             },
             MptcpOption::Dss {
@@ -110,6 +111,7 @@ fn join_options(option: MptcpOption, next: MptcpOption) -> MptcpOption {
             }),
             fin,
             widths,
+            checksum,
         },
         _ => option,
     }

@@ -31,11 +31,7 @@ pub fn values(tested: Option<&TestedConnection>, now: Instant) -> BTreeMap<&'sta
         .collect()
 }
 
-fn figures(
-    tested: &TestedConnection,
-    machine: &Connection,
-    now: Instant,
-) -> [(&'static str, u64); 38] {
+fn figures(tested: &TestedConnection, machine: &Connection, now: Instant) -> [(&'static str, u64); 38] {
     let info = machine.info();
     let limited = machine.limited_times(now);
     let accurate = info.accurate_ecn;

@@ -366,6 +366,8 @@ impl HostSettings {
         }
         let tcp = &mut self.tcp;
         match name.strip_prefix("net.ipv4.tcp_").unwrap_or(name) {
+            "net.mptcp.checksum_enabled" => self.path_manager.checksums = flag()?,
+            "net.mptcp.enabled" if last == Some(1) => {}
             "rmem" => tcp.receive_buffer = Some(Size::from_bytes(number()?)),
             // The third figure bounds what the kernel grows the second one to.
             "wmem" => tcp.send_buffer = Some(Size::from_bytes(number()?)),

@@ -286,9 +286,13 @@ impl TestedConnection {
 
     /// Opens subflows to addresses that the peer announced, within the limits of the path manager.
     fn use_announced(&mut self, now: Instant) {
-        let Some(connection) = self.machine.multipath_mut() else { return };
+        let Some(connection) = self.machine.multipath_mut() else {
+            return;
+        };
         while let Some(id) = connection.take_announced_address() {
-            let Some(announcement) = self.addresses.peer.get(&id) else { continue };
+            let Some(announcement) = self.addresses.peer.get(&id) else {
+                continue;
+            };
             let (local, remote) = (self.flows[0].ends.local, announcement.address);
             let in_use = self.flows.iter().any(|flow| flow.ends.remote == remote);
             let further = self.flows.len() - 1;
@@ -308,7 +312,9 @@ impl TestedConnection {
 
     /// Announces the addresses of this host.
     fn announce(&mut self, now: Instant) {
-        let Some(connection) = self.machine.multipath_mut() else { return };
+        let Some(connection) = self.machine.multipath_mut() else {
+            return;
+        };
         for endpoint in &self.manager.signals {
             let announcement = endpoint.announcement();
             self.addresses.own.insert(endpoint.id, announcement);
@@ -327,7 +333,9 @@ impl TestedConnection {
     /// Handles an ICMP message that reports an unreachable peer. It has no effect if it quotes data that is not outstanding
     /// (RFC 5927, section 4.1).
     pub fn unreachable(&mut self, quoted: Option<u32>, error: &'static str) {
-        let Some(machine) = self.machine.tcp_mut() else { return };
+        let Some(machine) = self.machine.tcp_mut() else {
+            return;
+        };
         let mapping = &self.flows[0].mapping;
         let is_outstanding = quoted.is_none_or(|number| machine.is_outstanding(mapping.quoted(number)));
         if !self.gone && is_outstanding && machine.handle_unreachable(self.owned) {
@@ -342,7 +350,11 @@ impl TestedConnection {
         if self.gone {
             None
         } else {
-            self.machine.poll_timeout().into_iter().chain(self.manager_at).min()
+            self.machine
+                .poll_timeout()
+                .into_iter()
+                .chain(self.manager_at)
+                .min()
         }
     }
 
@@ -406,7 +418,10 @@ impl TestedConnection {
     fn add_sent(&mut self, now: Instant, sent: &Sent) {
         let known = self.flows.iter().position(|flow| flow.number == sent.subflow);
         let index = known.unwrap_or_else(|| {
-            let (local, remote) = self.addresses.pair(sent.path).unwrap_or((NOWHERE.local, NOWHERE.remote));
+            let (local, remote) = self
+                .addresses
+                .pair(sent.path)
+                .unwrap_or((NOWHERE.local, NOWHERE.remote));
             let ends = Ends::new(local, remote);
             let mut flow = Flow::new(sent.subflow, Mapping::default(), ends);
             flow.is_shown = false;

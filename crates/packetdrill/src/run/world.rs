@@ -23,7 +23,7 @@ pub const START: Instant = Instant::from_nanos(10_000_000_000);
 const LIMIT: u32 = 1_000_000;
 
 /// Returns the settings of multipath TCP: the path manager of the script opens further subflows, no policy does.
-fn setup(config: &TcpConfig) -> Arc<Setup> {
+fn setup(config: &TcpConfig, checksums: bool) -> Arc<Setup> {
     let own = MptcpKeys {
         policy: PolicyConfig::from_text("single").ok(),
         ..MptcpKeys::default()
@@ -32,7 +32,12 @@ fn setup(config: &TcpConfig) -> Arc<Setup> {
         tcp: config.clone(),
         own,
     };
-    Arc::new(Setup::new(config).following_linux())
+    let setup = Setup::new(config).following_linux();
+    Arc::new(if checksums {
+        setup.requiring_checksums()
+    } else {
+        setup
+    })
 }
 
 /// Everything that a script acts on.
@@ -226,7 +231,8 @@ impl World {
             let syn = self.multipath_syn(&mut ends, spec, bare)?;
             let manager = self.settings.path_manager.clone();
             let random = self.random();
-            TestedConnection::accept_multipath(now, &setup(&config), (ends, manager), random, &syn)
+            let setup = setup(&config, manager.checksums);
+            TestedConnection::accept_multipath(now, &setup, (ends, manager), random, &syn)
         } else {
             self.accept(number, &config, bare)
         };
@@ -248,7 +254,8 @@ impl World {
         self.names.add_remote(ends.remote);
         let manager = self.settings.path_manager.clone();
         let random = self.random();
-        TestedConnection::open_multipath(self.now, &setup(config), (ends, manager), random)
+        let setup = setup(config, manager.checksums);
+        TestedConnection::open_multipath(self.now, &setup, (ends, manager), random)
     }
 
     /// Returns the random numbers of the next connection: its key and initial numbers.
@@ -258,8 +265,12 @@ impl World {
 
     /// Whether a SYN joins a connection of multipath TCP.
     fn joins(&self, spec: &TcpSpec) -> bool {
-        let is_join = |option: &OptionSpec| matches!(option, OptionSpec::Multipath(MultipathSpec::JoinSyn { .. }));
-        let connected = self.connections.iter().any(|tested| tested.machine.multipath().is_some());
+        let is_join =
+            |option: &OptionSpec| matches!(option, OptionSpec::Multipath(MultipathSpec::JoinSyn { .. }));
+        let connected = self
+            .connections
+            .iter()
+            .any(|tested| tested.machine.multipath().is_some());
         let listens = self.listener().is_some_and(|number| self.is_multipath(number));
         (connected || listens) && spec.options.iter().flatten().any(is_join)
     }
@@ -406,7 +417,9 @@ impl World {
     /// Stores what connections discovered about the peer in the host's memory.
     pub fn apply_peer_updates(&mut self) {
         for tested in &mut self.connections {
-            let Some(machine) = tested.machine.tcp_mut() else { continue };
+            let Some(machine) = tested.machine.tcp_mut() else {
+                continue;
+            };
             while let Some(update) = machine.take_peer_update() {
                 self.memory
                     .apply(self.now, self.settings.fast_open.remote, update);

@@ -40,7 +40,7 @@ pub fn write(
             Ok(())
         }
         Content::Mptcp(segment) => {
-            mptcp::wire::encode(segment, keys, endpoints, out, |_| {})
+            mptcp::wire::encode(segment, keys, None, endpoints, out, |_| {})
                 .map_err(|error| Error::other(error.to_string()))?;
             if corrupt {
                 spoil(out, segment.header_length() + segment.tcp.length);

@@ -46,8 +46,20 @@ pub struct Mapping {
     pub data: u64,
     /// Position of the first byte in the subflow's stream, from 1; 0 for a DATA_FIN without payload.
     pub subflow: u32,
-    /// Bytes of payload, without the DATA_FIN.
+    /// Bytes of payload, without the DATA_FIN; 0 for an infinite mapping (section 3.7), which has a segment with payload.
     pub length: u32,
+}
+
+/// Checksum over a mapping and its payload (section 3.3.1). Connections have no bytes: the codec computes and verifies it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksum {
+    /// There is none.
+    #[default]
+    Absent,
+    /// It is correct.
+    Correct,
+    /// It is wrong: something changed the payload.
+    Wrong,
 }
 
 /// MPTCP option of a segment. Data numbers are positions; encoding adds the initial data sequence number.
@@ -64,6 +76,10 @@ pub enum MptcpOption {
         receiver: Option<u64>,
         /// Bytes of payload, which starts at data position 1.
         length: u32,
+        /// Flag A: checksums are required.
+        checksums: bool,
+        /// Checksum of the payload.
+        checksum: Checksum,
     },
     /// MP_JOIN in a SYN (section 3.2, figure 5).
     JoinSyn {
@@ -102,6 +118,13 @@ pub enum MptcpOption {
         fin: bool,
         /// Lengths of the numbers.
         widths: Widths,
+        /// Checksum of the mapping.
+        checksum: Checksum,
+    },
+    /// MP_FAIL (section 3.7).
+    Fail {
+        /// Position of the receiver's data at which a checksum failed.
+        data: u64,
     },
     /// MP_FASTCLOSE (section 3.5): closes the whole connection at once.
     FastClose {
@@ -126,7 +149,7 @@ impl MptcpOption {
         match self {
             Self::None => 0,
             Self::Capable { sender: None, .. } => 4,
-            Self::Capable { receiver: None, .. } | Self::FastClose { .. } => 12,
+            Self::Capable { receiver: None, .. } | Self::FastClose { .. } | Self::Fail { .. } => 12,
             Self::Capable { length: 0, .. } => 20,
             Self::Capable { .. } => 24,
             Self::JoinSyn { .. } => 12,
@@ -138,6 +161,7 @@ impl MptcpOption {
                 ..
             } => DSS_BARE + widths.acknowledgement_extra(),
             Self::Dss { widths, .. } => {
+                // The padding has room for a checksum.
                 let extra = widths.acknowledgement_extra() + if widths.data { 4 } else { 0 };
                 DSS_MAPPED + extra
             }

@@ -103,6 +103,15 @@ impl DataSender {
         (self.acknowledged() - before, true)
     }
 
+    /// Schedules all data from `position` on again, as new data; what precedes it counts as acknowledged. Returns as
+    /// [`on_data_ack`](Self::on_data_ack).
+    pub fn restart_at(&mut self, position: u64) -> (u64, bool) {
+        let result = self.on_data_ack(position, 0);
+        self.reinjections.clear();
+        self.next = position;
+        result
+    }
+
     /// Returns the bytes written and not scheduled.
     #[inline]
     pub const fn unsent(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use foundation::Instant;
 use transport::Machine as _;
-use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment};
+use transport::mptcp::{MptcpConfig, MptcpOption, PathIndex, Segment, Signal};
 use transport::tcp::{Error, Event, Flags};
 
 use crate::mptcp::pair::{Pair, Sent, Side, at, ms};
@@ -46,7 +46,7 @@ fn backup_carries_nothing_while_another_subflow_can() {
         pair.with(side, |connection, _| connection.set_backup(PathIndex(0), false));
         pair.run_until(at(1500));
         assert!(data_on(&pair, 0, 1100, 1500) > 100_000);
-        let reported = |sent: &&Sent| matches!(sent.packet.segment.option, MptcpOption::Priority { .. });
+        let reported = |sent: &&Sent| matches!(sent.packet.segment.signal, Signal::Priority { .. });
         let reported: Vec<_> = pair.trace.iter().filter(reported).collect();
         assert_eq!(reported.len(), 2, "once each");
         assert!(

@@ -1,8 +1,11 @@
 //! Multipath TCP between two ends in simulated time.
 
+mod addresses;
 mod basics;
+mod checksums;
 mod coupling;
 mod links;
+mod linux;
 mod lives;
 mod mtu;
 mod pair;

@@ -110,6 +110,12 @@ impl Pair {
         Self::new(config, rtts, size, 1, Box::new(paths))
     }
 
+    /// Changes the settings of both ends.
+    pub fn with_setup(mut self, change: impl FnOnce(Setup) -> Setup) -> Self {
+        self.setup = Arc::new(change(Setup::new(self.setup.config().clone())));
+        self
+    }
+
     pub fn open(&mut self) {
         let streams = Streams::new(self.seed, 0);
         let mut draws = streams.stream("paths");

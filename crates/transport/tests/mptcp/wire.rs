@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use proptest::prelude::*;
 use transport::mptcp::keys::{Keys, Nonces};
-use transport::mptcp::segment::{JoinHmac, Mapping, Token};
+use transport::mptcp::segment::{Checksum, JoinHmac, Mapping, Token, Widths};
 use transport::mptcp::wire::{
-    CHECKSUMS, HMAC_SHA256, Near, Number, VERSION, WireMapping, WireOption, decode, encode, on_wire,
-    option_bytes, supported,
+    CHECKSUMS, EXTENSIBILITY, HMAC_SHA256, Near, Number, VERSION, WireMapping, WireOption, decode, encode,
+    on_wire, option_bytes, supported,
 };
-use transport::mptcp::{MptcpOption, PathIndex, Segment};
+use transport::mptcp::{MptcpOption, PathIndex, Segment, Signal};
 use transport::tcp::wire::Endpoints;
 use transport::tcp::{self, Flags, SequenceNumber};
 
@@ -182,7 +182,8 @@ proptest! {
         let mut tcp = tcp::Segment::bare(SequenceNumber(1), SequenceNumber(2), Flags::ACK);
         tcp.length = length;
         let mut bytes = Vec::new();
-        encode(&Segment { tcp, option: typed, subflow: 0 }, keys, endpoints, &mut bytes, |_| {}).unwrap();
+        let segment = Segment { tcp, option: typed, signal: Signal::None, subflow: 0 };
+        encode(&segment, keys, None, endpoints, &mut bytes, |_| {}).unwrap();
         let (packet, options) = decode(&bytes).unwrap();
         prop_assert_eq!(packet.endpoints, endpoints);
         prop_assert_eq!(packet.segment, tcp);
@@ -222,6 +223,8 @@ fn four_byte_numbers_resolve_to_nearest_position() {
                     length: 100,
                 }),
                 fin: true,
+                widths: Widths::default(),
+                checksum: Checksum::Absent,
             };
             let near = Near {
                 data: base,
@@ -247,9 +250,10 @@ fn unsupported_options_have_no_effect() {
     assert_ne!(read(&capable(VERSION, HMAC_SHA256)), MptcpOption::None);
     assert_eq!(read(&capable(0, HMAC_SHA256)), MptcpOption::None);
     assert_eq!(
-        read(&capable(VERSION, HMAC_SHA256 | CHECKSUMS)),
+        read(&capable(VERSION, HMAC_SHA256 | EXTENSIBILITY)),
         MptcpOption::None
     );
+    assert_eq!(read(&capable(VERSION, CHECKSUMS)), MptcpOption::None);
     assert_eq!(WireOption::read(&[30, 4, 0x90, 0]), None, "unknown subtype");
     assert_eq!(WireOption::read(&[30, 5, 0x20, 1, 0]), None, "a DATA_ACK cut off");
 }
@@ -315,12 +319,21 @@ fn encoded_lengths_match_reserved_lengths() {
         sender,
         receiver,
         length,
+        checksums: false,
+        checksum: Checksum::Absent,
     };
     let mapping = Some(Mapping::default());
-    let dss = |mapping, fin| MptcpOption::Dss {
+    let of_widths = |mapping, fin, widths| MptcpOption::Dss {
         acknowledgement: 1,
         mapping,
         fin,
+        widths,
+        checksum: Checksum::Correct,
+    };
+    let dss = |mapping, fin| of_widths(mapping, fin, Widths::default());
+    let wide = |acknowledgement, data| Widths {
+        acknowledgement,
+        data,
     };
     let (nonce, address, backup) = (1, 2, false);
     // Lengths in RFC 8684, figures 4 to 9, 13, 14, rounded up to a multiple of four by NOPs.
@@ -349,9 +362,12 @@ fn encoded_lengths_match_reserved_lengths() {
         ),
         (MptcpOption::JoinThird { hmac }, 24),
         (dss(None, false), 8),
-        (dss(mapping, false), 18),
-        (dss(mapping, true), 18),
-        (MptcpOption::Priority { backup: true }, 3),
+        (dss(mapping, false), 20),
+        (dss(mapping, true), 20),
+        (of_widths(None, false, wide(true, true)), 12),
+        (of_widths(mapping, false, wide(false, true)), 24),
+        (of_widths(mapping, true, wide(true, true)), 28),
+        (MptcpOption::Fail { data: 1 }, 12),
         (MptcpOption::FastClose { receiver: 1 }, 12),
         (
             MptcpOption::Reset {

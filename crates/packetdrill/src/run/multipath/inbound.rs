@@ -2,12 +2,14 @@
 
 use transport::mptcp::keys::{Keys, initial_data_sequence, join_hmac, token};
 use transport::mptcp::wire::{
-    Announcement, Near, Number, WireMapping, WireOption, supported, supported_signal,
+    Announcement, Near, Number, WireMapping, WireOption, checksum_of, supported, supported_signal,
 };
 use transport::mptcp::{Connection, MptcpOption, Signal};
 
 use super::{Addresses, Ends, Names};
-use crate::language::{DssSpec, MultipathSpec, NumberSpec, OptionSpec, TcpSpec, TokenSpec, Variable};
+use crate::language::{
+    ChecksumSpec, DssSpec, MultipathSpec, NumberSpec, OptionSpec, TcpSpec, TokenSpec, Variable,
+};
 
 /// What options refer to.
 pub struct Context<'a> {
@@ -28,7 +30,9 @@ pub struct Context<'a> {
 pub fn decode(spec: &TcpSpec, context: &mut Context<'_>) -> Result<(MptcpOption, Signal), String> {
     let mut found = (MptcpOption::None, Signal::None);
     for option in spec.options.iter().flatten() {
-        let OptionSpec::Multipath(option) = option else { continue };
+        let OptionSpec::Multipath(option) = option else {
+            continue;
+        };
         let written = context.encode(option, spec.length)?;
         let own = context.connection.map_or_else(Keys::default, Connection::keys);
         let keys = Keys {
@@ -125,7 +129,11 @@ impl Context<'_> {
             } => {
                 let announcement = if *echo {
                     let value = self.names.address(address);
-                    let known = self.addresses.own.values().find(|known| Some(known.address) == value);
+                    let known = self
+                        .addresses
+                        .own
+                        .values()
+                        .find(|known| Some(known.address) == value);
                     let id = id.or(known.map(|known| known.id)).unwrap_or(0);
                     let address = value.ok_or_else(|| format!("the address {}", address.name))?;
                     Announcement {
@@ -190,8 +198,18 @@ impl Context<'_> {
                 self.names.address_or(name, unused)
             }
         };
-        let known = self.addresses.peer.values().find(|known| known.address == address);
-        let next = || self.addresses.peer.keys().max().map_or(1, |last| last.wrapping_add(1));
+        let known = self
+            .addresses
+            .peer
+            .values()
+            .find(|known| known.address == address);
+        let next = || {
+            self.addresses
+                .peer
+                .keys()
+                .max()
+                .map_or(1, |last| last.wrapping_add(1))
+        };
         let id = id.or(known.map(|known| known.id)).unwrap_or_else(next);
         let announcement = Announcement { id, address, port };
         self.addresses.peer.insert(id, announcement);
@@ -203,9 +221,6 @@ impl Context<'_> {
 const NONCE: u32 = 0x1234_5678;
 
 fn dss(spec: &DssSpec, peer: Keys, payload: u32) -> Result<WireOption, String> {
-    if spec.checksum {
-        return Err("DSS checksums".to_owned());
-    }
     let number = |number: NumberSpec, key: u64| -> Result<Number, String> {
         let value = number.value.ok_or("a data sequence number without value")?;
         let whole = initial_data_sequence(key).wrapping_add(value);
@@ -221,11 +236,19 @@ fn dss(spec: &DssSpec, peer: Keys, payload: u32) -> Result<WireOption, String> {
         .transpose()?;
     let mapping = spec.data.map(|position| -> Result<WireMapping, String> {
         let whole = payload + u32::from(spec.fin);
+        let subflow = spec.subflow.unwrap_or(u32::from(payload > 0));
+        let length = spec.length.unwrap_or(whole as u16);
+        let first = initial_data_sequence(peer.sender).wrapping_add(position.value.unwrap_or(0));
+        let correct = checksum_of(first, subflow, length, &[]);
         Ok(WireMapping {
             data: number(position, peer.sender)?,
-            subflow: spec.subflow.unwrap_or(u32::from(payload > 0)),
-            length: spec.length.unwrap_or(whole as u16),
-            checksum: None,
+            subflow,
+            length,
+            checksum: match spec.checksum {
+                ChecksumSpec::Absent => None,
+                ChecksumSpec::Correct => Some(correct),
+                ChecksumSpec::Value(value) => Some(value),
+            },
         })
     });
     Ok(WireOption::Dss {

@@ -21,7 +21,7 @@ pub struct Endpoint {
     pub port: Option<u16>,
 }
 
-/// Endpoints and limits.
+/// Endpoints and limits, and the setting of checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathManager {
     /// The endpoints that it announces.
@@ -29,6 +29,8 @@ pub struct PathManager {
     /// Further subflows that it opens or accepts, and announced addresses that it uses, at most.
     pub subflows: usize,
     pub accepted: usize,
+    /// Whether connections require checksums (`net.mptcp.checksum_enabled`).
+    pub checksums: bool,
 }
 
 impl Default for PathManager {
@@ -38,6 +40,7 @@ impl Default for PathManager {
             signals: Vec::new(),
             subflows: 2,
             accepted: 0,
+            checksums: false,
         }
     }
 }

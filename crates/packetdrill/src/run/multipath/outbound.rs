@@ -1,13 +1,13 @@
 //! Options of the machine's packets, and their comparison with those that the script expects.
 
 use transport::mptcp::keys::Keys;
-use transport::mptcp::segment::JoinHmac;
-use transport::mptcp::wire::{HMAC_SHA256, VERSION};
+use transport::mptcp::segment::{Checksum, JoinHmac};
+use transport::mptcp::wire::{CHECKSUMS, HMAC_SHA256, VERSION};
 use transport::mptcp::{MptcpOption, Signal};
 
 use super::{Addresses, Ends, Names};
 use crate::language::{
-    AddressName, DssSpec, MultipathSpec, NumberSpec, OptionSpec, TokenSpec, Variable,
+    AddressName, ChecksumSpec, DssSpec, MultipathSpec, NumberSpec, OptionSpec, TokenSpec, Variable,
 };
 
 /// Returns the options of a segment of the machine in the script's notation.
@@ -30,9 +30,11 @@ fn option_spec(option: &MptcpOption) -> Option<MultipathSpec> {
             sender,
             receiver,
             length,
+            checksums,
+            ..
         } => MultipathSpec::Capable {
             version: VERSION,
-            flags: HMAC_SHA256,
+            flags: HMAC_SHA256 | if checksums { CHECKSUMS } else { 0 },
             keys: [sender, receiver].into_iter().flatten().map(key).collect(),
             length: (length > 0).then_some(length as u16),
         },
@@ -63,6 +65,7 @@ fn option_spec(option: &MptcpOption) -> Option<MultipathSpec> {
             mapping,
             fin,
             widths,
+            checksum,
         } => MultipathSpec::Dss(DssSpec {
             acknowledgement: Some(NumberSpec {
                 is_wide: widths.acknowledgement,
@@ -74,9 +77,13 @@ fn option_spec(option: &MptcpOption) -> Option<MultipathSpec> {
             }),
             subflow: mapping.map(|mapping| mapping.subflow),
             length: mapping.map(|mapping| (mapping.length + u32::from(fin)) as u16),
-            checksum: false,
+            checksum: match checksum {
+                Checksum::Absent => ChecksumSpec::Absent,
+                _ => ChecksumSpec::Correct,
+            },
             fin,
         }),
+        MptcpOption::Fail { data } => MultipathSpec::Fail { data },
         MptcpOption::FastClose { receiver } => MultipathSpec::FastClose {
             key: Some(key(receiver)),
         },
@@ -145,9 +152,7 @@ fn any<T: PartialEq>(wanted: Option<T>, actual: Option<T>) -> bool {
 fn same_number(wanted: Option<NumberSpec>, actual: Option<NumberSpec>) -> bool {
     match (wanted, actual) {
         (None, None) => true,
-        (Some(wanted), Some(actual)) => {
-            wanted.is_wide == actual.is_wide && any(wanted.value, actual.value)
-        }
+        (Some(wanted), Some(actual)) => wanted.is_wide == actual.is_wide && any(wanted.value, actual.value),
         _ => false,
     }
 }
@@ -199,7 +204,10 @@ fn differs(actual: &MultipathSpec, wanted: &MultipathSpec, names: &mut Names) ->
                 || any(wanted.subflow, actual.subflow)
                     && any(wanted.length, actual.length)
                     && wanted.checksum == actual.checksum;
-            (numbers && mapping && wanted.fin == actual.fin, "another DSS option")
+            (
+                numbers && mapping && wanted.fin == actual.fin,
+                "another DSS option",
+            )
         }
         (
             Spec::AddAddress {
@@ -224,12 +232,7 @@ fn differs(actual: &MultipathSpec, wanted: &MultipathSpec, names: &mut Names) ->
                 "another ADD_ADDR option",
             )
         }
-        (
-            Spec::FastClose { key: Some(key) },
-            Spec::FastClose {
-                key: Some(wanted),
-            },
-        ) => (
+        (Spec::FastClose { key: Some(key) }, Spec::FastClose { key: Some(wanted) }) => (
             key.value.is_some_and(|value| names.key_is(wanted, value)),
             "another MP_FASTCLOSE",
         ),

@@ -6,8 +6,8 @@
 use foundation::Instant;
 
 use super::{Connection, Mode};
-use crate::mptcp::segment::{AddressForm, MptcpOption, PathIndex, Signal, reason};
 use crate::mptcp::policy::Join;
+use crate::mptcp::segment::{AddressForm, MptcpOption, PathIndex, Signal, reason};
 use crate::tcp::wire::MAX_OPTIONS;
 
 /// Retransmissions of an announcement without echo (Linux's `ADD_ADDR_RETRANS_MAX`; RFC 8684 sets no number).
@@ -121,7 +121,9 @@ impl Connection {
 
     /// Sends the announcements that are due, if a subflow can carry them.
     pub(super) fn send_announcements(&mut self, now: Instant) {
-        let Some(index) = self.usable_subflow() else { return };
+        let Some(index) = self.usable_subflow() else {
+            return;
+        };
         let timeout = self.subflows[index].tcp.retransmission_timeout();
         for at in 0..self.addresses.waiting.len() {
             let waiting = &mut self.addresses.waiting[at];
@@ -186,11 +188,7 @@ impl Connection {
                     self.addresses.known.push(id);
                     self.addresses.announced.push(id);
                 }
-                let echo = Signal::AddAddress {
-                    id,
-                    echo: true,
-                    form,
-                };
+                let echo = Signal::AddAddress { id, echo: true, form };
                 self.send_signal(index, echo);
             }
             Signal::RemoveAddress { id } if self.mode == Mode::Multipath => {

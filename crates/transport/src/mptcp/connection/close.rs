@@ -128,7 +128,11 @@ impl Connection {
     pub(super) fn on_subflow_fin(&mut self, now: Instant, index: usize) {
         if self.mode == Mode::Plain {
             let end = self.subflows[index].read + self.subflows[index].tcp.readable();
-            if self.incoming.on_fin(end + 1) {
+            let end = self
+                .failure
+                .incoming_position(end)
+                .unwrap_or(self.incoming.next());
+            if self.incoming.on_fin(end) {
                 self.deliver_rest(now, index);
                 self.check_peer_finished(now);
             }

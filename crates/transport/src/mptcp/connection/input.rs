@@ -7,7 +7,7 @@ use super::{Connection, Mode};
 use crate::congestion::Siblings;
 use crate::machine::Machine as _;
 use crate::mptcp::keys::Nonces;
-use crate::mptcp::segment::{JoinHmac, MptcpOption, PathIndex, Segment, Signal, reason};
+use crate::mptcp::segment::{Checksum, JoinHmac, Mapping, MptcpOption, PathIndex, Segment, Signal, reason};
 use crate::tcp::{Event, Flags};
 
 /// Verified bytes of the HMACs in the SYN/ACK and in the third segment of a join (RFC 8684, figures 6 and 7).
@@ -79,27 +79,13 @@ impl Connection {
                 acknowledgement,
                 mapping,
                 widths,
+                checksum,
                 ..
             } if !is_syn && self.mode == Mode::Multipath => {
                 if let Some(mapping) = mapping
-                    && mapping.length > 0
                     && mapping.subflow > 0
                 {
-                    if segment.tcp.length > 0 {
-                        self.peer_is_wide = widths.data;
-                    }
-                    let subflow = &mut self.subflows[index];
-                    let offset = subflow.tcp.receive_offset(segment.tcp.sequence);
-                    // The mapping has 32 bits of the position; the segment starts at or after the mapping.
-                    let expected = u64::from(mapping.subflow - 1);
-                    let near = offset.max(0) as u64;
-                    let back = (near as u32).wrapping_sub(expected as u32);
-                    if back < 1 << 31 && near >= u64::from(back) {
-                        let start = near - u64::from(back);
-                        subflow
-                            .received
-                            .add(start, mapping.data, u64::from(mapping.length));
-                    }
+                    self.process_mapping(now, index, (mapping, checksum, widths.data), segment);
                 }
                 self.confirm(now, index);
                 self.process_data_ack(now, index, acknowledgement, segment);
@@ -109,7 +95,14 @@ impl Connection {
                 sender,
                 receiver,
                 length,
-            } => self.process_capable(now, index, (sender, receiver, length), segment),
+                checksums,
+                checksum,
+            } => {
+                if is_syn && self.is_client && self.mode == Mode::Handshake {
+                    self.checksums |= checksums;
+                }
+                self.process_capable(now, index, (sender, receiver, length), checksum, segment);
+            }
             MptcpOption::JoinAnswer {
                 hmac,
                 nonce,
@@ -117,6 +110,7 @@ impl Connection {
                 address,
             } => return self.process_join_answer(index, &hmac, nonce, (backup, address)),
             MptcpOption::JoinThird { hmac } => return self.process_join_third(now, index, &hmac),
+            MptcpOption::Fail { data } => self.on_failed(now, index, data, segment),
             MptcpOption::Reset { transient, .. } if segment.tcp.has(Flags::RST) => {
                 self.subflows[index].refused |= !transient;
             }
@@ -129,12 +123,45 @@ impl Connection {
         true
     }
 
+    /// Adds the mapping of a segment to those of its subflow.
+    #[inline]
+    fn process_mapping(
+        &mut self,
+        now: Instant,
+        index: usize,
+        (mapping, checksum, is_wide): (Mapping, Checksum, bool),
+        segment: &Segment,
+    ) {
+        let has_payload = segment.tcp.length > 0;
+        if mapping.length == 0 && !has_payload {
+            return;
+        }
+        if has_payload {
+            self.peer_is_wide = is_wide;
+        }
+        let offset = self.subflows[index].tcp.receive_offset(segment.tcp.sequence);
+        // The mapping has 32 bits of the position; the segment starts at or after the mapping.
+        let expected = u64::from(mapping.subflow - 1);
+        let near = offset.max(0) as u64;
+        let back = (near as u32).wrapping_sub(expected as u32);
+        if back >= 1 << 31 || near < u64::from(back) {
+            return;
+        }
+        let start = near - u64::from(back);
+        if !has_payload || self.checks_mapping(now, index, (mapping, checksum), start) {
+            self.subflows[index]
+                .received
+                .add(start, mapping.data, u64::from(mapping.length));
+        }
+    }
+
     /// Processes MP_CAPABLE (RFC 8684, section 3.1).
     fn process_capable(
         &mut self,
         now: Instant,
         index: usize,
         (sender, receiver, length): (Option<u64>, Option<u64>, u32),
+        checksum: Checksum,
         segment: &Segment,
     ) {
         if self.subflows[index].role != Role::Initial || self.subflows[index].gone {
@@ -157,7 +184,14 @@ impl Connection {
         }
         if length > 0 {
             self.peer_is_wide = true;
-            self.subflows[index].received.add(0, 1, u64::from(length));
+            let mapping = Mapping {
+                data: 1,
+                subflow: 1,
+                length,
+            };
+            if segment.tcp.length == 0 || self.checks_mapping(now, index, (mapping, checksum), 0) {
+                self.subflows[index].received.add(0, 1, u64::from(length));
+            }
         }
         self.confirm(now, index);
         // It replaces a DSS option, whose DATA_ACK would be the initial position.
@@ -165,17 +199,16 @@ impl Connection {
     }
 
     /// Falls back to plain TCP (RFC 8684, sections 3.1 and 3.7): a SYN/ACK without option means that the peer does not support
-    /// MPTCP; a third segment or first data without option means that a middlebox removed it.
+    /// MPTCP; any other segment without option, before one with an option, means that a middlebox removed it or that the peer fell back.
     fn process_missing_option(&mut self, index: usize, segment: &Segment) {
         let subflow = &self.subflows[index];
         if subflow.role != Role::Initial || subflow.gone || segment.tcp.has(Flags::RST) {
             return;
         }
         let is_answer = segment.tcp.has(Flags::SYN) && segment.tcp.has(Flags::ACK);
-        let first_data = !self.confirmed
-            && (segment.tcp.length > 0 || !self.is_client && !segment.tcp.has(Flags::SYN) && !segment.is_multipath());
+        let first = !self.confirmed && !segment.tcp.has(Flags::SYN) && !segment.is_multipath();
         if self.is_client && is_answer && self.mode == Mode::Handshake
-            || self.mode == Mode::Multipath && first_data && self.has_not_joined()
+            || self.mode == Mode::Multipath && first && self.has_not_joined()
         {
             self.fall_back();
         }
@@ -321,7 +354,7 @@ impl Connection {
         }
         let new = self.subflows[index].note_progress();
         if new > 0 && self.mode == Mode::Plain {
-            let position = self.subflows[index].acknowledged + 1;
+            let position = self.failure.outgoing_position(self.subflows[index].acknowledged);
             let (bytes, _) = self.outgoing.on_data_ack(position, u64::MAX / 2);
             self.on_acknowledged(now, bytes);
         }
@@ -380,7 +413,10 @@ impl Connection {
             for (mut offset, end) in subflow.tcp.early() {
                 while offset < end {
                     let (data, length) = match self.mode {
-                        Mode::Plain => (offset + 1, end - offset),
+                        Mode::Plain => match self.failure.incoming_position(offset) {
+                            Some(data) => (data, end - offset),
+                            None => break,
+                        },
                         _ => match subflow.received.find(offset) {
                             Some((data, length)) => (data, length.min(end - offset)),
                             None => break,
@@ -404,9 +440,20 @@ impl Connection {
         while subflow.read < end {
             let rest = end - subflow.read;
             let (data, length) = match self.mode {
-                Mode::Plain => (subflow.read + 1, rest),
+                Mode::Plain => match self.failure.incoming_position(subflow.read) {
+                    Some(data) => (data, rest),
+                    None => {
+                        let start = self.failure.incoming_start().unwrap_or(end);
+                        subflow.read = start.min(end);
+                        continue;
+                    }
+                },
                 _ => match subflow.received.find(subflow.read) {
                     Some((data, length)) => (data, length.min(rest)),
+                    None if self.failure.discards() => {
+                        subflow.read = end;
+                        break;
+                    }
                     None => {
                         // Payload without a mapping resets the subflow (RFC 8684, section 3.3.1).
                         subflow.reset_for(now, false, reason::INTERFERENCE);

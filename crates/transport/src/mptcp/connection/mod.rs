@@ -1,6 +1,7 @@
 //! One end of a multipath connection.
 
 mod addresses;
+mod checksums;
 mod close;
 mod handshake_retry;
 mod host_state;
@@ -23,6 +24,7 @@ use foundation::{Duration, Generator, Instant};
 use hdrhistogram::Histogram;
 
 use self::addresses::Addresses;
+use self::checksums::Failure;
 use self::handshake_retry::HandshakeRetry;
 use self::rejoin::Rejoin;
 use self::subflow::{Role, Subflow};
@@ -116,6 +118,9 @@ pub struct Connection {
     write_blocked: bool,
     closed: bool,
     addresses: Addresses,
+    /// Either end requires checksums.
+    checksums: bool,
+    failure: Failure,
     /// The last mapping of the peer had an eight-byte data sequence number.
     peer_is_wide: bool,
     /// Until when the connection waits for a subflow, if it has none.

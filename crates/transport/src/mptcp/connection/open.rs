@@ -6,6 +6,7 @@ use foundation::{Generator, Instant};
 use rand::Rng as _;
 
 use super::addresses::Addresses;
+use super::checksums::Failure;
 use super::handshake_retry::HandshakeRetry;
 use super::subflow::{Role, Subflow};
 use super::tail::TailProtection;
@@ -44,6 +45,7 @@ pub struct Setup {
     most: usize,
     start: StartParameters,
     linux: bool,
+    checksums: bool,
 }
 
 impl Setup {
@@ -71,7 +73,15 @@ impl Setup {
             subflow,
             config,
             linux: false,
+            checksums: false,
         }
+    }
+
+    /// Requires checksums of both ends (RFC 8684, section 3.1).
+    #[must_use]
+    pub fn requiring_checksums(mut self) -> Self {
+        self.checksums = true;
+        self
     }
 
     /// Follows Linux in details that RFC 8684 leaves open ([`linux`](super::linux)).
@@ -104,7 +114,11 @@ impl Setup {
 
     /// Returns the header bytes that subflows reserve for MPTCP options.
     pub(super) const fn reserved(&self) -> ReservedOptions {
-        if self.linux { super::linux::RESERVED } else { RESERVED }
+        if self.linux {
+            super::linux::RESERVED
+        } else {
+            RESERVED
+        }
     }
 
     pub(super) const fn shared_window(&self) -> bool {
@@ -179,7 +193,10 @@ impl Connection {
     ) -> Self {
         let mut connection = Self::new(now, setup, false, random);
         connection.mode = match syn.option {
-            MptcpOption::Capable { .. } => Mode::Multipath,
+            MptcpOption::Capable { checksums, .. } => {
+                connection.checksums |= checksums;
+                Mode::Multipath
+            }
             _ => Mode::Plain,
         };
         let reserved = connection.reserved();
@@ -232,6 +249,8 @@ impl Connection {
             write_blocked: false,
             closed: false,
             addresses: Addresses::default(),
+            checksums: setup.checksums,
+            failure: Failure::default(),
             peer_is_wide: false,
             alone_until: Instant::MAX,
             finish_due: false,

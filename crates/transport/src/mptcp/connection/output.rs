@@ -6,7 +6,7 @@ use rand::Rng as _;
 use super::subflow::Role;
 use super::{Connection, Mode};
 use crate::machine::Machine as _;
-use crate::mptcp::segment::{Mapping, MptcpOption, Outgoing, PathIndex, Segment, Signal, Token};
+use crate::mptcp::segment::{Checksum, Mapping, MptcpOption, Outgoing, PathIndex, Segment, Signal, Token};
 use crate::tcp::wire::MAX_OPTIONS;
 use crate::tcp::{self, Flags};
 
@@ -62,7 +62,14 @@ impl Connection {
         let mut offset = outgoing.offset;
         let mut retransmission = outgoing.retransmission;
         let mut signal = Signal::None;
-        let option = if self.mode == Mode::Plain || self.is_bare_in_time_wait(index, &tcp) {
+        let option = if self.mode == Mode::Plain {
+            if tcp.length > 0 && self.failure.has_outgoing() {
+                let data = self.failure.outgoing_position(outgoing.offset);
+                offset = data - 1;
+                retransmission |= self.outgoing.mark_sent(data, data + u64::from(tcp.length));
+            }
+            self.option_after_failure(outgoing)
+        } else if self.is_bare_in_time_wait(index, &tcp) {
             MptcpOption::None
         } else if tcp.has(Flags::RST) {
             self.reset_option(index)
@@ -117,6 +124,9 @@ impl Connection {
     fn reset_option(&self, index: usize) -> MptcpOption {
         match (self.peer_key, self.subflows[index].reset) {
             (Some(receiver), _) if self.fast_closing => MptcpOption::FastClose { receiver },
+            _ if self.subflows[index].failed.is_some() => MptcpOption::Fail {
+                data: self.subflows[index].failed.unwrap_or(0),
+            },
             (_, Some((transient, reason))) => MptcpOption::Reset { transient, reason },
             _ => MptcpOption::None,
         }
@@ -129,6 +139,8 @@ impl Connection {
                 sender: (!self.is_client).then_some(self.key),
                 receiver: None,
                 length: 0,
+                checksums: self.checksums,
+                checksum: Checksum::Absent,
             },
             Role::Joined { nonces, .. } if self.is_client => MptcpOption::JoinSyn {
                 token: Token::Derived(self.peer_key.unwrap_or(0)),
@@ -147,11 +159,42 @@ impl Connection {
 
     /// Returns MP_CAPABLE with both keys, which the client sends until the peer confirms them (RFC 8684, section
     /// 3.1).
+    const fn checksum(&self) -> Checksum {
+        if self.checksums {
+            Checksum::Correct
+        } else {
+            Checksum::Absent
+        }
+    }
+
+    /// Returns the option of a segment of plain TCP: none, unless a checksum failed.
+    fn option_after_failure(&mut self, outgoing: &tcp::Outgoing) -> MptcpOption {
+        let (acknowledgement, widths) = (self.incoming.next(), self.widths());
+        let segment = &outgoing.segment;
+        if segment.has(Flags::SYN | Flags::RST) {
+            return MptcpOption::None;
+        }
+        self.failure
+            .take_option(outgoing.offset, segment.length, |mapping| MptcpOption::Dss {
+                acknowledgement,
+                mapping: Some(mapping),
+                fin: false,
+                widths,
+                checksum: Checksum::Absent,
+            })
+    }
+
     const fn capable(&self, length: u32) -> MptcpOption {
         MptcpOption::Capable {
             sender: Some(self.key),
             receiver: self.peer_key,
             length,
+            checksums: self.checksums,
+            checksum: if length > 0 {
+                self.checksum()
+            } else {
+                Checksum::Absent
+            },
         }
     }
 
@@ -181,6 +224,7 @@ impl Connection {
             }),
             fin,
             widths: self.widths(),
+            checksum: self.checksum(),
         };
         (option, data)
     }
@@ -222,6 +266,12 @@ impl Connection {
             let backup = subflow.backup;
             return (MptcpOption::None, Signal::Priority { backup });
         }
+        if let fail @ MptcpOption::Fail { .. } = self.failure.take_due(0) {
+            if fin {
+                self.subflows[index].tcp.demand_acknowledgement();
+            }
+            return (fail, Signal::None);
+        }
         self.fin_due &= !(1 << index);
         let option = MptcpOption::Dss {
             acknowledgement: self.incoming.next(),
@@ -233,6 +283,7 @@ impl Connection {
             }),
             fin,
             widths: self.widths(),
+            checksum: if fin { self.checksum() } else { Checksum::Absent },
         };
         let mut options = tcp.options;
         options.sack = tcp::SackBlocks::default();

@@ -44,6 +44,8 @@ pub(super) struct Subflow {
     pub priority_pending: bool,
     /// MP_TCPRST of this end: whether the error is transient, and the reason code (section 3.6).
     pub reset: Option<(bool, u8)>,
+    /// Position of the peer's data at which a checksum failed, for the MP_FAIL of its reset.
+    pub failed: Option<u64>,
     /// The peer reset it for an error that is not transient.
     pub refused: bool,
     /// Consecutive failed subflows on this path before this one.
@@ -96,6 +98,7 @@ impl Subflow {
             peer_backup: false,
             priority_pending: false,
             reset: None,
+            failed: None,
             refused: false,
             failures: 0,
             usable: false,

@@ -9,7 +9,10 @@ use crate::tcp::Error;
 impl Connection {
     #[inline]
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        let mut at = self.resend_at.min(self.alone_until).min(self.addresses.next_due());
+        let mut at = self
+            .resend_at
+            .min(self.alone_until)
+            .min(self.addresses.next_due());
         if let Some(tail) = &self.tail {
             at = at.min(tail.due_at);
         }

@@ -9,7 +9,7 @@ mod read;
 use std::net::IpAddr;
 
 use super::keys::{Keys, address_hmac, initial_data_sequence, join_hmac, token};
-use super::segment::{AddressForm, JoinHmac, Mapping, MptcpOption, Segment, Signal, Token, Widths};
+use super::segment::{AddressForm, Checksum, JoinHmac, Mapping, MptcpOption, Segment, Signal, Token, Widths};
 use crate::tcp::wire::{self, DecodeError, EncodeError, Endpoints};
 
 pub use option::{CHECKSUMS, EXTENSIBILITY, HMAC_SHA256, Number, VERSION, WireMapping, WireOption};
@@ -29,9 +29,42 @@ pub fn option_bytes(option: &MptcpOption, keys: Keys) -> Vec<u8> {
     on_wire(option, keys).map_or_else(Vec::new, |option| option.bytes())
 }
 
-/// Returns the option as encoded in a header, without checksums.
+/// Returns the option as encoded in a header, of a segment whose payload is all zeros.
 #[must_use]
 pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
+    on_wire_of(option, keys, &[])
+}
+
+/// Returns the checksum of a mapping: the Internet checksum over its payload and a pseudo-header of its data sequence number, subflow
+/// sequence number and length (section 3.3.1). An empty payload stands for zeros.
+#[must_use]
+pub fn checksum_of(data: u64, subflow: u32, length: u16, payload: &[u8]) -> u16 {
+    let mut header = [0; 16];
+    header[..8].copy_from_slice(&data.to_be_bytes());
+    header[8..12].copy_from_slice(&subflow.to_be_bytes());
+    header[12..14].copy_from_slice(&length.to_be_bytes());
+    let (pairs, rest) = payload.as_chunks::<2>();
+    let words = header.as_chunks::<2>().0.iter().chain(pairs);
+    let mut sum: u64 = words.map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    sum += rest.first().map_or(0, |last| u64::from(*last) << 8);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Returns the value of a checksum; a wrong one has all bits inverted.
+const fn checksum_value(checksum: Checksum, correct: u16) -> Option<u16> {
+    match checksum {
+        Checksum::Absent => None,
+        Checksum::Correct => Some(correct),
+        Checksum::Wrong => Some(!correct),
+    }
+}
+
+/// Returns the option as encoded in a header, of a segment with this payload, which is empty if it is all zeros.
+#[must_use]
+pub fn on_wire_of(option: &MptcpOption, keys: Keys, payload: &[u8]) -> Option<WireOption> {
     let number = |key: u64, position: u64, is_wide: bool| {
         let whole = initial_data_sequence(key).wrapping_add(position);
         if is_wide {
@@ -46,12 +79,18 @@ pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
             sender,
             receiver,
             length,
+            checksums,
+            checksum,
         } => WireOption::Capable {
             version: VERSION,
-            flags: HMAC_SHA256,
+            flags: HMAC_SHA256 | if checksums { CHECKSUMS } else { 0 },
             sender,
             receiver,
-            data: (length > 0).then_some((length as u16, None)),
+            data: (length > 0).then(|| {
+                let first = initial_data_sequence(keys.sender).wrapping_add(1);
+                let correct = checksum_of(first, 1, length as u16, payload);
+                (length as u16, checksum_value(checksum, correct))
+            }),
         },
         MptcpOption::JoinSyn {
             token: whose,
@@ -89,16 +128,25 @@ pub fn on_wire(option: &MptcpOption, keys: Keys) -> Option<WireOption> {
             mapping,
             fin,
             widths,
+            checksum,
         } => WireOption::Dss {
             acknowledgement: Some(number(keys.receiver, acknowledgement, widths.acknowledgement)),
-            mapping: mapping.map(|mapping| WireMapping {
-                data: number(keys.sender, mapping.data, widths.data),
-                subflow: mapping.subflow,
+            mapping: mapping.map(|mapping| {
+                let first = initial_data_sequence(keys.sender).wrapping_add(mapping.data);
                 // A DATA_FIN counts as one (section 3.3.3).
-                length: (mapping.length + u32::from(fin)) as u16,
-                checksum: None,
+                let length = (mapping.length + u32::from(fin)) as u16;
+                let correct = checksum_of(first, mapping.subflow, length, payload);
+                WireMapping {
+                    data: number(keys.sender, mapping.data, widths.data),
+                    subflow: mapping.subflow,
+                    length,
+                    checksum: checksum_value(checksum, correct),
+                }
             }),
             fin,
+        },
+        MptcpOption::Fail { data } => WireOption::Fail {
+            data: initial_data_sequence(keys.receiver).wrapping_add(data),
         },
         MptcpOption::FastClose { receiver } => WireOption::FastClose { receiver },
         MptcpOption::Reset { transient, reason } => WireOption::Reset {
@@ -201,11 +249,18 @@ pub fn supported_signal(option: &WireOption, keys: Keys) -> Signal {
     }
 }
 
-/// Returns the part of an option that connections support. [`MptcpOption::None`] for other versions, required
-/// checksums, infinite mappings and MP_FAIL, and for the options of [`supported_signal`]. A missing DATA_ACK becomes position 0, which acknowledges
-/// nothing.
+/// Returns the part of an option that connections support, of a segment whose payload is all zeros, as
+/// [`supported_with`] does.
 #[must_use]
 pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
+    supported_with(option, keys, near, &[])
+}
+
+/// Returns the part of an option that connections support. [`MptcpOption::None`] for other versions, unknown flags, and the options of
+/// [`supported_signal`]. A missing DATA_ACK becomes position 0, which acknowledges nothing. `payload`: that of the segment, empty if
+/// it is all zeros, with which the checksum is verified; one over several segments counts as correct.
+#[must_use]
+pub fn supported_with(option: &WireOption, keys: Keys, near: Near, payload: &[u8]) -> MptcpOption {
     let position = |number: Number, key: u64, near: u64| {
         let first = initial_data_sequence(key);
         match number {
@@ -216,6 +271,16 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
             }
         }
     };
+    let verified = |found: Option<u16>, data: u64, subflow: u32, length: u16, fin: bool| {
+        let is_whole = payload.is_empty() || payload.len() == usize::from(length) - usize::from(fin);
+        match found {
+            None => Checksum::Absent,
+            Some(found) if is_whole && found != checksum_of(data, subflow, length, payload) => {
+                Checksum::Wrong
+            }
+            Some(_) => Checksum::Correct,
+        }
+    };
     match *option {
         WireOption::Capable {
             version: VERSION,
@@ -223,11 +288,18 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
             sender,
             receiver,
             data,
-        } if flags & (CHECKSUMS | EXTENSIBILITY) == 0 && flags & HMAC_SHA256 != 0 => MptcpOption::Capable {
-            sender,
-            receiver,
-            length: data.map_or(0, |(length, _)| u32::from(length)),
-        },
+        } if flags & EXTENSIBILITY == 0 && flags & HMAC_SHA256 != 0 => {
+            let first = initial_data_sequence(sender.unwrap_or(0)).wrapping_add(1);
+            MptcpOption::Capable {
+                sender,
+                receiver,
+                length: data.map_or(0, |(length, _)| u32::from(length)),
+                checksums: flags & CHECKSUMS != 0,
+                checksum: data.map_or(Checksum::Absent, |(length, checksum)| {
+                    verified(checksum, first, 1, length, false)
+                }),
+            }
+        }
         WireOption::JoinSyn {
             backup,
             address,
@@ -266,8 +338,6 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
                 return MptcpOption::None;
             }
             let is_wide = |number| matches!(number, Some(Number::Eight(_)));
-            // An infinite mapping: none is negotiated here, and segments without payload have no use for one.
-            let mapping = mapping.filter(|mapping| mapping.length > 0);
             MptcpOption::Dss {
                 acknowledgement: acknowledgement
                     .map_or(0, |number| position(number, keys.receiver, near.acknowledgement)),
@@ -281,8 +351,16 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
                     acknowledgement: is_wide(acknowledgement),
                     data: is_wide(mapping.map(|mapping| mapping.data)),
                 },
+                checksum: mapping.map_or(Checksum::Absent, |mapping| {
+                    let data = position(mapping.data, keys.sender, near.data);
+                    let first = initial_data_sequence(keys.sender).wrapping_add(data);
+                    verified(mapping.checksum, first, mapping.subflow, mapping.length, fin)
+                }),
             }
         }
+        WireOption::Fail { data } => MptcpOption::Fail {
+            data: data.wrapping_sub(initial_data_sequence(keys.receiver)),
+        },
         WireOption::FastClose { receiver } => MptcpOption::FastClose { receiver },
         WireOption::Reset { flags, reason } => MptcpOption::Reset {
             transient: flags & 1 != 0,
@@ -291,8 +369,7 @@ pub fn supported(option: &WireOption, keys: Keys, near: Near) -> MptcpOption {
         WireOption::Capable { .. }
         | WireOption::Priority { .. }
         | WireOption::AddAddress { .. }
-        | WireOption::RemoveAddress { .. }
-        | WireOption::Fail { .. } => MptcpOption::None,
+        | WireOption::RemoveAddress { .. } => MptcpOption::None,
     }
 }
 
@@ -306,19 +383,21 @@ pub fn encode(
     announcement: Option<Announcement>,
     endpoints: Endpoints,
     out: &mut Vec<u8>,
-    fill: impl FnOnce(&mut [u8]),
+    fill: impl Fn(&mut [u8]),
 ) -> Result<(), EncodeError> {
-    let mut options = option_bytes(&segment.option, keys);
+    let mut payload = Vec::new();
+    if let MptcpOption::Dss { checksum, .. } | MptcpOption::Capable { checksum, .. } = segment.option
+        && checksum != Checksum::Absent
+    {
+        payload.resize(segment.tcp.length as usize, 0);
+        fill(&mut payload);
+    }
+    let option = on_wire_of(&segment.option, keys, &payload);
+    let mut options = option.map_or_else(Vec::new, |option| option.bytes());
     if let Some(signal) = signal_on_wire(&segment.signal, keys, announcement) {
         options.extend(signal.bytes());
     }
-    wire::encode_with_options(
-        &segment.tcp,
-        &options,
-        endpoints,
-        out,
-        fill,
-    )
+    wire::encode_with_options(&segment.tcp, &options, endpoints, out, fill)
 }
 
 /// Decodes a packet and its MPTCP options in order; options that [`WireOption::read`] rejects are omitted.

@@ -144,10 +144,13 @@ impl Connection {
     #[must_use]
     pub fn accepts(&self, now: Instant, segment: &Segment) -> bool {
         let next = self.receiver.next();
-        segment.sequence.expand(self.peer_initial, next).is_some_and(|start| {
-            let end = start + u64::from(segment.sequence_length());
-            !self.is_stale(now, segment) && self.is_acceptable(start, end, segment)
-        })
+        segment
+            .sequence
+            .expand(self.peer_initial, next)
+            .is_some_and(|start| {
+                let end = start + u64::from(segment.sequence_length());
+                !self.is_stale(now, segment) && self.is_acceptable(start, end, segment)
+            })
     }
 
     /// Whether the timestamp is older than TS.Recent (PAWS; RFC 7323, section 5.3).
