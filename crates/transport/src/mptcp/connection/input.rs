@@ -220,6 +220,8 @@ impl Connection {
         self.joins.clear();
         self.outgoing.right_edge = u64::MAX;
         self.subflows[0].tcp.release_options();
+        // The FIN of the subflow replaces the DATA_FIN.
+        self.fin_sent = false;
     }
 
     /// Records an option that only an established peer sends.

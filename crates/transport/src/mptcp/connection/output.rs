@@ -119,15 +119,14 @@ impl Connection {
         }
     }
 
-    /// Returns the option of a reset: MP_FASTCLOSE for the whole connection, MP_TCPRST for the subflow (RFC 8684,
-    /// sections 3.5 and 3.6).
-    fn reset_option(&self, index: usize) -> MptcpOption {
-        match (self.peer_key, self.subflows[index].reset) {
-            (Some(receiver), _) if self.fast_closing => MptcpOption::FastClose { receiver },
-            _ if self.subflows[index].failed.is_some() => MptcpOption::Fail {
-                data: self.subflows[index].failed.unwrap_or(0),
-            },
-            (_, Some((transient, reason))) => MptcpOption::Reset { transient, reason },
+    /// Returns the option of a reset: MP_FASTCLOSE for the whole connection, MP_FAIL or MP_TCPRST for the subflow (RFC
+    /// 8684, sections 3.5 to 3.7).
+    fn reset_option(&mut self, index: usize) -> MptcpOption {
+        let subflow = &mut self.subflows[index];
+        match (self.peer_key, subflow.failed.take(), subflow.reset) {
+            (Some(receiver), ..) if self.fast_closing => MptcpOption::FastClose { receiver },
+            (_, Some(data), _) => MptcpOption::Fail { data },
+            (_, _, Some((transient, reason))) => MptcpOption::Reset { transient, reason },
             _ => MptcpOption::None,
         }
     }
