@@ -3,4 +3,5 @@
 mod any_text;
 mod common;
 mod mismatches;
+mod multipath;
 mod scripts;

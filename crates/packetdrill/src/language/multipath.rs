@@ -331,11 +331,13 @@ fn capable(cursor: &mut Cursor) -> Result<MultipathSpec, ParseError> {
 }
 
 fn dss(cursor: &mut Cursor) -> Result<DssSpec, ParseError> {
-    let mut spec = DssSpec::default();
-    spec.acknowledgement = number(cursor, "dack4", "dack8")?;
-    spec.data = number(cursor, "dsn4", "dsn8")?;
-    spec.subflow = word(cursor, "ssn")?;
-    spec.length = assigned(cursor, "dll", u64::from(u16::MAX))?.map(|length| length as u16);
+    let mut spec = DssSpec {
+        acknowledgement: number(cursor, "dack4", "dack8")?,
+        data: number(cursor, "dsn4", "dsn8")?,
+        subflow: word(cursor, "ssn")?,
+        length: assigned(cursor, "dll", u64::from(u16::MAX))?.map(|length| length as u16),
+        ..DssSpec::default()
+    };
     if !cursor.eat_identifier("nocs") && spec.data.is_some() {
         let value = assigned(cursor, "cksum", u64::from(u16::MAX))?;
         spec.checksum = value.map_or(ChecksumSpec::Correct, |value| ChecksumSpec::Value(value as u16));

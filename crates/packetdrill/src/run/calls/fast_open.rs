@@ -66,10 +66,10 @@ pub fn send(
                 bytes: bytes - sent,
                 zerocopy: flags & MSG_ZEROCOPY != 0,
             };
-            if sent < bytes {
-                if let Some(machine) = tested.machine.tcp_mut() {
-                    machine.expect_write();
-                }
+            if sent < bytes
+                && let Some(machine) = tested.machine.tcp_mut()
+            {
+                machine.expect_write();
             }
             Answer::Blocks(None)
         }

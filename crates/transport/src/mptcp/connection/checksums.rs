@@ -140,7 +140,9 @@ impl Connection {
 
     /// Handles an infinite mapping, which starts at `start` of the peer's stream.
     fn on_infinite_mapping(&mut self, mapping: Mapping, start: u64) {
-        if !self.has_not_joined() || self.mode != Mode::Multipath {
+        // A gap before it would never be filled.
+        let is_contiguous = (1..=self.incoming.next()).contains(&mapping.data);
+        if !self.has_not_joined() || self.mode != Mode::Multipath || !is_contiguous {
             return;
         }
         self.failure.incoming = Some(Infinite {
