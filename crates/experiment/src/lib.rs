@@ -39,6 +39,7 @@ pub mod workload;
 pub use protocol::ProtocolConfig;
 pub use record::TrialRecord;
 pub use side::Side;
-pub use spec::{NetworkConfig, SpecError, TrialSpec};
+pub use quic::QuicConfig;
+pub use spec::{NetworkConfig, SpecError, TransferProtocol, TrialSpec};
 pub use traffic::TrafficConfig;
 pub use workload::WorkloadConfig;

@@ -129,6 +129,12 @@ impl QuicConfig {
         self.send_window.map_or(6 << 20, Size::bytes)
     }
 
+    /// Returns the time without packets from the peer after which the connection fails.
+    #[must_use]
+    pub fn idle_timeout(&self) -> Duration {
+        self.idle_timeout.unwrap_or(Duration::from_secs(30))
+    }
+
     /// Returns the bytes of the certificate chain.
     #[must_use]
     pub fn certificate_chain(&self) -> usize {

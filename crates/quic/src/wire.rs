@@ -224,14 +224,25 @@ impl<'d> Packet<'d> {
     }
 
     /// Calls `each` for each frame, until one is malformed or of an unknown type.
-    pub fn frames(&self, mut each: impl FnMut(Frame<'d>)) {
-        let mut reader = Reader(self.payload);
-        while !reader.0.is_empty() {
-            let Some(frame) = frame(&mut reader) else {
-                return;
-            };
-            each(frame);
-        }
+    pub fn frames(&self, each: impl FnMut(Frame<'d>)) {
+        frames(self.payload, each);
+    }
+
+    /// Returns the frames' bytes.
+    #[must_use]
+    pub const fn payload(&self) -> &'d [u8] {
+        self.payload
+    }
+}
+
+/// Calls `each` for each frame of a packet's payload, until one is malformed or of an unknown type.
+pub fn frames<'d>(payload: &'d [u8], mut each: impl FnMut(Frame<'d>)) {
+    let mut reader = Reader(payload);
+    while !reader.0.is_empty() {
+        let Some(frame) = frame(&mut reader) else {
+            return;
+        };
+        each(frame);
     }
 }
 
