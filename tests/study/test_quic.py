@@ -1,4 +1,4 @@
-"""QUIC in studies: errors that name both protocols, worlds that refuse it, and records that repeat."""
+"""QUIC in studies: errors that name both protocols, settings that worlds refuse, and records that repeat."""
 
 from __future__ import annotations
 
@@ -47,9 +47,29 @@ def test_errors_take_one_line(protocol: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("world", ["relay", "netns"])
-def test_other_worlds_refuse(world: str) -> None:
-    with pytest.raises(lf.StudyError, match=r"QUIC|requires the world sim"):
-        study({"kind": "quic"}, world)
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"certificate_chain": "100B"}, '"320B" to "12kB"'),
+        ({"zero_rtt": True}, "requires the world sim"),
+    ],
+)
+def test_real_sockets_refuse(world: str, keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(lf.StudyError, match=message):
+        study({"kind": "quic", **keys}, world)
+
+
+def test_later_requests_take_one_round_trip_with_early_data() -> None:
+    def times(zero_rtt: bool) -> list[float]:
+        path = {"rate": "100Mbit/s", "delay": "20ms"}
+        requests = {"kind": "request-response", "requests": 4, "reconnect": True}
+        quic = lf.Quic(zero_rtt=zero_rtt, certificate_chain="700B")
+        return [flow["fct_s"] for flow in lf.simulate(quic, path, workload=requests).flows]
+
+    first, *later = times(True)
+    assert 0.08 < first < 0.09
+    assert all(0.04 < time < 0.045 for time in later)
+    assert all(0.08 < time < 0.09 for time in times(False))
 
 
 def test_a_file_arrives_and_repeats() -> None:

@@ -172,7 +172,12 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
         );
         Problem::new("certificate_chain", message).within(&key)
     });
-    absent_quic(spec, quic::HAS_TLS).chain(small)
+    let early = flows_of_quic(spec).filter(|(_, config)| config.zero_rtt == Some(true));
+    let early = early.map(|(key, _)| {
+        let message = "true requires the world sim: real connections keep no tickets";
+        Problem::new("zero_rtt", message).within(&key)
+    });
+    absent_quic(spec, quic::HAS_TLS).chain(small).chain(early)
 }
 
 /// Returns the workloads with the numbers of their tables.
@@ -192,17 +197,19 @@ fn priorities(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
 /// Returns a problem for each workload that only the simulator has. Of the kernel's and the project's sockets, those of QUIC have
 /// streams.
 fn simulated_workloads(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
-    (0..).zip(protocols(spec)).filter_map(|(number, (_, protocol, workload))| {
-        let has_streams = matches!(protocol, ProtocolConfig::Quic(_));
-        let (key, message) = match workload.kind {
-            WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
-            _ if has_streams => return None,
-            WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim, or QUIC"),
-            _ if workload.streams.is_some() => ("streams", "requires the world sim, or QUIC"),
-            _ => return None,
-        };
-        Some(Problem::new(key, message).within(&place(number, "workload")))
-    })
+    (0..)
+        .zip(protocols(spec))
+        .filter_map(|(number, (_, protocol, workload))| {
+            let has_streams = matches!(protocol, ProtocolConfig::Quic(_));
+            let (key, message) = match workload.kind {
+                WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
+                _ if has_streams => return None,
+                WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim, or QUIC"),
+                _ if workload.streams.is_some() => ("streams", "requires the world sim, or QUIC"),
+                _ => return None,
+            };
+            Some(Problem::new(key, message).within(&place(number, "workload")))
+        })
 }
 
 /// The relay carries one file over one link by an ARQ protocol or by QUIC.
@@ -364,10 +371,15 @@ mod tests {
         assert_eq!(key(WorldKind::Relay, start).as_deref(), Some("workload.start"));
         let quic = json!({"protocol": {"kind": "quic"}, "workload": file, "seed": 1});
         for world in WorldKind::ALL {
-            let available = if world == WorldKind::Sim { quic::AVAILABLE } else { quic::HAS_TLS };
+            let available = if world == WorldKind::Sim {
+                quic::AVAILABLE
+            } else {
+                quic::HAS_TLS
+            };
             assert_eq!(key(world, quic.clone()).is_none(), available, "{world:?}");
         }
-        let chain = json!({"protocol": {"kind": "quic", "certificate_chain": "100B"}, "workload": file, "seed": 1});
+        let chain =
+            json!({"protocol": {"kind": "quic", "certificate_chain": "100B"}, "workload": file, "seed": 1});
         if quic::HAS_TLS {
             let found = key(WorldKind::Relay, chain);
             assert_eq!(found.as_deref(), Some("protocol.certificate_chain"));

@@ -4,6 +4,7 @@ mod changes;
 mod collective;
 mod stopped_clock;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use experiment::accounts::accounts;
@@ -17,7 +18,7 @@ use experiment::support::refuse_timeless;
 use experiment::trace::Series;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
-use network::{Network, TooBig};
+use network::{HostId, Network, TooBig};
 use rand::Rng as _;
 use transport::mptcp::HostPaths;
 use transport::tcp::HostMemory;
@@ -66,6 +67,8 @@ pub struct World<W: WorldObserver = ()> {
     account_of: Vec<Vec<u32>>,
     /// Caches of the hosts for TCP Fast Open and T/TCP, by host; a single empty one if no group uses them.
     memories: Vec<HostMemory>,
+    /// Tickets of QUIC, by client and server.
+    tickets: BTreeSet<(HostId, HostId)>,
     schedule: Schedule,
     /// The all-reduces, by group.
     collectives: Vec<Option<Collective>>,
@@ -127,6 +130,7 @@ impl<W: WorldObserver> World<W> {
             accounts,
             account_of,
             memories,
+            tickets: BTreeSet::new(),
             schedule,
             collectives,
             outcomes: Vec::new(),
@@ -346,6 +350,8 @@ impl<W: WorldObserver> World<W> {
         let mut host = Host {
             paths: &mut self.accounts[flow.account as usize],
             memory: &mut self.memories[memory],
+            tickets: &mut self.tickets,
+            own,
             peer,
         };
         act(end, self.now, &mut self.network, &mut host);

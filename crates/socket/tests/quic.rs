@@ -97,12 +97,18 @@ fn every_chain_and_controller_completes() {
         r#"{"kind": "quic", "congestion": "quic-cubic", "ecn": false}"#,
         r#"{"kind": "quic", "congestion": "bbr", "max_datagram_size": "9000B"}"#,
     ] {
-        assert_eq!(transfer(&config(json), None, 50_000).bytes_acknowledged, 50_000, "{json}");
+        assert_eq!(
+            transfer(&config(json), None, 50_000).bytes_acknowledged,
+            50_000,
+            "{json}"
+        );
     }
 }
 
 fn failure(to: SocketAddr) -> String {
-    send(to, &impatient(), 1000, &mut || true).unwrap_err().to_string()
+    send(to, &impatient(), 1000, &mut || true)
+        .unwrap_err()
+        .to_string()
 }
 
 #[test]
@@ -110,7 +116,10 @@ fn closed_port_is_reported() {
     let to = UdpSocket::bind(loopback()).unwrap().local_addr().unwrap();
     let reported = failure(to);
     if cfg!(target_os = "linux") {
-        assert_eq!(reported, format!("{to}: nothing listens there: the port is closed"));
+        assert_eq!(
+            reported,
+            format!("{to}: nothing listens there: the port is closed")
+        );
     }
 }
 
@@ -169,7 +178,13 @@ fn garbage_counts_as_silence() {
         let mut echoed = received.to_vec();
         echoed.reverse();
         // Long and short headers without content, the client's own packet, and a packet of no connection.
-        vec![vec![0xc3; 1200], vec![0x40; 40], vec![], received.to_vec(), echoed]
+        vec![
+            vec![0xc3; 1200],
+            vec![0x40; 40],
+            vec![],
+            received.to_vec(),
+            echoed,
+        ]
     });
     assert_eq!(failure(peer.address), format!("{}: {SILENT}", peer.address));
 }
@@ -203,7 +218,9 @@ fn peer_that_stops_is_reported() {
         stop.store(true, Ordering::Relaxed);
         true
     };
-    let reported = send(to, &impatient(), 1 << 40, &mut go_on).unwrap_err().to_string();
+    let reported = send(to, &impatient(), 1 << 40, &mut go_on)
+        .unwrap_err()
+        .to_string();
     assert!(matches!(received.join().unwrap(), Err(Error::Cancelled)));
     assert_eq!(reported, format!("{to}: {SILENT}"));
 }

@@ -152,7 +152,10 @@ pub(super) fn start<'scope>(
             .map(|listener| {
                 let to = listener.address();
                 let [client, server] = Application::of(group, flow.id.number, flow.id.size);
-                let (far, near) = (quic::Start::new(group, config, server), quic::Start::new(group, config, client));
+                let (far, near) = (
+                    quic::Start::new(group, config, server),
+                    quic::Start::new(group, config, client),
+                );
                 launcher.launch(way.to, move || quic::serve(context, &there, listener, far));
                 launcher.launch(way.from, move || quic::open(context, &here, near, to));
                 to

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use foundation::{Duration, Ecn, Generator, Instant};
@@ -60,6 +61,10 @@ pub struct Connection {
     ledger: Ledger,
     /// Copies of packets that a real cryptography encrypts.
     tap: Option<Arc<Tap>>,
+    /// Set when the server issues a ticket.
+    ticket: Arc<AtomicBool>,
+    /// Whether streams open before the handshake is complete.
+    is_early: bool,
     /// Bytes read by the application.
     read: u64,
     events: VecDeque<Event>,
@@ -82,7 +87,29 @@ impl Connection {
     /// Opens a connection without encryption. All randomness derives from `random`.
     #[must_use]
     pub fn open(now: Instant, config: &QuicConfig, random: Generator) -> Self {
-        Self::open_with(now, config, Cryptography::null_client(), random)
+        Self::open_with(
+            now,
+            config,
+            Cryptography::null_client(false, &Arc::default()),
+            random,
+        )
+    }
+
+    /// Opens a connection without encryption that [issues a ticket](Self::has_ticket) for a later one. With the ticket of an
+    /// earlier one (`resumes`), its first flight carries data (0-RTT: RFC 9001, section 4.6).
+    #[must_use]
+    pub fn resume(now: Instant, config: &QuicConfig, resumes: bool, random: Generator) -> Self {
+        let ticket = Arc::default();
+        let cryptography = Cryptography::null_client(resumes, &ticket);
+        let mut connection = Self::open_with(now, config, cryptography, random);
+        connection.ticket = ticket;
+        connection
+    }
+
+    /// Returns whether the server has issued a ticket.
+    #[must_use]
+    pub fn has_ticket(&self) -> bool {
+        self.ticket.load(Ordering::Relaxed)
     }
 
     /// Opens a connection. Only the cryptography has a randomness of its own.
@@ -101,7 +128,14 @@ impl Connection {
         let mut connection = Self::new(now, config, endpoint, true, controllers);
         connection.tap = cryptography.tap;
         match opened {
-            Ok(opened) => connection.inner = Some(opened),
+            Ok(opened) => {
+                let has_early_data = opened.1.has_0rtt();
+                connection.inner = Some(opened);
+                if has_early_data {
+                    connection.events.push_back(Event::Connected);
+                    connection.is_early = true;
+                }
+            }
             Err(error) => connection.events.push_back(Event::Failed(error.to_string())),
         }
         connection
@@ -149,6 +183,8 @@ impl Connection {
             is_finished: false,
             ledger: Ledger::new(now),
             tap: None,
+            ticket: Arc::default(),
+            is_early: false,
             read: 0,
             events: VecDeque::new(),
             answers: VecDeque::new(),
@@ -315,6 +351,8 @@ impl Connection {
     fn on_event(&mut self, now: Instant, event: noq_proto::Event) {
         use noq_proto::Event as Library;
         match event {
+            // With early data, the application has known since the start.
+            Library::Connected if self.is_early => {}
             Library::Connected => {
                 if let Some((_, inner)) = &mut self.inner {
                     self.streams.connect(inner, self.is_client);
@@ -480,6 +518,14 @@ impl Machine for Connection {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        // The caller has chosen streams or messages by now.
+        if self.is_early
+            && event == Some(Event::Connected)
+            && let Some((_, inner)) = &mut self.inner
+        {
+            self.streams.connect(inner, true);
+        }
+        event
     }
 }

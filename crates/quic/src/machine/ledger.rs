@@ -110,7 +110,8 @@ impl Ledger {
     pub(super) fn sends(&mut self, now: Instant, datagram: &[u8]) -> u32 {
         let mut payload = 0;
         wire::packets(datagram, |packet| {
-            if packet.kind != PacketType::OneRtt {
+            // Early data shares the packet numbers (RFC 9000, section 12.3).
+            if !matches!(packet.kind, PacketType::OneRtt | PacketType::ZeroRtt) {
                 return;
             }
             let number = packet.full_number(self.next_sent);
@@ -136,7 +137,7 @@ impl Ledger {
                 });
             }
             Frame::Ack(_) => has_ack = true,
-            Frame::Other => asks = true,
+            Frame::Crypto { .. } | Frame::Other(_) => asks = true,
             Frame::Padding | Frame::Close => {}
         });
         let payload = self.count(now, &ranges);
@@ -174,7 +175,8 @@ impl Ledger {
     /// Counts a datagram that arrived.
     pub(super) fn receives(&mut self, now: Instant, datagram: &[u8]) {
         wire::packets(datagram, |packet| {
-            if packet.kind != PacketType::OneRtt {
+            // Early data shares the packet numbers (RFC 9000, section 12.3).
+            if !matches!(packet.kind, PacketType::OneRtt | PacketType::ZeroRtt) {
                 return;
             }
             let number = packet.full_number(self.next_received);
@@ -195,7 +197,7 @@ impl Ledger {
                 received.insert(offset, offset + length, |start, end| new += end - start);
             }
             Frame::Ack(ack) => self.acknowledge(now, &ack),
-            Frame::Padding | Frame::Close | Frame::Other => {}
+            Frame::Padding | Frame::Close | Frame::Crypto { .. } | Frame::Other(_) => {}
         });
         self.received_bytes += new;
         if bytes > 0 {

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration as StdDuration;
 
 use foundation::Generator;
@@ -81,7 +82,10 @@ impl Cryptography<dyn crypto::ClientConfig> {
     #[must_use]
     pub fn client(inner: Arc<dyn crypto::ClientConfig>, reset_key: Arc<dyn crypto::HmacKey>) -> Self {
         let tap = Arc::new(Tap::default());
-        let handshake = Tapped { inner, tap: Arc::clone(&tap) };
+        let handshake = Tapped {
+            inner,
+            tap: Arc::clone(&tap),
+        };
         Self {
             handshake: Arc::new(handshake),
             reset_key,
@@ -89,8 +93,10 @@ impl Cryptography<dyn crypto::ClientConfig> {
         }
     }
 
-    pub(super) fn null_client() -> Self {
-        Self::null(Arc::new(NullClient))
+    /// `resumes` sends early data with a ticket; `ticket` is set when the client gets one.
+    pub(super) fn null_client(resumes: bool, ticket: &Arc<AtomicBool>) -> Self {
+        let ticket = Arc::clone(ticket);
+        Self::null(Arc::new(NullClient { resumes, ticket }))
     }
 }
 
@@ -99,7 +105,10 @@ impl Cryptography<dyn crypto::ServerConfig> {
     #[must_use]
     pub fn server(inner: Arc<dyn crypto::ServerConfig>, reset_key: Arc<dyn crypto::HmacKey>) -> Self {
         let tap = Arc::new(Tap::default());
-        let handshake = Tapped { inner, tap: Arc::clone(&tap) };
+        let handshake = Tapped {
+            inner,
+            tap: Arc::clone(&tap),
+        };
         Self {
             handshake: Arc::new(handshake),
             reset_key,
@@ -110,6 +119,7 @@ impl Cryptography<dyn crypto::ServerConfig> {
     pub(super) fn null_server(config: &QuicConfig) -> Self {
         Self::null(Arc::new(NullServer {
             certificate_chain: config.certificate_chain(),
+            issues_tickets: config.zero_rtt == Some(true),
         }))
     }
 }
@@ -134,7 +144,10 @@ pub(super) fn endpoint(
 }
 
 /// Returns the settings of a server. It sends no tokens, so none need a key.
-pub(super) fn server(handshake: Arc<dyn crypto::ServerConfig>, transport: Arc<TransportConfig>) -> ServerConfig {
+pub(super) fn server(
+    handshake: Arc<dyn crypto::ServerConfig>,
+    transport: Arc<TransportConfig>,
+) -> ServerConfig {
     let mut server = ServerConfig::new(handshake, Arc::new(NullToken));
     server.transport_config(transport);
     server

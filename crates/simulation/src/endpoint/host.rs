@@ -1,5 +1,6 @@
 //! The state of a host that its flows share.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use network::HostId;
@@ -12,6 +13,10 @@ pub(crate) struct Host<'a> {
     pub paths: &'a mut HostPaths,
     /// Cache of its peers for TCP Fast Open and T/TCP.
     pub memory: &'a mut HostMemory,
+    /// Tickets of QUIC: the host that has one, and its server.
+    pub tickets: &'a mut BTreeSet<(HostId, HostId)>,
+    /// This host.
+    pub own: HostId,
     /// Host of the other end.
     pub peer: HostId,
 }

@@ -111,8 +111,21 @@ impl Family for Quic {
     /// No key changes while flows run.
     fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
 
-    fn connect(&mut self, now: Instant, _: &mut Host<'_>) -> Connection {
-        self.with_streams(Connection::open(now, &self.config, self.random.clone()))
+    fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
+        let resumes = self.config.zero_rtt == Some(true) && host.tickets.contains(&(host.own, host.peer));
+        self.with_streams(Connection::resume(
+            now,
+            &self.config,
+            resumes,
+            self.random.clone(),
+        ))
+    }
+
+    fn update_host(&mut self, _: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+        if !self.listens && connection.has_ticket() {
+            host.tickets.insert((host.own, host.peer));
+        }
+        false
     }
 
     fn receive(

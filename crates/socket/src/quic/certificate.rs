@@ -95,12 +95,18 @@ fn content(key: &[u8], comment: usize) -> Vec<u8> {
         SEQUENCE,
         &[&der(
             SET,
-            &[&der(SEQUENCE, &[&der(OBJECT, &[&COMMON_NAME]), &der(UTF8, &[NAME.as_bytes()])])],
+            &[&der(
+                SEQUENCE,
+                &[&der(OBJECT, &[&COMMON_NAME]), &der(UTF8, &[NAME.as_bytes()])],
+            )],
         )],
     );
     let validity = der(
         SEQUENCE,
-        &[&der(TIME, &[b"20000101000000Z"]), &der(TIME, &[b"21000101000000Z"])],
+        &[
+            &der(TIME, &[b"20000101000000Z"]),
+            &der(TIME, &[b"21000101000000Z"]),
+        ],
     );
     let key_type = der(SEQUENCE, &[&der(OBJECT, &[&EC_KEY]), &der(OBJECT, &[&P256])]);
     let key = der(SEQUENCE, &[&key_type, &bits(key)]);
@@ -115,7 +121,16 @@ fn content(key: &[u8], comment: usize) -> Vec<u8> {
     let extensions = der(0xa3, &[&der(SEQUENCE, &[&extensions])]);
     der(
         SEQUENCE,
-        &[&version, &serial, &algorithm(), &name, &validity, &name, &key, &extensions],
+        &[
+            &version,
+            &serial,
+            &algorithm(),
+            &name,
+            &validity,
+            &name,
+            &key,
+            &extensions,
+        ],
     )
 }
 

@@ -99,7 +99,14 @@ pub fn connect<A: Application>(
         Err(error) => return Err(Failed { error, application }),
     };
     let connection = Connection::open_with(clock.now(), config, cryptography, random);
-    let end = End::new(socket, to, Some(to), options.apply(connection), application, clock);
+    let end = End::new(
+        socket,
+        to,
+        Some(to),
+        options.apply(connection),
+        application,
+        clock,
+    );
     end.run(tick)
 }
 
@@ -336,7 +343,9 @@ impl<A: Application> End<A> {
                 return Ok(if self.flush()? { Turn::Idle } else { Turn::Full });
             };
             let ecn = if cfg!(windows) { Ecn::NotEct } else { datagram.ecn };
-            if (self.outbox.ecn() != ecn && !self.outbox.is_empty()) || !self.outbox.fits(datagram.bytes.len()) {
+            if (self.outbox.ecn() != ecn && !self.outbox.is_empty())
+                || !self.outbox.fits(datagram.bytes.len())
+            {
                 let is_sent = self.flush()?;
                 self.push(ecn, &datagram.bytes);
                 if !is_sent {

@@ -6,8 +6,8 @@ use quic::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quic::crypto::{ClientConfig, ServerConfig};
 use quic::{Cryptography, QuicConfig};
 use ring::hmac;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring as provider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
@@ -160,7 +160,11 @@ mod tests {
                 Connection::listen(start, &config, random(2)),
             ]);
             for side in [0, 1] {
-                assert_eq!(real[side].len(), simulated[side].len(), "{chain}: {real:?} and {simulated:?}");
+                assert_eq!(
+                    real[side].len(),
+                    simulated[side].len(),
+                    "{chain}: {real:?} and {simulated:?}"
+                );
                 let bytes = |sizes: &[usize]| sizes.iter().sum::<usize>();
                 let difference = bytes(&real[side]).abs_diff(bytes(&simulated[side]));
                 assert!(difference <= 16, "{chain}: {real:?} and {simulated:?}");
