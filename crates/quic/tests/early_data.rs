@@ -71,6 +71,10 @@ fn early_data_survives_loss() {
         };
         let pair = run(EARLY, true, 5000, drops);
         assert_eq!(pair.read[1], 5000, "{lost}");
-        assert!(pair.events[0].contains(&Event::Finished), "{lost}: {:?}", pair.events[0]);
+        assert!(
+            pair.events[0].contains(&Event::Finished),
+            "{lost}: {:?}",
+            pair.events[0]
+        );
     }
 }
