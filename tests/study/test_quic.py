@@ -62,7 +62,8 @@ def test_real_sockets_refuse(world: str, keys: dict[str, Any], message: str) -> 
 def test_later_requests_take_one_round_trip_with_early_data() -> None:
     def metrics(zero_rtt: bool) -> dict[str, float]:
         path = {"rate": "100Mbit/s", "delay": "20ms"}
-        requests = {"kind": "request-response", "requests": 4, "reconnect": True}
+        sizes = {"request_size": "400B", "response_size": "300B"}
+        requests = {"kind": "request-response", "requests": 4, "reconnect": True, **sizes}
         quic = lf.Quic(zero_rtt=zero_rtt, certificate_chain="700B")
         return lf.simulate(quic, path, workload=requests).metrics
 
