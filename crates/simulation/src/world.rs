@@ -4,7 +4,6 @@ mod changes;
 mod collective;
 mod stopped_clock;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use experiment::accounts::accounts;
@@ -18,7 +17,7 @@ use experiment::support::refuse_timeless;
 use experiment::trace::Series;
 use foundation::{Duration, Instant};
 use network::topology::Topology;
-use network::{HostId, Network, TooBig};
+use network::{Network, TooBig};
 use rand::Rng as _;
 use transport::mptcp::HostPaths;
 use transport::tcp::HostMemory;
@@ -68,7 +67,8 @@ pub struct World<W: WorldObserver = ()> {
     /// Caches of the hosts for TCP Fast Open and T/TCP, by host; a single empty one if no group uses them.
     memories: Vec<HostMemory>,
     /// Tickets of QUIC, by client and server.
-    tickets: BTreeSet<(HostId, HostId)>,
+    #[cfg(feature = "quic")]
+    tickets: std::collections::BTreeSet<(network::HostId, network::HostId)>,
     schedule: Schedule,
     /// The all-reduces, by group.
     collectives: Vec<Option<Collective>>,
@@ -130,7 +130,8 @@ impl<W: WorldObserver> World<W> {
             accounts,
             account_of,
             memories,
-            tickets: BTreeSet::new(),
+            #[cfg(feature = "quic")]
+            tickets: std::collections::BTreeSet::new(),
             schedule,
             collectives,
             outcomes: Vec::new(),
@@ -350,7 +351,9 @@ impl<W: WorldObserver> World<W> {
         let mut host = Host {
             paths: &mut self.accounts[flow.account as usize],
             memory: &mut self.memories[memory],
+            #[cfg(feature = "quic")]
             tickets: &mut self.tickets,
+            #[cfg(feature = "quic")]
             own,
             peer,
         };

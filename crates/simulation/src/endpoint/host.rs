@@ -1,6 +1,5 @@
 //! The state of a host that its flows share.
 
-use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use network::HostId;
@@ -14,8 +13,10 @@ pub(crate) struct Host<'a> {
     /// Cache of its peers for TCP Fast Open and T/TCP.
     pub memory: &'a mut HostMemory,
     /// Tickets of QUIC: the host that has one, and its server.
-    pub tickets: &'a mut BTreeSet<(HostId, HostId)>,
+    #[cfg(feature = "quic")]
+    pub tickets: &'a mut std::collections::BTreeSet<(HostId, HostId)>,
     /// This host.
+    #[cfg(feature = "quic")]
     pub own: HostId,
     /// Host of the other end.
     pub peer: HostId,
