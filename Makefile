@@ -12,7 +12,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RUST_VERSION := $(shell sed -n 's/^rust-version *= *"\(.*\)"/\1/p' Cargo.toml)
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 
-.PHONY: help setup demo test test-all test-rust test-python site explorer lint format wheel reference bench bench-instructions clean
+.PHONY: help setup demo test test-all page-of-tests test-rust test-python site explorer lint format wheel reference bench bench-instructions clean
 
 help:
 	@echo "make demo       set up, build, answer one question in 15 seconds"
@@ -79,10 +79,10 @@ test-all: RUST_TESTS += --doc
 test test-python: EXPLORER := explorer/build --test
 test-all: EXPLORER := explorer/build --test --release
 
-# Rust and Python run at the same time. Both run, whatever fails; the status is that of both, and Rust's output comes last.
-test test-all: $(VENV)/.native-dev $(VENV)/.site
-	@$(BIN)/python -m tests.rust_programs --no-run
-	@$(EXPLORER)
+# The page of the explorer and the native module compile at the same time, then Rust's test programs beside the tests in Python.
+# Both languages run, whatever fails; the status is that of both, and Rust's output comes last.
+test test-all: $(VENV)/.site
+	@$(MAKE) --no-print-directory -j2 $(VENV)/.native-dev page-of-tests EXPLORER="$(EXPLORER)"
 	@status=0; \
 	  $(RUST_TESTS) >$(RUST_LOG) 2>&1 & rust=$$!; \
 	  $(PYTEST) || status=1; \
@@ -91,6 +91,9 @@ test test-all: $(VENV)/.native-dev $(VENV)/.site
 	  missing=$$(tests/missing-packages); \
 	  test -z "$$missing" || echo "Some tests need Debian packages that are missing: $$missing"; \
 	  exit $$status
+
+page-of-tests:
+	@$(EXPLORER)
 
 test-rust: $(VENV)/.packages
 	@$(RUST_TESTS)

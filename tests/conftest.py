@@ -66,7 +66,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forms groups that run in one process each: files with kernel networks, folders that share a browser.
+    """Forms groups that run in one process each: files with kernel networks, users of a browser or a cluster.
 
     Repeats failed tests that take wall time.
     """
@@ -77,6 +77,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in free:
         if "page" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group(f"browser-{item.path.parent.name}"))
+        if "scheduler" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("cluster"))
     emulated = [item for item in free if EMULATED & set(getattr(item, "fixturenames", ()))]
     sizes = dict.fromkeys((f"emulated-{number + 1}" for number in range(LANES)), 0)
     lanes = {}

@@ -27,7 +27,8 @@ from typing import IO
 ROOT = Path(__file__).parents[1]
 CARGO_TEST = ("cargo", "test", "--locked", "--workspace", "--exclude", "longfat-benchmarks")
 """Without the crate of benchmarks, whose dependencies take long to compile."""
-CARGO_PROGRAMS = (*CARGO_TEST, "--tests", "--no-run", "--message-format", "json-render-diagnostics")
+CARGO_PROGRAMS = ("nice", *CARGO_TEST, "--tests", "--no-run", "--message-format", "json-render-diagnostics")
+"""With a low priority, because tests in Python run at the same time, and some of them measure time."""
 CARGO_DOC = (*CARGO_TEST, "--no-fail-fast", "--doc", "--quiet")
 ENVIRONMENT: dict[str, str] = tomllib.loads((ROOT / ".cargo/config.toml").read_text(encoding="utf-8"))["env"]
 """The variables that cargo sets for its tests."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -26,6 +27,14 @@ def test_the_wheel_and_the_tests_share_their_crates() -> None:
     tests = _features("--workspace", "--exclude", "longfat-benchmarks", "--edges", "normal,build,dev")
     assert len(wheel) > 50
     assert wheel <= tests
+
+
+@pytest.mark.xdist_group("machine")
+def test_groups_are_in_effect(request: pytest.FixtureRequest) -> None:
+    """pytest-xdist 3.8 ignores groups with pytest 9.2, where tests cannot be renamed."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("one process")
+    assert request.node.nodeid.endswith("@machine")
 
 
 def _features(*selection: str) -> set[str]:

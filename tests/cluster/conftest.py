@@ -11,6 +11,6 @@ from tests.cluster.processes import machines
 
 @pytest.fixture(scope="session")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with two workers. Tests with the mark `xdist_group("cluster")` share it."""
+    """The address of a scheduler with two workers. All tests share it."""
     with machines(tmp_path_factory.mktemp("cluster"), 2) as cluster:
         yield cluster.address

@@ -51,7 +51,6 @@ def test_a_module_must_be_the_same() -> None:
         localised({}, [Attachment("no.such:Aimd", "module", "0")], {}, Path())
 
 
-@pytest.mark.xdist_group("cluster")
 def test_errors_have_the_names_of_the_study(tmp_path: Path, scheduler: str) -> None:
     protocols = [{"name": "failing", "kind": "tcp", "congestion": "parts.py:Failing"}]
     file = write(tmp_path, STUDY | {"protocols": protocols})
@@ -83,7 +82,6 @@ if __name__ == "__main__":
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_a_class_of_a_script_runs_on_workers(tmp_path: Path, scheduler: str) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     done = subprocess.run(
@@ -97,7 +95,6 @@ def test_a_class_of_a_script_runs_on_workers(tmp_path: Path, scheduler: str) -> 
     assert done.stdout == "True 5\n", done.stderr
 
 
-@pytest.mark.xdist_group("cluster")
 @pytest.mark.slow
 def test_a_cluster_has_the_progress_of_a_local_run(tmp_path: Path, scheduler: str) -> None:
     write(tmp_path, STUDY)

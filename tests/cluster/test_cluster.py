@@ -26,7 +26,6 @@ STUDY: dict[str, Any] = {
 }
 
 
-@pytest.mark.xdist_group("cluster")
 @pytest.mark.parametrize("is_local", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_cluster_gives_the_same_table(tmp_path: Path, scheduler: str, is_local: bool) -> None:
     here = lf.run(STUDY, out=tmp_path / "here", progress=False)

@@ -184,7 +184,6 @@ def test_ctrl_c_ends_a_run_without_scheduler(tmp_path: Path) -> None:
     assert time.monotonic() - started < 10
 
 
-@pytest.mark.xdist_group("cluster")
 def test_a_worker_of_another_version_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheduler: str
 ) -> None:

@@ -15,6 +15,7 @@ PACKAGE = ROOT / "examples" / "own-controller"
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # cargo waits for the build of Rust's test programs
 def test_package_outside_of_the_workspace_compares_its_controller_with_reno() -> None:
     # Dependencies have the profile and folder of the Rust tests: they are compiled once. Cargo compiles the
     # crates of the project again for another workspace, which takes less time without optimisation.

@@ -1,14 +1,15 @@
 """Durations of a captured transfer with changes of the path or of the hosts.
 
-A capture leaves open which controller the sender has, how probable a random loss is, and sometimes which rate
-the link has. Each simulated trial has one of the possible controllers and probabilities. Changes whose
-duration depends on an unknown rate have no prediction.
+A capture leaves open which controller the sender has, how probable a random loss is, what the RTT is to a
+hundredth, and sometimes which rate the link has. Each simulated trial has one of the possible controllers,
+probabilities and RTTs. Changes whose duration depends on an unknown rate have no prediction.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import statistics
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,15 +21,16 @@ from longfat import _native
 from longfat.analysis.binomial import inverse_beta
 from longfat.analysis.captures.replayed import Change
 from longfat.analysis.forecast import prediction_interval
+from longfat.api.explanation_losses import independent_losses
 from longfat.api.parallel import parallel
 from longfat.api.specification import specification
 from longfat.api.trials import TransferError, trial_of
+from longfat.results.run import Interval
 from longfat.study.vocabulary import canonical
 from longfat.worlds.environment import available_cores
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
-    from longfat.results.run import Interval
 
 Show = Callable[[str], None]
 Protocols = Mapping[str, Mapping[str, Any]]
@@ -41,6 +43,15 @@ _MOST_PACKETS = 4e6
 _BUFFERS = {"receive_buffer", "send_buffer"}
 _LEAST_PROBABILITY = 0.05
 _GOLDEN = (math.sqrt(5) - 1) / 2
+_SILVER = math.sqrt(2) - 1
+_RTT_ERROR = 0.01
+"""Largest relative error of an RTT that a capture shows.
+
+A tenth of it can decide in how many recoveries a sender repairs the drops of CoDel after slow start, and
+so how often it halves its window.
+"""
+_CERTAIN = 5
+"""Trials if the controller is known and nothing is lost at random."""
 _FASTER = 10
 """The rate of the link if it is unknown, as a multiple of what it has carried: nearly unlimited."""
 _SAME = 0.1
@@ -54,6 +65,8 @@ class _Trial:
     number: int
     controller: str
     loss: float | None
+    rtt: float
+    """As a multiple of that of the capture."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +100,7 @@ def simulated(
     for trial in _trials(one, probabilities, path, min(trials, affordable)):
         for name in names:
             tcp, changed = dict(protocols[trial.controller]), dict(path)
+            changed["delay"] = _scaled(path["delay"], "ms", trial.rtt)
             if trial.loss is not None:
                 changed["loss"] = f"{trial.loss:.4%}"
             _CHANGES[name](tcp, changed)
@@ -111,30 +125,31 @@ def simulated(
 def _trials(
     one: Direction, probabilities: Mapping[str, float], path: Mapping[str, Any], count: int
 ) -> list[_Trial]:
-    """Returns trials with the controllers and probabilities of loss that the capture allows, by probability.
+    """Returns trials with controllers, losses and RTTs that the capture allows, by probability.
 
-    Multiples of the golden ratio combine each controller with small and large probabilities.
+    Multiples of two irrational numbers combine each controller with small and large probabilities and RTTs.
     """
     possible = {name: weight for name, weight in probabilities.items() if weight >= _LEAST_PROBABILITY}
     controllers, ends = list(possible), list(accumulate(possible.values()))
     is_certain = len(possible) == 1 and "loss" not in path
     found = []
-    for number in range(1 if is_certain else count):
+    for number in range(min(count, _CERTAIN) if is_certain else count):
         controller = controllers[bisect_right(ends, (number + 0.5) / count * ends[-1])]
         loss = _loss(one, (0.5 + number * _GOLDEN) % 1) if "loss" in path else None
-        found.append(_Trial(number, controller, loss))
+        rtt = 1 + _RTT_ERROR * (2 * ((0.5 + number * _SILVER) % 1) - 1)
+        found.append(_Trial(number, controller, loss, rtt))
     return found
 
 
 def _loss(one: Direction, quantile: float) -> float:
     """Returns a quantile of the probability of random loss: binomial, with Jeffreys' prior."""
-    lost = one.document["random_loss_packets"]
+    lost = independent_losses(one)
     kept = max(one.document["data_packets"] - lost, 0)
     return inverse_beta(lost + 0.5, kept + 0.5, quantile)
 
 
 def _scaled(text: str, unit: str, factor: float) -> str:
-    return f"{float(text.removesuffix(unit)) * factor:.4g}{unit}"
+    return f"{float(text.removesuffix(unit)) * factor:.6g}{unit}"
 
 
 _Settings = dict[str, Any]
@@ -198,9 +213,13 @@ def _results(jobs: Sequence[_Job], size: int, show: Show) -> list[_Metrics]:
 
 
 def _interval(trials: Sequence[_Metrics]) -> Interval:
+    """Returns the median: between two groups of durations, the mean would be that of no transfer."""
     values = [one["completion_s"] for one in trials if "completion_s" in one]
-    # Trials without random losses are alike: one stands for all.
-    return prediction_interval(values * 2 if len(values) == 1 else values, MODEL_ERROR)
+    if not values:
+        return Interval(math.nan, math.nan, math.nan)
+    middle = statistics.median(values)
+    found = prediction_interval(values, MODEL_ERROR)
+    return Interval(middle, min(found.low, middle), max(found.high, middle))
 
 
 def _mean(trials: Sequence[_Metrics], metric: str) -> float | None:

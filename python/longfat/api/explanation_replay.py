@@ -13,6 +13,7 @@ from longfat.analysis.forecast import prediction_interval
 from longfat.api import explanation_changes
 from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
+from longfat.api.explanation_losses import independent_losses, queue_losses
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
@@ -52,7 +53,7 @@ def path_model(one: Direction) -> dict[str, Any]:
         path["queue"] = f"{max(2, round(waiting))}pkt"
     else:
         path["queue"] = f"{max(_ASSUMED_QUEUE, math.ceil(2 * waiting), math.ceil(2 * bdp))}pkt"
-    loss = one.document["random_loss_packets"] / max(one.document["data_packets"], 1)
+    loss = independent_losses(one) / max(one.document["data_packets"], 1)
     if loss > 0:
         path["loss"] = f"{100 * loss:.3g}%"
     return path
@@ -60,19 +61,13 @@ def path_model(one: Direction) -> dict[str, Any]:
 
 def is_queue_assumed(one: Direction) -> bool:
     """Whether the queue of the path model is assumed: only losses by a full queue show its size."""
-    return not _queue_losses(one)
-
-
-def _queue_losses(one: Direction) -> int:
-    """Returns the retransmissions after losses by a full queue, those of bursts included."""
-    document = one.document
-    return int(document["overflow_packets"] + document["burst_packets"])
+    return not queue_losses(one)
 
 
 def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a path that loses the packets that the capture shows as lost without a queue."""
     lost = one.document["lost"]
-    if "loss" not in path or not lost or _queue_losses(one) > one.document["random_loss_packets"]:
+    if "loss" not in path or not lost or queue_losses(one) > one.document["random_loss_packets"]:
         return path
     return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
 

@@ -1,0 +1,40 @@
+"""Random losses of a captured transfer: how many of them are independent."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from longfat.analysis.captures.explained import Direction
+
+_DEVIATIONS = 3
+"""Standard deviations below which the number of groups is not that of independent losses."""
+
+
+def queue_losses(one: Direction) -> int:
+    """Returns the retransmissions after losses by a full queue, those of bursts included."""
+    document = one.document
+    return int(document["overflow_packets"] + document["burst_packets"])
+
+
+def independent_losses(one: Direction) -> int:
+    """Returns the number of random losses; groups count once if independent losses would form more groups.
+
+    Losses within one flight are a group. The gap between independent losses is longer than a flight with the
+    probability of a geometric distribution. A sender reduces its window once per group, so a path that
+    loses each packet independently must not lose more often.
+    """
+    document, path = one.document, one.path
+    lost, count = document["lost"], int(document["random_loss_packets"])
+    rate = path["rate_bps"] or path["peak_bps"]
+    if count < 2 or not lost or not rate or not path["base_rtt_s"] or queue_losses(one) > count:
+        return count
+    flight = max(rate * path["base_rtt_s"] / 8 / path["mss"], 1.0)
+    gaps = [later - earlier for earlier, later in pairwise(lost)]
+    groups = 1 + sum(gap > flight for gap in gaps)
+    beyond = (1 - len(lost) / max(document["data_packets"], len(lost) + 1)) ** flight
+    expected = 1 + len(gaps) * beyond
+    deviation = math.sqrt(len(gaps) * beyond * (1 - beyond))
+    return groups if groups < expected - _DEVIATIONS * deviation else count
