@@ -38,13 +38,43 @@ def test_a_quic_connection_has_its_packets_by_number(quic: lf.Traces) -> None:
     assert head["trace"]["vantage_point"]["type"] == "server"
     assert [event["time"] for event in events] == sorted(event["time"] for event in events)
     sent = [event["data"] for event in events if event["name"] == "quic:packet_sent"]
-    assert len(sent) == quic.events.filter(what="send", host="receiver").height
+    datagrams = {one["datagram_id"] for one in sent}
+    assert len(datagrams) == quic.events.filter(what="send", host="receiver").height < len(sent)
     numbers = [one["header"]["packet_number"] for one in sent if one["header"]["packet_type"] == "1RTT"]
     assert len(numbers) == len(set(numbers))
     assert numbers == sorted(numbers)
     received = {one["data"]["header"]["packet_number"] for one in events if one["name"].endswith("received")}
     client = records(quic.qlog())
     assert received <= {one["data"]["header"]["packet_number"] for one in client if "packet_sent" in str(one)}
+
+
+def test_packets_have_their_frames(quic: lf.Traces) -> None:
+    sent = [
+        one["data"] for one in records(quic.qlog(side="receiver")) if one.get("name") == "quic:packet_sent"
+    ]
+    frames = [frame for one in sent for frame in one["frames"]]
+    assert {"crypto", "ack", "stream", "handshake_done", "new_connection_id"} <= {
+        one["frame_type"] for one in frames
+    }
+    # The handshake messages of the server: 90 bytes in its Initial packets, the others in Handshake packets.
+    hello = [one for one in sent if one["header"]["packet_type"] == "initial"]
+    assert (
+        max(
+            frame["offset"] + frame["raw"]["payload_length"]
+            for one in hello
+            for frame in one["frames"]
+            if frame["frame_type"] == "crypto"
+        )
+        == 90
+    )
+    # Four objects, which end their streams: 10 kB and three of 40 kB.
+    ends = {
+        one["stream_id"]: one["offset"] + one["raw"]["payload_length"] for one in frames if one.get("fin")
+    }
+    assert sorted(ends.values()) == [10_000, 40_000, 40_000, 40_000]
+    acknowledged = [frame["acked_ranges"] for frame in frames if frame["frame_type"] == "ack"]
+    assert all(low <= high for ranges in acknowledged for low, high in ranges)
+    assert all(ranges == sorted(ranges) for ranges in acknowledged)
 
 
 def test_the_end_that_sends_the_payload_has_the_window(quic: lf.Traces) -> None:

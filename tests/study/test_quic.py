@@ -1,4 +1,4 @@
-"""QUIC in studies: errors that name both protocols, worlds that refuse it, and records that repeat."""
+"""QUIC in studies: errors that name both protocols, settings that worlds refuse, and records that repeat."""
 
 from __future__ import annotations
 
@@ -47,9 +47,31 @@ def test_errors_take_one_line(protocol: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("world", ["relay", "netns"])
-def test_other_worlds_refuse(world: str) -> None:
-    with pytest.raises(lf.StudyError, match=r"QUIC|requires the world sim"):
-        study({"kind": "quic"}, world)
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"certificate_chain": "100B"}, '"320B" to "12kB"'),
+        ({"zero_rtt": True}, "requires the world sim"),
+    ],
+)
+def test_real_sockets_refuse(world: str, keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(lf.StudyError, match=message):
+        study({"kind": "quic", **keys}, world)
+
+
+def test_later_requests_take_one_round_trip_with_early_data() -> None:
+    def metrics(zero_rtt: bool) -> dict[str, float]:
+        path = {"rate": "100Mbit/s", "delay": "20ms"}
+        sizes = {"request_size": "400B", "response_size": "300B"}
+        requests = {"kind": "request-response", "requests": 4, "reconnect": True, **sizes}
+        quic = lf.Quic(zero_rtt=zero_rtt, certificate_chain="700B")
+        return lf.simulate(quic, path, workload=requests).metrics
+
+    early, late = metrics(True), metrics(False)
+    assert 0.04 < early["fct_min_s"] <= early["fct_p50_s"] < 0.042
+    # The first connection has no ticket.
+    assert 0.08 < early["fct_p99_s"] < 0.084
+    assert 0.08 < late["fct_min_s"] <= late["fct_p99_s"] < 0.084
 
 
 def test_a_file_arrives_and_repeats() -> None:

@@ -37,8 +37,9 @@ pub mod vocabulary;
 pub mod workload;
 
 pub use protocol::ProtocolConfig;
+pub use quic::QuicConfig;
 pub use record::TrialRecord;
 pub use side::Side;
-pub use spec::{NetworkConfig, SpecError, TrialSpec};
+pub use spec::{NetworkConfig, SpecError, TransferProtocol, TrialSpec};
 pub use traffic::TrafficConfig;
 pub use workload::WorkloadConfig;

@@ -5,6 +5,7 @@ use foundation::reading::read;
 use foundation::{Instant, Problem, Streams};
 use network::topology::{Topology, TopologyConfig};
 use network::{PathConfig, PathSpec};
+use quic::QuicConfig;
 use serde::{Deserialize, Serialize};
 use transport::arq::ArqConfig;
 
@@ -117,6 +118,15 @@ pub(crate) fn load(file: &str) -> Result<String, String> {
     std::fs::read_to_string(file).map_err(|error| error.to_string())
 }
 
+/// The protocol of a transfer in the world relay.
+#[derive(Clone, Copy, Debug)]
+pub enum TransferProtocol<'s> {
+    /// A protocol of this project.
+    Arq(&'s ArqConfig),
+    /// QUIC.
+    Quic(&'s QuicConfig),
+}
+
 impl TrialSpec {
     /// Reads and validates a specification in JSON.
     ///
@@ -162,14 +172,19 @@ impl TrialSpec {
         }
     }
 
-    /// Returns the parts of a trial in the world relay: path, ARQ protocol, and file size.
+    /// Returns the parts of a trial in the world relay: path, protocol, and file size.
     ///
     /// # Errors
     /// What the relay does not support, and all problems of the path.
-    pub fn transfer(&self) -> Result<(PathSpec, &ArqConfig, u64), SpecError> {
+    pub fn transfer(&self) -> Result<(PathSpec, TransferProtocol<'_>, u64), SpecError> {
         refuse(WorldKind::Relay, self)?;
-        let (NetworkConfig::Path(path), ProtocolConfig::Arq(protocol), Some(size)) =
-            (&self.network, &self.protocol, self.workload.size)
+        let protocol = match &self.protocol {
+            ProtocolConfig::Arq(config) => Some(TransferProtocol::Arq(config)),
+            ProtocolConfig::Quic(config) => Some(TransferProtocol::Quic(config)),
+            _ => None,
+        };
+        let (NetworkConfig::Path(path), Some(protocol), Some(size)) =
+            (&self.network, protocol, self.workload.size)
         else {
             let problem = Problem::new("size", "the key is missing: required for a file");
             return Err(SpecError::within([problem], "workload"));

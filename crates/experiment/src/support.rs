@@ -2,6 +2,7 @@
 
 use foundation::Problem;
 use network::{Capacity, LinkSpec};
+use quic::QuicConfig;
 use transport::mptcp::policy::PathChoice;
 use transport::tcp::StackKind;
 
@@ -111,11 +112,7 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
             Problem::new("stack", message).within(&key)
         })
         .collect();
-    let quic = flows_of_quic(spec).filter(|_| !quic::AVAILABLE);
-    problems.extend(quic.map(|key| {
-        let message = "\"quic\" is not part of this build: build longfat with the feature quic";
-        Problem::new("kind", message).within(&key)
-    }));
+    problems.extend(absent_quic(spec, quic::AVAILABLE));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -143,18 +140,44 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
     let stacks = protocols(spec).filter_map(|(key, protocol, workload)| {
         Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
     });
-    let quic = flows_of_quic(spec).map(|key| {
-        let message = "\"quic\" requires the world sim";
-        Problem::new("kind", message).within(&key)
-    });
-    let problems = stacks.chain(quic).chain(priorities(spec));
+    let problems = stacks.chain(beyond_real_quic(spec)).chain(priorities(spec));
     problems.chain(simulated_workloads(spec)).collect()
 }
 
-/// Returns the keys of the protocols that are QUIC.
-fn flows_of_quic(spec: &TrialSpec) -> impl Iterator<Item = String> {
-    let all = protocols(spec);
-    all.filter_map(|(key, protocol, _)| matches!(protocol, ProtocolConfig::Quic(_)).then_some(key))
+/// Returns the protocols that are QUIC, with their keys.
+fn flows_of_quic(spec: &TrialSpec) -> impl Iterator<Item = (String, &QuicConfig)> {
+    protocols(spec).filter_map(|(key, protocol, _)| match protocol {
+        ProtocolConfig::Quic(config) => Some((key, config)),
+        _ => None,
+    })
+}
+
+/// Returns a problem for each protocol that is QUIC, if this build lacks the part of it that the world needs.
+fn absent_quic(spec: &TrialSpec, is_available: bool) -> impl Iterator<Item = Problem> {
+    let quic = flows_of_quic(spec).filter(move |_| !is_available);
+    quic.map(|(key, _)| {
+        let message = "\"quic\" is not part of this build: build longfat with the feature quic";
+        Problem::new("kind", message).within(&key)
+    })
+}
+
+/// Returns the settings of QUIC that real sockets with TLS do not support.
+fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
+    let least = quic::SMALLEST_REAL_CHAIN;
+    let small = flows_of_quic(spec).filter(move |(_, config)| config.certificate_chain() < least);
+    let small = small.map(move |(key, config)| {
+        let message = format!(
+            "\"{}B\" is smaller than a certificate: allowed in netns and relay: \"{least}B\" to \"12kB\"",
+            config.certificate_chain()
+        );
+        Problem::new("certificate_chain", message).within(&key)
+    });
+    let early = flows_of_quic(spec).filter(|(_, config)| config.zero_rtt == Some(true));
+    let early = early.map(|(key, _)| {
+        let message = "true requires the world sim: real connections keep no tickets";
+        Problem::new("zero_rtt", message).within(&key)
+    });
+    absent_quic(spec, quic::HAS_TLS).chain(small).chain(early)
 }
 
 /// Returns the workloads with the numbers of their tables.
@@ -171,20 +194,25 @@ fn priorities(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// Returns a problem for each workload that only the simulator has.
+/// Returns a problem for each workload that only the simulator has. Of the kernel's and the project's sockets, those of QUIC have
+/// streams.
 fn simulated_workloads(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
-    workloads(spec).filter_map(|(number, workload)| {
-        let (key, message) = match workload.kind {
-            WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
-            WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim"),
-            _ if workload.streams.is_some() => ("streams", "requires the world sim"),
-            _ => return None,
-        };
-        Some(Problem::new(key, message).within(&place(number, "workload")))
-    })
+    (0..)
+        .zip(protocols(spec))
+        .filter_map(|(number, (_, protocol, workload))| {
+            let has_streams = matches!(protocol, ProtocolConfig::Quic(_));
+            let (key, message) = match workload.kind {
+                WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
+                _ if has_streams => return None,
+                WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim, or QUIC"),
+                _ if workload.streams.is_some() => ("streams", "requires the world sim, or QUIC"),
+                _ => return None,
+            };
+            Some(Problem::new(key, message).within(&place(number, "workload")))
+        })
 }
 
-/// The relay carries one file over one link by an ARQ protocol.
+/// The relay carries one file over one link by an ARQ protocol or by QUIC.
 fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
     let NetworkConfig::Path(path) = &spec.network else {
         return Some(Problem::new("topology", "the relay supports a [path] only"));
@@ -195,12 +223,15 @@ fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
             "the relay supports a path of one link only",
         ));
     }
-    if !matches!(spec.protocol, ProtocolConfig::Arq(_)) {
+    if !matches!(spec.protocol, ProtocolConfig::Arq(_) | ProtocolConfig::Quic(_)) {
         let message = format!(
-            "the relay supports ARQ protocols only, not {}",
+            "the relay supports ARQ protocols and QUIC only, not {}",
             family(&spec.protocol)
         );
         return Some(Problem::new("protocol.kind", message));
+    }
+    if let Some(problem) = beyond_real_quic(spec).next() {
+        return Some(problem);
     }
     if !spec.traffic.is_empty() {
         return Some(Problem::new("traffic", "the relay supports no [[traffic]]"));
@@ -339,15 +370,20 @@ mod tests {
             json!({"protocol": arq, "workload": {"kind": "file", "size": "10kB", "start": "1s"}, "seed": 1});
         assert_eq!(key(WorldKind::Relay, start).as_deref(), Some("workload.start"));
         let quic = json!({"protocol": {"kind": "quic"}, "workload": file, "seed": 1});
-        assert_eq!(
-            key(WorldKind::Netns, quic.clone()).as_deref(),
-            Some("protocol.kind")
-        );
-        assert_eq!(
-            key(WorldKind::Relay, quic.clone()).as_deref(),
-            Some("protocol.kind")
-        );
-        assert_eq!(key(WorldKind::Sim, quic).is_none(), quic::AVAILABLE);
+        for world in WorldKind::ALL {
+            let available = if world == WorldKind::Sim {
+                quic::AVAILABLE
+            } else {
+                quic::HAS_TLS
+            };
+            assert_eq!(key(world, quic.clone()).is_none(), available, "{world:?}");
+        }
+        let chain =
+            json!({"protocol": {"kind": "quic", "certificate_chain": "100B"}, "workload": file, "seed": 1});
+        if quic::HAS_TLS {
+            let found = key(WorldKind::Relay, chain);
+            assert_eq!(found.as_deref(), Some("protocol.certificate_chain"));
+        }
         let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
         assert_eq!(
             key(WorldKind::Sim, kernel.clone()).as_deref(),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::ControlFlow;
 
-use experiment::TrialRecord;
+use experiment::{QuicConfig, TransferProtocol, TrialRecord};
 use foundation::{Streams, reading};
 use network::{LinkCounters, PathConfig, PathSpec};
 use pyo3::exceptions::PyOSError;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use socket::addresses::resolve;
 use socket::relay::{Relay, RelayOptions, RelayReport};
 use socket::{Error, endpoint as ends};
+use transport::Statistics;
 
 use crate::calls::{Callback, awaited, json as text_of, plain, reported, wrong};
 use crate::classes::guarded;
@@ -46,6 +47,28 @@ fn listening(at: SocketAddr) {
     let _ = out.flush();
 }
 
+#[cfg(feature = "quic")]
+fn receive_quic(config: &QuicConfig) -> PyResult<()> {
+    let received = socket::quic::receive(LOOPBACK, config, listening, &mut || true);
+    received.map(drop).map_err(raised)
+}
+
+#[cfg(feature = "quic")]
+fn send_quic(to: SocketAddr, config: &QuicConfig, bytes: u64) -> Result<Statistics, Error> {
+    socket::quic::send(to, config, bytes, &mut || true)
+}
+
+/// A build without QUIC refuses such a trial before.
+#[cfg(not(feature = "quic"))]
+fn receive_quic(_: &QuicConfig) -> PyResult<()> {
+    Err(wrong("this build has no QUIC"))
+}
+
+#[cfg(not(feature = "quic"))]
+fn send_quic(_: SocketAddr, _: &QuicConfig, _: u64) -> Result<Statistics, Error> {
+    Err(Error::Abandoned("this build has no QUIC".to_owned()))
+}
+
 fn run_endpoint(
     role: &str,
     spec: &experiment::TrialSpec,
@@ -55,7 +78,12 @@ fn run_endpoint(
     let target = || to.ok_or_else(|| wrong(format!("{role} needs an address")));
     match role {
         "receive" => {
-            ends::receive_pattern(LOOPBACK, listening, &mut || true).map_err(raised)?;
+            match transfer()?.1 {
+                TransferProtocol::Arq(_) => {
+                    ends::receive_pattern(LOOPBACK, listening, &mut || true).map_err(raised)?;
+                }
+                TransferProtocol::Quic(config) => receive_quic(config)?,
+            }
             Ok(None)
         }
         "relay" => {
@@ -69,7 +97,10 @@ fn run_endpoint(
         }
         "send" => {
             let (_, protocol, bytes) = transfer()?;
-            let sent = ends::send_pattern(target()?, protocol, bytes, &mut || true);
+            let sent = match protocol {
+                TransferProtocol::Arq(config) => ends::send_pattern(target()?, config, bytes, &mut || true),
+                TransferProtocol::Quic(config) => send_quic(target()?, config, bytes),
+            };
             Ok(Some(TrialRecord::of_transfer(
                 sent.map_err(|error| error.to_string()).as_ref(),
             )))

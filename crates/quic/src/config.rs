@@ -47,6 +47,8 @@ omit_unset! {
         /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2).
         #[schemars(range(min = 1, max = 1000))]
         pub ack_every: Option<u32>,
+        /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); the first connection gets the ticket. Default: false.
+        pub zero_rtt: Option<bool>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
@@ -127,6 +129,12 @@ impl QuicConfig {
     #[must_use]
     pub fn send_window(&self) -> u64 {
         self.send_window.map_or(6 << 20, Size::bytes)
+    }
+
+    /// Returns the time without packets from the peer after which the connection fails.
+    #[must_use]
+    pub fn idle_timeout(&self) -> Duration {
+        self.idle_timeout.unwrap_or(Duration::from_secs(30))
     }
 
     /// Returns the bytes of the certificate chain.

@@ -40,6 +40,8 @@ pub struct Packet<'d> {
     pub number: u32,
     /// How many bits of the packet number the packet has.
     pub number_bits: u8,
+    /// Bytes of the packet with its header and tag.
+    pub length: usize,
     payload: &'d [u8],
 }
 
@@ -61,10 +63,17 @@ pub enum Frame<'d> {
         /// Whether the stream ends with this frame.
         fin: bool,
     },
+    /// CRYPTO.
+    Crypto {
+        /// Offset of the first byte.
+        offset: u64,
+        /// Bytes of the handshake.
+        length: u64,
+    },
     /// CONNECTION_CLOSE.
     Close,
-    /// Any other frame.
-    Other,
+    /// Any other frame, with its name in qlog.
+    Other(&'static str),
 }
 
 /// The ranges of an ACK frame.
@@ -134,9 +143,11 @@ impl<'d> Reader<'d> {
         (0..count).try_for_each(|_| self.integer().map(drop))
     }
 
-    fn skip_counted(&mut self) -> Option<()> {
+    /// Skips bytes after their number. Returns the number.
+    fn skip_counted(&mut self) -> Option<u64> {
         let bytes = self.integer()?;
-        self.take(usize::try_from(bytes).ok()?).map(drop)
+        self.take(usize::try_from(bytes).ok()?)?;
+        Some(bytes)
     }
 }
 
@@ -144,13 +155,16 @@ impl<'d> Reader<'d> {
 pub fn packets<'d>(datagram: &'d [u8], mut each: impl FnMut(Packet<'d>)) {
     let mut reader = Reader(datagram);
     while !reader.0.is_empty() {
-        let Some(packet) = packet(&mut reader) else {
+        let before = reader.0.len();
+        let Some(mut packet) = packet(&mut reader) else {
             return;
         };
+        packet.length = before - reader.0.len();
         each(packet);
     }
 }
 
+/// Reads a packet; its length follows from the reader.
 fn packet<'d>(reader: &mut Reader<'d>) -> Option<Packet<'d>> {
     let first = reader.byte()?;
     let number_length = usize::from(first & 0b11) + 1;
@@ -169,6 +183,7 @@ fn packet<'d>(reader: &mut Reader<'d>) -> Option<Packet<'d>> {
             kind: PacketType::OneRtt,
             number,
             number_bits,
+            length: 0,
             payload,
         });
     }
@@ -190,6 +205,7 @@ fn packet<'d>(reader: &mut Reader<'d>) -> Option<Packet<'d>> {
             kind,
             number: 0,
             number_bits: 0,
+            length: 0,
             payload: &[],
         });
     }
@@ -204,6 +220,7 @@ fn packet<'d>(reader: &mut Reader<'d>) -> Option<Packet<'d>> {
         kind,
         number,
         number_bits,
+        length: 0,
         payload,
     })
 }
@@ -224,59 +241,96 @@ impl<'d> Packet<'d> {
     }
 
     /// Calls `each` for each frame, until one is malformed or of an unknown type.
-    pub fn frames(&self, mut each: impl FnMut(Frame<'d>)) {
-        let mut reader = Reader(self.payload);
-        while !reader.0.is_empty() {
-            let Some(frame) = frame(&mut reader) else {
-                return;
-            };
-            each(frame);
-        }
+    pub fn frames(&self, each: impl FnMut(Frame<'d>)) {
+        frames(self.payload, each);
+    }
+
+    /// Returns the frames' bytes.
+    #[must_use]
+    pub const fn payload(&self) -> &'d [u8] {
+        self.payload
+    }
+}
+
+/// Calls `each` for each frame of a packet's payload, until one is malformed or of an unknown type.
+pub fn frames<'d>(payload: &'d [u8], mut each: impl FnMut(Frame<'d>)) {
+    let mut reader = Reader(payload);
+    while !reader.0.is_empty() {
+        let Some(frame) = frame(&mut reader) else {
+            return;
+        };
+        each(frame);
     }
 }
 
 fn frame<'d>(reader: &mut Reader<'d>) -> Option<Frame<'d>> {
     let kind = reader.integer()?;
-    match kind {
+    let name = match kind {
         0x00 => return Some(Frame::Padding),
-        // PING, HANDSHAKE_DONE, IMMEDIATE_ACK
-        0x01 | 0x1e | 0x1f => {}
+        0x01 => "ping",
         0x02 | 0x03 => return ack(reader, kind == 0x03).map(Frame::Ack),
-        // RESET_STREAM
-        0x04 => reader.integers(3)?,
-        // STOP_SENDING, MAX_STREAM_DATA, STREAM_DATA_BLOCKED
-        0x05 | 0x11 | 0x15 => reader.integers(2)?,
-        // CRYPTO
         0x06 => {
-            reader.integer()?;
-            reader.skip_counted()?;
+            let offset = reader.integer()?;
+            let length = reader.skip_counted()?;
+            return Some(Frame::Crypto { offset, length });
         }
-        // NEW_TOKEN
-        0x07 => reader.skip_counted()?,
         0x08..=0x0f => return stream(reader, kind),
-        // MAX_DATA, MAX_STREAMS, DATA_BLOCKED, STREAMS_BLOCKED, RETIRE_CONNECTION_ID
-        0x10 | 0x12..=0x14 | 0x16 | 0x17 | 0x19 => reader.integers(1)?,
-        // NEW_CONNECTION_ID
-        0x18 => {
-            reader.integers(2)?;
-            let length = reader.byte()?;
-            reader.take(usize::from(length) + 16)?;
-        }
-        // PATH_CHALLENGE, PATH_RESPONSE
-        0x1a | 0x1b => drop(reader.take(8)?),
         0x1c | 0x1d => {
             reader.integers(if kind == 0x1c { 2 } else { 1 })?;
             reader.skip_counted()?;
             return Some(Frame::Close);
         }
-        // DATAGRAM
-        0x30 => reader.0 = &[],
-        0x31 => reader.skip_counted()?,
-        // ACK_FREQUENCY
-        0xaf => reader.integers(4)?,
+        0x1e => "handshake_done",
+        0x1f => "immediate_ack",
+        _ => skip(reader, kind)?,
+    };
+    Some(Frame::Other(name))
+}
+
+/// Skips the content of a frame. Returns the name of its type.
+fn skip(reader: &mut Reader<'_>, kind: u64) -> Option<&'static str> {
+    // Frames that consist of this number of integers.
+    let (integers, name) = match kind {
+        0x04 => (3, "reset_stream"),
+        0x05 => (2, "stop_sending"),
+        0x10 => (1, "max_data"),
+        0x11 => (2, "max_stream_data"),
+        0x12 | 0x13 => (1, "max_streams"),
+        0x14 => (1, "data_blocked"),
+        0x15 => (2, "stream_data_blocked"),
+        0x16 | 0x17 => (1, "streams_blocked"),
+        0x19 => (1, "retire_connection_id"),
+        0xaf => (4, "ack_frequency"),
+        0x07 => {
+            reader.skip_counted()?;
+            return Some("new_token");
+        }
+        0x18 => {
+            reader.integers(2)?;
+            let length = reader.byte()?;
+            reader.take(usize::from(length) + 16)?;
+            return Some("new_connection_id");
+        }
+        0x1a | 0x1b => {
+            reader.take(8)?;
+            return Some(if kind == 0x1a {
+                "path_challenge"
+            } else {
+                "path_response"
+            });
+        }
+        0x30 => {
+            reader.0 = &[];
+            return Some("datagram");
+        }
+        0x31 => {
+            reader.skip_counted()?;
+            return Some("datagram");
+        }
         _ => return None,
-    }
-    Some(Frame::Other)
+    };
+    reader.integers(integers)?;
+    Some(name)
 }
 
 fn ack<'d>(reader: &mut Reader<'d>, has_marks: bool) -> Option<Ack<'d>> {
@@ -339,6 +393,7 @@ mod tests {
             kind: PacketType::OneRtt,
             number: 0x9b32,
             number_bits: 16,
+            length: 0,
             payload: &[],
         };
         assert_eq!(packet.full_number(0xa82f_30eb), 0xa82f_9b32);
@@ -370,5 +425,19 @@ mod tests {
             fin: true,
         };
         assert_eq!(found, [stream]);
+    }
+
+    #[test]
+    fn names_frames_and_stops_at_unknown_ones() {
+        // PING, CRYPTO at 2 with 3 bytes, MAX_DATA, HANDSHAKE_DONE, NEW_CONNECTION_ID, a type without meaning, and PING.
+        let mut bytes = vec![0x01, 0x06, 2, 3, 9, 9, 9, 0x10, 0x41, 0x00, 0x1e, 0x18, 1, 0, 8];
+        bytes.extend([7; 8 + 16]);
+        bytes.extend([0x3f, 0x01]);
+        let mut found = Vec::new();
+        frames(&bytes, |frame| found.push(frame));
+        let named = Frame::Other;
+        let crypto = Frame::Crypto { offset: 2, length: 3 };
+        let rest = ["max_data", "handshake_done", "new_connection_id"].map(named);
+        assert_eq!(found, [&[named("ping"), crypto][..], &rest].concat());
     }
 }

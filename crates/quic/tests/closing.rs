@@ -28,7 +28,12 @@ fn both_ends_close_over_loss_of_the_last_datagrams() {
 fn client_fails_without_answers() {
     let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1000, |_, _| true);
     pair.run(minute());
-    assert_eq!(pair.events[0], [Event::Failed("timed out".to_owned())]);
+    assert_eq!(
+        pair.events[0],
+        [Event::Failed(
+            "no packet from the peer for 30s (idle_timeout)".to_owned()
+        )]
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod closing;
 mod determinism;
+mod early_data;
 mod pair;
 mod sizes;
 mod transfers;

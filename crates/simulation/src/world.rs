@@ -66,6 +66,9 @@ pub struct World<W: WorldObserver = ()> {
     account_of: Vec<Vec<u32>>,
     /// Caches of the hosts for TCP Fast Open and T/TCP, by host; a single empty one if no group uses them.
     memories: Vec<HostMemory>,
+    /// Tickets of QUIC, by client and server.
+    #[cfg(feature = "quic")]
+    tickets: std::collections::BTreeSet<(network::HostId, network::HostId)>,
     schedule: Schedule,
     /// The all-reduces, by group.
     collectives: Vec<Option<Collective>>,
@@ -127,6 +130,8 @@ impl<W: WorldObserver> World<W> {
             accounts,
             account_of,
             memories,
+            #[cfg(feature = "quic")]
+            tickets: std::collections::BTreeSet::new(),
             schedule,
             collectives,
             outcomes: Vec::new(),
@@ -346,6 +351,10 @@ impl<W: WorldObserver> World<W> {
         let mut host = Host {
             paths: &mut self.accounts[flow.account as usize],
             memory: &mut self.memories[memory],
+            #[cfg(feature = "quic")]
+            tickets: &mut self.tickets,
+            #[cfg(feature = "quic")]
+            own,
             peer,
         };
         act(end, self.now, &mut self.network, &mut host);

@@ -6,7 +6,8 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSocketState};
+use foundation::Ecn;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Bytes of one receive slot: the largest datagram, or the largest train joined by GRO.
@@ -159,6 +160,14 @@ impl Datagrams {
     /// # Errors
     /// The system's: `WouldBlock` if there is no room now (nothing was sent).
     pub fn send(&self, to: Peer, train: &[u8], segment: usize) -> io::Result<()> {
+        self.send_marked(to, train, segment, Ecn::NotEct)
+    }
+
+    /// As [`send`](Self::send), with this code point in each IP header.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_marked(&self, to: Peer, train: &[u8], segment: usize, ecn: Ecn) -> io::Result<()> {
         let mut sent = 0;
         while sent < train.len() {
             // The limit falls to one if the system turns out not to segment.
@@ -166,7 +175,12 @@ impl Datagrams {
             let part = &train[sent..train.len().min(sent + most)];
             let transmit = Transmit {
                 destination: to.address,
-                ecn: None,
+                ecn: match ecn {
+                    Ecn::NotEct => None,
+                    Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+                    Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+                    Ecn::Ce => Some(EcnCodepoint::Ce),
+                },
                 contents: part,
                 segment_size: (part.len() > segment).then_some(segment),
                 src_ip: to.local,
@@ -261,6 +275,7 @@ impl Inbox {
                 local: meta.dst_ip,
             },
             stamp: meta.timestamp,
+            ecn: meta.ecn.map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8)),
             bytes: &buffer[..meta.len],
             stride: meta.stride.max(1),
         })
@@ -353,6 +368,8 @@ pub struct Train<'a> {
     pub from: Peer,
     /// When the kernel received the first, on the system's wall clock, if known.
     pub stamp: Option<std::time::Duration>,
+    /// Their ECN code point.
+    pub ecn: Ecn,
     bytes: &'a [u8],
     stride: usize,
 }

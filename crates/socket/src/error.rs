@@ -61,6 +61,17 @@ pub enum Error {
         /// The peer.
         address: SocketAddr,
     },
+    /// The QUIC connection failed, for this reason.
+    #[error("{address}: {reason}")]
+    Quic {
+        /// The peer.
+        address: SocketAddr,
+        /// The reason.
+        reason: String,
+    },
+    /// No certificates or keys of TLS can be made.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// The peers did not authenticate each other.
     #[error("{address}: {source}")]
     Handshake {

@@ -5,6 +5,8 @@
 //! protocol logic of its own: it owns sockets, threads and clocks. Each socket has one thread and no lock, and each system call
 //! moves a train of datagrams.
 //!
+//! With the feature `quic`, the module of this name has ends of QUIC with TLS 1.3.
+//!
 //! [`transfer`] needs the files and directories of Unix; the rest compiles for Windows, too.
 
 #![forbid(unsafe_code)]
@@ -19,6 +21,8 @@ pub mod memory;
 pub mod outbox;
 pub mod pattern;
 pub mod payload;
+#[cfg(feature = "quic")]
+pub mod quic;
 pub mod relay;
 pub mod rest;
 pub mod server;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use foundation::Ecn;
+
 use crate::datagrams::{Datagrams, MAX_TRAIN, Peer};
 
 /// Most datagrams in a train (Linux: `UDP_MAX_SEGMENTS` was 64 before it was doubled).
@@ -16,6 +18,7 @@ pub struct Outbox {
     count: usize,
     /// A shorter datagram ends a train.
     ended: bool,
+    ecn: Ecn,
 }
 
 impl Outbox {
@@ -28,7 +31,19 @@ impl Outbox {
             segment: 0,
             count: 0,
             ended: false,
+            ecn: Ecn::NotEct,
         }
+    }
+
+    /// Returns the code point of the train.
+    #[must_use]
+    pub const fn ecn(&self) -> Ecn {
+        self.ecn
+    }
+
+    /// Sets the code point of the train, including the datagrams that wait.
+    pub const fn mark(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
     }
 
     /// Returns the peer.
@@ -101,7 +116,7 @@ impl Outbox {
         if self.count == 0 {
             return Ok(());
         }
-        let result = socket.send(self.to, &self.bytes, self.segment);
+        let result = socket.send_marked(self.to, &self.bytes, self.segment, self.ecn);
         if !result
             .as_ref()
             .is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)

@@ -3,6 +3,8 @@
 mod common;
 mod hostile;
 mod kill;
+#[cfg(feature = "quic")]
+mod quic;
 mod relay;
 mod security;
 mod transfer;

@@ -1034,6 +1034,9 @@ class ProtocolQuicKeys(TypedDict, total=False):
     of a stream in its buffer. Default: the maximum."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    zero_rtt: bool
+    """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
+    9001, section 4.6); the first connection gets the ticket. Default: false."""
 
 
 class ProtocolUdpKeys(TypedDict, total=False):
@@ -1275,6 +1278,9 @@ class ProtocolKeys(TypedDict, total=False):
     of a stream in its buffer. Default: the maximum."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    zero_rtt: bool
+    """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
+    9001, section 4.6); the first connection gets the ticket. Default: false."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""
@@ -1485,6 +1491,9 @@ class TrafficProtocolKeys(TypedDict, total=False):
     of a stream in its buffer. Default: the maximum."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    zero_rtt: bool
+    """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
+    9001, section 4.6); the first connection gets the ticket. Default: false."""
     response_timeout: str
     """Request-response: how long the client waits for a response before the request counts as unanswered,
     from "1ms" to "1d"; default "2s"."""

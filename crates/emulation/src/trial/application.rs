@@ -23,6 +23,8 @@ const LOOK: Duration = Duration::from_micros(200);
 pub(super) struct Pipe {
     pub waiting: u64,
     pub finished: bool,
+    /// Messages with their numbers, if the transport has streams.
+    pub messages: Option<Vec<(u32, u64)>>,
 }
 
 impl Stream for Pipe {
@@ -32,6 +34,13 @@ impl Stream for Pipe {
 
     fn finish(&mut self, _: Instant) {
         self.finished = true;
+    }
+
+    fn send_message(&mut self, now: Instant, number: u32, bytes: u64) {
+        match &mut self.messages {
+            Some(messages) => messages.push((number, bytes)),
+            None => self.write(now, bytes),
+        }
     }
 }
 
@@ -123,12 +132,26 @@ impl<'a> ApplicationRunner<'a> {
         let is_right = pattern::matches(self.received, bytes);
         let count = bytes.len() as u64;
         self.received += count;
+        self.add_read(count);
+        self.notice(Notice::Read(count));
+        is_right
+    }
+
+    /// Passes the number of bytes read to the application: of the message on the stream of this number, if any.
+    #[cfg(feature = "quic")]
+    pub(super) fn read_count(&mut self, message: Option<u32>, count: u64) {
+        self.add_read(count);
+        self.notice(match message {
+            Some(number) => Notice::ReadMessage(number, count),
+            None => Notice::Read(count),
+        });
+    }
+
+    fn add_read(&mut self, count: u64) {
         let total = self.flow.read(1 - self.side as usize, count);
         if self.side == Side::Receiver && Some(total) == self.flow.id.size {
             self.flow.received_at.note(self.context.clock.now());
         }
-        self.notice(Notice::Read(count));
-        is_right
     }
 
     pub(super) const fn peer_has_finished(&self) -> bool {

@@ -13,6 +13,8 @@ mod messages;
 mod multipath;
 mod pace;
 mod packet_counts;
+#[cfg(feature = "quic")]
+mod quic;
 mod request_capture;
 mod requests;
 mod run;

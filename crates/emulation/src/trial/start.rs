@@ -4,6 +4,8 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
+#[cfg(feature = "quic")]
+use experiment::application::Application;
 use experiment::plan::{Group, Protocol};
 use experiment::trace::content::MessageProtocol;
 use experiment::workload::WorkloadKind;
@@ -11,6 +13,8 @@ use network::HostId;
 
 use super::context::TrialContext;
 use super::flow::{Flow, locked};
+#[cfg(feature = "quic")]
+use super::quic;
 use super::{arq, messages, multipath, sockets, tcp, udp, user_tcp};
 use crate::emulation::Emulation;
 
@@ -140,7 +144,23 @@ pub(super) fn start<'scope>(
                 launcher.launch(way.from, move || udp::source(context, group, &here, datagram, to));
                 Ok(to)
             }),
+        #[cfg(not(feature = "quic"))]
         Protocol::Quic(_) => Err(std::io::ErrorKind::Unsupported.into()),
+        #[cfg(feature = "quic")]
+        Protocol::Quic(config) => emulation
+            .in_host(way.to, || quic::listen(address, config))
+            .map(|listener| {
+                let to = listener.address();
+                let [client, server] = Application::of(group, flow.id.number, flow.id.size);
+                let (far, near) = (
+                    quic::Start::new(group, config, server),
+                    quic::Start::new(group, config, client),
+                );
+                launcher.launch(way.to, move || quic::serve(context, &there, listener, far));
+                launcher.launch(way.from, move || quic::open(context, &here, near, to));
+                to
+            })
+            .map_err(std::io::Error::other),
         Protocol::Arq(config) => emulation
             .in_host(way.to, || arq::listen(address, config))
             .map(|server| {

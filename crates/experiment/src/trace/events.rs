@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use transport::arq::frame::FrameType;
 use transport::tcp::{Flags, Segment};
 
+use super::quic_packet::QuicPacket;
+
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -87,6 +89,9 @@ omit_unset! {
         pub acknowledgement: Option<u32>,
         /// Packet number of QUIC.
         pub packet_number: Option<u64>,
+        /// All packets of a datagram of QUIC, of which the fields above describe the last.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub packets: Vec<QuicPacket>,
         /// Selective acknowledgements as half-open ranges.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub sack: Vec<(u32, u32)>,

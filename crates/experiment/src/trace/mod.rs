@@ -7,6 +7,7 @@ pub mod decision;
 pub mod details;
 pub mod events;
 pub mod probe;
+pub mod quic_packet;
 pub mod series;
 pub mod table;
 

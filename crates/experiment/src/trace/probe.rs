@@ -85,6 +85,32 @@ impl Probe {
     }
 }
 
+#[cfg(feature = "quic")]
+impl Probe {
+    /// Returns the state of a QUIC connection.
+    #[must_use]
+    pub fn of_quic(connection: &quic::Connection) -> Self {
+        let rtt = connection.rtt();
+        let sampled = |value: foundation::Duration| rtt.has_sample().then(|| value.as_secs_f64());
+        let mut probe = Self {
+            window: connection.window(),
+            threshold: connection.ssthresh(),
+            smoothed_rtt: sampled(rtt.smoothed()),
+            rtt: sampled(rtt.latest()),
+            rtt_variation: sampled(rtt.variation()),
+            pacing_rate: connection.pacing_rate().map(|rate| rate as f64),
+            in_flight: connection.in_flight(),
+            retransmissions: Some(connection.statistics().retransmissions),
+            state: "open",
+            ..Self::default()
+        };
+        connection.with_controller(|controller| {
+            controller.metrics(&mut |name, value| probe.controller.push((name, value)));
+        });
+        probe
+    }
+}
+
 fn bits_per_second(rate: Rate) -> f64 {
     rate.bits_per_second() as f64
 }

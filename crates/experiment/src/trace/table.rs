@@ -10,6 +10,7 @@ use transport::tcp::{Ecn, Flags, Segment};
 
 use super::content::{Content, MessageProtocol};
 use super::events::{TraceDetail, TraceEvent, TraceEventKind, frame_name, segment_name};
+use super::quic_packet::QuicPacket;
 use crate::side::Side;
 
 /// A packet of a flow.
@@ -255,7 +256,7 @@ impl EventTable {
         }
     }
 
-    /// Describes the last packet of a datagram of QUIC: its type, its number, and the offset and length of its payload.
+    /// Describes a datagram of QUIC: all packets, and the type, number, and offset and length of the payload of the last.
     fn describe_quic(&self, event: &mut TraceEvent, flow: u32, from: Side, datagram: &Datagram) {
         event.length = Some(datagram.data);
         event.marked = datagram.ecn == Ecn::Ce;
@@ -263,6 +264,9 @@ impl EventTable {
             event.frame = Some(packet.kind.name());
             let newest = self.numbers.get(&(flow, from, packet.kind)).copied();
             event.packet_number = newest.map(|newest| packet.full_number(newest + 1));
+            let has_number = packet.number_bits > 0;
+            let number = event.packet_number.filter(|_| has_number);
+            event.packets.push(QuicPacket::of(&packet, number));
             packet.frames(|frame| match frame {
                 Frame::Stream { offset, .. } => event.sequence = Some(offset as u32),
                 Frame::Ack(ack) if event.acknowledgement.is_none() => {

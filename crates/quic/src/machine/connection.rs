@@ -4,9 +4,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
-use foundation::{Ecn, Generator, Instant};
+use foundation::{Duration, Ecn, Generator, Instant};
+use noq_proto::crypto::{ClientConfig, ServerConfig};
 use noq_proto::{
     Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
     FourTuple, PathId, StreamEvent, Transmit, VarInt,
@@ -18,8 +20,9 @@ use transport::{Machine, Statistics};
 use super::clock::{from_library, to_library};
 use super::controller::Factory;
 use super::ledger::Ledger;
-use super::setup::{self, CLIENT, SERVER};
+use super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::streams::Streams;
+use super::tap::Tap;
 use crate::{Datagram, QuicConfig};
 
 /// Event for the application.
@@ -51,10 +54,17 @@ pub struct Connection {
     is_client: bool,
     peer: FourTuple,
     uses_ecn: bool,
+    idle_timeout: Duration,
     controllers: Option<Arc<Factory>>,
     streams: Streams,
     is_finished: bool,
     ledger: Ledger,
+    /// Copies of packets that a real cryptography encrypts.
+    tap: Option<Arc<Tap>>,
+    /// Set when the server issues a ticket.
+    ticket: Arc<AtomicBool>,
+    /// Whether streams open before the handshake is complete.
+    is_early: bool,
     /// Bytes read by the application.
     read: u64,
     events: VecDeque<Event>,
@@ -74,30 +84,84 @@ impl fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Opens a connection. All randomness derives from `random`.
+    /// Opens a connection without encryption. All randomness derives from `random`.
     #[must_use]
-    pub fn open(now: Instant, config: &QuicConfig, mut random: Generator) -> Self {
+    pub fn open(now: Instant, config: &QuicConfig, random: Generator) -> Self {
+        Self::open_with(
+            now,
+            config,
+            Cryptography::null_client(false, &Arc::default()),
+            random,
+        )
+    }
+
+    /// Opens a connection without encryption that [issues a ticket](Self::has_ticket) for a later one. With the ticket of an
+    /// earlier one (`resumes`), its first flight carries data (0-RTT: RFC 9001, section 4.6).
+    #[must_use]
+    pub fn resume(now: Instant, config: &QuicConfig, resumes: bool, random: Generator) -> Self {
+        let ticket = Arc::default();
+        let cryptography = Cryptography::null_client(resumes, &ticket);
+        let mut connection = Self::open_with(now, config, cryptography, random);
+        connection.ticket = ticket;
+        connection
+    }
+
+    /// Returns whether the server has issued a ticket.
+    #[must_use]
+    pub fn has_ticket(&self) -> bool {
+        self.ticket.load(Ordering::Relaxed)
+    }
+
+    /// Opens a connection. Only the cryptography has a randomness of its own.
+    #[must_use]
+    pub fn open_with(
+        now: Instant,
+        config: &QuicConfig,
+        cryptography: Cryptography<dyn ClientConfig>,
+        mut random: Generator,
+    ) -> Self {
         let (transport, controllers) = setup::transport(config);
-        let client = setup::client(Arc::new(transport), &mut random);
-        let settings = setup::endpoint(config, &mut random);
+        let client = setup::client(cryptography.handshake, Arc::new(transport), &mut random);
+        let settings = setup::endpoint(config, cryptography.reset_key, &mut random);
         let mut endpoint = Endpoint::new(Arc::new(settings), None, true);
         let opened = endpoint.connect(to_library(now), client, SERVER, "example.com");
         let mut connection = Self::new(now, config, endpoint, true, controllers);
+        connection.tap = cryptography.tap;
         match opened {
-            Ok(opened) => connection.inner = Some(opened),
+            Ok(opened) => {
+                let has_early_data = opened.1.has_0rtt();
+                connection.inner = Some(opened);
+                if has_early_data {
+                    connection.events.push_back(Event::Connected);
+                    connection.is_early = true;
+                }
+            }
             Err(error) => connection.events.push_back(Event::Failed(error.to_string())),
         }
         connection
     }
 
-    /// Returns the end that waits for a connection.
+    /// Returns the end that waits for a connection without encryption.
     #[must_use]
-    pub fn listen(now: Instant, config: &QuicConfig, mut random: Generator) -> Self {
+    pub fn listen(now: Instant, config: &QuicConfig, random: Generator) -> Self {
+        Self::listen_with(now, config, Cryptography::null_server(config), random)
+    }
+
+    /// Returns the end that waits for a connection. Only the cryptography has a randomness of its own.
+    #[must_use]
+    pub fn listen_with(
+        now: Instant,
+        config: &QuicConfig,
+        cryptography: Cryptography<dyn ServerConfig>,
+        mut random: Generator,
+    ) -> Self {
         let (transport, controllers) = setup::transport(config);
-        let server = setup::server(config, Arc::new(transport));
-        let settings = setup::endpoint(config, &mut random);
+        let server = setup::server(cryptography.handshake, Arc::new(transport));
+        let settings = setup::endpoint(config, cryptography.reset_key, &mut random);
         let endpoint = Endpoint::new(Arc::new(settings), Some(Arc::new(server)), true);
-        Self::new(now, config, endpoint, false, controllers)
+        let mut connection = Self::new(now, config, endpoint, false, controllers);
+        connection.tap = cryptography.tap;
+        connection
     }
 
     fn new(
@@ -113,10 +177,14 @@ impl Connection {
             is_client,
             peer: FourTuple::from_remote(if is_client { SERVER } else { CLIENT }),
             uses_ecn: config.ecn.unwrap_or(true),
+            idle_timeout: config.idle_timeout(),
             controllers,
             streams: Streams::default(),
             is_finished: false,
             ledger: Ledger::new(now),
+            tap: None,
+            ticket: Arc::default(),
+            is_early: false,
             read: 0,
             events: VecDeque::new(),
             answers: VecDeque::new(),
@@ -129,6 +197,12 @@ impl Connection {
     pub fn with_messages(mut self, fair: bool) -> Self {
         self.streams = Streams::of_messages(!fair);
         self
+    }
+
+    /// Returns whether there is a connection: always at a client, at a server after the client's first packet.
+    #[must_use]
+    pub const fn exists(&self) -> bool {
+        self.inner.is_some()
     }
 
     /// Returns whether each message has its stream.
@@ -245,6 +319,7 @@ impl Connection {
 
     /// Passes events between the endpoint and the connection, and those of the library to the application.
     fn pump(&mut self, now: Instant) {
+        self.count_tapped(now);
         let Some((handle, inner)) = &mut self.inner else {
             return;
         };
@@ -259,9 +334,25 @@ impl Connection {
         self.settle(now);
     }
 
+    /// Counts the packets that the cryptography encrypted and decrypted since the last call. Returns the payload bytes of those
+    /// sent.
+    fn count_tapped(&mut self, now: Instant) -> u64 {
+        let mut payload = 0;
+        for packet in self.tap.iter().flat_map(|tap| tap.take()) {
+            if packet.is_sent {
+                payload += self.ledger.sends_packet(now, packet.number, &packet.frames);
+            } else {
+                self.ledger.receives_packet(now, packet.number, &packet.frames);
+            }
+        }
+        payload
+    }
+
     fn on_event(&mut self, now: Instant, event: noq_proto::Event) {
         use noq_proto::Event as Library;
         match event {
+            // With early data, the application has known since the start.
+            Library::Connected if self.is_early => {}
             Library::Connected => {
                 if let Some((_, inner)) = &mut self.inner {
                     self.streams.connect(inner, self.is_client);
@@ -311,7 +402,13 @@ impl Connection {
             self.streams.acknowledge_all();
             self.settle(now);
         } else if !self.is_finished {
-            self.events.push_back(Event::Failed(reason.to_string()));
+            let text = match reason {
+                ConnectionError::TimedOut => {
+                    format!("no packet from the peer for {} (idle_timeout)", self.idle_timeout)
+                }
+                other => other.to_string(),
+            };
+            self.events.push_back(Event::Failed(text));
         }
         if self.is_finished {
             self.events.push_back(Event::Closed);
@@ -335,18 +432,18 @@ impl Connection {
 
     /// Returns a datagram with the first bytes of the buffer.
     fn datagram(&mut self, now: Instant, transmit: &Transmit) -> Datagram {
-        let bytes = &self.buffer[..transmit.size];
+        let bytes: Box<[u8]> = self.buffer[..transmit.size].into();
         let ecn = match transmit.ecn.filter(|_| self.uses_ecn) {
             None => Ecn::NotEct,
             Some(EcnCodepoint::Ect0) => Ecn::Ect0,
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
-        Datagram {
-            data: self.ledger.sends(now, bytes),
-            bytes: bytes.into(),
-            ecn,
-        }
+        let data = match self.tap {
+            Some(_) => self.count_tapped(now) as u32,
+            None => self.ledger.sends(now, &bytes),
+        };
+        Datagram { data, bytes, ecn }
     }
 }
 
@@ -363,7 +460,9 @@ impl Machine for Connection {
             Ecn::Ect1 => Some(EcnCodepoint::Ect1),
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
-        self.ledger.receives(now, &frame.bytes);
+        if self.tap.is_none() {
+            self.ledger.receives(now, &frame.bytes);
+        }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);
         match self.endpoint.handle(at, self.peer, ecn, bytes, &mut self.buffer) {
@@ -419,6 +518,14 @@ impl Machine for Connection {
     }
 
     fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        // The caller has chosen streams or messages by now.
+        if self.is_early
+            && event == Some(Event::Connected)
+            && let Some((_, inner)) = &mut self.inner
+        {
+            self.streams.connect(inner, true);
+        }
+        event
     }
 }

@@ -110,36 +110,43 @@ impl Ledger {
     pub(super) fn sends(&mut self, now: Instant, datagram: &[u8]) -> u32 {
         let mut payload = 0;
         wire::packets(datagram, |packet| {
-            if packet.kind != PacketType::OneRtt {
+            // Early data shares the packet numbers (RFC 9000, section 12.3).
+            if !matches!(packet.kind, PacketType::OneRtt | PacketType::ZeroRtt) {
                 return;
             }
             let number = packet.full_number(self.next_sent);
-            self.next_sent = number + 1;
-            let mut ranges = Vec::new();
-            let (mut asks, mut has_ack) = (false, false);
-            packet.frames(|frame| match frame {
-                Frame::Stream {
-                    id, offset, length, ..
-                } => {
-                    asks = true;
-                    ranges.push(Range {
-                        stream: number_of(id),
-                        start: offset,
-                        end: offset + length,
-                    });
-                }
-                Frame::Ack(_) => has_ack = true,
-                Frame::Other => asks = true,
-                Frame::Padding | Frame::Close => {}
-            });
-            payload += self.count(now, &ranges);
-            if asks {
-                self.sent.insert(number, Sent { at: now, ranges });
-            } else if has_ack {
-                self.statistics.acknowledgements_sent += 1;
-            }
+            payload += self.sends_packet(now, number, packet.payload());
         });
         payload as u32
+    }
+
+    /// Counts a 1-RTT packet that leaves, by its frames in clear text. Returns its payload bytes.
+    pub(super) fn sends_packet(&mut self, now: Instant, number: u64, frames: &[u8]) -> u64 {
+        self.next_sent = number + 1;
+        let mut ranges = Vec::new();
+        let (mut asks, mut has_ack) = (false, false);
+        wire::frames(frames, |frame| match frame {
+            Frame::Stream {
+                id, offset, length, ..
+            } => {
+                asks = true;
+                ranges.push(Range {
+                    stream: number_of(id),
+                    start: offset,
+                    end: offset + length,
+                });
+            }
+            Frame::Ack(_) => has_ack = true,
+            Frame::Crypto { .. } | Frame::Other(_) => asks = true,
+            Frame::Padding | Frame::Close => {}
+        });
+        let payload = self.count(now, &ranges);
+        if asks {
+            self.sent.insert(number, Sent { at: now, ranges });
+        } else if has_ack {
+            self.statistics.acknowledgements_sent += 1;
+        }
+        payload
     }
 
     /// Counts the payload of a packet that leaves. Returns its bytes.
@@ -168,29 +175,35 @@ impl Ledger {
     /// Counts a datagram that arrived.
     pub(super) fn receives(&mut self, now: Instant, datagram: &[u8]) {
         wire::packets(datagram, |packet| {
-            if packet.kind != PacketType::OneRtt {
+            // Early data shares the packet numbers (RFC 9000, section 12.3).
+            if !matches!(packet.kind, PacketType::OneRtt | PacketType::ZeroRtt) {
                 return;
             }
             let number = packet.full_number(self.next_received);
-            self.next_received = self.next_received.max(number + 1);
-            let (mut bytes, mut new) = (0, 0);
-            packet.frames(|frame| match frame {
-                Frame::Stream {
-                    id, offset, length, ..
-                } => {
-                    bytes += length;
-                    let received = &mut self.stream(number_of(id)).received;
-                    received.insert(offset, offset + length, |start, end| new += end - start);
-                }
-                Frame::Ack(ack) => self.acknowledge(now, &ack),
-                Frame::Padding | Frame::Close | Frame::Other => {}
-            });
-            self.received_bytes += new;
-            if bytes > 0 {
-                self.statistics.packets_received += 1;
-                self.statistics.duplicates_received += u64::from(new == 0);
-            }
+            self.receives_packet(now, number, packet.payload());
         });
+    }
+
+    /// Counts a 1-RTT packet that arrived, by its frames in clear text.
+    pub(super) fn receives_packet(&mut self, now: Instant, number: u64, frames: &[u8]) {
+        self.next_received = self.next_received.max(number + 1);
+        let (mut bytes, mut new) = (0, 0);
+        wire::frames(frames, |frame| match frame {
+            Frame::Stream {
+                id, offset, length, ..
+            } => {
+                bytes += length;
+                let received = &mut self.stream(number_of(id)).received;
+                received.insert(offset, offset + length, |start, end| new += end - start);
+            }
+            Frame::Ack(ack) => self.acknowledge(now, &ack),
+            Frame::Padding | Frame::Close | Frame::Crypto { .. } | Frame::Other(_) => {}
+        });
+        self.received_bytes += new;
+        if bytes > 0 {
+            self.statistics.packets_received += 1;
+            self.statistics.duplicates_received += u64::from(new == 0);
+        }
     }
 
     fn acknowledge(&mut self, now: Instant, ack: &Ack<'_>) {

@@ -7,5 +7,7 @@ mod crypto;
 mod ledger;
 mod setup;
 mod streams;
+mod tap;
 
 pub use connection::{Connection, Event};
+pub use setup::Cryptography;

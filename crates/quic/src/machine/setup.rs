@@ -2,10 +2,12 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration as StdDuration;
 
 use foundation::Generator;
 use noq_proto::congestion::{CubicConfig, NewRenoConfig};
+use noq_proto::crypto;
 use noq_proto::{
     AckFrequencyConfig, ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, IdleTimeout,
     MtuDiscoveryConfig, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
@@ -14,6 +16,7 @@ use rand::{Rng, SeedableRng};
 
 use super::controller::Factory;
 use super::crypto::{NullClient, NullHmac, NullServer, NullToken};
+use super::tap::{Tap, Tapped};
 use crate::{CONNECTION_ID, ControllerChoice, LibraryController, QuicConfig};
 
 /// Connection IDs from a seeded generator.
@@ -47,9 +50,87 @@ pub(super) const CLIENT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 50_000);
 pub(super) const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
 
+/// The cryptography of one end: of a client, or of a server.
+pub struct Cryptography<C: ?Sized> {
+    /// TLS.
+    pub handshake: Arc<C>,
+    /// Signs the tokens of stateless resets.
+    pub reset_key: Arc<dyn crypto::HmacKey>,
+    /// Copies packets, if the cryptography encrypts them.
+    pub(super) tap: Option<Arc<Tap>>,
+}
+
+impl<C: ?Sized> std::fmt::Debug for Cryptography<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cryptography").finish_non_exhaustive()
+    }
+}
+
+impl<C: ?Sized> Cryptography<C> {
+    /// A cryptography that encrypts nothing.
+    fn null(handshake: Arc<C>) -> Self {
+        Self {
+            handshake,
+            reset_key: Arc::new(NullHmac),
+            tap: None,
+        }
+    }
+}
+
+impl Cryptography<dyn crypto::ClientConfig> {
+    /// A client's cryptography that encrypts packets. The counters read copies of them in clear text.
+    #[must_use]
+    pub fn client(inner: Arc<dyn crypto::ClientConfig>, reset_key: Arc<dyn crypto::HmacKey>) -> Self {
+        let tap = Arc::new(Tap::default());
+        let handshake = Tapped {
+            inner,
+            tap: Arc::clone(&tap),
+        };
+        Self {
+            handshake: Arc::new(handshake),
+            reset_key,
+            tap: Some(tap),
+        }
+    }
+
+    /// `resumes` sends early data with a ticket; `ticket` is set when the client gets one.
+    pub(super) fn null_client(resumes: bool, ticket: &Arc<AtomicBool>) -> Self {
+        let ticket = Arc::clone(ticket);
+        Self::null(Arc::new(NullClient { resumes, ticket }))
+    }
+}
+
+impl Cryptography<dyn crypto::ServerConfig> {
+    /// A server's cryptography that encrypts packets. The counters read copies of them in clear text.
+    #[must_use]
+    pub fn server(inner: Arc<dyn crypto::ServerConfig>, reset_key: Arc<dyn crypto::HmacKey>) -> Self {
+        let tap = Arc::new(Tap::default());
+        let handshake = Tapped {
+            inner,
+            tap: Arc::clone(&tap),
+        };
+        Self {
+            handshake: Arc::new(handshake),
+            reset_key,
+            tap: Some(tap),
+        }
+    }
+
+    pub(super) fn null_server(config: &QuicConfig) -> Self {
+        Self::null(Arc::new(NullServer {
+            certificate_chain: config.certificate_chain(),
+            issues_tickets: config.zero_rtt == Some(true),
+        }))
+    }
+}
+
 /// Returns the settings of an endpoint.
-pub(super) fn endpoint(config: &QuicConfig, random: &mut Generator) -> EndpointConfig {
-    let mut endpoint = EndpointConfig::new(Arc::new(NullHmac));
+pub(super) fn endpoint(
+    config: &QuicConfig,
+    reset_key: Arc<dyn crypto::HmacKey>,
+    random: &mut Generator,
+) -> EndpointConfig {
+    let mut endpoint = EndpointConfig::new(reset_key);
     let mut seed = [0; 32];
     random.fill_bytes(&mut seed);
     let ids = random.next_u64();
@@ -62,19 +143,23 @@ pub(super) fn endpoint(config: &QuicConfig, random: &mut Generator) -> EndpointC
     endpoint
 }
 
-/// Returns the settings of a server.
-pub(super) fn server(config: &QuicConfig, transport: Arc<TransportConfig>) -> ServerConfig {
-    let crypto = NullServer {
-        certificate_chain: config.certificate_chain(),
-    };
-    let mut server = ServerConfig::new(Arc::new(crypto), Arc::new(NullToken));
+/// Returns the settings of a server. It sends no tokens, so none need a key.
+pub(super) fn server(
+    handshake: Arc<dyn crypto::ServerConfig>,
+    transport: Arc<TransportConfig>,
+) -> ServerConfig {
+    let mut server = ServerConfig::new(handshake, Arc::new(NullToken));
     server.transport_config(transport);
     server
 }
 
 /// Returns the settings of a client.
-pub(super) fn client(transport: Arc<TransportConfig>, random: &mut Generator) -> ClientConfig {
-    let mut client = ClientConfig::new(Arc::new(NullClient));
+pub(super) fn client(
+    handshake: Arc<dyn crypto::ClientConfig>,
+    transport: Arc<TransportConfig>,
+    random: &mut Generator,
+) -> ClientConfig {
+    let mut client = ClientConfig::new(handshake);
     let first = connection_id(random);
     client.transport_config(transport);
     client.token_store(Arc::new(NoneTokenStore));
@@ -125,10 +210,8 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
     if let Some(rtt) = config.initial_rtt {
         transport.initial_rtt(StdDuration::from_nanos(rtt.as_nanos()));
     }
-    if let Some(idle) = config.idle_timeout {
-        let idle = IdleTimeout::try_from(StdDuration::from_nanos(idle.as_nanos()));
-        transport.max_idle_timeout(idle.ok());
-    }
+    let idle = StdDuration::from_nanos(config.idle_timeout().as_nanos());
+    transport.max_idle_timeout(IdleTimeout::try_from(idle).ok());
     (transport, factory)
 }
 

@@ -12,6 +12,12 @@ pub(crate) struct Host<'a> {
     pub paths: &'a mut HostPaths,
     /// Cache of its peers for TCP Fast Open and T/TCP.
     pub memory: &'a mut HostMemory,
+    /// Tickets of QUIC: the host that has one, and its server.
+    #[cfg(feature = "quic")]
+    pub tickets: &'a mut std::collections::BTreeSet<(HostId, HostId)>,
+    /// This host.
+    #[cfg(feature = "quic")]
+    pub own: HostId,
     /// Host of the other end.
     pub peer: HostId,
 }

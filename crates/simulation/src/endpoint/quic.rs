@@ -5,7 +5,7 @@ use std::sync::Arc;
 use experiment::application::Notice;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
-use foundation::{Duration, Generator, Instant};
+use foundation::{Generator, Instant};
 use quic::{Connection, Datagram, Event, QuicConfig};
 use transport::{Machine as _, Statistics};
 
@@ -111,8 +111,21 @@ impl Family for Quic {
     /// No key changes while flows run.
     fn reconfigure(&mut self, _: &str, _: &Protocol, _: Option<&mut Connection>) {}
 
-    fn connect(&mut self, now: Instant, _: &mut Host<'_>) -> Connection {
-        self.with_streams(Connection::open(now, &self.config, self.random.clone()))
+    fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
+        let resumes = self.config.zero_rtt == Some(true) && host.tickets.contains(&(host.own, host.peer));
+        self.with_streams(Connection::resume(
+            now,
+            &self.config,
+            resumes,
+            self.random.clone(),
+        ))
+    }
+
+    fn update_host(&mut self, _: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+        if !self.listens && connection.has_ticket() {
+            host.tickets.insert((host.own, host.peer));
+        }
+        false
     }
 
     fn receive(
@@ -141,24 +154,7 @@ impl Family for Quic {
     }
 
     fn probe(connection: &Connection) -> Probe {
-        let rtt = connection.rtt();
-        let sampled = |value: Duration| rtt.has_sample().then(|| value.as_secs_f64());
-        let mut probe = Probe {
-            window: connection.window(),
-            threshold: connection.ssthresh(),
-            smoothed_rtt: sampled(rtt.smoothed()),
-            rtt: sampled(rtt.latest()),
-            rtt_variation: sampled(rtt.variation()),
-            pacing_rate: connection.pacing_rate().map(|rate| rate as f64),
-            in_flight: connection.in_flight(),
-            retransmissions: Some(connection.statistics().retransmissions),
-            state: "open",
-            ..Probe::default()
-        };
-        connection.with_controller(|controller| {
-            controller.metrics(&mut |name, value| probe.controller.push((name, value)));
-        });
-        probe
+        Probe::of_quic(connection)
     }
 
     fn decisions(connection: &Connection, add: &mut dyn FnMut(Decision)) {

@@ -123,21 +123,37 @@ def _events(namespace: str, events: list[dict[str, Any]]) -> Iterator[dict[str, 
         name = _NAMES.get((namespace, event["what"]))
         if name is None:
             continue
-        data: dict[str, Any] = {"header": _header(namespace, event), "raw": {"length": event["size"]}}
-        if namespace == "tcp":
-            data["raw"]["payload_length"] = event.get("length", 0)
-            data |= {"retransmission": True} if event.get("retransmission") else {}
-        yield {"time": time, "name": f"{namespace}:{name}", "data": data}
+        described = _packets(event) if namespace == "quic" else [_segment(event)]
+        for data in described:
+            yield {"time": time, "name": f"{namespace}:{name}", "data": data}
 
 
-def _header(namespace: str, event: Mapping[str, Any]) -> dict[str, Any]:
-    if namespace == "tcp":
-        return {"type": event["frame"], **{key: event[key] for key in _HEADER if key in event}}
-    number = event.get("packet_number")
+def _segment(event: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "packet_type": _PACKETS[event["frame"]],
-        **({} if number is None else {"packet_number": number}),
+        "header": {"type": event["frame"], **{key: event[key] for key in _HEADER if key in event}},
+        "raw": {"length": event["size"], "payload_length": event.get("length", 0)},
+        **({"retransmission": True} if event.get("retransmission") else {}),
     }
+
+
+def _packets(event: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yields the packets of a datagram, which has the ID of the simulation."""
+    for packet in event["packets"]:
+        number = packet["number"]
+        yield {
+            "header": {
+                "packet_type": _PACKETS[packet["kind"]],
+                **({} if number is None else {"packet_number": number}),
+            },
+            "frames": [_frame(frame) for frame in packet["frames"]],
+            "raw": {"length": packet["length"]},
+            "datagram_id": event["id"],
+        }
+
+
+def _frame(frame: Mapping[str, Any]) -> dict[str, Any]:
+    own = {key: value for key, value in frame.items() if key != "length"}
+    return own | ({"raw": {"payload_length": frame["length"]}} if "length" in frame else {})
 
 
 def _metrics(namespace: str, trace: Trace, flow: int) -> Iterator[dict[str, Any]]:

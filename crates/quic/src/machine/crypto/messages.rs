@@ -10,6 +10,7 @@ pub(super) const HEADER: usize = 4;
 pub(super) enum Message {
     ClientHello = 1,
     ServerHello = 2,
+    NewSessionTicket = 4,
     EncryptedExtensions = 8,
     Certificate = 11,
     CertificateVerify = 15,
@@ -31,10 +32,31 @@ const CLIENT_EXTENSIONS: usize = (EXTENSION + 1 + 2) // supported_versions
     + (EXTENSION + 2) // psk_key_exchange_modes
     + ALPN;
 
-/// Returns the body of a message, `parameters` are the transport parameters of this end.
-pub(super) fn body(message: Message, parameters: &[u8], certificate_chain: usize) -> Vec<u8> {
+/// A ticket that names a session in the cache of the server.
+const TICKET: usize = 32;
+/// First byte of the messages of a resumed session.
+const RESUMED: u8 = 1;
+
+/// Bytes of the extensions that a message of a resumed session with early data has besides (RFC 8446, sections 4.2.10 and 4.2.11).
+const fn resumption(message: Message) -> usize {
+    match message {
+        // early_data, and pre_shared_key with one identity and a binder of SHA-256.
+        Message::ClientHello => EXTENSION + (EXTENSION + 2 + (2 + TICKET + 4) + 2 + (1 + 32)),
+        // pre_shared_key.
+        Message::ServerHello => EXTENSION + 2,
+        // early_data.
+        Message::EncryptedExtensions => EXTENSION,
+        _ => 0,
+    }
+}
+
+/// Returns the body of a message. `parameters` are the transport parameters of this end; `resumes` adds the extensions of a resumed
+/// session.
+pub(super) fn body(message: Message, parameters: &[u8], certificate_chain: usize, resumes: bool) -> Vec<u8> {
     // Cipher suites, compression methods and the length of the extensions follow in the hello of a client.
     let fixed = match message {
+        // Lifetime, age, nonce, ticket, and the extension early_data with the size of early data.
+        Message::NewSessionTicket => 4 + 4 + (1 + 32) + (2 + TICKET) + 2 + (EXTENSION + 4),
         Message::ClientHello => HELLO + (2 + 3 * 2) + 2 + 2 + CLIENT_EXTENSIONS + EXTENSION,
         // Cipher suite, compression method, supported_versions and key_share.
         Message::ServerHello => HELLO + 2 + 1 + 2 + (EXTENSION + 2) + (EXTENSION + 2 + 2 + 32),
@@ -45,7 +67,8 @@ pub(super) fn body(message: Message, parameters: &[u8], certificate_chain: usize
         Message::CertificateVerify => 2 + 2 + 71,
         Message::Finished => 32,
     };
-    let mut body = vec![0; fixed];
+    let mut body = vec![0; fixed + if resumes { resumption(message) } else { 0 }];
+    body[0] = if resumes { RESUMED } else { 0 };
     if matches!(message, Message::ClientHello | Message::EncryptedExtensions) {
         body.extend_from_slice(parameters);
     }
@@ -53,8 +76,14 @@ pub(super) fn body(message: Message, parameters: &[u8], certificate_chain: usize
 }
 
 /// Appends a message with its header.
-pub(super) fn write(message: Message, parameters: &[u8], certificate_chain: usize, out: &mut Vec<u8>) {
-    let body = body(message, parameters, certificate_chain);
+pub(super) fn write(
+    message: Message,
+    parameters: &[u8],
+    certificate_chain: usize,
+    resumes: bool,
+    out: &mut Vec<u8>,
+) {
+    let body = body(message, parameters, certificate_chain, resumes);
     out.push(message as u8);
     out.extend_from_slice(&(body.len() as u32).to_be_bytes()[1..]);
     out.extend_from_slice(&body);
@@ -72,9 +101,14 @@ pub(super) fn take(buffer: &mut Vec<u8>) -> Option<(u8, Vec<u8>)> {
     Some((kind, body))
 }
 
+/// Returns whether the message of this body belongs to a resumed session.
+pub(super) fn resumes(body: &[u8]) -> bool {
+    body.first() == Some(&RESUMED)
+}
+
 /// Returns the transport parameters at the end of a message body.
 pub(super) fn parameters(message: Message, body: &[u8]) -> &[u8] {
-    let fixed = self::body(message, &[], 0).len();
+    let fixed = self::body(message, &[], 0, resumes(body)).len();
     body.get(fixed..).unwrap_or_default()
 }
 
@@ -86,7 +120,7 @@ mod tests {
     #[test]
     fn server_hello_has_the_size_of_rfc_8448() {
         let mut out = Vec::new();
-        write(Message::ServerHello, &[1, 2, 3], 0, &mut out);
+        write(Message::ServerHello, &[1, 2, 3], 0, false, &mut out);
         assert_eq!(out.len(), 90);
     }
 
@@ -94,15 +128,15 @@ mod tests {
     #[test]
     fn finished_has_the_size_of_rfc_8448() {
         let mut out = Vec::new();
-        write(Message::Finished, &[], 0, &mut out);
+        write(Message::Finished, &[], 0, false, &mut out);
         assert_eq!(out.len(), 36);
     }
 
     #[test]
     fn messages_survive_any_split() {
         let mut all = Vec::new();
-        write(Message::EncryptedExtensions, b"parameters", 0, &mut all);
-        write(Message::Certificate, &[], 500, &mut all);
+        write(Message::EncryptedExtensions, b"parameters", 0, true, &mut all);
+        write(Message::Certificate, &[], 500, false, &mut all);
         let (mut buffer, mut found) = (Vec::new(), Vec::new());
         for byte in all {
             buffer.push(byte);

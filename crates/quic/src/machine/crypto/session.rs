@@ -1,6 +1,8 @@
 //! The two sides of the handshake.
 
 use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use noq_proto::crypto::{
     ClientConfig, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey, ServerConfig, Session,
@@ -38,26 +40,35 @@ struct NullSession {
     own: Vec<u8>,
     peer: Option<Vec<u8>>,
     certificate_chain: usize,
+    /// Whether the server issues a ticket and accepts early data.
+    issues_tickets: bool,
+    /// Whether the session is resumed and has early data.
+    resumes: bool,
+    /// Set when the client gets a ticket.
+    ticket: Arc<AtomicBool>,
     /// Bytes of an incomplete message.
     buffer: Vec<u8>,
 }
 
 impl NullSession {
-    fn start(side: Side, parameters: &TransportParameters, certificate_chain: usize) -> Box<dyn Session> {
+    fn new(side: Side, parameters: &TransportParameters) -> Self {
         let mut own = Vec::new();
         parameters.write(&mut own);
-        Box::new(Self {
+        Self {
             side,
             step: Step::Start,
             own,
             peer: None,
-            certificate_chain,
+            certificate_chain: 0,
+            issues_tickets: false,
+            resumes: false,
+            ticket: Arc::default(),
             buffer: Vec::new(),
-        })
+        }
     }
 
     fn write(&self, message: Message, out: &mut Vec<u8>) {
-        messages::write(message, &self.own, self.certificate_chain, out);
+        messages::write(message, &self.own, self.certificate_chain, self.resumes, out);
     }
 
     fn read(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
@@ -65,6 +76,7 @@ impl NullSession {
         match (self.side, self.step) {
             (Side::Server, Step::Start) if is(Message::ClientHello) => {
                 self.peer = Some(messages::parameters(Message::ClientHello, body).to_vec());
+                self.resumes = self.issues_tickets && messages::resumes(body);
                 self.step = Step::HandshakeKeys;
             }
             (Side::Server, Step::WaitsForFinished) if is(Message::Finished) => self.step = Step::Done,
@@ -75,6 +87,9 @@ impl NullSession {
             (Side::Client, Step::Certificate)
                 if is(Message::Certificate) || is(Message::CertificateVerify) => {}
             (Side::Client, Step::Certificate) if is(Message::Finished) => self.step = Step::FinalKeys,
+            (Side::Client, Step::Done) if is(Message::NewSessionTicket) => {
+                self.ticket.store(true, Ordering::Relaxed);
+            }
             _ => {
                 // unexpected_message (RFC 8446, section 6.2)
                 let code = TransportErrorCode::crypto(10);
@@ -100,11 +115,13 @@ impl Session for NullSession {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        let keys = keys();
+        self.resumes.then_some((keys.header.local, keys.packet.local))
     }
 
+    /// The server of a simulation accepts the early data of its own tickets.
     fn early_data_accepted(&self) -> Option<bool> {
-        self.side.is_client().then_some(false)
+        self.side.is_client().then_some(self.resumes)
     }
 
     fn is_handshaking(&self) -> bool {
@@ -120,7 +137,9 @@ impl Session for NullSession {
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        let Some(peer) = &self.peer else {
+        // A client with a ticket remembers the server's parameters, which are its own: both ends have one configuration.
+        let remembered = Some(&self.own).filter(|_| self.resumes && self.side.is_client());
+        let Some(peer) = self.peer.as_ref().or(remembered) else {
             return Ok(None);
         };
         Ok(Some(TransportParameters::read(self.side, &mut peer.as_slice())?))
@@ -141,14 +160,12 @@ impl Session for NullSession {
                 Some(keys())
             }
             (Side::Server, Step::Certificate) => {
-                for message in [
-                    Message::EncryptedExtensions,
-                    Message::Certificate,
-                    Message::CertificateVerify,
-                    Message::Finished,
-                ] {
-                    self.write(message, buf);
+                self.write(Message::EncryptedExtensions, buf);
+                if !self.resumes {
+                    self.write(Message::Certificate, buf);
+                    self.write(Message::CertificateVerify, buf);
                 }
+                self.write(Message::Finished, buf);
                 self.step = Step::WaitsForFinished;
                 Some(keys())
             }
@@ -156,6 +173,10 @@ impl Session for NullSession {
                 self.write(Message::Finished, buf);
                 self.step = Step::Done;
                 Some(keys())
+            }
+            (Side::Server, Step::Done) if std::mem::take(&mut self.issues_tickets) => {
+                self.write(Message::NewSessionTicket, buf);
+                None
             }
             _ => None,
         }
@@ -181,7 +202,12 @@ impl Session for NullSession {
 }
 
 /// Starts sessions of clients.
-pub(in crate::machine) struct NullClient;
+pub(in crate::machine) struct NullClient {
+    /// Whether it has a ticket.
+    pub resumes: bool,
+    /// Set when it gets a ticket.
+    pub ticket: Arc<AtomicBool>,
+}
 
 impl ClientConfig for NullClient {
     fn start_session(
@@ -190,7 +216,11 @@ impl ClientConfig for NullClient {
         _: &str,
         params: &TransportParameters,
     ) -> Result<Box<dyn Session>, ConnectError> {
-        Ok(NullSession::start(Side::Client, params, 0))
+        Ok(Box::new(NullSession {
+            resumes: self.resumes,
+            ticket: Arc::clone(&self.ticket),
+            ..NullSession::new(Side::Client, params)
+        }))
     }
 }
 
@@ -198,6 +228,8 @@ impl ClientConfig for NullClient {
 pub(in crate::machine) struct NullServer {
     /// Bytes of the certificate chain.
     pub certificate_chain: usize,
+    /// Whether it issues tickets and accepts early data.
+    pub issues_tickets: bool,
 }
 
 impl ServerConfig for NullServer {
@@ -210,6 +242,10 @@ impl ServerConfig for NullServer {
     }
 
     fn start_session(&self, _: u32, params: &TransportParameters) -> Box<dyn Session> {
-        NullSession::start(Side::Server, params, self.certificate_chain)
+        Box::new(NullSession {
+            certificate_chain: self.certificate_chain,
+            issues_tickets: self.issues_tickets,
+            ..NullSession::new(Side::Server, params)
+        })
     }
 }

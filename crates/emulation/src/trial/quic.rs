@@ -1,0 +1,149 @@
+//! The applications of a flow over QUIC: the machine of simulation with TLS over the kernel's datagrams.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use experiment::application::Application;
+use experiment::outcome::SendCounters;
+use experiment::plan::Group;
+use experiment::trace::Probe;
+use experiment::{QuicConfig, Side};
+use foundation::Instant;
+use socket::Error;
+use socket::quic::{Connection, Event, Failed, Listener, Options, connect};
+
+use super::application::ApplicationRunner;
+use super::context::TrialContext;
+use super::flow::{EndSnapshot, Flow};
+
+/// The parts of an end that both threads need before they start.
+pub(super) struct Start {
+    config: Arc<QuicConfig>,
+    application: Application,
+    options: Options,
+}
+
+impl Start {
+    pub(super) fn new(group: &Group, config: &Arc<QuicConfig>, application: Application) -> Self {
+        let has_messages = matches!(
+            application,
+            Application::ParallelClient(_) | Application::ParallelServer(_)
+        );
+        Self {
+            config: Arc::clone(config),
+            application,
+            options: Options {
+                record_round_trips: group.records_rtt,
+                messages: has_messages.then_some(config.fair_streams == Some(true)),
+            },
+        }
+    }
+}
+
+/// One end of a flow.
+struct End<'a> {
+    runner: ApplicationRunner<'a>,
+    has_finished: bool,
+}
+
+impl<'a> End<'a> {
+    fn new(context: &'a TrialContext<'a>, flow: &'a Flow, side: Side, start: Start) -> Self {
+        let mut runner = ApplicationRunner::new(context, flow, side, start.application);
+        runner.pipe.messages = start.options.messages.map(|_| Vec::new());
+        Self {
+            runner,
+            has_finished: false,
+        }
+    }
+
+    fn write(&mut self, connection: &mut Connection) {
+        let pipe = &mut self.runner.pipe;
+        for (number, bytes) in pipe.messages.iter_mut().flat_map(|messages| messages.drain(..)) {
+            connection.send_message(number, bytes);
+        }
+        pipe.waiting -= connection.write(pipe.waiting);
+        if pipe.finished && pipe.waiting == 0 && !std::mem::replace(&mut self.has_finished, true) {
+            connection.finish();
+        }
+    }
+}
+
+impl socket::quic::Application for End<'_> {
+    fn handle(&mut self, now: Instant, event: Event, connection: &mut Connection) {
+        if self.runner.context.is_over() {
+            return;
+        }
+        match event {
+            Event::Readable => {
+                let bytes = connection.read_all(now);
+                self.runner.read_count(None, bytes);
+            }
+            Event::ReadMessage(number, bytes) => self.runner.read_count(Some(number), bytes),
+            Event::PeerFinished => self.runner.peer_finished(),
+            Event::Finished if self.runner.side == Side::Sender => {
+                self.runner.flow.finished.store(true, Ordering::Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    /// The time of the connection is that of the trial's clock.
+    fn work(&mut self, _: Instant, connection: &mut Connection) -> Result<Instant, String> {
+        self.runner.act();
+        self.write(connection);
+        let clock = self.runner.context.clock;
+        let at = self.runner.acts_at();
+        Ok(match at {
+            Instant::MAX => at,
+            at => clock.start + at.saturating_since(Instant::ZERO),
+        })
+    }
+
+    fn observe(&mut self, _: Instant, connection: &Connection, is_last: bool) {
+        let statistics = connection.statistics();
+        let probe = Probe::of_quic(connection);
+        let snapshot = EndSnapshot::new(SendCounters::of(statistics), probe);
+        let start = self.runner.context.clock.start;
+        let trial_time = |at: Instant| Instant::ZERO + at.saturating_since(start);
+        self.runner.report(snapshot, statistics, trial_time, is_last);
+    }
+}
+
+fn until_over(context: &TrialContext<'_>) -> impl FnMut() -> ControlFlow<()> {
+    || match context.is_over() {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+/// Opens the flow and runs its application until it finishes.
+pub(super) fn open(context: &TrialContext<'_>, flow: &Flow, start: Start, to: SocketAddr) {
+    let (config, options) = (Arc::clone(&start.config), start.options);
+    let end = End::new(context, flow, Side::Sender, start);
+    let clock = context.clock.clock;
+    match connect(to, &config, end, options, clock, &mut until_over(context)) {
+        Err(failed) if !context.is_over() => flow.fail(failed.error.to_string()),
+        _ => {}
+    }
+    flow.end();
+}
+
+/// Listens at any port of an address, in the calling thread's namespace.
+pub(super) fn listen(address: Ipv4Addr, config: &QuicConfig) -> Result<Listener, Error> {
+    Listener::bind((address, 0).into(), config)
+}
+
+/// Serves the flow until it finishes or the trial ends.
+pub(super) fn serve(context: &TrialContext<'_>, flow: &Flow, listener: Listener, start: Start) {
+    let options = start.options;
+    let end = End::new(context, flow, Side::Receiver, start);
+    let clock = context.clock.clock;
+    let served = listener.serve(end, options, clock, &mut until_over(context));
+    if let Err(Failed { error, .. }) = served
+        && !context.is_over()
+    {
+        flow.fail(error.to_string());
+    }
+}

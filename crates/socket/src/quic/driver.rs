@@ -1,0 +1,397 @@
+//! Drives the machine over a socket on wall time.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+
+use foundation::{Duration, Ecn, Generator, Instant};
+use quic::{Connection, Datagram, Event, QuicConfig};
+use rand::SeedableRng as _;
+use transport::Machine as _;
+
+use super::tls;
+use crate::client::TICK;
+use crate::clock::Clock;
+use crate::datagrams::{Datagrams, Inbox, Peer};
+use crate::error::{Error, random};
+use crate::outbox::Outbox;
+use crate::wait;
+
+/// Receive slots. ACKs are short and arrive in trains.
+const SLOTS: usize = 16;
+/// Datagrams that leave before the next look for arrivals.
+const BURST: usize = 64;
+/// How long a server waits for the close of a client that has everything.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// The application of an end.
+pub trait Application {
+    /// Handles an event. It may write and read.
+    fn handle(&mut self, now: Instant, event: Event, connection: &mut Connection);
+
+    /// Does what is due after events and at the time that the last call returned. Returns the time of the next call;
+    /// `Instant::MAX` for none.
+    ///
+    /// # Errors
+    /// The reason to give up.
+    fn work(&mut self, now: Instant, connection: &mut Connection) -> Result<Instant, String>;
+
+    /// Is called before each wait and at the end (`is_last`).
+    fn observe(&mut self, _now: Instant, _connection: &Connection, _is_last: bool) {}
+}
+
+/// Options of an end beyond its protocol.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Record a histogram of round-trip times.
+    pub record_round_trips: bool,
+    /// Carry each message and its answer on a stream of their own; in turns if this is true, otherwise in order.
+    pub messages: Option<bool>,
+}
+
+impl Options {
+    fn apply(self, mut connection: Connection) -> Connection {
+        if self.record_round_trips {
+            connection.statistics_mut().rtt = Some(Box::default());
+        }
+        match self.messages {
+            Some(fair) => connection.with_messages(fair),
+            None => connection,
+        }
+    }
+}
+
+/// Is called at least every 50 ms, and may end the connection.
+pub type Tick<'a> = dyn FnMut() -> ControlFlow<()> + 'a;
+
+/// A connection that failed, with its application.
+#[derive(Debug)]
+pub struct Failed<A> {
+    /// Why.
+    pub error: Error,
+    /// The application.
+    pub application: A,
+}
+
+fn generator() -> Result<Generator, Error> {
+    Ok(Generator::seed_from_u64(u64::from_ne_bytes(random()?)))
+}
+
+/// Opens a connection to `to` and runs it until both ends have finished. Its times are those of `clock`.
+///
+/// # Errors
+/// [`Failed`] if the connection cannot be opened, fails, or is ended by its application or by `tick`.
+pub fn connect<A: Application>(
+    to: SocketAddr,
+    config: &QuicConfig,
+    application: A,
+    options: Options,
+    clock: Clock,
+    tick: &mut Tick<'_>,
+) -> Result<(Connection, A), Failed<A>> {
+    let opened = || {
+        let socket = Datagrams::connect(to).map_err(|source| Error::Send { address: to, source })?;
+        let cryptography = tls::client()?;
+        Ok((socket, cryptography, generator()?))
+    };
+    let (socket, cryptography, random) = match opened() {
+        Ok(opened) => opened,
+        Err(error) => return Err(Failed { error, application }),
+    };
+    let connection = Connection::open_with(clock.now(), config, cryptography, random);
+    let end = End::new(
+        socket,
+        to,
+        Some(to),
+        options.apply(connection),
+        application,
+        clock,
+    );
+    end.run(tick)
+}
+
+/// A socket that waits for a connection.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Datagrams,
+    address: SocketAddr,
+    config: QuicConfig,
+}
+
+impl Listener {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the address is not available.
+    pub fn bind(address: SocketAddr, config: &QuicConfig) -> Result<Self, Error> {
+        let listen = |source| Error::Listen { address, source };
+        let socket = Datagrams::bind(address).map_err(listen)?;
+        Ok(Self {
+            address: socket.local_address().map_err(listen)?,
+            socket,
+            config: config.clone(),
+        })
+    }
+
+    /// Returns the address.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts one connection and runs it until both ends have finished. Its times are those of `clock`.
+    ///
+    /// # Errors
+    /// [`Failed`] if the connection fails, or is ended by its application or by `tick`.
+    pub fn serve<A: Application>(
+        self,
+        application: A,
+        options: Options,
+        clock: Clock,
+        tick: &mut Tick<'_>,
+    ) -> Result<(Connection, A), Failed<A>> {
+        let prepared = tls::server(&self.config).and_then(|cryptography| Ok((cryptography, generator()?)));
+        let (cryptography, random) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return Err(Failed { error, application }),
+        };
+        let connection = Connection::listen_with(clock.now(), &self.config, cryptography, random);
+        let connection = options.apply(connection);
+        End::new(self.socket, self.address, None, connection, application, clock).run(tick)
+    }
+}
+
+/// How an end stands after a turn.
+enum Turn {
+    /// Nothing to send now.
+    Idle,
+    /// More to send.
+    More,
+    /// The system has no room.
+    Full,
+}
+
+struct End<A> {
+    socket: Datagrams,
+    /// The peer's address for errors; that of the socket until a peer is known.
+    address: SocketAddr,
+    peer: Option<SocketAddr>,
+    connection: Connection,
+    application: A,
+    clock: Clock,
+    inbox: Inbox,
+    outbox: Outbox,
+    has_response: bool,
+    finished_at: Option<Instant>,
+    is_closed: bool,
+}
+
+impl<A: Application> End<A> {
+    fn new(
+        socket: Datagrams,
+        address: SocketAddr,
+        peer: Option<SocketAddr>,
+        connection: Connection,
+        application: A,
+        clock: Clock,
+    ) -> Self {
+        wait::sharpen_timers();
+        Self {
+            socket,
+            address,
+            peer,
+            connection,
+            application,
+            clock,
+            inbox: Inbox::new(SLOTS),
+            outbox: Outbox::new(Peer::new(address)),
+            has_response: false,
+            finished_at: None,
+            is_closed: false,
+        }
+    }
+
+    fn run(mut self, tick: &mut Tick<'_>) -> Result<(Connection, A), Failed<A>> {
+        let result = self.drive(tick);
+        let now = self.clock.now();
+        self.application.observe(now, &self.connection, true);
+        match result {
+            Ok(()) => Ok((self.connection, self.application)),
+            Err(error) => Err(Failed {
+                error,
+                application: self.application,
+            }),
+        }
+    }
+
+    fn drive(&mut self, tick: &mut Tick<'_>) -> Result<(), Error> {
+        let mut next_tick = Instant::ZERO;
+        loop {
+            let has_arrivals = self.receive()?;
+            let now = self.clock.now();
+            if self.connection.poll_timeout().is_some_and(|at| at <= now) {
+                self.connection.handle_timeout(now);
+            }
+            self.handle_events(now)?;
+            let next = self
+                .application
+                .work(now, &mut self.connection)
+                .map_err(Error::Abandoned)?;
+            // Writing may end the connection.
+            self.handle_events(now)?;
+            let turn = self.transmit()?;
+            let is_late = self.finished_at.is_some_and(|at| now - at >= FAREWELL);
+            if matches!(turn, Turn::Idle) && (self.is_closed || is_late) {
+                return Ok(());
+            }
+            if next_tick <= now {
+                next_tick = now + TICK;
+                if tick().is_break() {
+                    return Err(Error::Cancelled);
+                }
+            }
+            if has_arrivals || matches!(turn, Turn::More) {
+                continue;
+            }
+            self.application.observe(now, &self.connection, false);
+            let timeout = self.connection.poll_timeout().unwrap_or(Instant::MAX);
+            let until = next_tick.min(timeout).min(next);
+            let span = until.saturating_since(self.clock.now());
+            wait::wait(self.socket.socket(), matches!(turn, Turn::Full), span);
+        }
+    }
+
+    fn handle_events(&mut self, now: Instant) -> Result<(), Error> {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Failed(reason) => {
+                    // The peer learns the reason, if the library has a packet for it.
+                    let _ = self.transmit();
+                    let address = self.address;
+                    return Err(Error::Quic { address, reason });
+                }
+                Event::Finished => self.finished_at = Some(now),
+                Event::Closed => self.is_closed = true,
+                _ => {}
+            }
+            self.application.handle(now, event, &mut self.connection);
+        }
+        Ok(())
+    }
+
+    /// Returns whether anything arrived.
+    fn receive(&mut self) -> Result<bool, Error> {
+        let mut inbox = std::mem::replace(&mut self.inbox, Inbox::none());
+        let received = self.socket.receive(&mut inbox);
+        let result = match received {
+            Ok(0) => Ok(false),
+            Ok(_) => {
+                self.handle_arrivals(&inbox);
+                Ok(true)
+            }
+            Err(error) => self.note_error(error).map(|()| false),
+        };
+        self.inbox = inbox;
+        result
+    }
+
+    fn handle_arrivals(&mut self, inbox: &Inbox) {
+        let now = self.clock.now();
+        for train in inbox.trains() {
+            let from = train.from;
+            if self.peer.is_some_and(|peer| peer != from.address) {
+                continue;
+            }
+            for bytes in train.datagrams() {
+                let datagram = Datagram {
+                    bytes: bytes.into(),
+                    data: 0,
+                    ecn: train.ecn,
+                };
+                self.connection.handle_frame(now, datagram);
+                if self.peer.is_none() {
+                    self.adopt(now, from);
+                } else {
+                    self.has_response = true;
+                }
+            }
+        }
+    }
+
+    /// Takes the sender of a first packet as the peer; anybody else gets the answer only, such as the versions of this end.
+    fn adopt(&mut self, now: Instant, from: Peer) {
+        if self.connection.exists() {
+            self.peer = Some(from.address);
+            self.address = from.address;
+            self.outbox.move_to(from);
+            self.has_response = true;
+            return;
+        }
+        while let Some(answer) = self.connection.poll_transmit(now) {
+            // Lost like any other datagram if the system refuses it.
+            let _ = self.socket.send(from, &answer.bytes, answer.bytes.len());
+        }
+    }
+
+    /// Sends what the machine has, in trains of equal datagrams.
+    fn transmit(&mut self) -> Result<Turn, Error> {
+        if !self.flush()? {
+            return Ok(Turn::Full);
+        }
+        for _ in 0..BURST {
+            let Some(datagram) = self.connection.poll_transmit(self.clock.now()) else {
+                return Ok(if self.flush()? { Turn::Idle } else { Turn::Full });
+            };
+            let ecn = if cfg!(windows) { Ecn::NotEct } else { datagram.ecn };
+            if (self.outbox.ecn() != ecn && !self.outbox.is_empty())
+                || !self.outbox.fits(datagram.bytes.len())
+            {
+                let is_sent = self.flush()?;
+                self.push(ecn, &datagram.bytes);
+                if !is_sent {
+                    return Ok(Turn::Full);
+                }
+                continue;
+            }
+            self.push(ecn, &datagram.bytes);
+        }
+        Ok(if self.flush()? { Turn::More } else { Turn::Full })
+    }
+
+    fn push(&mut self, ecn: Ecn, bytes: &[u8]) {
+        if !self.outbox.fits(bytes.len()) {
+            // The system has no room: the network loses the train, as a full queue would.
+            self.outbox.clear();
+        }
+        self.outbox.mark(ecn);
+        self.outbox.push(|out| out.extend_from_slice(bytes));
+    }
+
+    /// Sends the train. Returns false if the system has no room.
+    fn flush(&mut self) -> Result<bool, Error> {
+        match self.outbox.flush(&self.socket) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
+            Err(error) => self.note_error(error).map(|()| true),
+        }
+    }
+
+    /// Handles an error of the socket. A closed port ends a connection without an answer; others count as losses, which the idle
+    /// timeout bounds.
+    fn note_error(&self, error: io::Error) -> Result<(), Error> {
+        let address = self.address;
+        match error.kind() {
+            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset if !self.has_response => {
+                let reason = "nothing listens there: the port is closed".to_owned();
+                Err(Error::Quic { address, reason })
+            }
+            ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Ok(()),
+            _ if quinn_udp::is_msg_size_err(&error) => Ok(()),
+            _ if self.has_response => Ok(()),
+            _ => Err(Error::Send {
+                address,
+                source: error,
+            }),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+"""QUIC with TLS over real sockets: the worlds `relay` and `netns`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.runs import run_study
+
+from longfat.study import load_study
+
+WORKLOADS: dict[str, dict[str, Any]] = {
+    "file": {"kind": "file", "size": "200kB"},
+    "bulk": {"kind": "bulk", "duration": "1s", "warm_up": "200ms"},
+    "requests": {"kind": "request-response", "requests": 5, "reconnect": True},
+    "streams": {"kind": "request-response", "requests": 3, "streams": 4, "response_size": "5kB"},
+    "page": {"kind": "web-page", "objects": [{"size": "10kB"}, {"size": "20kB", "count": 4, "after": 0}]},
+}
+
+
+def means(folder: Path, world: str, workload: dict[str, Any]) -> dict[str, float]:
+    """Returns the metrics of a trial."""
+    study = {
+        "title": "QUIC with TLS",
+        "worlds": [world],
+        "repeats": 1,
+        "path": {"rate": "20Mbit/s", "delay": "5ms", "queue": "100pkt", "loss": "2%"},
+        "workload": workload,
+        "protocols": [{"name": "quic", "kind": "quic"}],
+    }
+    (cell,) = run_study(load_study(study), folder=folder / world, force=True).cells
+    assert cell.n == 1, cell.failures
+    return {name: interval.mean for name, interval in cell.metrics.items()}
+
+
+def test_a_relay_carries_a_file_over_loss(tmp_path: Path) -> None:
+    metrics = means(tmp_path, "relay", WORKLOADS["file"])
+    # 200 kB at 20 Mbit/s take 80 ms, after at least one round trip of 10 ms.
+    assert metrics["completion_s"] > 0.09
+    assert metrics["retransmissions"] > 0
+    assert metrics["rtt_p50_s"] > 0.01
+
+
+@pytest.mark.usefixtures("emulated")
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_emulated_hosts_carry_every_workload(workload: str, tmp_path: Path) -> None:
+    metrics = means(tmp_path, "netns", WORKLOADS[workload])
+    assert metrics["rtt_mean_s"] > 0.01
+    assert 0 < metrics["goodput_bps"] < 20e6
+    expected = {"requests": 5, "streams": 12, "file": 1, "page": 1}
+    if workload in expected:
+        assert metrics["flows_completed"] == expected[workload], metrics
