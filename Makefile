@@ -60,7 +60,7 @@ $(VENV)/.native-release $(VENV)/.native-dev: $(VENV)/.packages pyproject.toml $(
 	  test "$$(printf '%s\n' $(RUST_VERSION) $$v | sort -V | head -1)" = "$(RUST_VERSION)" || \
 	  { echo "longfat needs Rust $(RUST_VERSION) or newer, but rustc is $$v" >&2; exit 1; }
 	@echo "Building the native part ..."
-	@PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop $(OPTIONS) --quiet
+	@MAKEFLAGS= PIP_QUIET=1 VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop $(OPTIONS) --quiet
 	@rm -f $(VENV)/.native*
 	@touch $@
 
@@ -92,8 +92,9 @@ test test-all: $(VENV)/.site
 	  test -z "$$missing" || echo "Some tests need Debian packages that are missing: $$missing"; \
 	  exit $$status
 
+# Without make's jobserver, which only recipes with make in them can reach: cargo would warn.
 page-of-tests:
-	@$(EXPLORER)
+	@MAKEFLAGS= $(EXPLORER)
 
 test-rust: $(VENV)/.packages
 	@$(RUST_TESTS)

@@ -66,7 +66,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forms groups that run in one process each: files with kernel networks, users of a browser or a cluster.
+    """Forms groups that run in one process each: files with kernel networks or a browser, and users of a cluster.
 
     Repeats failed tests that take wall time.
     """
@@ -76,7 +76,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     free = [item for item in items if not item.get_closest_marker("xdist_group")]
     for item in free:
         if "page" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group(f"browser-{item.path.parent.name}"))
+            item.add_marker(pytest.mark.xdist_group(f"browser-{item.path.stem}"))
         if "scheduler" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("cluster"))
     emulated = [item for item in free if EMULATED & set(getattr(item, "fixturenames", ()))]
@@ -137,7 +137,7 @@ def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Brows
 
 @pytest.fixture
 def page(_browser: browser.Browser) -> Iterator[browser.Browser]:
-    """A page of a headless browser, which the tests of a folder share."""
+    """A page of a headless browser, which the tests of a process share."""
     yield _browser
     _browser.open("about:blank")  # a scene that plays keeps a processor busy
 

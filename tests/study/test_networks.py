@@ -127,7 +127,7 @@ def test_traffic_without_a_name_in_the_sweep_is_no_root(shared: Data) -> None:
         ({}, "supports a [path] only"),
         (
             {"topology": None, "path": {"rate": "1Mbit/s"}, "traffic": None},
-            "ARQ protocols only, not TCP (protocol.kind of reno)",
+            "ARQ protocols and QUIC only, not TCP (protocol.kind of reno)",
         ),
         (
             {

@@ -24,7 +24,7 @@ fn line_of(part: &str) -> usize {
 fn compares_each_part_of_an_option() {
     let (answer, announcement) = (line_of("> S. 0:0(0)"), line_of("> . 1:1(0) ack 1 <add_address"));
     let (join, refused) = (line_of("mp_join_syn_ack"), line_of("mp_reset 1>"));
-    let (data, written) = (line_of("> . 1:1(0) ack 501"), line_of("> P. 1:101(100)"));
+    let (data, written) = (line_of("> . 1:1(0) ack 501"), line_of("P. 1:101(100)"));
     for (line, old, new, difference) in [
         (
             answer,
