@@ -66,7 +66,7 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Forms groups that run in one process each: files with kernel networks or a browser, and users of a cluster.
+    """Forms groups that run in one process each: files with kernel networks or a browser, users of a cluster.
 
     Repeats failed tests that take wall time.
     """

@@ -32,7 +32,7 @@ fn numbers_have_eight_bytes_and_acks_the_length_of_the_peers() {
     for side in [Side::Client, Side::Server] {
         assert!(widths(side).all(|widths| widths.data));
         assert!(
-            widths(side).last()
+            widths(side).next_back()
                 == Some(Widths {
                     acknowledgement: true,
                     data: true
@@ -78,12 +78,12 @@ fn connection_waits_one_minute_for_a_subflow() {
         .segment;
     reset.tcp.flags = Flags::RST;
     reset.tcp.length = 0;
-    let last_data = pair
+    let mut last_data = pair
         .trace
         .iter()
         .filter(|sent| sent.from == Side::Client)
         .map(|sent| sent.packet.segment.tcp.end());
-    reset.tcp.sequence = last_data.last().unwrap();
+    reset.tcp.sequence = last_data.next_back().unwrap();
     reset.option = MptcpOption::None;
     pair.deliver(Side::Server, PathIndex(0), reset);
     let state = |pair: &Pair| pair.connection(Side::Server).subflows().next().unwrap().state;
