@@ -32,16 +32,16 @@ fn impatient() -> QuicConfig {
 
 /// Starts a receiver; returns its address and its result.
 fn receiver(config: QuicConfig, stop: Arc<AtomicBool>) -> (SocketAddr, JoinHandle<Result<u64, Error>>) {
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         receive(
             loopback(),
             &config,
-            |address| tell.send(address).unwrap(),
+            |address| sender.send(address).unwrap(),
             &mut || !stop.load(Ordering::Relaxed),
         )
     });
-    (told.recv().unwrap(), thread)
+    (receiver.recv().unwrap(), thread)
 }
 
 fn transfer(config: &QuicConfig, path: Option<&str>, bytes: u64) -> Statistics {
