@@ -15,7 +15,7 @@ use crate::plan::{Group, Pair, Protocol};
 pub fn accounts(groups: &[Group]) -> (Vec<HostPaths>, Vec<Vec<u32>>) {
     let mut all: BTreeMap<(HostId, HostId, Option<u8>), Vec<Duration>> = BTreeMap::new();
     let key = |group: &Group, pair: &Pair| {
-        let own = matches!(group.protocol, Protocol::Mptcp(_)) && group.workload.each_path == Some(true);
+        let own = group.protocol.is_multipath() && group.workload.each_path == Some(true);
         (pair.from, pair.to, own.then_some(pair.ways[0].number))
     };
     for group in groups {

@@ -1,4 +1,4 @@
-//! Keys that TCP has and QUIC lacks, and the reverse.
+//! Keys that TCP or Multipath TCP has and QUIC lacks, and the reverse.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,6 +8,7 @@ use foundation::kinds::KIND;
 use quic::QuicConfig;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value};
+use transport::mptcp::MptcpKeys;
 use transport::tcp::TcpConfig;
 
 /// Keys of TCP and of QUIC for the same purpose.
@@ -20,10 +21,20 @@ const COUNTERPARTS: [(&str, &str); 6] = [
     ("initial_rto", "initial_rtt"),
 ];
 
-/// What QUIC has instead of keys of TCP without a counterpart.
-const INSTEAD: [(&[&str], &str); 14] = [
+/// What QUIC has instead of keys of TCP and Multipath TCP without a counterpart.
+const INSTEAD: [(&[&str], &str); 18] = [
     (&["profile", "stack"], "always runs noq-proto"),
-    (&["path"], "uses the first path"),
+    (&["path"], "uses the first path, or several: multipath"),
+    (
+        &["reinjection", "opportunistic_retransmission", "penalisation"],
+        "retransmits lost data on the path that the scheduler selects",
+    ),
+    (
+        &["join_after"],
+        "opens further paths when the handshake is confirmed",
+    ),
+    (&["rejoin"], "closes a path for good: path_timeout"),
+    (&["shared_window"], "has one receive_window for all paths"),
     (
         &["recovery", "limited_transmit", "frto"],
         "detects losses by packet_threshold and time (RFC 9002, section 6.1)",
@@ -63,6 +74,7 @@ const INSTEAD: [(&[&str], &str); 14] = [
 ];
 
 static TCP: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<TcpConfig>);
+static MPTCP: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<MptcpKeys>);
 static QUIC: LazyLock<BTreeSet<String>> = LazyLock::new(keys::<QuicConfig>);
 
 /// Returns the keys of a table.
@@ -72,15 +84,19 @@ fn keys<T: JsonSchema>() -> BTreeSet<String> {
     properties.into_iter().flat_map(Map::keys).cloned().collect()
 }
 
-/// Returns the problem of the first key in a table of TCP that only QUIC has, or in a table of QUIC that only TCP has.
+/// Returns the problem of the first key in a table of TCP that only QUIC has, or in a table of QUIC that only TCP or Multipath TCP
+/// has.
 pub(crate) fn key_of_other_family(kind: &str, table: &Map<String, Value>) -> Option<Problem> {
     let (own, other, other_kind) = match kind {
         "tcp" => (&*TCP, &*QUIC, "quic"),
         "quic" => (&*QUIC, &*TCP, "tcp"),
         _ => return None,
     };
-    let foreign = |key: &&String| *key != KIND && !own.contains(*key) && other.contains(*key);
+    let is_mptcp = |key: &String| kind == "quic" && MPTCP.contains(key);
+    let foreign =
+        |key: &&String| *key != KIND && !own.contains(*key) && (other.contains(*key) || is_mptcp(key));
     let key = table.keys().find(foreign)?;
+    let other_kind = if other.contains(key) { other_kind } else { "mptcp" };
     let counterpart = COUNTERPARTS.iter().find_map(|&(tcp, quic)| match kind {
         "quic" => (tcp == key).then_some(quic),
         _ => (quic == key).then_some(tcp),
@@ -124,16 +140,24 @@ mod tests {
         assert_eq!(problem("tcp", "congestion"), None);
         assert_eq!(problem("quic", "unknown"), None);
         assert_eq!(problem("mptcp", "receive_window"), None);
+        assert_eq!(
+            problem("quic", "join_after").unwrap(),
+            r#"join_after: a key of kind "mptcp"; remove it: "quic" opens further paths when the handshake is confirmed"#
+        );
     }
 
     #[test]
     fn each_key_of_tcp_names_what_quic_has() {
-        for key in TCP.iter().filter(|key| *key != KIND && !QUIC.contains(*key)) {
+        for key in TCP
+            .union(&MPTCP)
+            .filter(|key| *key != KIND && !QUIC.contains(*key))
+        {
             let text = problem("quic", key).unwrap();
             assert!(!text.contains("no such key"), "{text}");
         }
         for key in INSTEAD.iter().flat_map(|(keys, _)| *keys) {
-            assert!(TCP.contains(*key) && !QUIC.contains(*key), "{key}");
+            let exists = TCP.contains(*key) || MPTCP.contains(*key);
+            assert!(exists && !QUIC.contains(*key), "{key}");
         }
     }
 

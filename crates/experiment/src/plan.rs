@@ -76,6 +76,16 @@ impl Protocol {
         }
     }
 
+    /// Returns whether its connections use several paths at once.
+    #[must_use]
+    pub fn is_multipath(&self) -> bool {
+        match self {
+            Self::Mptcp(_) => true,
+            Self::Quic(config) => config.is_multipath(),
+            _ => false,
+        }
+    }
+
     /// Returns whether records of this protocol count retransmission timeouts. The QUIC library does not report its own.
     #[must_use]
     pub const fn counts_timeouts(&self) -> bool {
@@ -305,8 +315,9 @@ impl Group {
     pub fn chooses_ways(&self) -> bool {
         let chooses = match &self.protocol {
             Protocol::Mptcp(_) => true,
+            Protocol::Quic(config) => config.is_multipath(),
             Protocol::Tcp(config) => config.path.unwrap_or(PathChoice::First) != PathChoice::First,
-            Protocol::Arq(_) | Protocol::Quic(_) | Protocol::Udp(_) | Protocol::Icmp => false,
+            Protocol::Arq(_) | Protocol::Udp(_) | Protocol::Icmp => false,
         };
         chooses && self.pairs.iter().any(|pair| pair.ways.len() > 1)
     }

@@ -177,7 +177,15 @@ fn beyond_real_quic(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
         let message = "true requires the world sim: real connections keep no tickets";
         Problem::new("zero_rtt", message).within(&key)
     });
-    absent_quic(spec, quic::HAS_TLS).chain(small).chain(early)
+    let several = flows_of_quic(spec).filter(|(_, config)| config.is_multipath());
+    let several = several.map(|(key, _)| {
+        let message = "true requires the world sim: real connections use one path";
+        Problem::new("multipath", message).within(&key)
+    });
+    absent_quic(spec, quic::HAS_TLS)
+        .chain(small)
+        .chain(early)
+        .chain(several)
 }
 
 /// Returns the workloads with the numbers of their tables.

@@ -4,7 +4,9 @@ use foundation::{Duration, Problem, Size, omit_unset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ControllerChoice;
+use transport::mptcp::PolicyConfig;
+
+use crate::{ControllerChoice, PathScheduler};
 
 /// The only value of `kind`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +55,17 @@ omit_unset! {
         pub initial_rtt: Option<Duration>,
         /// Time without packets from the peer after which the connection fails, from "1s" to "1d". Default: "30s".
         pub idle_timeout: Option<Duration>,
+        /// Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy selects. World sim. Default: false.
+        pub multipath: Option<bool>,
+        /// With multipath: maximum number of paths of a connection at once. Default: 64.
+        #[schemars(range(min = 1, max = 64))]
+        pub subflows: Option<u32>,
+        /// With multipath: path policy, which selects paths and when they open: all, single, fsfs, delayed, in-kernel, or one in Python. Default: "all".
+        pub policy: Option<PolicyConfig>,
+        /// With multipath: packet scheduler, which selects the path of each packet with data: min-rtt, round-robin, ecf, blest, one in Python, or the QUIC library's own, quic-first. Default: "min-rtt", with a controller of the library "quic-first".
+        pub scheduler: Option<PathScheduler>,
+        /// With multipath: time without packets from the peer on a path after which it is closed, from "100ms" to "1h", but at least three probe timeouts; both ends send a PING on each path three times as often. Default: "3s".
+        pub path_timeout: Option<Duration>,
     }
 }
 
@@ -230,6 +243,7 @@ impl QuicConfig {
             ),
         ];
         problems.extend(others.into_iter().flatten());
+        problems.extend(self.path_problems());
         if self.discovers_mtu() && u64::from(self.max_datagram_size()) == LEAST_DATAGRAM {
             let message =
                 "true has nothing to find up to max_datagram_size = \"1200B\": remove one of the two";

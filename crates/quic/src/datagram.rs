@@ -11,4 +11,6 @@ pub struct Datagram {
     pub data: u32,
     /// ECN code point of the IP header.
     pub ecn: Ecn,
+    /// ID of the path that carries it; `None` of a connection with one path.
+    pub path: Option<u8>,
 }

@@ -9,6 +9,7 @@
 mod config;
 mod controller_choice;
 mod datagram;
+mod multipath;
 pub mod wire;
 
 #[cfg(feature = "machine")]
@@ -18,7 +19,8 @@ pub use config::{QuicConfig, QuicKind};
 pub use controller_choice::{ControllerChoice, LibraryController};
 pub use datagram::Datagram;
 #[cfg(feature = "machine")]
-pub use machine::{Connection, Cryptography, Event};
+pub use machine::{Connection, Cryptography, Event, PathInfo, PathReport};
+pub use multipath::{LibraryScheduler, PathScheduler};
 #[cfg(feature = "machine")]
 pub use noq_proto::crypto;
 

@@ -50,7 +50,7 @@ pub struct Packet<'d> {
 pub enum Frame<'d> {
     /// PADDING.
     Padding,
-    /// ACK.
+    /// ACK, or PATH_ACK of draft-ietf-quic-multipath.
     Ack(Ack<'d>),
     /// STREAM.
     Stream {
@@ -72,6 +72,10 @@ pub enum Frame<'d> {
     },
     /// CONNECTION_CLOSE.
     Close,
+    /// MAX_DATA, with the limit in bytes.
+    MaxData(u64),
+    /// PATH_NEW_CONNECTION_ID, with the path ID.
+    PathConnectionId(u64),
     /// Any other frame, with its name in qlog.
     Other(&'static str),
 }
@@ -79,6 +83,8 @@ pub enum Frame<'d> {
 /// The ranges of an ACK frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack<'d> {
+    /// Path ID of the packet numbers: 0 in an ACK frame.
+    pub path: u64,
     /// Largest acknowledged packet number.
     pub largest: u64,
     first_range: u64,
@@ -268,13 +274,23 @@ fn frame<'d>(reader: &mut Reader<'d>) -> Option<Frame<'d>> {
     let name = match kind {
         0x00 => return Some(Frame::Padding),
         0x01 => "ping",
-        0x02 | 0x03 => return ack(reader, kind == 0x03).map(Frame::Ack),
+        0x02 | 0x03 => return ack(reader, 0, kind == 0x03).map(Frame::Ack),
+        0x3e | 0x3f => {
+            let path = reader.integer()?;
+            return ack(reader, path, kind == 0x3f).map(Frame::Ack);
+        }
         0x06 => {
             let offset = reader.integer()?;
             let length = reader.skip_counted()?;
             return Some(Frame::Crypto { offset, length });
         }
         0x08..=0x0f => return stream(reader, kind),
+        0x10 => return reader.integer().map(Frame::MaxData),
+        0x3e78 => {
+            let path = reader.integer()?;
+            connection_id(reader)?;
+            return Some(Frame::PathConnectionId(path));
+        }
         0x1c | 0x1d => {
             reader.integers(if kind == 0x1c { 2 } else { 1 })?;
             reader.skip_counted()?;
@@ -293,7 +309,6 @@ fn skip(reader: &mut Reader<'_>, kind: u64) -> Option<&'static str> {
     let (integers, name) = match kind {
         0x04 => (3, "reset_stream"),
         0x05 => (2, "stop_sending"),
-        0x10 => (1, "max_data"),
         0x11 => (2, "max_stream_data"),
         0x12 | 0x13 => (1, "max_streams"),
         0x14 => (1, "data_blocked"),
@@ -301,14 +316,20 @@ fn skip(reader: &mut Reader<'_>, kind: u64) -> Option<&'static str> {
         0x16 | 0x17 => (1, "streams_blocked"),
         0x19 => (1, "retire_connection_id"),
         0xaf => (4, "ack_frequency"),
+        // draft-ietf-quic-multipath-21, section 4.
+        0x3e75 => (2, "path_abandon"),
+        0x3e76 => (2, "path_status_backup"),
+        0x3e77 => (2, "path_status_available"),
+        0x3e79 => (2, "path_retire_connection_id"),
+        0x3e7a => (1, "max_path_id"),
+        0x3e7b => (1, "paths_blocked"),
+        0x3e7c => (2, "path_cids_blocked"),
         0x07 => {
             reader.skip_counted()?;
             return Some("new_token");
         }
         0x18 => {
-            reader.integers(2)?;
-            let length = reader.byte()?;
-            reader.take(usize::from(length) + 16)?;
+            connection_id(reader)?;
             return Some("new_connection_id");
         }
         0x1a | 0x1b => {
@@ -333,7 +354,14 @@ fn skip(reader: &mut Reader<'_>, kind: u64) -> Option<&'static str> {
     Some(name)
 }
 
-fn ack<'d>(reader: &mut Reader<'d>, has_marks: bool) -> Option<Ack<'d>> {
+/// Skips a connection ID with its sequence numbers, length and reset token (RFC 9000, section 19.15).
+fn connection_id(reader: &mut Reader<'_>) -> Option<()> {
+    reader.integers(2)?;
+    let length = reader.byte()?;
+    reader.take(usize::from(length) + 16).map(drop)
+}
+
+fn ack<'d>(reader: &mut Reader<'d>, path: u64, has_marks: bool) -> Option<Ack<'d>> {
     let largest = reader.integer()?;
     reader.integer()?;
     let ranges = reader.integer()?;
@@ -346,6 +374,7 @@ fn ack<'d>(reader: &mut Reader<'d>, has_marks: bool) -> Option<Ack<'d>> {
         reader.integers(3)?;
     }
     Some(Ack {
+        path,
         largest,
         first_range,
         ranges,
@@ -437,7 +466,41 @@ mod tests {
         frames(&bytes, |frame| found.push(frame));
         let named = Frame::Other;
         let crypto = Frame::Crypto { offset: 2, length: 3 };
-        let rest = ["max_data", "handshake_done", "new_connection_id"].map(named);
-        assert_eq!(found, [&[named("ping"), crypto][..], &rest].concat());
+        let rest = ["handshake_done", "new_connection_id"].map(named);
+        assert_eq!(
+            found,
+            [&[named("ping"), crypto, Frame::MaxData(256)][..], &rest].concat()
+        );
+    }
+
+    /// draft-ietf-quic-multipath-21, section 4.
+    #[test]
+    fn reads_frames_of_several_paths() {
+        // PATH_ACK_ECN of path 3, PATH_NEW_CONNECTION_ID of path 2, and the frames that only have a name.
+        let mut bytes = vec![0x3f, 3, 20, 0, 0, 3, 1, 2, 3];
+        bytes.extend([0x7e, 0x78, 2, 1, 0, 8]);
+        bytes.extend([7; 8 + 16]);
+        bytes.extend([
+            0x7e, 0x75, 1, 0, 0x7e, 0x76, 1, 5, 0x7e, 0x77, 1, 6, 0x7e, 0x79, 1, 0,
+        ]);
+        bytes.extend([0x7e, 0x7a, 9, 0x7e, 0x7b, 9, 0x7e, 0x7c, 1, 0]);
+        let mut found = Vec::new();
+        frames(&bytes, |frame| match frame {
+            Frame::Ack(ack) => ack.ranges(|low, high| assert_eq!((ack.path, low, high), (3, 17, 20))),
+            other => found.push(other),
+        });
+        let names = [
+            "path_abandon",
+            "path_status_backup",
+            "path_status_available",
+            "path_retire_connection_id",
+            "max_path_id",
+            "paths_blocked",
+            "path_cids_blocked",
+        ];
+        assert_eq!(
+            found,
+            [&[Frame::PathConnectionId(2)][..], &names.map(Frame::Other)].concat()
+        );
     }
 }

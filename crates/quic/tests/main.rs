@@ -3,6 +3,8 @@
 mod closing;
 mod determinism;
 mod early_data;
+mod multipath;
 mod pair;
 mod sizes;
 mod transfers;
+mod two_paths;

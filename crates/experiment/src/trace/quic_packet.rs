@@ -31,6 +31,8 @@ omit_unset! {
         pub fin: Option<bool>,
         /// Bytes of payload or padding.
         pub length: Option<u64>,
+        /// Path ID, if it is not that of the first path.
+        pub path_id: Option<u64>,
         /// Acknowledged packet numbers, both ends included, ascending.
         pub acked_ranges: Option<Vec<(u64, u64)>>,
     }
@@ -53,6 +55,7 @@ impl QuicFrame {
                 ranges.reverse();
                 Self {
                     acked_ranges: Some(ranges),
+                    path_id: (ack.path > 0).then_some(ack.path),
                     ..named("ack")
                 }
             }
@@ -74,6 +77,11 @@ impl QuicFrame {
                 ..named("crypto")
             },
             Frame::Close => named("connection_close"),
+            Frame::MaxData(_) => named("max_data"),
+            Frame::PathConnectionId(path) => Self {
+                path_id: Some(path),
+                ..named("path_new_connection_id")
+            },
             Frame::Other(name) => named(name),
         }
     }

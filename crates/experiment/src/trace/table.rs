@@ -53,7 +53,7 @@ pub struct EventTable {
     /// Ends of the payload sent so far over QUIC, by flow, sender and stream.
     streams: HashMap<(u32, Side, u64), u64>,
     /// Newest packet numbers of QUIC, by flow, sender and packet number space.
-    numbers: HashMap<(u32, Side, PacketType), u64>,
+    numbers: HashMap<(u32, Side, PacketType, u8), u64>,
     sent_before: HashSet<(u32, Side, u32)>,
     retransmissions: HashSet<u64>,
 }
@@ -134,7 +134,8 @@ impl EventTable {
     fn track_streams(&mut self, flow: u32, from: Side, datagram: &Datagram) -> bool {
         let mut is_retransmission = false;
         wire::packets(&datagram.bytes, |packet| {
-            let newest = self.numbers.entry((flow, from, packet.kind)).or_default();
+            let space = (flow, from, packet.kind, datagram.path.unwrap_or(0));
+            let newest = self.numbers.entry(space).or_default();
             *newest = packet.full_number(*newest + 1);
             packet.frames(|frame| {
                 if let Frame::Stream {
@@ -260,9 +261,11 @@ impl EventTable {
     fn describe_quic(&self, event: &mut TraceEvent, flow: u32, from: Side, datagram: &Datagram) {
         event.length = Some(datagram.data);
         event.marked = datagram.ecn == Ecn::Ce;
+        event.subflow = datagram.path;
         wire::packets(&datagram.bytes, |packet| {
             event.frame = Some(packet.kind.name());
-            let newest = self.numbers.get(&(flow, from, packet.kind)).copied();
+            let space = (flow, from, packet.kind, datagram.path.unwrap_or(0));
+            let newest = self.numbers.get(&space).copied();
             event.packet_number = newest.map(|newest| packet.full_number(newest + 1));
             let has_number = packet.number_bits > 0;
             let number = event.packet_number.filter(|_| has_number);

@@ -11,15 +11,19 @@ use foundation::{Duration, Ecn, Generator, Instant};
 use noq_proto::crypto::{ClientConfig, ServerConfig};
 use noq_proto::{
     Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
-    FourTuple, PathId, StreamEvent, Transmit, VarInt,
+    FourTuple, StreamEvent, Transmit, VarInt,
 };
 use transport::congestion::Controller;
+use transport::mptcp::{ConnectionPlan, DataView};
 use transport::rtt::RttEstimator;
 use transport::{Machine, Statistics};
 
 use super::clock::{from_library, to_library};
 use super::controller::Factory;
 use super::ledger::Ledger;
+use super::path_info::Reported;
+use super::paths::Paths;
+use super::selection::Selection;
 use super::setup::{self, CLIENT, Cryptography, SERVER};
 use super::streams::Streams;
 use super::tap::Tap;
@@ -50,15 +54,23 @@ pub enum Event {
 pub struct Connection {
     endpoint: Endpoint,
     /// The library's connection; a server has none before the client's first packet.
-    inner: Option<(ConnectionHandle, Inner)>,
+    pub(super) inner: Option<(ConnectionHandle, Inner)>,
     is_client: bool,
     peer: FourTuple,
     uses_ecn: bool,
     idle_timeout: Duration,
     controllers: Option<Arc<Factory>>,
+    /// The paths, of a connection with several.
+    pub(super) paths: Option<Box<Paths>>,
+    /// What the host knows of each of them.
+    pub(super) reported: Vec<Reported>,
+    /// The packet scheduler, if it is one of this project's.
+    selection: Option<Selection>,
+    /// Bytes that the library has accepted of the application.
+    pub(super) written: u64,
     streams: Streams,
     is_finished: bool,
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     /// Copies of packets that a real cryptography encrypts.
     tap: Option<Arc<Tap>>,
     /// Set when the server issues a ticket.
@@ -69,7 +81,7 @@ pub struct Connection {
     read: u64,
     events: VecDeque<Event>,
     /// Datagrams of no connection.
-    answers: VecDeque<Datagram>,
+    answers: VecDeque<(u8, Datagram)>,
     buffer: Vec<u8>,
 }
 
@@ -171,6 +183,7 @@ impl Connection {
         is_client: bool,
         controllers: Option<Arc<Factory>>,
     ) -> Self {
+        let is_multipath = config.paths() > 1;
         Self {
             endpoint,
             inner: None,
@@ -179,9 +192,13 @@ impl Connection {
             uses_ecn: config.ecn.unwrap_or(true),
             idle_timeout: config.idle_timeout(),
             controllers,
+            paths: is_multipath.then(|| Box::new(Paths::new(config, is_client))),
+            reported: Vec::new(),
+            selection: Selection::new(config).filter(|_| is_multipath),
+            written: 0,
             streams: Streams::default(),
             is_finished: false,
-            ledger: Ledger::new(now),
+            ledger: Ledger::new(now, config.receive_window()),
             tap: None,
             ticket: Arc::default(),
             is_early: false,
@@ -196,6 +213,15 @@ impl Connection {
     #[must_use]
     pub fn with_messages(mut self, fair: bool) -> Self {
         self.streams = Streams::of_messages(!fair);
+        self
+    }
+
+    /// Opens the paths of this plan, if the settings allow several.
+    #[must_use]
+    pub fn with_plan(mut self, plan: ConnectionPlan) -> Self {
+        if let Some(paths) = &mut self.paths {
+            paths.plan(plan);
+        }
         self
     }
 
@@ -224,30 +250,8 @@ impl Connection {
 
     /// Returns the round-trip times of 1-RTT packets, ACK delay included.
     #[must_use]
-    pub const fn rtt(&self) -> &RttEstimator {
+    pub fn rtt(&self) -> &RttEstimator {
         self.ledger.rtt()
-    }
-
-    /// Returns the congestion window in bytes of packets; `None` before the connection exists.
-    #[must_use]
-    pub fn window(&self) -> Option<u64> {
-        let (_, inner) = self.inner.as_ref()?;
-        Some(inner.congestion_state(PathId::ZERO)?.window())
-    }
-
-    /// Returns the slow-start threshold in bytes, once set.
-    #[must_use]
-    pub fn ssthresh(&self) -> Option<u64> {
-        let (_, inner) = self.inner.as_ref()?;
-        let threshold = inner.congestion_state(PathId::ZERO)?.metrics().ssthresh?;
-        (threshold != u64::MAX).then_some(threshold)
-    }
-
-    /// Returns the rate at which the controller paces in bit/s, if it sets one.
-    #[must_use]
-    pub fn pacing_rate(&self) -> Option<u64> {
-        let (_, inner) = self.inner.as_ref()?;
-        Some(8 * inner.congestion_state(PathId::ZERO)?.metrics().pacing_rate?)
     }
 
     /// Calls `read` with the controller, if it is one of this project's.
@@ -272,12 +276,15 @@ impl Connection {
         let Some((_, inner)) = &mut self.inner else {
             return 0;
         };
-        self.streams.write(inner, bytes)
+        let written = self.streams.write(inner, bytes);
+        self.written += written;
+        written
     }
 
     /// Sends a message on stream `number`. A client numbers its messages from 0, and a server answers them.
     pub fn send_message(&mut self, number: u32, bytes: u64) {
         self.streams.queue_message(number, bytes);
+        self.written += bytes;
         if let Some((_, inner)) = &mut self.inner {
             self.streams.flush(inner);
         }
@@ -320,6 +327,9 @@ impl Connection {
     /// Passes events between the endpoint and the connection, and those of the library to the application.
     fn pump(&mut self, now: Instant) {
         self.count_tapped(now);
+        if let (Some(paths), Some((_, inner))) = (&mut self.paths, &self.inner) {
+            paths.adopt(inner);
+        }
         let Some((handle, inner)) = &mut self.inner else {
             return;
         };
@@ -332,6 +342,9 @@ impl Connection {
             self.on_event(now, event);
         }
         self.settle(now);
+        if let (Some(paths), Some((_, inner))) = (&mut self.paths, &mut self.inner) {
+            paths.act(now, inner, &self.ledger);
+        }
     }
 
     /// Counts the packets that the cryptography encrypted and decrypted since the last call. Returns the payload bytes of those
@@ -340,9 +353,9 @@ impl Connection {
         let mut payload = 0;
         for packet in self.tap.iter().flat_map(|tap| tap.take()) {
             if packet.is_sent {
-                payload += self.ledger.sends_packet(now, packet.number, &packet.frames);
+                payload += self.ledger.sends_packet(now, 0, packet.number, &packet.frames);
             } else {
-                self.ledger.receives_packet(now, packet.number, &packet.frames);
+                self.ledger.receives_packet(now, 0, packet.number, &packet.frames);
             }
         }
         payload
@@ -350,6 +363,14 @@ impl Connection {
 
     fn on_event(&mut self, now: Instant, event: noq_proto::Event) {
         use noq_proto::Event as Library;
+        if let (Some(paths), Some((_, inner))) = (&mut self.paths, &mut self.inner) {
+            match &event {
+                Library::Connected => paths.connected(inner),
+                Library::HandshakeConfirmed => paths.confirmed(now, inner),
+                Library::Path(event) => paths.on_event(now, inner, event),
+                _ => {}
+            }
+        }
         match event {
             // With early data, the application has known since the start.
             Library::Connected if self.is_early => {}
@@ -430,8 +451,8 @@ impl Connection {
         }
     }
 
-    /// Returns a datagram with the first bytes of the buffer.
-    fn datagram(&mut self, now: Instant, transmit: &Transmit) -> Datagram {
+    /// Returns a datagram with the first bytes of the buffer, and its path between the hosts.
+    fn datagram(&mut self, now: Instant, transmit: &Transmit) -> (u8, Datagram) {
         let bytes: Box<[u8]> = self.buffer[..transmit.size].into();
         let ecn = match transmit.ecn.filter(|_| self.uses_ecn) {
             None => Ecn::NotEct,
@@ -439,20 +460,55 @@ impl Connection {
             Some(EcnCodepoint::Ect1) => Ecn::Ect1,
             Some(EcnCodepoint::Ce) => Ecn::Ce,
         };
+        let way = (self.paths.as_ref()).map_or(0, |paths| paths.way_to(transmit.destination));
+        let path = self.paths.as_ref().map(|paths| paths.number_on(way));
         let data = match self.tap {
             Some(_) => self.count_tapped(now) as u32,
-            None => self.ledger.sends(now, &bytes),
+            None => self.ledger.sends(now, path.unwrap_or(0), &bytes),
         };
-        Datagram { data, bytes, ecn }
+        let datagram = Datagram {
+            data,
+            bytes,
+            ecn,
+            path,
+        };
+        (way, datagram)
     }
-}
 
-impl Machine for Connection {
-    type Incoming = Datagram;
-    type Outgoing = Datagram;
-    type Event = Event;
+    /// Handles a datagram that arrived on a path between the hosts.
+    pub fn handle_datagram(&mut self, now: Instant, way: u8, frame: Datagram) {
+        let peer = match &self.paths {
+            Some(paths) => paths.peer(way),
+            None => self.peer,
+        };
+        self.handle_from(now, peer, frame);
+    }
 
-    fn handle_frame(&mut self, now: Instant, frame: Datagram) {
+    /// Returns the next datagram and its path between the hosts; 0 of a connection with one path.
+    pub fn poll_datagram(&mut self, now: Instant) -> Option<(u8, Datagram)> {
+        if let Some(answer) = self.answers.pop_front() {
+            return Some(answer);
+        }
+        self.buffer.clear();
+        let (_, inner) = self.inner.as_mut()?;
+        let transmit = match (&self.paths, &mut self.selection) {
+            (Some(paths), Some(selection)) => {
+                let data = DataView {
+                    unsent: self.written.saturating_sub(self.ledger.sent()),
+                    in_flight: self.ledger.in_flight(),
+                    window: self.ledger.credit(),
+                    reinjection: false,
+                };
+                let transmit = selection.poll(now, inner, paths, &data, &mut self.buffer);
+                self.events.extend(selection.take_failure().map(Event::Failed));
+                transmit
+            }
+            _ => inner.poll_transmit(to_library(now), NonZeroUsize::MIN, &mut self.buffer),
+        }?;
+        Some(self.datagram(now, &transmit))
+    }
+
+    fn handle_from(&mut self, now: Instant, peer: FourTuple, frame: Datagram) {
         let at = to_library(now);
         let ecn = match frame.ecn {
             Ecn::NotEct => None,
@@ -461,13 +517,16 @@ impl Machine for Connection {
             Ecn::Ce => Some(EcnCodepoint::Ce),
         };
         if self.tap.is_none() {
-            self.ledger.receives(now, &frame.bytes);
+            self.ledger.receives(now, frame.path.unwrap_or(0), &frame.bytes);
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);
-        match self.endpoint.handle(at, self.peer, ecn, bytes, &mut self.buffer) {
+        match self.endpoint.handle(at, peer, ecn, bytes, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, inner)) = &mut self.inner {
+                    if let Some(paths) = &self.paths {
+                        paths.couple(now, inner);
+                    }
                     inner.handle_event(event);
                 }
             }
@@ -494,27 +553,41 @@ impl Machine for Connection {
         }
         self.pump(now);
     }
+}
+
+impl Machine for Connection {
+    type Incoming = Datagram;
+    type Outgoing = Datagram;
+    type Event = Event;
+
+    fn handle_frame(&mut self, now: Instant, frame: Datagram) {
+        self.handle_datagram(now, 0, frame);
+    }
 
     fn handle_timeout(&mut self, now: Instant) {
         if let Some((_, inner)) = &mut self.inner {
+            if let Some(paths) = &self.paths {
+                paths.couple(now, inner);
+            }
             inner.handle_timeout(to_library(now));
         }
         self.pump(now);
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
-        if let Some(answer) = self.answers.pop_front() {
-            return Some(answer);
-        }
-        self.buffer.clear();
-        let (_, inner) = self.inner.as_mut()?;
-        let transmit = inner.poll_transmit(to_library(now), NonZeroUsize::MIN, &mut self.buffer)?;
-        Some(self.datagram(now, &transmit))
+        self.poll_datagram(now).map(|(_, datagram)| datagram)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         let (_, inner) = self.inner.as_ref()?;
-        inner.poll_timeout().map(from_library)
+        let own = self.paths.as_ref().map(|paths| paths.timeout());
+        let own = own.filter(|&at| at != Instant::MAX);
+        inner
+            .poll_timeout()
+            .map(from_library)
+            .into_iter()
+            .chain(own)
+            .min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -14,7 +14,8 @@ use foundation::{Duration, Instant};
 use noq_proto::RttEstimator as LibraryRtt;
 use noq_proto::congestion::{Controller as LibraryController, ControllerFactory, ControllerMetrics};
 use transport::congestion::{
-    Acknowledgement, CongestionConfig, ConnectionContext, Controller, Estimator, Loss, Rules, Snapshot,
+    Acknowledgement, CongestionConfig, ConnectionContext, Controller, Estimator, Loss, Rules, Sibling,
+    Siblings, Snapshot,
 };
 use transport::rtt::RttEstimator;
 
@@ -23,6 +24,8 @@ use crate::config::MOST_THRESHOLD;
 
 /// The smallest window in datagrams, as after persistent congestion (RFC 9002, section 7.2).
 const LEAST_WINDOW: u64 = 2;
+/// The longest delay of an ACK (RFC 9000, section 18.2).
+const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// A packet in flight.
 #[derive(Debug)]
@@ -59,6 +62,15 @@ struct State {
     initial_window: u64,
     /// Size of the largest datagram now.
     datagram: u64,
+    /// Reports a full window to the library, because the packet scheduler chose another path.
+    is_gated: bool,
+    /// Whether the packet scheduler left room in the window unused.
+    is_spared: bool,
+    /// Time of the last ACK.
+    acknowledged_at: Instant,
+    /// Bytes acknowledged since the last reduction, and between the last two (OLIA).
+    since_loss: u64,
+    between_losses: u64,
 }
 
 impl State {
@@ -77,7 +89,17 @@ impl State {
             largest: 0,
             now,
             datagram,
+            is_gated: false,
+            is_spared: false,
+            acknowledged_at: now,
+            since_loss: 0,
+            between_losses: 0,
         }
+    }
+
+    fn window(&mut self) -> u64 {
+        self.flush();
+        self.controller.window().max(LEAST_WINDOW * self.datagram)
     }
 
     /// Returns whether the packet was sent before the last reduction. A packet sent at that moment follows it.
@@ -103,6 +125,7 @@ impl State {
     fn on_sent(&mut self, at: StdInstant, bytes: u64, number: u64) {
         self.flush();
         self.now = from_library(at);
+        self.is_spared = false;
         self.in_flight += bytes;
         let snapshot = self.estimator.on_sent(self.now, bytes, self.in_flight);
         self.sent.insert((number, self.now), Sent { bytes, snapshot });
@@ -137,6 +160,9 @@ impl State {
         }
         let rtt = self.now - batch.newest_sent_at;
         self.rtt.sample(self.now, rtt);
+        self.acknowledged_at = self.now;
+        self.since_loss += batch.bytes;
+        let application_limited = application_limited || self.is_spared;
         if application_limited {
             self.estimator.set_application_limited(in_flight);
         }
@@ -178,6 +204,7 @@ impl State {
         let newest_sent_at = self.orders(sent_at);
         if !in_recovery {
             self.recovery_at = Some(self.now);
+            self.between_losses = std::mem::take(&mut self.since_loss);
         }
         if let Some(ack) = &mut self.pending {
             ack.bytes_in_flight = self.in_flight;
@@ -211,11 +238,79 @@ impl State {
     }
 }
 
+/// What packet schedulers and coupled controllers need of a path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathView {
+    pub window: u64,
+    pub in_flight: u64,
+    pub sibling: Sibling,
+    pub rtt_variation: Duration,
+    pub latest_rtt: Duration,
+    /// Whether the oldest packet in flight has waited longer than a retransmission timeout without an ACK.
+    pub is_stalled: bool,
+    /// Phase of the controller, for traces.
+    pub phase: &'static str,
+}
+
 /// A controller of one path.
 #[derive(Clone, Debug)]
-struct Adapter(Arc<Mutex<State>>);
+pub(super) struct Adapter(Arc<Mutex<State>>);
 
 impl Adapter {
+    /// Returns the adapter behind a controller of the library.
+    pub(super) fn of(controller: &dyn LibraryController) -> Option<Self> {
+        let adapter = controller.clone_box().into_any().downcast::<Self>();
+        adapter.ok().map(|adapter| *adapter)
+    }
+
+    /// Reports a full window to the library while the gate is closed.
+    pub(super) fn set_gate(&self, is_closed: bool) {
+        self.state().is_gated = is_closed;
+    }
+
+    /// Notes whether the packet scheduler left room in the window unused: the window then does not grow.
+    pub(super) fn set_spared(&self, is_spared: bool) {
+        self.state().is_spared = is_spared;
+    }
+
+    /// Returns whether the controller needs [`pass_siblings`](Self::pass_siblings).
+    pub(super) fn is_coupled(&self) -> bool {
+        self.state().controller.is_coupled()
+    }
+
+    /// Passes the windows of all paths to the controller.
+    pub(super) fn pass_siblings(&self, siblings: &Siblings<'_>) {
+        let mut state = self.state();
+        state.flush();
+        state.controller.on_siblings(siblings);
+    }
+
+    pub(super) fn view(&self, now: Instant) -> PathView {
+        let mut state = self.state();
+        let window = state.window();
+        let rtt = &state.rtt;
+        let oldest = state.sent.keys().next().filter(|_| state.in_flight > 0);
+        let since = oldest.map(|&(_, at)| at.max(state.acknowledged_at));
+        PathView {
+            window,
+            in_flight: state.in_flight,
+            sibling: Sibling {
+                window,
+                rtt: if rtt.has_sample() {
+                    rtt.smoothed()
+                } else {
+                    Duration::ZERO
+                },
+                base_rtt: rtt.minimum().unwrap_or(Duration::ZERO),
+                between_losses: state.between_losses.max(state.since_loss),
+            },
+            rtt_variation: rtt.variation(),
+            latest_rtt: rtt.latest(),
+            is_stalled: since.is_some_and(|since| now > since + rtt.timeout() + MAX_ACK_DELAY),
+            phase: state.controller.phase(),
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.0)
     }
@@ -274,13 +369,13 @@ impl LibraryController for Adapter {
 
     fn window(&self) -> u64 {
         let mut state = self.state();
-        state.flush();
-        state.controller.window().max(LEAST_WINDOW * state.datagram)
+        if state.is_gated { 0 } else { state.window() }
     }
 
+    /// The pacer's window is the controller's, whether gated or not.
     fn metrics(&self) -> ControllerMetrics {
-        let window = self.window();
-        let state = self.state();
+        let mut state = self.state();
+        let window = state.window();
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = window;
         metrics.ssthresh = state.controller.ssthresh();

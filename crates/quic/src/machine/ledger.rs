@@ -40,16 +40,52 @@ struct StreamBytes {
     received: RangeSet,
 }
 
-/// The counters of one end.
+/// The 1-RTT packets of a path. Each path numbers its own (draft-ietf-quic-multipath-21, section 2).
 #[derive(Debug)]
-pub(super) struct Ledger {
-    statistics: Statistics,
+struct PathPackets {
     rtt: RttEstimator,
-    /// Number of the next 1-RTT packet of each direction.
+    /// Number of the next packet of each direction.
     next_sent: u64,
     next_received: u64,
     largest_acknowledged: Option<u64>,
     sent: BTreeMap<u64, Sent>,
+    counters: PathCounters,
+}
+
+/// The payload of a path in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PathCounters {
+    /// Sent, retransmissions included.
+    pub sent: u64,
+    /// Acknowledged, each packet once.
+    pub acknowledged: u64,
+    /// Packets with payload that was sent before.
+    pub retransmissions: u64,
+}
+
+impl Default for PathPackets {
+    fn default() -> Self {
+        Self {
+            rtt: RttEstimator::new(Duration::ZERO),
+            next_sent: 0,
+            next_received: 0,
+            largest_acknowledged: None,
+            sent: BTreeMap::new(),
+            counters: PathCounters::default(),
+        }
+    }
+}
+
+/// The counters of one end.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    statistics: Statistics,
+    /// By path ID.
+    paths: Vec<PathPackets>,
+    /// Largest path ID for which the peer has issued connection IDs.
+    largest_path: u64,
+    /// The peer's limit of payload bytes.
+    limit: u64,
     streams: Vec<StreamBytes>,
     /// Payload bytes of all streams, each counted once: sent, acknowledged and received.
     sent_bytes: u64,
@@ -58,17 +94,16 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new(now: Instant) -> Self {
+    /// `limit` is the peer's limit of payload bytes at the start.
+    pub(super) fn new(now: Instant, limit: u64) -> Self {
         Self {
             statistics: Statistics {
                 opened_at: Some(now),
                 ..Statistics::default()
             },
-            rtt: RttEstimator::new(Duration::ZERO),
-            next_sent: 0,
-            next_received: 0,
-            largest_acknowledged: None,
-            sent: BTreeMap::new(),
+            paths: vec![PathPackets::default()],
+            largest_path: 0,
+            limit,
             streams: Vec::new(),
             sent_bytes: 0,
             acknowledged_bytes: 0,
@@ -84,8 +119,43 @@ impl Ledger {
         &mut self.statistics
     }
 
-    pub(super) const fn rtt(&self) -> &RttEstimator {
-        &self.rtt
+    /// Returns the round-trip times of the first path.
+    pub(super) fn rtt(&self) -> &RttEstimator {
+        &self.paths[0].rtt
+    }
+
+    /// Returns the counters of a path.
+    pub(super) fn path(&self, path: u8) -> PathCounters {
+        let packets = self.paths.get(usize::from(path));
+        packets.map(|packets| packets.counters).unwrap_or_default()
+    }
+
+    /// Returns the round-trip times of a path, if it has packets.
+    pub(super) fn rtt_of(&self, path: u8) -> Option<&RttEstimator> {
+        self.paths.get(usize::from(path)).map(|packets| &packets.rtt)
+    }
+
+    /// Returns the largest path ID for which the peer has issued connection IDs.
+    pub(super) const fn largest_path(&self) -> u64 {
+        self.largest_path
+    }
+
+    /// Returns the payload bytes sent, each counted once.
+    pub(super) const fn sent(&self) -> u64 {
+        self.sent_bytes
+    }
+
+    /// Returns the payload bytes that the peer's limit allows in addition to those sent.
+    pub(super) const fn credit(&self) -> u64 {
+        self.limit.saturating_sub(self.sent_bytes)
+    }
+
+    fn packets(&mut self, path: u8) -> &mut PathPackets {
+        let path = usize::from(path);
+        if self.paths.len() <= path {
+            self.paths.resize_with(path + 1, PathPackets::default);
+        }
+        &mut self.paths[path]
     }
 
     /// Returns the payload bytes that arrived, each counted once.
@@ -106,23 +176,23 @@ impl Ledger {
         &mut self.streams[number]
     }
 
-    /// Counts a datagram that leaves. Returns its payload bytes.
-    pub(super) fn sends(&mut self, now: Instant, datagram: &[u8]) -> u32 {
+    /// Counts a datagram that leaves on a path. Returns its payload bytes.
+    pub(super) fn sends(&mut self, now: Instant, path: u8, datagram: &[u8]) -> u32 {
         let mut payload = 0;
         wire::packets(datagram, |packet| {
             // Early data shares the packet numbers (RFC 9000, section 12.3).
             if !matches!(packet.kind, PacketType::OneRtt | PacketType::ZeroRtt) {
                 return;
             }
-            let number = packet.full_number(self.next_sent);
-            payload += self.sends_packet(now, number, packet.payload());
+            let number = packet.full_number(self.packets(path).next_sent);
+            payload += self.sends_packet(now, path, number, packet.payload());
         });
         payload as u32
     }
 
     /// Counts a 1-RTT packet that leaves, by its frames in clear text. Returns its payload bytes.
-    pub(super) fn sends_packet(&mut self, now: Instant, number: u64, frames: &[u8]) -> u64 {
-        self.next_sent = number + 1;
+    pub(super) fn sends_packet(&mut self, now: Instant, path: u8, number: u64, frames: &[u8]) -> u64 {
+        self.packets(path).next_sent = number + 1;
         let mut ranges = Vec::new();
         let (mut asks, mut has_ack) = (false, false);
         wire::frames(frames, |frame| match frame {
@@ -137,12 +207,14 @@ impl Ledger {
                 });
             }
             Frame::Ack(_) => has_ack = true,
-            Frame::Crypto { .. } | Frame::Other(_) => asks = true,
+            Frame::Crypto { .. } | Frame::MaxData(_) | Frame::PathConnectionId(_) | Frame::Other(_) => {
+                asks = true;
+            }
             Frame::Padding | Frame::Close => {}
         });
-        let payload = self.count(now, &ranges);
+        let payload = self.count(now, path, &ranges);
         if asks {
-            self.sent.insert(number, Sent { at: now, ranges });
+            self.packets(path).sent.insert(number, Sent { at: now, ranges });
         } else if has_ack {
             self.statistics.acknowledgements_sent += 1;
         }
@@ -150,7 +222,7 @@ impl Ledger {
     }
 
     /// Counts the payload of a packet that leaves. Returns its bytes.
-    fn count(&mut self, now: Instant, ranges: &[Range]) -> u64 {
+    fn count(&mut self, now: Instant, path: u8, ranges: &[Range]) -> u64 {
         let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
         if bytes == 0 {
             return 0;
@@ -163,6 +235,9 @@ impl Ledger {
         }
         self.sent_bytes += new;
         let again = bytes - new;
+        let counters = &mut self.packets(path).counters;
+        counters.sent += bytes;
+        counters.retransmissions += u64::from(again > 0);
         let statistics = &mut self.statistics;
         statistics.packets_sent += 1;
         statistics.bytes_sent += bytes;
@@ -172,21 +247,22 @@ impl Ledger {
         bytes
     }
 
-    /// Counts a datagram that arrived.
-    pub(super) fn receives(&mut self, now: Instant, datagram: &[u8]) {
+    /// Counts a datagram that arrived on a path.
+    pub(super) fn receives(&mut self, now: Instant, path: u8, datagram: &[u8]) {
         wire::packets(datagram, |packet| {
             // Early data shares the packet numbers (RFC 9000, section 12.3).
             if !matches!(packet.kind, PacketType::OneRtt | PacketType::ZeroRtt) {
                 return;
             }
-            let number = packet.full_number(self.next_received);
-            self.receives_packet(now, number, packet.payload());
+            let number = packet.full_number(self.packets(path).next_received);
+            self.receives_packet(now, path, number, packet.payload());
         });
     }
 
     /// Counts a 1-RTT packet that arrived, by its frames in clear text.
-    pub(super) fn receives_packet(&mut self, now: Instant, number: u64, frames: &[u8]) {
-        self.next_received = self.next_received.max(number + 1);
+    pub(super) fn receives_packet(&mut self, now: Instant, path: u8, number: u64, frames: &[u8]) {
+        let next = &mut self.packets(path).next_received;
+        *next = (*next).max(number + 1);
         let (mut bytes, mut new) = (0, 0);
         wire::frames(frames, |frame| match frame {
             Frame::Stream {
@@ -197,6 +273,8 @@ impl Ledger {
                 received.insert(offset, offset + length, |start, end| new += end - start);
             }
             Frame::Ack(ack) => self.acknowledge(now, &ack),
+            Frame::MaxData(limit) => self.limit = self.limit.max(limit),
+            Frame::PathConnectionId(path) => self.largest_path = self.largest_path.max(path),
             Frame::Padding | Frame::Close | Frame::Crypto { .. } | Frame::Other(_) => {}
         });
         self.received_bytes += new;
@@ -207,40 +285,43 @@ impl Ledger {
     }
 
     fn acknowledge(&mut self, now: Instant, ack: &Ack<'_>) {
-        if ack.largest >= self.next_sent {
+        let path = usize::try_from(ack.path).unwrap_or(usize::MAX);
+        let Some(packets) = self.paths.get_mut(path).filter(|it| ack.largest < it.next_sent) else {
             return;
-        }
-        let is_newest = self
-            .largest_acknowledged
-            .is_none_or(|before| ack.largest > before);
-        if is_newest && let Some(sent) = self.sent.get(&ack.largest) {
+        };
+        let before = packets.largest_acknowledged;
+        let is_newest = before.is_none_or(|before| ack.largest > before);
+        if is_newest && let Some(sent) = packets.sent.get(&ack.largest) {
             let rtt = now - sent.at;
-            self.rtt.sample(now, rtt);
+            packets.rtt.sample(now, rtt);
             self.statistics.record_rtt(rtt);
         }
-        let (mut new, mut in_order) = (0, 0);
+        let mut ranges = Vec::new();
         ack.ranges(|low, high| {
-            while let Some((&number, _)) = self.sent.range(low..=high).next() {
-                let sent = self.sent.remove(&number);
-                for range in sent.into_iter().flat_map(|sent| sent.ranges) {
-                    let stream = self.stream(range.stream);
-                    let acknowledged = &mut stream.acknowledged;
-                    acknowledged.insert(range.start, range.end, |start, end| new += end - start);
-                    let first = acknowledged.first().filter(|&(start, _)| start == 0);
-                    let prefix = first.map_or(0, |(_, end)| end);
-                    in_order += prefix - stream.prefix;
-                    stream.prefix = prefix;
-                }
+            while let Some((&number, _)) = packets.sent.range(low..=high).next() {
+                let sent = packets.sent.remove(&number);
+                ranges.extend(sent.into_iter().flat_map(|sent| sent.ranges));
             }
         });
+        if is_newest {
+            packets.largest_acknowledged = Some(ack.largest);
+            packets.sent = packets.sent.split_off(&ack.largest.saturating_sub(REMEMBERED));
+        }
+        packets.counters.acknowledged += ranges.iter().map(|range| range.end - range.start).sum::<u64>();
+        let (mut new, mut in_order) = (0, 0);
+        for range in ranges {
+            let stream = self.stream(range.stream);
+            let acknowledged = &mut stream.acknowledged;
+            acknowledged.insert(range.start, range.end, |start, end| new += end - start);
+            let first = acknowledged.first().filter(|&(start, _)| start == 0);
+            let prefix = first.map_or(0, |(_, end)| end);
+            in_order += prefix - stream.prefix;
+            stream.prefix = prefix;
+        }
         if new > 0 {
             self.acknowledged_bytes += new;
             self.statistics.last_acknowledged_at = Some(now);
             self.statistics.bytes_acknowledged += in_order;
-        }
-        if is_newest {
-            self.largest_acknowledged = Some(ack.largest);
-            self.sent = self.sent.split_off(&ack.largest.saturating_sub(REMEMBERED));
         }
     }
 }

@@ -5,9 +5,13 @@ mod connection;
 mod controller;
 mod crypto;
 mod ledger;
+mod path_info;
+mod paths;
+mod selection;
 mod setup;
 mod streams;
 mod tap;
 
 pub use connection::{Connection, Event};
+pub use path_info::{PathInfo, PathReport};
 pub use setup::Cryptography;

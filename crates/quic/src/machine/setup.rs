@@ -45,7 +45,7 @@ fn connection_id(random: &mut Generator) -> ConnectionId {
 /// Streams of a connection in progress at once: the largest number in a transport parameter of two bytes, as the library's default.
 const MAX_STREAMS: u32 = 16_383;
 
-/// Any two different addresses. The simulated network has its own routes.
+/// Any two different addresses. The simulated network has its own routes. Those of a further path have its number as the third byte.
 pub(super) const CLIENT: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 50_000);
 pub(super) const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 443);
@@ -209,6 +209,12 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
     }
     if let Some(rtt) = config.initial_rtt {
         transport.initial_rtt(StdDuration::from_nanos(rtt.as_nanos()));
+    }
+    if config.paths() > 1 {
+        let timeout = StdDuration::from_nanos(config.path_timeout().as_nanos());
+        transport
+            .max_concurrent_multipath_paths(config.paths())
+            .default_path_max_idle_timeout(Some(timeout));
     }
     let idle = StdDuration::from_nanos(config.idle_timeout().as_nanos());
     transport.max_idle_timeout(IdleTimeout::try_from(idle).ok());

@@ -31,7 +31,7 @@ pub(crate) fn ends(
     let first = pair.ways[0].number;
     let way = group.choose_way(pair, host);
     let priority = group.workload.priority();
-    let (opener, listener) = machines(group, size);
+    let (opener, listener) = machines(group, pair, size);
     let end = |side, routes: &Arc<[RouteId]>, machine, application| Endpoint {
         port: Port {
             flow: number,
@@ -54,7 +54,7 @@ pub(crate) fn ends(
     ]
 }
 
-fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
+fn machines(group: &mut Group, pair: &Pair, size: Option<u64>) -> (Machine, Machine) {
     let records_rtt = group.records_rtt;
     match &group.protocol {
         Protocol::Tcp(config) => {
@@ -85,8 +85,16 @@ fn machines(group: &mut Group, size: Option<u64>) -> (Machine, Machine) {
         Protocol::Quic(config) => {
             let mut random = || Generator::seed_from_u64(group.numbers.next_u64());
             let has_messages = group.workload.has_exchanges();
-            let opener = Quic::opener(Arc::clone(config), random(), has_messages);
-            let listener = Quic::listener(Arc::clone(config), random(), has_messages);
+            let config = match config.is_multipath() {
+                true => Arc::new(config.between(pair.ways.len())),
+                false => Arc::clone(config),
+            };
+            let mut opener = Quic::opener(Arc::clone(&config), random(), has_messages);
+            if config.is_multipath() {
+                let paths = Generator::seed_from_u64(group.paths.next_u64());
+                opener = opener.choosing_paths(paths, size);
+            }
+            let listener = Quic::listener(Arc::clone(&config), random(), has_messages);
             let end = |quic, records_rtt| Machine::Quic(Box::new(StreamEnd::new(quic, records_rtt)));
             (end(opener, records_rtt), end(listener, false))
         }

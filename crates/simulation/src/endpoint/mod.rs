@@ -198,6 +198,8 @@ impl Endpoint {
     pub(crate) fn ways(&self) -> u64 {
         match &self.machine {
             Machine::Mptcp(end) => end.ways() << self.port.first,
+            #[cfg(feature = "quic")]
+            Machine::Quic(end) if end.ways().is_some() => end.ways().unwrap_or(0) << self.port.first,
             _ => 1 << (self.port.first + self.port.way),
         }
     }
@@ -206,6 +208,8 @@ impl Endpoint {
     pub(crate) fn add_carried(&self, carried: &mut PathBytes) {
         match &self.machine {
             Machine::Mptcp(end) => end.add_carried(self.port.first, carried),
+            #[cfg(feature = "quic")]
+            Machine::Quic(end) if end.add_carried(self.port.first, carried) => {}
             _ => {
                 let sent = self.statistics().map_or(0, |statistics| statistics.bytes_sent);
                 carried.add(self.port.first + self.port.way, sent);

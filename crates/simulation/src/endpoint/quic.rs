@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use experiment::application::Notice;
+use experiment::outcome::PathBytes;
 use experiment::plan::Protocol;
 use experiment::trace::{Decision, Probe};
 use foundation::{Generator, Instant};
 use quic::{Connection, Datagram, Event, QuicConfig};
-use transport::{Machine as _, Statistics};
+use transport::mptcp::{ConnectionPlan, HostPaths, PathIndex, PathPolicy, StartParameters, SubflowInfo};
+use transport::{Statistics, tcp};
 
-use super::stream::{EndEvent, Family, StreamConnection};
+use super::stream::{EndEvent, Family, StreamConnection, StreamEnd};
 use super::{Host, RttHistogram};
 use crate::body::Content;
 
@@ -22,6 +24,11 @@ pub(crate) struct Quic {
     listens: bool,
     /// Whether each message has its stream.
     has_messages: bool,
+    /// Random stream of the path policy, and the bytes of the flow, if known.
+    paths: Option<Generator>,
+    size: Option<u64>,
+    /// The policy, if it adds paths later.
+    policy: Option<Box<dyn PathPolicy>>,
 }
 
 impl Quic {
@@ -32,7 +39,32 @@ impl Quic {
             random,
             listens: false,
             has_messages,
+            paths: None,
+            size: None,
+            policy: None,
         }
+    }
+
+    /// Lets the policy choose paths for `size` bytes, if known, and draw from `random`.
+    pub(crate) fn choosing_paths(mut self, random: Generator, size: Option<u64>) -> Self {
+        (self.paths, self.size) = (Some(random), size);
+        self
+    }
+
+    /// Returns the plan of the path policy.
+    fn plan(&mut self, now: Instant, host: &mut HostPaths) -> Option<ConnectionPlan> {
+        let mut policy = self.config.policy().build();
+        policy.set_start_parameters(&StartParameters {
+            initial_window: self.config.initial_window.unwrap_or(10),
+            ..StartParameters::default()
+        });
+        let plan = policy.open(self.size, host, self.paths.as_mut()?);
+        host.on_connection();
+        if let Some(size) = self.size {
+            host.on_flow(now, size);
+        }
+        self.policy = policy.follows_progress().then_some(policy);
+        Some(plan)
     }
 
     /// Returns the server.
@@ -42,6 +74,9 @@ impl Quic {
             random,
             listens: true,
             has_messages,
+            paths: None,
+            size: None,
+            policy: None,
         }
     }
 
@@ -50,6 +85,26 @@ impl Quic {
             true => connection.with_messages(self.config.fair_streams == Some(true)),
             false => connection,
         }
+    }
+}
+
+impl StreamEnd<Quic> {
+    /// Returns the paths that carried data, one bit each; `None` of a connection with one path.
+    pub(crate) fn ways(&self) -> Option<u64> {
+        let connection = self.connection().filter(|it| it.is_multipath())?;
+        let used = connection.paths().filter(|path| path.bytes_sent > 0);
+        Some(used.fold(0, |ways, path| ways | 1 << path.way))
+    }
+
+    /// Adds the payload of each path to its bytes; `first` is the number of the first path. Returns whether there are several paths.
+    pub(crate) fn add_carried(&self, first: u8, carried: &mut PathBytes) -> bool {
+        let Some(connection) = self.connection().filter(|it| it.is_multipath()) else {
+            return false;
+        };
+        for path in connection.paths() {
+            carried.add(first + path.way, path.bytes_sent);
+        }
+        true
     }
 }
 
@@ -113,25 +168,41 @@ impl Family for Quic {
 
     fn connect(&mut self, now: Instant, host: &mut Host<'_>) -> Connection {
         let resumes = self.config.zero_rtt == Some(true) && host.tickets.contains(&(host.own, host.peer));
-        self.with_streams(Connection::resume(
-            now,
-            &self.config,
-            resumes,
-            self.random.clone(),
-        ))
+        let plan = self.plan(now, host.paths);
+        let connection = Connection::resume(now, &self.config, resumes, self.random.clone());
+        let connection = self.with_streams(connection);
+        match plan {
+            Some(plan) => connection.with_plan(plan),
+            None => connection,
+        }
     }
 
-    fn update_host(&mut self, _: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
-        if !self.listens && connection.has_ticket() {
+    fn update_host(&mut self, now: Instant, _: u8, host: &mut Host<'_>, connection: &mut Connection) -> bool {
+        if self.listens {
+            return false;
+        }
+        if connection.has_ticket() {
             host.tickets.insert((host.own, host.peer));
         }
-        false
+        let mut has_news = false;
+        connection.report_paths(|way, report| {
+            has_news |= report.acknowledged > 0;
+            let path = PathIndex(way);
+            if let Some(rtt) = report.rtt {
+                host.paths.on_round_trip(path, rtt);
+            }
+            host.paths.on_delivery(path, now, report.acknowledged, 0);
+        });
+        match &mut self.policy {
+            Some(policy) if has_news => connection.follow(now, &mut **policy, host.paths),
+            _ => false,
+        }
     }
 
     fn receive(
         &mut self,
         now: Instant,
-        _: u8,
+        way: u8,
         content: &Content,
         connection: &mut Option<Connection>,
         _: &mut Host<'_>,
@@ -144,13 +215,18 @@ impl Family for Quic {
             *connection = Some(self.with_streams(listener));
         }
         if let Some(connection) = connection {
-            connection.handle_frame(now, datagram.clone());
+            connection.handle_datagram(now, way, datagram.clone());
         }
         None
     }
 
-    fn transmit(connection: &mut Connection, now: Instant, _: &mut u8) -> Option<Self::Packet> {
-        connection.poll_transmit(now)
+    /// A connection with one path answers on the path of the last packet.
+    fn transmit(connection: &mut Connection, now: Instant, way: &mut u8) -> Option<Self::Packet> {
+        let (own, datagram) = connection.poll_datagram(now)?;
+        if connection.is_multipath() {
+            *way = own;
+        }
+        Some(datagram)
     }
 
     fn probe(connection: &Connection) -> Probe {
@@ -158,6 +234,19 @@ impl Family for Quic {
     }
 
     fn decisions(connection: &Connection, add: &mut dyn FnMut(Decision)) {
+        if connection.is_multipath() {
+            for path in connection.paths() {
+                add(Decision {
+                    subflow: Some(path.number),
+                    state: "open",
+                    phase: path.phase,
+                    cwnd_bytes: path.window,
+                    ssthresh_bytes: path.ssthresh,
+                    ..Decision::default()
+                });
+            }
+            return;
+        }
         add(Decision {
             state: "open",
             phase: connection
@@ -167,5 +256,24 @@ impl Family for Quic {
             ssthresh_bytes: connection.ssthresh(),
             ..Decision::default()
         });
+    }
+
+    fn subflows(connection: &Connection) -> Vec<SubflowInfo> {
+        let info = |path: quic::PathInfo| SubflowInfo {
+            path: PathIndex(path.way),
+            state: tcp::State::Established,
+            bytes: path.bytes_sent,
+            bytes_sent: path.bytes_sent,
+            window: path.window,
+            srtt: path.smoothed_rtt,
+            in_flight: path.in_flight,
+            backup: path.is_backup,
+            retransmissions: path.retransmissions,
+            timeouts: 0,
+        };
+        match connection.is_multipath() {
+            true => connection.paths().map(info).collect(),
+            false => Vec::new(),
+        }
     }
 }

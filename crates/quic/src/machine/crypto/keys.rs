@@ -1,4 +1,4 @@
-//! Keys that leave packets as they are and append a constant tag.
+//! Keys that leave packets as they are and append a tag: a constant, and the number of key updates.
 
 use bytes::BytesMut;
 use noq_proto::PathId;
@@ -9,18 +9,25 @@ use crate::TAG;
 /// Each byte of the tag, so that truncated or shifted packets fail like those of a real cipher.
 const MARK: [u8; TAG] = [0xa5; TAG];
 
-/// Packet protection without encryption.
-struct NullPacket;
+/// Packet protection without encryption, after this number of key updates. A receiver that uses keys of another number drops the
+/// packet, as with a real cipher: over several paths the library does so with packets that a key update overtakes.
+struct NullPacket(u8);
+
+impl NullPacket {
+    const fn mark(&self) -> [u8; TAG] {
+        [MARK[0].wrapping_add(self.0); TAG]
+    }
+}
 
 impl PacketKey for NullPacket {
     fn encrypt(&self, _: PathId, _: u64, buf: &mut [u8], _: usize) {
         let tag = buf.len() - TAG;
-        buf[tag..].copy_from_slice(&MARK);
+        buf[tag..].copy_from_slice(&self.mark());
     }
 
     fn decrypt(&self, _: PathId, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
         let length = payload.len().checked_sub(TAG).ok_or(CryptoError)?;
-        if payload[length..] != MARK {
+        if payload[length..] != self.mark() {
             return Err(CryptoError);
         }
         payload.truncate(length);
@@ -53,10 +60,11 @@ impl HeaderKey for NullHeader {
     }
 }
 
-pub(super) fn packet_pair() -> KeyPair<Box<dyn PacketKey>> {
+/// Returns the keys after this number of updates.
+pub(super) fn packet_pair(updates: u8) -> KeyPair<Box<dyn PacketKey>> {
     KeyPair {
-        local: Box::new(NullPacket),
-        remote: Box::new(NullPacket),
+        local: Box::new(NullPacket(updates)),
+        remote: Box::new(NullPacket(updates)),
     }
 }
 
@@ -66,7 +74,7 @@ pub(super) fn keys() -> Keys {
             local: Box::new(NullHeader),
             remote: Box::new(NullHeader),
         },
-        packet: packet_pair(),
+        packet: packet_pair(0),
     }
 }
 

@@ -48,6 +48,8 @@ struct NullSession {
     ticket: Arc<AtomicBool>,
     /// Bytes of an incomplete message.
     buffer: Vec<u8>,
+    /// Key updates of 1-RTT packets that have keys, modulo 256.
+    updates: u8,
 }
 
 impl NullSession {
@@ -64,6 +66,7 @@ impl NullSession {
             resumes: false,
             ticket: Arc::default(),
             buffer: Vec::new(),
+            updates: 0,
         }
     }
 
@@ -183,7 +186,8 @@ impl Session for NullSession {
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        Some(packet_pair())
+        self.updates = self.updates.wrapping_add(1);
+        Some(packet_pair(self.updates))
     }
 
     fn is_valid_retry(&self, _: ConnectionId, _: &[u8], _: &[u8]) -> bool {
