@@ -66,6 +66,8 @@ omit_unset! {
         pub scheduler: Option<PathScheduler>,
         /// With multipath: time without packets from the peer on a path after which it is closed, from "100ms" to "1h", but at least three probe timeouts; both ends send a PING on each path three times as often. Default: "3s".
         pub path_timeout: Option<Duration>,
+        /// With multipath: update the keys when the handshake is confirmed, and open further paths after the peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and the receiver drops those that the update overtakes on another path. Default: false.
+        pub early_key_update: Option<bool>,
     }
 }
 

@@ -135,6 +135,7 @@ impl QuicConfig {
             ("policy", self.policy.is_some()),
             ("scheduler", self.scheduler.is_some()),
             ("path_timeout", self.path_timeout.is_some()),
+            ("early_key_update", self.early_key_update.is_some()),
         ];
         let mut problems = Vec::new();
         if !self.is_multipath() {

@@ -157,3 +157,16 @@ fn lowest_rtt_takes_precedence_over_the_order_of_paths() {
     let library = share(r#", "scheduler": "quic-first""#);
     assert!(ours[0] > library[0], "{ours:?} {library:?}");
 }
+
+/// The library compares packet numbers of different paths to tell whether a packet has old keys (its `prev_crypto`), and drops packets
+/// whose number is not below that of the first one with new keys. An update before further paths open avoids that.
+#[test]
+fn an_early_key_update_overtakes_no_packets() {
+    let late = run("", 1, NEVER);
+    let early = run(r#", "early_key_update": true"#, 1, NEVER);
+    assert!(late.overtaken() > 0);
+    assert!(late.ends[0].statistics().retransmissions >= late.overtaken() as u64);
+    assert_eq!(early.overtaken(), 0);
+    let (early, late) = (finished_at(&early), finished_at(&late));
+    assert!(early < late, "{early} {late}");
+}

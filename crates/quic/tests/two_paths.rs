@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use foundation::{Duration, Generator, Instant};
+use quic::wire::{self, PacketType};
 use quic::{Connection, Datagram, Event, QuicConfig};
 use rand::SeedableRng;
 use transport::Machine as _;
@@ -39,6 +40,9 @@ pub struct TwoPaths {
     busy: [[Instant; 2]; 2],
     /// Time from which a path loses everything.
     pub fails: [Instant; 2],
+    /// Path and number of the first of the client's packets with new keys that arrived, and the packets that it overtook.
+    update: Option<(u8, u64)>,
+    overtaken: usize,
 }
 
 impl TwoPaths {
@@ -59,6 +63,8 @@ impl TwoPaths {
             on_the_way: Default::default(),
             busy: Default::default(),
             fails: [Instant::MAX; 2],
+            update: None,
+            overtaken: 0,
         }
     }
 
@@ -87,6 +93,22 @@ impl TwoPaths {
         }
         *busy = starts + TRANSMISSION;
         self.on_the_way[side][path].push_back((*busy + DELAYS[path], datagram));
+    }
+
+    /// Compares the key phase of a 1-RTT packet (RFC 9001, section 6) with the newest one.
+    fn note_keys(&mut self, way: u8, datagram: &Datagram) {
+        let is_new = datagram.bytes[0] & 0x04 != 0;
+        wire::packets(&datagram.bytes, |packet| {
+            if packet.kind != PacketType::OneRtt {
+                return;
+            }
+            let number = u64::from(packet.number);
+            match self.update {
+                None if is_new => self.update = Some((way, number)),
+                Some((other, first)) if !is_new && other != way && number >= first => self.overtaken += 1,
+                _ => {}
+            }
+        });
     }
 
     fn drain(&mut self, side: usize) {
@@ -121,6 +143,9 @@ impl TwoPaths {
                     .is_some_and(|&(at, _)| at <= self.now)
                 {
                     let (_, datagram) = self.on_the_way[side][path].pop_front().unwrap();
+                    if side == 0 {
+                        self.note_keys(path as u8, &datagram);
+                    }
                     self.ends[1 - side].handle_datagram(self.now, path as u8, datagram);
                     self.drain(1 - side);
                 }
@@ -132,6 +157,11 @@ impl TwoPaths {
                 }
             }
         }
+    }
+
+    /// Returns the client's packets that arrive after one with new keys on the other path and a smaller packet number.
+    pub fn overtaken(&self) -> usize {
+        self.overtaken
     }
 
     /// Returns the payload bytes that the client sent on each path.

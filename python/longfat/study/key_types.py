@@ -1004,6 +1004,10 @@ class ProtocolQuicKeys(TypedDict, total=False):
     congestion: str | ProtocolCongestionControlKeys | HasSettings | type[Any]
     """Congestion controller: one of this project's with Linux's rules, or the QUIC library's own,
     quic-cubic or quic-reno. Default: "cubic"."""
+    early_key_update: bool
+    """With multipath: update the keys when the handshake is confirmed, and open further paths after the
+    peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and
+    the receiver drops those that the update overtakes on another path. Default: false."""
     ecn: bool
     """Explicit congestion notification with ECT(0). Default: true."""
     fair_streams: bool
@@ -1025,15 +1029,31 @@ class ProtocolQuicKeys(TypedDict, total=False):
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
     bytes throughout the search. Default: false."""
+    multipath: bool
+    """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
+    selects. World sim. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
+    path_timeout: str
+    """With multipath: time without packets from the peer on a path after which it is closed, from "100ms"
+    to "1h", but at least three probe timeouts; both ends send a PING on each path three times as often.
+    Default: "3s"."""
+    policy: str | ProtocolPolicyKeys | HasSettings | type[Any]
+    """With multipath: path policy, which selects paths and when they open: all, single, fsfs, delayed,
+    in-kernel, or one in Python. Default: "all"."""
     receive_window: str
     """Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries
     with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with
     max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts
     of a stream in its buffer. Default: the maximum."""
+    scheduler: str | ProtocolSchedulerKeys | HasSettings | type[Any]
+    """With multipath: packet scheduler, which selects the path of each packet with data: min-rtt,
+    round-robin, ecf, blest, one in Python, or the QUIC library's own, quic-first. Default: "min-rtt", with
+    a controller of the library "quic-first"."""
     send_window: str
     """Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB"."""
+    subflows: SupportsIndex
+    """With multipath: maximum number of paths of a connection at once. Default: 64."""
     zero_rtt: bool
     """Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC
     9001, section 4.6); the first connection gets the ticket. Default: false."""
@@ -1253,6 +1273,10 @@ class ProtocolKeys(TypedDict, total=False):
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    early_key_update: bool
+    """With multipath: update the keys when the handshake is confirmed, and open further paths after the
+    peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and
+    the receiver drops those that the update overtakes on another path. Default: false."""
     fair_streams: bool
     """Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later
     ones (RFC 9218, section 10). Default: false."""
@@ -1269,8 +1293,15 @@ class ProtocolKeys(TypedDict, total=False):
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
     bytes throughout the search. Default: false."""
+    multipath: bool
+    """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
+    selects. World sim. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
+    path_timeout: str
+    """With multipath: time without packets from the peer on a path after which it is closed, from "100ms"
+    to "1h", but at least three probe timeouts; both ends send a PING on each path three times as often.
+    Default: "3s"."""
     receive_window: str
     """Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries
     with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with
@@ -1466,6 +1497,10 @@ class TrafficProtocolKeys(TypedDict, total=False):
     certificate_chain: str
     """Certificate chain of the server, which takes part of its limit of three times the client's bytes
     before the client's address is validated, from "100B" to "12kB". Default: "3kB"."""
+    early_key_update: bool
+    """With multipath: update the keys when the handshake is confirmed, and open further paths after the
+    peer's update, one round trip later. Otherwise the library updates them after 10 to 1000 packets, and
+    the receiver drops those that the update overtakes on another path. Default: false."""
     fair_streams: bool
     """Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later
     ones (RFC 9218, section 10). Default: false."""
@@ -1482,8 +1517,15 @@ class TrafficProtocolKeys(TypedDict, total=False):
     """Start with UDP payloads of 1200 bytes and search for the MTU of the path up to max_datagram_size (RFC
     8899); otherwise send max_datagram_size at once. This project's controllers count in packets of 1200
     bytes throughout the search. Default: false."""
+    multipath: bool
+    """Use several paths at once (draft-ietf-quic-multipath): each path between the hosts that the policy
+    selects. World sim. Default: false."""
     packet_threshold: SupportsIndex
     """Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3."""
+    path_timeout: str
+    """With multipath: time without packets from the peer on a path after which it is closed, from "100ms"
+    to "1h", but at least three probe timeouts; both ends send a PING on each path three times as often.
+    Default: "3s"."""
     receive_window: str
     """Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries
     with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with

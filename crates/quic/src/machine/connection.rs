@@ -13,7 +13,6 @@ use noq_proto::{
     Connection as Inner, ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Endpoint,
     FourTuple, StreamEvent, Transmit, VarInt,
 };
-use transport::congestion::Controller;
 use transport::mptcp::{ConnectionPlan, DataView};
 use transport::rtt::RttEstimator;
 use transport::{Machine, Statistics};
@@ -59,7 +58,7 @@ pub struct Connection {
     peer: FourTuple,
     uses_ecn: bool,
     idle_timeout: Duration,
-    controllers: Option<Arc<Factory>>,
+    pub(super) controllers: Option<Arc<Factory>>,
     /// The paths, of a connection with several.
     pub(super) paths: Option<Box<Paths>>,
     /// What the host knows of each of them.
@@ -78,7 +77,7 @@ pub struct Connection {
     /// Whether streams open before the handshake is complete.
     is_early: bool,
     /// Bytes read by the application.
-    read: u64,
+    pub(super) read: u64,
     events: VecDeque<Event>,
     /// Datagrams of no connection.
     answers: VecDeque<(u8, Datagram)>,
@@ -254,23 +253,6 @@ impl Connection {
         self.ledger.rtt()
     }
 
-    /// Calls `read` with the controller, if it is one of this project's.
-    pub fn with_controller<R>(&self, read: impl FnOnce(&dyn Controller) -> R) -> Option<R> {
-        self.controllers.as_ref()?.with(read)
-    }
-
-    /// Returns the payload bytes sent and not acknowledged.
-    #[must_use]
-    pub fn in_flight(&self) -> u64 {
-        self.ledger.in_flight()
-    }
-
-    /// Returns the payload bytes that arrived and are not read, which wait for earlier ones.
-    #[must_use]
-    pub fn early_bytes(&self) -> u64 {
-        self.ledger.received() - self.read
-    }
-
     /// Adds up to `bytes` to the stream. Returns the number of bytes accepted; [`Event::Writable`] follows if that are fewer.
     pub fn write(&mut self, bytes: u64) -> u64 {
         let Some((_, inner)) = &mut self.inner else {
@@ -366,7 +348,7 @@ impl Connection {
         if let (Some(paths), Some((_, inner))) = (&mut self.paths, &mut self.inner) {
             match &event {
                 Library::Connected => paths.connected(inner),
-                Library::HandshakeConfirmed => paths.confirmed(now, inner),
+                Library::HandshakeConfirmed => paths.confirmed(inner),
                 Library::Path(event) => paths.on_event(now, inner, event),
                 _ => {}
             }
@@ -518,6 +500,9 @@ impl Connection {
         };
         if self.tap.is_none() {
             self.ledger.receives(now, frame.path.unwrap_or(0), &frame.bytes);
+        }
+        if let Some(paths) = &mut self.paths {
+            paths.receives(&frame.bytes);
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);

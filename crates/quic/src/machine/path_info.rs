@@ -1,7 +1,8 @@
-//! The state of the paths of a connection, for hosts, traces and metrics.
+//! The state of a connection and of its paths, for hosts, traces and metrics.
 
 use foundation::{Duration, Instant};
 use noq_proto::{Connection as Inner, PathId, PathStatus};
+use transport::congestion::Controller;
 use transport::mptcp::{HostPaths, PathPolicy, Progress};
 
 use super::Connection;
@@ -160,6 +161,23 @@ impl Connection {
     pub fn pacing_rate(&self) -> Option<u64> {
         let state = self.first_path()?.congestion_state(PathId::ZERO)?;
         Some(8 * state.metrics().pacing_rate?)
+    }
+
+    /// Calls `read` with the controller, if it is one of this project's.
+    pub fn with_controller<R>(&self, read: impl FnOnce(&dyn Controller) -> R) -> Option<R> {
+        self.controllers.as_ref()?.with(read)
+    }
+
+    /// Returns the payload bytes sent and not acknowledged.
+    #[must_use]
+    pub fn in_flight(&self) -> u64 {
+        self.ledger.in_flight()
+    }
+
+    /// Returns the payload bytes that arrived and are not read, which wait for earlier ones.
+    #[must_use]
+    pub fn early_bytes(&self) -> u64 {
+        self.ledger.received() - self.read
     }
 
     fn first_path(&self) -> Option<&Inner> {

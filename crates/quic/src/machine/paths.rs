@@ -47,6 +47,11 @@ pub(super) struct Paths {
     most: usize,
     /// Time since when further paths may open.
     joinable_since: Option<Instant>,
+    /// Whether keys are updated before.
+    updates_keys: bool,
+    is_confirmed: bool,
+    /// Whether the peer has updated its keys.
+    peer_updated_keys: bool,
     all: Vec<Path>,
     ping_every: Duration,
     ping_at: Instant,
@@ -82,6 +87,9 @@ impl Paths {
             joins: VecDeque::new(),
             most: config.paths() as usize,
             joinable_since: None,
+            updates_keys: config.early_key_update == Some(true),
+            is_confirmed: false,
+            peer_updated_keys: false,
             all: Vec::new(),
             ping_every: config.path_timeout() / 3,
             ping_at: Instant::MAX,
@@ -171,11 +179,20 @@ impl Paths {
         });
     }
 
-    /// Notes that the peer has confirmed the handshake, so that further paths may open.
-    pub(super) fn confirmed(&mut self, now: Instant, inner: &Connection) {
-        if inner.is_multipath_negotiated() {
-            self.joinable_since = Some(now);
+    /// Notes that the peer has confirmed the handshake, so that keys may be updated and further paths may open.
+    pub(super) fn confirmed(&mut self, inner: &mut Connection) {
+        self.is_confirmed = inner.is_multipath_negotiated();
+        if self.is_client && self.updates_keys {
+            inner.force_key_update();
+            let _ = inner.ping_path(PathId::ZERO);
         }
+    }
+
+    /// Notes the key phase of a packet without header protection (RFC 9001, section 6).
+    pub(super) fn receives(&mut self, datagram: &[u8]) {
+        let is_short = |first: u8| first & 0x80 == 0;
+        let first = datagram.first();
+        self.peer_updated_keys |= first.is_some_and(|&first| is_short(first) && first & 0x04 != 0);
     }
 
     /// Notes the paths that the peer has opened.
@@ -227,6 +244,9 @@ impl Paths {
         if inner.is_closed() {
             self.ping_at = Instant::MAX;
             return;
+        }
+        if self.is_confirmed && (self.peer_updated_keys || !self.updates_keys) {
+            self.joinable_since.get_or_insert(now);
         }
         while let Some(&join) = self.joins.front()
             && self.is_due(now, join.when, ledger)
