@@ -1,4 +1,4 @@
-"""QUIC over several paths: refused keys, shares of the paths, failures, traces, and the causes that docs/quic.md names."""
+"""QUIC over several paths: refused keys, shares of the paths, failures, and the causes that docs/quic-paths.md names."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def paths(*links: Any) -> lf.Topology:
     [
         ({"scheduler": "min-rtt"}, "scheduler: has no effect on one path: set multipath = true"),
         ({"early_key_update": True}, "early_key_update: has no effect on one path: set multipath = true"),
-        ({"multipath": True, "scheduler": "redundant"}, '"redundant" sends copies, which the QUIC library does'),
+        (
+            {"multipath": True, "scheduler": "redundant"},
+            '"redundant" sends copies, which the QUIC library does',
+        ),
         ({"multipath": True, "scheduler": "otias"}, '"otias" queues packets on paths without room'),
         ({"multipath": True, "scheduler": "quic-last"}, "allowed of QUIC's own: quic-first"),
         ({"multipath": True, "policy": "mmptcp"}, '"mmptcp" scatters packets over all paths'),
@@ -55,7 +58,10 @@ def paths(*links: Any) -> lf.Topology:
             {"multipath": True, "scheduler": "min-rtt", "congestion": "quic-reno"},
             "requires a congestion controller of this project",
         ),
-        ({"multipath": True, "rejoin": "1s"}, 'a key of kind "mptcp"; remove it: "quic" closes a path for good'),
+        (
+            {"multipath": True, "rejoin": "1s"},
+            'a key of kind "mptcp"; remove it: "quic" closes a path for good',
+        ),
     ],
 )
 def test_errors_take_one_line(keys: dict[str, Any], message: str) -> None:
@@ -130,7 +136,7 @@ def test_a_scheduler_in_python_equals_the_same_rule_in_rust(tmp_path: Path) -> N
 
 
 def test_acknowledgements_on_the_first_path_explain_the_time_behind_lte() -> None:
-    """docs/quic.md names the cause: the library acknowledges all packets on the first path."""
+    """docs/quic-paths.md names the cause: the library acknowledges all packets on the first path."""
     events = lf.trace(quic(), topology=paths(LTE, WIFI), size="1MB", samples=False).events
     sent = events.filter((pl.col("what") == "send") & (pl.col("time") > 0.4))
     data = sent.filter((pl.col("host") == "sender") & (pl.col("length") > 0))
