@@ -1,4 +1,4 @@
-"""QUIC over several paths: refused keys, shares of the paths, failures, and the causes that docs/quic-paths.md names."""
+"""QUIC over several paths: refused keys, shares of paths, failures, and the causes that docs/quic-paths.md names."""
 
 from __future__ import annotations
 
