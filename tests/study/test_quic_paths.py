@@ -1,4 +1,4 @@
-"""QUIC over several paths: refused keys, shares of paths, failures, and the causes that docs/quic-paths.md names."""
+"""QUIC over several paths: refused keys, shares, failures, and the causes that docs/quic-paths.md names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from longfat.study import load_study
 
 WIFI = {"preset": "wifi", "rate": "20Mbit/s"}
 LTE = {"preset": "lte"}
-FIRST = {"kind": "all", "first": "first"}
+FIRST: Any = {"kind": "all", "first": "first"}
 
 
 def study(world: str = "sim", **keys: Any) -> lf.Study:
