@@ -1,10 +1,11 @@
-"""Random losses of a captured transfer: how many of them are independent."""
+"""Random losses of a captured transfer: which packets they are, and how many are independent."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
@@ -38,3 +39,11 @@ def independent_losses(one: Direction) -> int:
     expected = 1 + len(gaps) * beyond
     deviation = math.sqrt(len(gaps) * beyond * (1 - beyond))
     return groups if groups < expected - _DEVIATIONS * deviation else count
+
+
+def same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a path that loses the packets that the capture shows as lost without a queue."""
+    lost = one.document["lost"]
+    if "loss" not in path or not lost or queue_losses(one) > one.document["random_loss_packets"]:
+        return path
+    return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
