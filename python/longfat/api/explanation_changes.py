@@ -25,7 +25,7 @@ from longfat import _native
 from longfat.analysis.binomial import inverse_beta
 from longfat.analysis.captures.replayed import Change
 from longfat.analysis.forecast import prediction_interval
-from longfat.api.explanation_losses import independent_losses, queue_losses, same_losses
+from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
 from longfat.api.parallel import parallel
 from longfat.api.specification import specification
 from longfat.api.trials import TransferError, trial_of
@@ -162,7 +162,7 @@ def _trials(
         loss = _loss(one, (0.5 + number * _GOLDEN) % 1) if "loss" in path else None
         rtt = 1 + _RTT_ERROR * (2 * ((0.5 + number * _SILVER) % 1) - 1)
         queue = 1.0
-        if not queue_losses(one):
+        if not shows_queue(one):
             queue = _QUEUE_ERROR ** (2 * ((0.5 + number * _THIRD) % 1) - 1)
         found.append(_Trial(number, controller, loss, rtt, queue))
     return found

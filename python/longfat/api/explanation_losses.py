@@ -12,12 +12,19 @@ if TYPE_CHECKING:
 
 _DEVIATIONS = 3
 """Standard deviations below which the number of groups is not that of independent losses."""
+_FEW = 0.1
+"""Share of the random losses up to which an RTT that is long by chance explains losses by a full queue."""
 
 
 def queue_losses(one: Direction) -> int:
     """Returns the retransmissions after losses by a full queue, those of bursts included."""
     document = one.document
     return int(document["overflow_packets"] + document["burst_packets"])
+
+
+def shows_queue(one: Direction) -> bool:
+    """Whether losses by a full queue show its size: a few among many random losses are random, too."""
+    return queue_losses(one) > _FEW * one.document["random_loss_packets"]
 
 
 def independent_losses(one: Direction) -> int:

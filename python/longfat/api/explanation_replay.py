@@ -13,7 +13,7 @@ from longfat.analysis.forecast import prediction_interval
 from longfat.api import explanation_changes
 from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
-from longfat.api.explanation_losses import independent_losses, queue_losses, same_losses
+from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
@@ -62,7 +62,7 @@ def path_model(one: Direction) -> dict[str, Any]:
 
 def is_queue_assumed(one: Direction) -> bool:
     """Whether the queue of the path model is assumed: only losses by a full queue show its size."""
-    return not queue_losses(one)
+    return not shows_queue(one)
 
 
 def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
