@@ -24,7 +24,7 @@ def queue_losses(one: Direction) -> int:
 
 def shows_queue(one: Direction) -> bool:
     """Whether losses by a full queue show its size: a few among many random losses are random, too."""
-    return queue_losses(one) > _FEW * one.document["random_loss_packets"]
+    return queue_losses(one) > _FEW * int(one.document["random_loss_packets"])
 
 
 def independent_losses(one: Direction) -> int:
