@@ -2,21 +2,29 @@
 
 `python benchmarks/explain_predictions.py [CAUSE...] [--captures 3]` captures transfers between kernels, lets
 `explain` predict their durations with changes, makes each change of the emulated path or of the hosts, and
-measures again. Random losses differ between trials, so that the mean of several is compared. Exits with code
-1 if a measurement fails. Needs root or user namespaces, and about 2 minutes per capture. As root, transfers
-between kernels have real-time priority, so that other programs delay them less.
+measures again. A prediction is compared with a transfer that loses the same packets as the captured one (the
+same seed), and its interval also with transfers that lose others. Exits with code 1 if a measurement fails.
+Needs root or user namespaces, and about 2 minutes per capture. As root, transfers between kernels have
+real-time priority, so that other programs delay them less. An emulator that is late all the same sends bursts
+that overflow short queues: such a measurement is repeated, and the least late one counts.
+
+`--keep FOLDER` keeps captures and measured durations. The next run with this folder predicts again and
+measures only what is missing, so that two versions of the predictions have the same measurements.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +32,12 @@ from captures import cases
 
 import longfat as lf
 from longfat.analysis.captures import explained
+from longfat.analysis.captures.replayed import Change
 
 CLOSE = 0.1
+PUNCTUAL_S = 0.005
+"""Lateness of the emulator above which a measurement is repeated: 100 Mbit/s send 42 packets in this time."""
+ATTEMPTS = 4
 CAUSES = (
     explained.BANDWIDTH,
     explained.WINDOW,
@@ -73,15 +85,42 @@ def _real_time() -> Iterator[None]:
         os.sched_setscheduler(0, *before)
 
 
-def measured(settings: Settings, size: int, trials: int, file: Path | None = None) -> float:
-    """Returns the mean duration between kernels in s; of the last trial, packets are written to a file."""
-    durations = []
+def _trial(settings: Settings, size: int, seed: int, file: Path | None = None) -> tuple[float, float]:
+    """Returns the emulator's maximum lateness and the duration between kernels in s."""
     written = {} if file is None else {"pcapng": file, "snap": 96}
-    for seed in range(trials):
-        with _real_time():
-            found = lf.trace(*settings, f"{size}B", world="netns", seed=seed + 1, samples=False, **written)
-        durations.append(next(iter(found.metrics.values()))["completion_s"])
-    return statistics.mean(durations)
+    with _real_time():
+        found = lf.trace(*settings, f"{size}B", world="netns", seed=seed, samples=False, **written)
+    (metrics,) = found.metrics.values()
+    return metrics["emulator_late_max_s"], metrics["completion_s"]
+
+
+def measured(settings: Settings, size: int, seeds: Sequence[int]) -> list[float]:
+    """Returns the duration between kernels in s for each seed; several trials run at once."""
+    if len(seeds) == 1:
+        return [punctual(settings, size, seeds[0])]
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        return [duration for _, duration in pool.map(lambda seed: _trial(settings, size, seed), seeds)]
+
+
+def punctual(settings: Settings, size: int, seed: int, file: Path | None = None) -> float:
+    """Returns the duration of the first punctual trial, or of the least late one; its packets are kept.
+
+    Transfers with random losses leave queues empty, so that they have one attempt.
+    """
+    found = []
+    for number in range(1 if "loss" in settings[1] else ATTEMPTS):
+        written = None if file is None else file.with_suffix(f".{number}")
+        found.append((*_trial(settings, size, seed, written), written))
+        if found[-1][0] <= PUNCTUAL_S:
+            break
+    least = min(found, key=lambda one: one[0])
+    for *_, written in found:
+        if file is not None and written is not None:
+            if written == least[2]:
+                written.replace(file)
+            else:
+                written.unlink()
+    return least[1]
 
 
 def size_of(cause: str, made: cases.Case) -> int:
@@ -90,6 +129,70 @@ def size_of(cause: str, made: cases.Case) -> int:
         return int(made.workload["size"].removesuffix("kB")) * 1000
     seconds = 0.5 if cause == explained.LOSS else 4
     return int(made.rate * 1e6 / 8 * seconds)
+
+
+@dataclass
+class Comparison:
+    """Predictions next to measurements. `folder` has captures and durations in s by the change's name."""
+
+    folder: Path
+    seed: int
+    trials: int
+    errors: dict[str, list[float]] = field(default_factory=dict)
+    silent: int = 0
+    failed: int = 0
+    covered: int = 0
+    transfers: int = 0
+
+    def compare(self, cause: str, number: int, made: cases.Case) -> None:
+        """Captures a transfer, predicts changes, measures them, and prints each."""
+        assert made.path is not None
+        size = size_of(cause, made)
+        file = self.folder / f"{self.seed}-{cause.replace(' ', '-')}-{number}.pcapng"
+        # With the same seed, captures of all paths would have about the same losses.
+        seeds = random.Random(f"{self.seed} {cause} {number}").sample(range(1, 10**6), self.trials)
+        if not file.exists():
+            punctual((made.protocol, made.path), size, seeds[0], file)
+        replay = lf.explain(file).replay
+        if replay is None or replay.problem is not None:
+            self.silent += 1
+            print(f"{cause}: no predictions: {replay and replay.problem}", flush=True)
+            return
+        durations = file.with_suffix(".json")
+        known = json.loads(durations.read_text()) if durations.exists() else {}
+        for change in replay.changes:
+            if change.name in UNMEASURED:
+                continue
+            settings = CHANGES[change.name](made.protocol, made.path)
+            trials = self.trials if "loss" in settings[1] else 1
+            try:
+                if change.name not in known:
+                    known[change.name] = measured(settings, size, seeds[:trials])
+                    durations.write_text(json.dumps(known))
+            except (OSError, ValueError) as error:
+                self.failed += 1
+                print(f"{cause}, {change.name}: {error}", file=sys.stderr)
+                continue
+            self._add(cause, change, known[change.name])
+
+    def _add(self, cause: str, change: Change, real: Sequence[float]) -> None:
+        found = change.duration
+        error = found.value / real[0] - 1
+        self.errors.setdefault(change.name, []).append(error)
+        self.covered += sum(found.low <= one <= found.high for one in real)
+        self.transfers += len(real)
+        print(f"{cause}, {change.name}: {found.value:.3f} s, {real[0]:.3f} s: {error:+.1%}", flush=True)
+
+    def summary(self) -> None:
+        """Prints the share of close predictions, and of transfers in the predicted intervals."""
+        for name, found in self.errors.items():
+            close = sum(abs(one) < CLOSE for one in found)
+            print(f"{name}: {close} of {len(found)} within {CLOSE:.0%}; largest {max(found, key=abs):+.1%}")
+        everything = [abs(one) for found in self.errors.values() for one in found]
+        if everything:
+            close, middle = sum(one < CLOSE for one in everything), statistics.median(everything)
+            print(f"all: {close} of {len(everything)}; median {middle:.1%}; {self.silent} captures without")
+            print(f"{self.covered} of {self.transfers} transfers are in the interval of the prediction")
 
 
 def main() -> None:
@@ -101,48 +204,19 @@ def main() -> None:
     parser.add_argument("--captures", type=int, default=3, help="captures of each cause")
     parser.add_argument("--trials", type=int, default=5, help="measured trials with random loss")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--keep", type=Path, help="folder of captures and measured durations")
     given = parser.parse_args()
-    errors: dict[str, list[float]] = {}
-    silent = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "capture.pcapng"
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.keep or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        comparison = Comparison(folder, given.seed, given.trials)
         for cause in given.causes or CAUSES:
             draw = random.Random(f"{given.seed} {cause}")
-            for _ in range(given.captures):
-                made = cases.CASES["netns"][cause](draw, cases.LOSS_BASED)
-                assert made.path is not None
-                size = size_of(cause, made)
-                measured((made.protocol, made.path), size, 1, file)
-                replay = lf.explain(file).replay
-                if replay is None or replay.problem is not None:
-                    silent += 1
-                    print(f"{cause}: no predictions: {replay and replay.problem}", flush=True)
-                    continue
-                for change in replay.changes:
-                    if change.name in UNMEASURED:
-                        continue
-                    settings = CHANGES[change.name](made.protocol, made.path)
-                    trials = given.trials if "loss" in settings[1] else 1
-                    try:
-                        real = measured(settings, size, trials)
-                    except (OSError, ValueError) as error:
-                        failed += 1
-                        print(f"{cause}, {change.name}: {error}", file=sys.stderr)
-                        continue
-                    error = change.duration.value / real - 1
-                    errors.setdefault(change.name, []).append(error)
-                    print(
-                        f"{cause}, {change.name}: {change.duration.value:.3f} s, {real:.3f} s: {error:+.1%}",
-                        flush=True,
-                    )
-    for name, found in errors.items():
-        print(f"{name}: {sum(abs(one) < CLOSE for one in found)} of {len(found)} within {CLOSE:.0%}")
-    everything = [abs(one) for found in errors.values() for one in found]
-    if everything:
-        close, middle = sum(one < CLOSE for one in everything), statistics.median(everything)
-        print(f"all: {close} of {len(everything)}; median {middle:.1%}; {silent} captures without")
-    if failed:
-        sys.exit(f"{failed} measurements failed")
+            for number in range(given.captures):
+                comparison.compare(cause, number, cases.CASES["netns"][cause](draw, cases.LOSS_BASED))
+    comparison.summary()
+    if comparison.failed:
+        sys.exit(f"{comparison.failed} measurements failed")
 
 
 if __name__ == "__main__":

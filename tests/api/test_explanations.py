@@ -252,6 +252,49 @@ def test_burst_losses_show_the_queue(capture: Capture) -> None:
     assert queue == pytest.approx(40, abs=4)
 
 
+def test_a_short_queue_is_full_when_it_loses_packets_of_slow_start(tmp_path: Path) -> None:
+    # The rest of a burst is lost, too, so that the packets behind it meet a shorter queue.
+    file, queue = tmp_path / "short.pcapng", 10
+    path = {"rate": "5Mbit/s", "delay": "19.2ms", "queue": f"{queue}pkt"}
+    lf.trace({"kind": "tcp", "congestion": "reno"}, path, "1MB", pcapng=file, snap=96, samples=False)
+    one = lf.explain(file, replay=False).one
+    assert one is not None
+    assert one.document["random_loss_packets"] == 0 < one.document["overflow_packets"]
+    model = explanation_replay.path_model(one)
+    assert float(model["queue"].removesuffix("pkt")) == pytest.approx(queue, abs=1)
+
+
+def test_a_pause_of_the_path_is_no_queue(tmp_path: Path) -> None:
+    file, queue = tmp_path / "queue.pcapng", 150
+    path = {"rate": "50Mbit/s", "delay": "20ms", "queue": f"{queue}pkt"}
+    lf.trace({"kind": "tcp", "congestion": "reno"}, path, "10MB", pcapng=file, snap=96, samples=False)
+    # A host or an emulator that stands still adds 200 ms to the RTTs of one flight, as much as 800 packets.
+    file.write_bytes(_paused(file.read_bytes(), at=1.2, pause=0.2))
+    one = lf.explain(file, replay=False).one
+    assert one is not None
+    assert one.document["overflow_packets"] > 100
+    assert one.document["random_loss_packets"] == 0
+    model = explanation_replay.path_model(one)
+    assert "loss" not in model
+    assert float(model["queue"].removesuffix("pkt")) == pytest.approx(queue, rel=0.05)
+
+
+def _paused(capture: bytes, at: float, pause: float) -> bytes:
+    """Returns a pcapng capture (in ns) in which all packets after `at` seconds are `pause` seconds later."""
+    found, place, first = bytearray(capture), 0, None
+    while place < len(found):
+        kind, length = struct.unpack_from("<2I", found, place)
+        if kind == 6:  # Enhanced packet block
+            high, low = struct.unpack_from("<2I", found, place + 12)
+            time = high << 32 | low
+            first = time if first is None else first
+            if time - first > at * 1e9:
+                time += round(pause * 1e9)
+            struct.pack_into("<2I", found, place + 12, time >> 32, time & 0xFFFFFFFF)
+        place += length
+    return bytes(found)
+
+
 def test_reordering_is_not_simulated(capture: Capture) -> None:
     one = lf.explain(capture(explained.LOSS), replay=False).one
     assert one is not None

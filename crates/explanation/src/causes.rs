@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::direction::SHRUNK;
 use crate::gaps::Gaps;
-use crate::losses::Losses;
+use crate::losses::{Losses, loss_queue_s};
 use crate::path::PathFigures;
 use crate::rates::Distribution;
 use crate::round_trips::Position;
@@ -111,6 +111,8 @@ pub struct Causes {
     pub policer_bps: Option<f64>,
     /// Median of the flight after a loss in relation to that before it: what a controller does on a loss.
     pub reduction: Option<f64>,
+    /// Time that the full queue adds: the median at its losses.
+    pub full_queue_s: Option<f64>,
 }
 
 impl Causes {
@@ -185,6 +187,7 @@ pub fn causes(
         repeated,
         policer_bps: losses.policer_bps,
         reduction: window.reductions.quantile(0.5),
+        full_queue_s: window.full_queues.quantile(0.5),
     }
 }
 
@@ -203,6 +206,7 @@ struct Window {
     /// Flight before a loss whose repair has not ended.
     unrepaired: Option<u64>,
     reductions: Distribution,
+    full_queues: Distribution,
 }
 
 impl Default for Window {
@@ -216,6 +220,7 @@ impl Default for Window {
             last_flight: 0,
             unrepaired: None,
             reductions: Distribution::default(),
+            full_queues: Distribution::default(),
         }
     }
 }
@@ -227,6 +232,11 @@ impl Window {
             self.loss = self.losses.cause(slices, place, path);
             self.has_lost = true;
             self.unrepaired = Some(self.peak.max(slice.flight));
+            if self.loss == Cause::QueueOverflow
+                && let Some(queue) = loss_queue_s(slice, path)
+            {
+                self.full_queues.add(queue, 1);
+            }
         }
         let is_round = slice.arrival.as_secs_f64() > 0.5 * path.base_rtt_s.unwrap_or(0.0);
         let is_full = is_round && path.rate_bps.is_some_and(|rate| 8.0 * slice.rate() > BUSY * rate);

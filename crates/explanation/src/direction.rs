@@ -11,6 +11,7 @@ use crate::delayed_acks::{DelayedAcks, Sample};
 use crate::numbering::Numbering;
 use crate::outstanding::{Outstanding, Repeated, Sent};
 use crate::packet::TcpPacket;
+use crate::pauses::{Pauses, SUDDEN};
 use crate::rates::Trains;
 use crate::round_trips::RoundTrips;
 use crate::slices::{Slice, Slices, State};
@@ -94,6 +95,10 @@ pub struct Direction {
     last_ack: Instant,
     /// When the data of the newest sample of the RTT was sent.
     last_sample: Instant,
+    /// RTT of the newest data that was acknowledged in order since the last loss: of a lost packet, that of the one before.
+    /// Packets behind it may have met a shorter queue, since the rest of their burst was lost, too.
+    in_order: Option<Duration>,
+    pauses: Pauses,
     recovery: Option<u64>,
     delivered: u64,
     is_finished: bool,
@@ -128,6 +133,8 @@ impl Default for Direction {
             last_data: Instant::ZERO,
             last_ack: Instant::ZERO,
             last_sample: Instant::ZERO,
+            in_order: None,
+            pauses: Pauses::default(),
             recovery: None,
             delivered: 0,
             is_finished: false,
@@ -327,7 +334,16 @@ impl Direction {
                 is_everything: is_single && self.acked >= self.next,
             };
             if !self.delayed_acks.is_delayed(&sample) {
-                self.sample(far);
+                let least = self.gap().max(self.ack_interval.mul_f64(SUDDEN));
+                let paused = self.pauses.part_of((sent, far), time, least);
+                let steady = self.sample(far).saturating_sub(paused);
+                if let Some(slices) = &mut self.slices {
+                    let slice = slices.open();
+                    slice.steady_rtt = slice.steady_rtt.max(Some(steady));
+                }
+                if covered.newest == Some(sent) && paused.is_zero() {
+                    self.in_order = Some(steady);
+                }
             }
             if bytes > 0 {
                 let rtt = self.round_trips.now.unwrap_or(Duration::ZERO);
@@ -355,12 +371,13 @@ impl Direction {
         self.next = ack.number;
     }
 
-    fn sample(&mut self, far: Duration) {
+    fn sample(&mut self, far: Duration) -> Duration {
         let rtt = self.round_trips.sample(far);
         if let Some(slices) = &mut self.slices {
             let slice = slices.open();
             slice.sample(rtt, self.last_any_ack);
         }
+        rtt
     }
 
     fn echo(&mut self, packet: &TcpPacket) {
@@ -463,7 +480,7 @@ impl Direction {
             if is_loss {
                 slice.losses += 1;
                 slice.timeouts += u32::from(is_timeout);
-                slice.loss_rtt = slice.loss_rtt.or(rtt);
+                slice.loss_rtt = slice.loss_rtt.or(self.in_order.take()).or(rtt);
                 slice.loss_flight = slice.loss_flight.or(before.map(|one| one.flight));
             }
         }

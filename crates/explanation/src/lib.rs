@@ -20,6 +20,7 @@ mod outstanding;
 mod packet;
 pub mod path;
 pub mod path_changes;
+mod pauses;
 pub mod quic;
 mod rates;
 pub mod report;

@@ -87,11 +87,7 @@ impl Losses {
         if self.is_bursty && is_burst(slices, place, path) {
             return Cause::Burst;
         }
-        let is_queue = slice
-            .loss_rtt
-            .zip(path.idle_rtt_s(slice))
-            .is_some_and(|(rtt, idle)| rtt.as_secs_f64() - idle > LEAST_QUEUE * idle);
-        if is_queue && queue_share(slice, slice.loss_rtt, path.most_queue_s, path) > OVERFLOW {
+        if is_full(slice, path) {
             Cause::QueueOverflow
         } else if self.policer_bps.is_some() {
             Cause::Policer
@@ -99,6 +95,20 @@ impl Losses {
             Cause::RandomLoss
         }
     }
+}
+
+/// Returns the time that the queue added when a packet of a slice was lost.
+pub fn loss_queue_s(slice: &Slice, path: &PathFigures) -> Option<f64> {
+    Some(slice.loss_rtt?.as_secs_f64() - path.idle_rtt_s(slice)?)
+}
+
+/// Whether the queue was more than half full when a packet of a slice was lost.
+fn is_full(slice: &Slice, path: &PathFigures) -> bool {
+    let (Some(queue), Some(most)) = (loss_queue_s(slice, path), path.most_queue_s) else {
+        return false;
+    };
+    let least = LEAST_QUEUE * path.idle_rtt_s(slice).unwrap_or(0.0);
+    queue > least.max(path.margin(slice)) && queue > OVERFLOW * most
 }
 
 /// Whether the queue is full in the round trip of a loss, although the flight would fit the path.

@@ -49,7 +49,7 @@ pub struct PathFigures {
     pub peak_bps: f64,
     /// Time that the queue adds while it does not empty: the 20th percentile over such round trips.
     pub standing_queue_s: Option<f64>,
-    /// Largest time that the queue added.
+    /// Largest time that the queue added, without pauses of the path or a host.
     pub most_queue_s: Option<f64>,
     /// Share of the packets that were retransmitted.
     pub repeated_share: f64,
@@ -115,13 +115,16 @@ impl PathFigures {
         let mut queued = Distribution::default();
         let mut standing = Distribution::default();
         let mut usual = Distribution::default();
-        let mut most = None;
+        let mut most: Option<f64> = None;
         for slice in slices {
             let (Some((least, largest)), Some(idle)) = (slice.rtt, idle_at(slice, &changes, &idle_s, data))
             else {
                 continue;
             };
-            most = Some(f64::max(most.unwrap_or(0.0), largest.as_secs_f64() - idle));
+            if let Some(rtt) = slice.steady_rtt {
+                let queue = rtt.as_secs_f64() - idle;
+                most = Some(most.map_or(queue, |most| most.max(queue)));
+            }
             usual.add(largest.as_secs_f64() - idle, 1);
             let queue = least.as_secs_f64() - idle;
             let is_round = slice.arrival.as_secs_f64() > 0.5 * idle;
@@ -149,7 +152,9 @@ impl PathFigures {
         let found = found.filter(|&(rate, source)| match source {
             // Packets that arrive as evenly as the whole flow show its rate, not that of the bottleneck.
             RateSource::Arrivals => rate > BURSTS * peak,
-            _ => rate > LEAST_OF_PEAK * peak,
+            // The largest rate can be that of ACKs that were held up and came together.
+            RateSource::Queue => rate > LEAST_OF_PEAK * usual_rate(slices),
+            RateSource::Trains => rate > LEAST_OF_PEAK * peak,
         });
         let totals = &direction.totals;
         Self {

@@ -93,6 +93,8 @@ pub struct DirectionReport {
     pub policer_bps: Option<f64>,
     /// Median of the flight after a loss in relation to that before it.
     pub reduction: Option<f64>,
+    /// Time in seconds that the full queue adds: the median at its losses.
+    pub full_queue_s: Option<f64>,
     /// Share of the bytes that were sent directly after an ACK: small if the sender paces its packets.
     pub clocked_share: f64,
     /// Numbers of lost packets among those of the sender, from 1; at most 10,000.
@@ -234,6 +236,7 @@ impl DirectionReport {
             spurious_packets: totals.spurious_packets,
             policer_bps: found.policer_bps,
             reduction: found.reduction,
+            full_queue_s: found.full_queue_s,
             clocked_share: direction.clocked.0 as f64 / direction.clocked.1.max(1) as f64,
             lost: direction.lost.clone(),
             causes: found.spent,

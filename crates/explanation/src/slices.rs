@@ -55,7 +55,7 @@ pub struct Slice {
     pub repeated: u32,
     /// Losses that were detected: the starts of recoveries and timeouts.
     pub losses: u32,
-    /// The last RTT before the first of them.
+    /// The RTT of the data before the first of them, without pauses.
     pub loss_rtt: Option<Duration>,
     /// The flight when the first lost packet was sent, in bytes.
     pub loss_flight: Option<u64>,
@@ -69,6 +69,8 @@ pub struct Slice {
     pub window: u64,
     /// Smallest and largest RTT.
     pub rtt: Option<(Duration, Duration)>,
+    /// Largest RTT without pauses of the path or a host.
+    pub steady_rtt: Option<Duration>,
     /// When the last RTT ended that is about as short as the smallest one.
     pub sampled: Instant,
     /// Bursts that started directly after an ACK, and those that did not.
@@ -104,6 +106,7 @@ impl Slice {
             flight: 0,
             window: 0,
             rtt: None,
+            steady_rtt: None,
             sampled: start,
             prompted: 0,
             unprompted: 0,
@@ -161,6 +164,7 @@ impl Slice {
         self.timeouts += next.timeouts;
         self.flight = self.flight.max(next.flight);
         self.window = self.window.max(next.window);
+        self.steady_rtt = self.steady_rtt.max(next.steady_rtt);
         if let Some((least, most)) = next.rtt {
             self.sample(most, next.end);
             self.sample(least, next.sampled);

@@ -1,8 +1,12 @@
 """Durations of a captured transfer with changes of the path or of the hosts.
 
 A capture leaves open which controller the sender has, how probable a random loss is, what the RTT is to a
-hundredth, and sometimes which rate the link has. Each simulated trial has one of the possible controllers,
-probabilities and RTTs. Changes whose duration depends on an unknown rate have no prediction.
+hundredth, and sometimes how long the queue is and which rate the link has. Each simulated trial has one of
+the possible controllers, probabilities, RTTs and queues. Changes whose duration depends on an unknown rate
+have no prediction.
+
+The duration of a change is that of the captured transfer: the same packets are lost. Its interval is that of
+transfers with other losses, which can take twice as long or half as long.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from longfat import _native
 from longfat.analysis.binomial import inverse_beta
 from longfat.analysis.captures.replayed import Change
 from longfat.analysis.forecast import prediction_interval
-from longfat.api.explanation_losses import independent_losses
+from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
 from longfat.api.parallel import parallel
 from longfat.api.specification import specification
 from longfat.api.trials import TransferError, trial_of
@@ -44,11 +48,17 @@ _BUFFERS = {"receive_buffer", "send_buffer"}
 _LEAST_PROBABILITY = 0.05
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _SILVER = math.sqrt(2) - 1
+_THIRD = math.sqrt(3) - 1
 _RTT_ERROR = 0.01
 """Largest relative error of an RTT that a capture shows.
 
 A tenth of it can decide in how many recoveries a sender repairs the drops of CoDel after slow start, and
 so how often it halves its window.
+"""
+_QUEUE_ERROR = 2
+"""Largest ratio of a queue to the assumed one, and the other way round.
+
+Some lengths let the last packets of slow start overflow the queue, which takes an RTT or more to repair.
 """
 _CERTAIN = 5
 """Trials if the controller is known and nothing is lost at random."""
@@ -67,17 +77,24 @@ class _Trial:
     loss: float | None
     rtt: float
     """As a multiple of that of the capture."""
+    queue: float
+    """As a multiple of that of the model."""
 
 
 @dataclass(frozen=True)
 class _Job:
-    """A change in a trial. `is_faster`: the link has a higher rate than it has carried."""
+    """A change in a trial.
+
+    `is_faster`: the link has a higher rate than it has carried. `is_random`: other packets are lost than in
+    the capture.
+    """
 
     name: str
     trial: _Trial
     protocol: Mapping[str, Any]
     path: Mapping[str, Any]
     is_faster: bool = False
+    is_random: bool = False
 
 
 _Metrics = Mapping[str, float]
@@ -95,39 +112,46 @@ def simulated(
     names = _names(one, protocols, probabilities, path)
     rates = 1 if one.path["rate_bps"] else 2
     packets = max(one.bytes / one.path["mss"], 1.0)
-    affordable = max(2, int(_MOST_PACKETS / packets / len(names) / rates))
+    same = same_losses(one, path)
+    losses = 1 if same == path else 2
+    affordable = max(2, int(_MOST_PACKETS / packets / len(names) / rates / losses))
     jobs = []
     for trial in _trials(one, probabilities, path, min(trials, affordable)):
         for name in names:
-            tcp, changed = dict(protocols[trial.controller]), dict(path)
-            changed["delay"] = _scaled(path["delay"], "ms", trial.rtt)
-            if trial.loss is not None:
-                changed["loss"] = f"{trial.loss:.4%}"
-            _CHANGES[name](tcp, changed)
-            jobs.append(_Job(name, trial, tcp, changed))
-            if rates == 2:
-                fast = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", _FASTER)}
-                jobs.append(_Job(name, trial, tcp, fast, is_faster=True))
-    results: dict[tuple[str, bool], list[_Metrics]] = {}
+            for base in [path, same][:losses]:
+                tcp, changed = dict(protocols[trial.controller]), dict(base)
+                is_random = base is path and losses == 2
+                changed["delay"] = _scaled(path["delay"], "ms", trial.rtt)
+                changed["queue"] = f"{max(2, round(_packets(path) * trial.queue))}pkt"
+                if trial.loss is not None and base is path:
+                    changed["loss"] = f"{trial.loss:.4%}"
+                _CHANGES[name](tcp, changed)
+                jobs.append(_Job(name, trial, tcp, changed, is_random=is_random))
+                if rates == 2 and not is_random:
+                    fast = {**changed, "rate": _scaled(changed["rate"], "Mbit/s", _FASTER)}
+                    jobs.append(_Job(name, trial, tcp, fast, is_faster=True))
+    results: dict[tuple[str, bool, bool], list[_Metrics]] = {}
     for job, measured in zip(jobs, _results(jobs, one.bytes, show), strict=True):
-        results.setdefault((job.name, job.is_faster), []).append(measured)
+        results.setdefault((job.name, job.is_faster, job.is_random), []).append(measured)
     found, unknown = [], []
     for name in names:
-        trials_of = results[name, False]
+        trials_of = results[name, False, False]
         duration = _interval(trials_of)
-        if rates == 2 and not _interval(results[name, True]).value > duration.value * (1 - _SAME):
+        if rates == 2 and not _interval(results[name, True, False]).value > duration.value * (1 - _SAME):
             unknown.append(name)
         elif not math.isnan(duration.value):
-            found.append(Change(name, duration, _mean(trials_of, "rtt_p50_s")))
+            others = _interval(results.get((name, False, True), trials_of))
+            whole = Interval(duration.value, min(duration.low, others.low), max(duration.high, others.high))
+            found.append(Change(name, whole, _mean(trials_of, "rtt_p50_s")))
     return tuple(found), tuple(unknown)
 
 
 def _trials(
     one: Direction, probabilities: Mapping[str, float], path: Mapping[str, Any], count: int
 ) -> list[_Trial]:
-    """Returns trials with controllers, losses and RTTs that the capture allows, by probability.
+    """Returns trials with controllers, losses, RTTs and queues that the capture allows, by probability.
 
-    Multiples of two irrational numbers combine each controller with small and large probabilities and RTTs.
+    Multiples of irrational numbers combine each controller with small and large values of the others.
     """
     possible = {name: weight for name, weight in probabilities.items() if weight >= _LEAST_PROBABILITY}
     controllers, ends = list(possible), list(accumulate(possible.values()))
@@ -137,7 +161,10 @@ def _trials(
         controller = controllers[bisect_right(ends, (number + 0.5) / count * ends[-1])]
         loss = _loss(one, (0.5 + number * _GOLDEN) % 1) if "loss" in path else None
         rtt = 1 + _RTT_ERROR * (2 * ((0.5 + number * _SILVER) % 1) - 1)
-        found.append(_Trial(number, controller, loss, rtt))
+        queue = 1.0
+        if not shows_queue(one):
+            queue = _QUEUE_ERROR ** (2 * ((0.5 + number * _THIRD) % 1) - 1)
+        found.append(_Trial(number, controller, loss, rtt, queue))
     return found
 
 
@@ -146,6 +173,10 @@ def _loss(one: Direction, quantile: float) -> float:
     lost = independent_losses(one)
     kept = max(one.document["data_packets"] - lost, 0)
     return inverse_beta(lost + 0.5, kept + 0.5, quantile)
+
+
+def _packets(path: Mapping[str, Any]) -> float:
+    return float(path["queue"].removesuffix("pkt"))
 
 
 def _scaled(text: str, unit: str, factor: float) -> str:

@@ -1,22 +1,30 @@
-"""Random losses of a captured transfer: how many of them are independent."""
+"""Random losses of a captured transfer: which packets they are, and how many are independent."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
 
 _DEVIATIONS = 3
 """Standard deviations below which the number of groups is not that of independent losses."""
+_FEW = 0.1
+"""Share of the random losses up to which an RTT that is long by chance explains losses by a full queue."""
 
 
 def queue_losses(one: Direction) -> int:
     """Returns the retransmissions after losses by a full queue, those of bursts included."""
     document = one.document
     return int(document["overflow_packets"] + document["burst_packets"])
+
+
+def shows_queue(one: Direction) -> bool:
+    """Whether losses by a full queue show its size: a few among many random losses are random, too."""
+    return queue_losses(one) > _FEW * int(one.document["random_loss_packets"])
 
 
 def independent_losses(one: Direction) -> int:
@@ -38,3 +46,11 @@ def independent_losses(one: Direction) -> int:
     expected = 1 + len(gaps) * beyond
     deviation = math.sqrt(len(gaps) * beyond * (1 - beyond))
     return groups if groups < expected - _DEVIATIONS * deviation else count
+
+
+def same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a path that loses the packets that the capture shows as lost without a queue."""
+    lost = one.document["lost"]
+    if "loss" not in path or not lost or queue_losses(one) > one.document["random_loss_packets"]:
+        return path
+    return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}

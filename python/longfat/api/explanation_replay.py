@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from longfat.analysis.forecast import prediction_interval
 from longfat.api import explanation_changes
 from longfat.api import explanation_senders as senders
 from longfat.api.diagnosis_study import TRUESIZE
-from longfat.api.explanation_losses import independent_losses, queue_losses
+from longfat.api.explanation_losses import independent_losses, same_losses, shows_queue
 
 if TYPE_CHECKING:
     from longfat.analysis.captures.explained import Direction
@@ -48,7 +48,8 @@ def path_model(one: Direction) -> dict[str, Any]:
     rate = one.on_wire(payload)
     path: dict[str, Any] = {"rate": f"{rate / 1e6:.4g}Mbit/s", "delay": f"{base / 2 * 1e3:.4g}ms"}
     bdp = rate * base / 8 / _SEGMENT
-    waiting = (figures["most_queue_s"] or 0.0) * rate / 8 / _SEGMENT
+    full = one.document["full_queue_s"] or figures["most_queue_s"] or 0.0
+    waiting = full * rate / 8 / _SEGMENT
     if not is_queue_assumed(one):
         path["queue"] = f"{max(2, round(waiting))}pkt"
     else:
@@ -61,15 +62,7 @@ def path_model(one: Direction) -> dict[str, Any]:
 
 def is_queue_assumed(one: Direction) -> bool:
     """Whether the queue of the path model is assumed: only losses by a full queue show its size."""
-    return not queue_losses(one)
-
-
-def _same_losses(one: Direction, path: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a path that loses the packets that the capture shows as lost without a queue."""
-    lost = one.document["lost"]
-    if "loss" not in path or not lost or queue_losses(one) > one.document["random_loss_packets"]:
-        return path
-    return {**path, "loss": {"kind": "packets", "packets": lost}, "reverse": {"loss": "0%"}}
+    return not shows_queue(one)
 
 
 def protocol_model(one: Direction, controller: str) -> dict[str, Any]:
@@ -95,7 +88,7 @@ def replay(one: Direction, trials: int, show: Show) -> Replay:
     if problem := _unsuitable(one):
         return replace(made, problem=problem)
     # With the losses of the capture, and without random ones, all trials are alike.
-    same = _same_losses(one, path)
+    same = same_losses(one, path)
     show("simulation of the sender")
     protocols = {name: protocol_model(one, name) for name in CONTROLLERS}
     found = senders.simulated(protocols, same, one)

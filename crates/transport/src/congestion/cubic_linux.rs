@@ -176,6 +176,8 @@ impl Avoidance for LinuxCubic {
     fn decrease(&mut self, window: u64) -> u64 {
         let window = window / self.segment;
         self.epoch = None;
+        // `tcp_init_cwnd_reduction`, for every controller.
+        self.growth = PacketCount::default();
         self.plateau = if window < self.plateau && self.fast_convergence {
             window * (SCALE + self.beta) / (2 * SCALE)
         } else {
@@ -191,6 +193,7 @@ impl Avoidance for LinuxCubic {
         self.epoch = None;
         self.acknowledged = 0;
         self.count = 0;
+        self.growth = PacketCount::default();
         self.min_rtt = None;
     }
 
@@ -200,6 +203,38 @@ impl Avoidance for LinuxCubic {
         }
         if let Some(epoch) = &self.epoch {
             report("w_est_bytes", (epoch.reno * self.segment) as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::tests::ack;
+
+    const SEGMENT: u64 = 1000;
+
+    #[test]
+    fn counts_acknowledged_packets_anew_after_a_reduction() {
+        let at = |millis: u64| ack(Instant::from_nanos(millis * 1_000_000), SEGMENT);
+        for restart in [false, true] {
+            let mut cubic = LinuxCubic::new(0.4, 0.7, true, SEGMENT);
+            let window = cubic.decrease(10 * SEGMENT);
+            assert_eq!(window, 7 * SEGMENT);
+            assert_eq!(
+                cubic.increase(&at(100), 6 * SEGMENT, window),
+                0,
+                "one packet for seven"
+            );
+            let window = cubic.decrease(window);
+            assert_eq!(window, 4 * SEGMENT);
+            if restart {
+                cubic.restart();
+            }
+            let growth: Vec<u64> = (0..4)
+                .map(|number| cubic.increase(&at(200 + number), SEGMENT, window))
+                .collect();
+            assert_eq!(growth[..3], [0; 3], "{growth:?}");
         }
     }
 }

@@ -139,7 +139,6 @@ impl Avoidance for Dctcp {
 
     /// A loss halves the window as in Reno (RFC 8257, section 3.5).
     fn decrease(&mut self, window: u64) -> u64 {
-        self.reno.clear_count();
         self.reno.decrease(window)
     }
 

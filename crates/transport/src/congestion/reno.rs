@@ -88,7 +88,8 @@ impl AdditiveIncrease {
 }
 
 impl AdditiveIncrease {
-    /// Forgets what was acknowledged since the last growth (`tcp_init_cwnd_reduction` of Linux's `net/ipv4/tcp_input.c`).
+    /// Forgets what was acknowledged since the last growth (`tcp_init_cwnd_reduction` and `tcp_enter_loss` of Linux's
+    /// `net/ipv4/tcp_input.c`).
     pub(super) fn clear_count(&mut self) {
         self.acknowledged = 0;
         self.packets = PacketCount::default();
@@ -115,7 +116,7 @@ impl Avoidance for AdditiveIncrease {
     }
 
     fn decrease(&mut self, window: u64) -> u64 {
-        self.acknowledged = 0;
+        self.clear_count();
         match self.rules {
             Rules::Linux => window / self.segment / 2 * self.segment,
             _ => window / 2,
@@ -123,7 +124,7 @@ impl Avoidance for AdditiveIncrease {
     }
 
     fn restart(&mut self) {
-        self.acknowledged = 0;
+        self.clear_count();
     }
 
     fn metrics(&self, _report: &mut dyn FnMut(&'static str, f64)) {}
@@ -176,6 +177,33 @@ mod tests {
         for (bytes, window) in [(2000, 5000), (2000, 5000), (1000, 6000), (6000, 7000)] {
             reno.on_acknowledged(&ack(ms(100), bytes));
             assert_eq!(reno.window(), window);
+        }
+    }
+
+    #[test]
+    fn linux_counts_acknowledged_packets_anew_after_a_reduction() {
+        let reduce: [fn(&mut dyn Controller); 2] = [
+            |reno| reno.on_lost(&loss(ms(300), ms(250), 5000)),
+            |reno| {
+                reno.on_timeout(ms(300), 5000);
+                // Slow start to the threshold of two packets.
+                reno.on_acknowledged(&ack(ms(310), SEGMENT));
+            },
+        ];
+        for reduce in reduce {
+            let mut reno = RenoSettings {
+                rules: Some(Rules::Linux),
+                ..RenoSettings::default()
+            }
+            .build(SEGMENT);
+            reno.on_lost(&loss(ms(10), ms(5), 10_000));
+            reno.on_acknowledged(&ack(ms(100), 4 * SEGMENT));
+            assert_eq!(reno.window(), 5 * SEGMENT, "four of five packets");
+            reduce(reno.as_mut());
+            reno.on_acknowledged(&ack(ms(400), SEGMENT));
+            assert_eq!(reno.window(), 2 * SEGMENT, "one of two packets");
+            reno.on_acknowledged(&ack(ms(410), SEGMENT));
+            assert_eq!(reno.window(), 3 * SEGMENT);
         }
     }
 
