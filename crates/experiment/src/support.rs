@@ -203,6 +203,7 @@ fn simulated_workloads(spec: &TrialSpec) -> impl Iterator<Item = Problem> {
             let has_streams = matches!(protocol, ProtocolConfig::Quic(_));
             let (key, message) = match workload.kind {
                 WorkloadKind::AllReduce => ("kind", "\"all-reduce\" requires the world sim"),
+                WorkloadKind::Frames => ("kind", "\"frames\" requires the world sim"),
                 _ if has_streams => return None,
                 WorkloadKind::WebPage => ("kind", "\"web-page\" requires the world sim, or QUIC"),
                 _ if workload.streams.is_some() => ("streams", "requires the world sim, or QUIC"),

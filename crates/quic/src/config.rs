@@ -35,9 +35,11 @@ omit_unset! {
         pub certificate_chain: Option<Size>,
         /// Flow-control window of a stream and of the connection, from "16KiB" to "1984KiB", what TCP carries with Linux's default buffers, or to the payload of 1412 full packets if that is less ("1647804B" with max_datagram_size "1200B" or mtu_discovery), because the library fails connections with too many parts of a stream in its buffer. Default: the maximum.
         pub receive_window: Option<Size>,
+        /// Send real-time frames in DATAGRAM frames (RFC 9221), which are not retransmitted; otherwise each frame on a stream of its own. Only with workloads of kind frames. Default: false.
+        pub datagrams: Option<bool>,
         /// Send data of all streams in turns, a packet each; otherwise the data of a stream before that of later ones (RFC 9218, section 10). Default: false.
         pub fair_streams: Option<bool>,
-        /// Memory for unacknowledged and unsent data, from "16KiB" to "1GiB". Default: "6MiB".
+        /// Memory for unacknowledged and unsent data; of DATAGRAM frames, for unsent ones, of which the oldest are dropped first. From "16KiB" to "1GiB". Default: "6MiB".
         pub send_window: Option<Size>,
         /// Explicit congestion notification with ECT(0). Default: true.
         pub ecn: Option<bool>,
@@ -234,6 +236,10 @@ impl QuicConfig {
             let message =
                 "true has nothing to find up to max_datagram_size = \"1200B\": remove one of the two";
             problems.push(Problem::new("mtu_discovery", message));
+        }
+        if self.datagrams == Some(true) && self.fair_streams.is_some() {
+            let message = "true has no streams: remove fair_streams";
+            problems.push(Problem::new("datagrams", message));
         }
         if self.initial_window.is_some() && matches!(self.congestion, Some(ControllerChoice::Library(_))) {
             let message = "the QUIC library's controllers keep their own initial window: remove it";

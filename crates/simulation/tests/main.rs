@@ -7,6 +7,8 @@ mod closed_form;
 mod coupling;
 mod directions;
 mod flows;
+#[cfg(feature = "quic")]
+mod frames;
 mod measured_time;
 mod path_bytes;
 mod protocol_changes;

@@ -73,6 +73,10 @@ impl QuicFrame {
                 length: Some(length),
                 ..named("crypto")
             },
+            Frame::Datagram { length } => Self {
+                length: Some(length),
+                ..named("datagram")
+            },
             Frame::Close => named("connection_close"),
             Frame::Other(name) => named(name),
         }

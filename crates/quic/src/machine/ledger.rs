@@ -18,6 +18,8 @@ const REMEMBERED: u64 = 1 << 16;
 struct Sent {
     at: Instant,
     ranges: Vec<Range>,
+    /// Payload bytes of DATAGRAM frames.
+    unreliable: u64,
 }
 
 /// Payload of a stream.
@@ -93,7 +95,7 @@ impl Ledger {
         self.received_bytes
     }
 
-    /// Returns the payload bytes sent and not acknowledged.
+    /// Returns the payload bytes of streams sent and not acknowledged.
     pub(super) const fn in_flight(&self) -> u64 {
         self.sent_bytes - self.acknowledged_bytes
     }
@@ -124,7 +126,7 @@ impl Ledger {
     pub(super) fn sends_packet(&mut self, now: Instant, number: u64, frames: &[u8]) -> u64 {
         self.next_sent = number + 1;
         let mut ranges = Vec::new();
-        let (mut asks, mut has_ack) = (false, false);
+        let (mut asks, mut has_ack, mut unreliable) = (false, false, 0);
         wire::frames(frames, |frame| match frame {
             Frame::Stream {
                 id, offset, length, ..
@@ -136,13 +138,22 @@ impl Ledger {
                     end: offset + length,
                 });
             }
+            Frame::Datagram { length } => {
+                asks = true;
+                unreliable += length;
+            }
             Frame::Ack(_) => has_ack = true,
             Frame::Crypto { .. } | Frame::Other(_) => asks = true,
             Frame::Padding | Frame::Close => {}
         });
-        let payload = self.count(now, &ranges);
+        let payload = self.count(now, &ranges, unreliable);
         if asks {
-            self.sent.insert(number, Sent { at: now, ranges });
+            let sent = Sent {
+                at: now,
+                ranges,
+                unreliable,
+            };
+            self.sent.insert(number, sent);
         } else if has_ack {
             self.statistics.acknowledgements_sent += 1;
         }
@@ -150,8 +161,9 @@ impl Ledger {
     }
 
     /// Counts the payload of a packet that leaves. Returns its bytes.
-    fn count(&mut self, now: Instant, ranges: &[Range]) -> u64 {
-        let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    fn count(&mut self, now: Instant, ranges: &[Range], unreliable: u64) -> u64 {
+        let of_streams: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+        let bytes = of_streams + unreliable;
         if bytes == 0 {
             return 0;
         }
@@ -162,7 +174,7 @@ impl Ledger {
             *highest = range.end.max(*highest);
         }
         self.sent_bytes += new;
-        let again = bytes - new;
+        let again = of_streams - new;
         let statistics = &mut self.statistics;
         statistics.packets_sent += 1;
         statistics.bytes_sent += bytes;
@@ -196,6 +208,11 @@ impl Ledger {
                 let received = &mut self.stream(number_of(id)).received;
                 received.insert(offset, offset + length, |start, end| new += end - start);
             }
+            // The library passes a DATAGRAM frame to the application at once, and a packet once.
+            Frame::Datagram { length } => {
+                bytes += length;
+                new += length;
+            }
             Frame::Ack(ack) => self.acknowledge(now, &ack),
             Frame::Padding | Frame::Close | Frame::Crypto { .. } | Frame::Other(_) => {}
         });
@@ -218,10 +235,11 @@ impl Ledger {
             self.rtt.sample(now, rtt);
             self.statistics.record_rtt(rtt);
         }
-        let (mut new, mut in_order) = (0, 0);
+        let (mut new, mut in_order, mut unreliable) = (0, 0, 0);
         ack.ranges(|low, high| {
             while let Some((&number, _)) = self.sent.range(low..=high).next() {
                 let sent = self.sent.remove(&number);
+                unreliable += sent.as_ref().map_or(0, |sent| sent.unreliable);
                 for range in sent.into_iter().flat_map(|sent| sent.ranges) {
                     let stream = self.stream(range.stream);
                     let acknowledged = &mut stream.acknowledged;
@@ -233,10 +251,10 @@ impl Ledger {
                 }
             }
         });
-        if new > 0 {
+        if new + unreliable > 0 {
             self.acknowledged_bytes += new;
             self.statistics.last_acknowledged_at = Some(now);
-            self.statistics.bytes_acknowledged += in_order;
+            self.statistics.bytes_acknowledged += in_order + unreliable;
         }
         if is_newest {
             self.largest_acknowledged = Some(ack.largest);
@@ -245,7 +263,7 @@ impl Ledger {
     }
 }
 
-/// Returns the number of a stream that the client opened for both directions (RFC 9000, section 2.1). No others exist.
+/// Returns the number of a stream that the client opened: all are for both directions, or all for one (RFC 9000, section 2.1).
 const fn number_of(id: u64) -> usize {
     (id >> 2) as usize
 }

@@ -8,6 +8,7 @@ mod ledger;
 mod setup;
 mod streams;
 mod tap;
+mod unreliable;
 
 pub use connection::{Connection, Event};
 pub use setup::Cryptography;

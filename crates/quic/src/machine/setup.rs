@@ -194,6 +194,8 @@ pub(super) fn transport(config: &QuicConfig) -> (TransportConfig, Option<Arc<Fac
         .stream_receive_window(window(config.receive_window()))
         .receive_window(window(config.receive_window()))
         .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS))
+        .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
+        .datagram_send_buffer_size(config.send_window() as usize)
         .send_fairness(config.fair_streams == Some(true))
         .send_window(config.send_window());
     if let Some(threshold) = config.packet_threshold {
