@@ -113,6 +113,7 @@ fn beyond_simulation(spec: &TrialSpec) -> Vec<Problem> {
         })
         .collect();
     problems.extend(absent_quic(spec, quic::AVAILABLE));
+    problems.extend(lonely_tickets(spec));
     if is_loopback(spec) {
         let message = "\"loopback\" requires the world netns: it has no network to simulate";
         problems.push(Problem::new("topology.kind", message));
@@ -150,6 +151,26 @@ fn flows_of_quic(spec: &TrialSpec) -> impl Iterator<Item = (String, &QuicConfig)
         ProtocolConfig::Quic(config) => Some((key, config)),
         _ => None,
     })
+}
+
+/// Returns a problem if no later connection can use the ticket of the first one.
+fn lonely_tickets(spec: &TrialSpec) -> Option<Problem> {
+    let early = protocols(spec).filter_map(|(key, protocol, workload)| match protocol {
+        ProtocolConfig::Quic(config) if config.zero_rtt == Some(true) => Some((key, workload)),
+        _ => None,
+    });
+    let early: Vec<_> = early.collect();
+    let several = |(_, workload): &(String, &WorkloadConfig)| {
+        let reconnects = workload.reconnect == Some(true) && workload.requests.unwrap_or(1) > 1;
+        workload.kind == WorkloadKind::Arrivals || workload.flows() > 1 || reconnects
+    };
+    match &*early {
+        [only] if !several(only) => {
+            let message = "true has no effect on a single connection: remove it, or set flows, or requests with reconnect";
+            Some(Problem::new("zero_rtt", message).within(&only.0))
+        }
+        _ => None,
+    }
 }
 
 /// Returns a problem for each protocol that is QUIC, if this build lacks the part of it that the world needs.
@@ -384,6 +405,17 @@ mod tests {
         if quic::HAS_TLS {
             let found = key(WorldKind::Relay, chain);
             assert_eq!(found.as_deref(), Some("protocol.certificate_chain"));
+        }
+        let early = |workload| json!({"protocol": {"kind": "quic", "zero_rtt": true}, "workload": workload, "seed": 1});
+        if quic::AVAILABLE {
+            let found = key(WorldKind::Sim, early(file.clone()));
+            assert_eq!(found.as_deref(), Some("protocol.zero_rtt"));
+            let one = json!({"kind": "request-response", "requests": 1, "reconnect": true});
+            assert!(key(WorldKind::Sim, early(one)).is_some());
+            let two = json!({"kind": "request-response", "requests": 2, "reconnect": true});
+            assert_eq!(key(WorldKind::Sim, early(two)), None);
+            let flows = json!({"kind": "file", "size": "10kB", "flows": 2, "stagger": "1s"});
+            assert_eq!(key(WorldKind::Sim, early(flows)), None);
         }
         let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
         assert_eq!(

@@ -62,7 +62,10 @@ fn a_lost_packet_delays_later_frames_over_a_byte_stream_only() {
     let streams = trial(&loss, STREAMS, SMALL);
     assert_eq!((late(&streams), figure(&streams, "frames_missing")), (1.0, 0.0));
     let datagrams = trial(&loss, DATAGRAMS, SMALL);
-    assert_eq!((late(&datagrams), figure(&datagrams, "frames_missing")), (1.0, 1.0));
+    assert_eq!(
+        (late(&datagrams), figure(&datagrams, "frames_missing")),
+        (1.0, 1.0)
+    );
     assert_eq!(figure(&datagrams, "retransmissions"), 0.0);
 }
 
@@ -117,7 +120,10 @@ fn frames_of_traffic_end_orderly() {
         );
         let record = run(&TrialSpec::from_json(&json).unwrap(), None).unwrap();
         let video = &record.flows[1];
-        assert_eq!((video.error.as_deref(), video.traffic.as_deref()), (None, Some("video")));
+        assert_eq!(
+            (video.error.as_deref(), video.traffic.as_deref()),
+            (None, Some("video"))
+        );
         assert!(video.fct_s.is_some(), "{protocol}");
     }
 }
@@ -134,11 +140,20 @@ fn conflicting_keys_are_errors() {
     assert!(found.contains("remove datagrams of the protocol"), "{found}");
     let frames = r#""frames", "size": "1kB", "duration": "1s""#;
     let found = problem(r#""quic", "datagrams": true, "fair_streams": true"#, frames);
-    assert!(found.contains("true has no streams: remove fair_streams"), "{found}");
+    assert!(
+        found.contains("true has no streams: remove fair_streams"),
+        "{found}"
+    );
     let found = problem(r#""udp""#, frames);
     assert!(found.contains("udp cannot carry \"frames\""), "{found}");
-    let found = problem(TCP, r#""frames", "size": "1kB", "duration": "1s", "deadline": "2s""#);
+    let found = problem(
+        TCP,
+        r#""frames", "size": "1kB", "duration": "1s", "deadline": "2s""#,
+    );
     assert!(found.contains("leaves no frame to measure"), "{found}");
-    let found = problem(TCP, r#""frames", "size": "1kB", "duration": "1s", "frame_rate": "200000/s""#);
+    let found = problem(
+        TCP,
+        r#""frames", "size": "1kB", "duration": "1s", "frame_rate": "200000/s""#,
+    );
     assert!(found.contains("\"0.1/s\" to \"100000/s\""), "{found}");
 }
