@@ -46,9 +46,14 @@ omit_unset! {
         /// Later packets that arrived before a packet counts as lost (RFC 9002, section 6.1.1). Default: 3.
         #[schemars(range(min = 3, max = MOST_THRESHOLD))]
         pub packet_threshold: Option<u32>,
-        /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency); packets out of order are acknowledged at once, others after 25 ms at the latest. Default: no request, which gives 2 (RFC 9000, section 13.2.2).
+        /// Packets per acknowledgement that a host requests of its peer with an ACK_FREQUENCY frame (draft-ietf-quic-ack-frequency). Default: no request, which gives 2 (RFC 9000, section 13.2.2).
         #[schemars(range(min = 1, max = 1000))]
         pub ack_every: Option<u32>,
+        /// Longest delay of an acknowledgement that a host requests of its peer, from "1ms" to "10s", with a limit of the library: at most 25 ms or the round-trip time, whichever is longer. Default: "25ms" (RFC 9000, section 18.2).
+        pub ack_delay: Option<Duration>,
+        /// Reordering after which a host requests an immediate acknowledgement of its peer: distance in packets between the largest one received and the smallest missing one not reported yet; 0: none for reordered packets. Default: 1, each packet out of order (RFC 9000, section 13.2.1).
+        #[schemars(range(max = 1000))]
+        pub ack_reordering: Option<u32>,
         /// Send the first request of a client's later connections to a server with the first flight (0-RTT: RFC 9001, section 4.6); the first connection gets the ticket. Default: false.
         pub zero_rtt: Option<bool>,
         /// Round-trip time before the first sample, from "1ms" to "10s" (RFC 9002, section 6.2.2). Default: "333ms".
@@ -193,6 +198,9 @@ impl QuicConfig {
         let every = self.ack_every.unwrap_or(2);
         let valid = (1..=1000).contains(&every);
         problems.extend(Problem::range("ack_every", every, valid, "1 to 1000 packets"));
+        let reordering = self.ack_reordering.unwrap_or(1);
+        let valid = reordering <= 1000;
+        problems.extend(Problem::range("ack_reordering", reordering, valid, "0 to 1000"));
         let others = [
             size(
                 "max_datagram_size",
@@ -217,6 +225,12 @@ impl QuicConfig {
                 self.send_window,
                 LEAST_WINDOW..=1 << 30,
                 "\"16KiB\" to \"1GiB\"",
+            ),
+            time(
+                "ack_delay",
+                self.ack_delay,
+                Duration::from_millis(1),
+                Duration::from_secs(10),
             ),
             time(
                 "initial_rtt",

@@ -55,6 +55,21 @@ impl Pair {
         }
     }
 
+    /// Opens a connection whose client sends nothing of its own.
+    pub fn idle(config: &QuicConfig, seed: u64) -> Self {
+        let mut pair = Self::new(config, seed, 0, |_, _| false);
+        pair.left[0] = None;
+        pair
+    }
+
+    /// Runs until `at`; then the client sends `bytes`.
+    pub fn send(&mut self, at: Instant, bytes: u64) {
+        self.run(at);
+        self.now = at;
+        assert_eq!(self.ends[0].write(bytes), bytes);
+        self.drain(0);
+    }
+
     fn write(&mut self, side: usize) {
         if let Some(left) = &mut self.left[side] {
             *left -= self.ends[side].write(*left);

@@ -143,6 +143,57 @@ fn receiver_acknowledges_as_often_as_requested() {
     }
 }
 
+/// Returns the median round-trip time of single packets, 50 ms apart, in ms.
+fn median_round_trip(keys: &str) -> f64 {
+    let config = config(&format!(r#"{{"kind": "quic"{keys}}}"#));
+    let mut pair = Pair::idle(&config, 1);
+    pair.ends[0].statistics_mut().rtt = Some(Box::default());
+    for time in 1..=40 {
+        pair.send(
+            foundation::Instant::default() + Duration::from_millis(50 * time),
+            100,
+        );
+    }
+    let trips = pair.ends[0].statistics().round_trips().unwrap();
+    trips.value_at_quantile(0.5) as f64 / 1e6
+}
+
+/// A single packet is acknowledged after the delay that the sender requests, up to the longer one of 25 ms and the RTT of 20 ms.
+#[test]
+fn receiver_delays_acknowledgements_as_requested() {
+    for (keys, delay) in [
+        ("", 25.0),
+        (r#", "ack_delay": "5ms""#, 5.0),
+        (r#", "ack_delay": "15ms""#, 15.0),
+        (r#", "ack_delay": "400ms""#, 25.0),
+        // Every packet is acknowledged at once.
+        (r#", "ack_every": 1, "ack_delay": "15ms""#, 0.0),
+    ] {
+        let trip = median_round_trip(keys);
+        assert!((trip - 20.0 - delay).abs() < 1.0, "{keys}: {trip} ms");
+    }
+}
+
+/// A receiver that acknowledges rarely reports a gap at once, after a number of packets, or not before the delay.
+#[test]
+fn receiver_reports_reordering_as_requested() {
+    let reported = |keys: &str| {
+        let config = config(&format!(
+            r#"{{"kind": "quic", "congestion": {{"kind": "fixed", "window": 1000}}, "ack_every": 1000{keys}}}"#
+        ));
+        let mut pair = Pair::new(&config, 1, 400_000, |side, number| side == 0 && number == 60);
+        pair.run(minute());
+        assert_eq!(pair.read[1], 400_000);
+        pair.ends[1].statistics().acknowledgements_sent
+    };
+    let (each, third, none) = (
+        reported(""),
+        reported(r#", "ack_reordering": 3"#),
+        reported(r#", "ack_reordering": 0"#),
+    );
+    assert!(each > third && third > none, "{each}, {third}, {none}");
+}
+
 #[test]
 fn measures_round_trips() {
     let mut pair = Pair::new(&config(r#"{"kind": "quic"}"#), 1, 1_000_000, NONE);
