@@ -5,9 +5,6 @@ use std::collections::VecDeque;
 use bytes::{BufMut, BytesMut};
 use noq_proto::Connection;
 
-/// Bytes of the number of the real-time frame.
-const HEADER: usize = 4;
-
 /// The frames of one end that the library has not accepted.
 #[derive(Debug, Default)]
 pub(super) struct Unreliable {
@@ -21,6 +18,9 @@ pub(super) struct Unreliable {
 }
 
 impl Unreliable {
+    /// Bytes of the number of the real-time frame.
+    pub(super) const HEADER: usize = 4;
+
     /// Starts when the handshake is complete.
     pub(super) fn connect(&mut self, inner: &mut Connection) {
         self.is_connected = true;
@@ -49,11 +49,11 @@ impl Unreliable {
         while let Some(&(number, bytes)) = self.waiting.front()
             && let Some(size) = inner.datagrams().max_size()
         {
-            let most = size.min(self.room).saturating_sub(HEADER).max(1) as u64;
+            let most = size.min(self.room).saturating_sub(Self::HEADER).max(1) as u64;
             let mut left = bytes;
             while left > 0 {
                 let part = left.min(most);
-                let mut datagram = BytesMut::with_capacity(HEADER + part as usize);
+                let mut datagram = BytesMut::with_capacity(Self::HEADER + part as usize);
                 datagram.put_u32(number);
                 datagram.put_bytes(0, part as usize);
                 // A failure counts like a loss.
