@@ -142,6 +142,7 @@ fn beyond_kernels(spec: &TrialSpec) -> Vec<Problem> {
         Some(Problem::new("stack", limit(protocol, workload)?).within(&key))
     });
     let problems = stacks.chain(beyond_real_quic(spec)).chain(priorities(spec));
+    let problems = problems.chain(rewritten_addresses(spec));
     problems.chain(simulated_workloads(spec)).collect()
 }
 
@@ -150,6 +151,16 @@ fn flows_of_quic(spec: &TrialSpec) -> impl Iterator<Item = (String, &QuicConfig)
     protocols(spec).filter_map(|(key, protocol, _)| match protocol {
         ProtocolConfig::Quic(config) => Some((key, config)),
         _ => None,
+    })
+}
+
+/// Returns a problem if a translator changes addresses, which those of emulated worlds do not rewrite.
+fn rewritten_addresses(spec: &TrialSpec) -> Option<Problem> {
+    let topology = spec.topology().ok()?;
+    let mut translators = topology.links().iter().filter_map(|link| link.spec.nat.as_ref());
+    translators.any(|nat| nat.new_address).then(|| {
+        let message = "true requires the world sim: translators of other worlds rewrite no packets";
+        Problem::new("nat.new_address", message).within("path")
     })
 }
 
@@ -252,7 +263,7 @@ fn beyond_relay(spec: &TrialSpec) -> Option<Problem> {
         );
         return Some(Problem::new("protocol.kind", message));
     }
-    if let Some(problem) = beyond_real_quic(spec).next() {
+    if let Some(problem) = beyond_real_quic(spec).chain(rewritten_addresses(spec)).next() {
         return Some(problem);
     }
     if !spec.traffic.is_empty() {
@@ -416,6 +427,12 @@ mod tests {
             assert_eq!(key(WorldKind::Sim, early(two)), None);
             let flows = json!({"kind": "file", "size": "10kB", "flows": 2, "stagger": "1s"});
             assert_eq!(key(WorldKind::Sim, early(flows)), None);
+        }
+        let nat = json!({"rebind": ["1s"], "new_address": true});
+        let nat = json!({"path": {"nat": nat}, "protocol": arq, "workload": file, "seed": 1});
+        for world in [WorldKind::Netns, WorldKind::Relay] {
+            let found = key(world, nat.clone());
+            assert_eq!(found.as_deref(), Some("path.nat.new_address"), "{world:?}");
         }
         let kernel = json!({"protocol": {"kind": "tcp", "stack": "kernel"}, "workload": file, "seed": 1});
         assert_eq!(

@@ -1,5 +1,7 @@
 //! The body of a simulated packet: a UDP datagram with its code point.
 
+use std::net::SocketAddr;
+
 use foundation::Ecn;
 
 /// A UDP datagram with one or several QUIC packets.
@@ -11,4 +13,6 @@ pub struct Datagram {
     pub data: u32,
     /// ECN code point of the IP header.
     pub ecn: Ecn,
+    /// Address of the client as its server sees it behind an address translator: source or destination. `None` without one.
+    pub client: Option<SocketAddr>,
 }

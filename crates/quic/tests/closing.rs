@@ -44,6 +44,7 @@ fn garbage_changes_nothing() {
             bytes: vec![0xc3; length].into(),
             data: 0,
             ecn: foundation::Ecn::NotEct,
+            client: None,
         };
         let now = pair.now;
         for end in &mut pair.ends {

@@ -14,6 +14,8 @@ mod path_bytes;
 mod protocol_changes;
 #[cfg(feature = "quic")]
 mod quic;
+#[cfg(feature = "quic")]
+mod rebinding;
 mod requests;
 mod sessions;
 mod short_timeouts;

@@ -410,7 +410,7 @@ impl Connection {
             return;
         };
         while let Some((number, bytes)) = Unreliable::receive(inner) {
-            self.read += bytes;
+            self.read += bytes + Unreliable::HEADER as u64;
             self.events.push_back(Event::ReadMessage(number, bytes));
         }
     }
@@ -426,6 +426,7 @@ impl Connection {
                 }
             }
             StreamEvent::Readable { id } => self.on_readable(id.index()),
+            StreamEvent::Available { dir } if dir != self.streams.dir() => {}
             StreamEvent::Writable { .. } | StreamEvent::Available { .. } => {
                 self.streams.flush(inner);
                 if !self.has_messages() {
@@ -502,7 +503,13 @@ impl Connection {
             Some(_) => self.count_tapped(now) as u32,
             None => self.ledger.sends(now, &bytes),
         };
-        Datagram { data, bytes, ecn }
+        let is_translated = !self.is_client && transmit.destination != CLIENT;
+        Datagram {
+            data,
+            bytes,
+            ecn,
+            client: is_translated.then_some(transmit.destination),
+        }
     }
 }
 
@@ -524,7 +531,9 @@ impl Machine for Connection {
         }
         self.buffer.clear();
         let bytes = BytesMut::from(&*frame.bytes);
-        match self.endpoint.handle(at, self.peer, ecn, bytes, &mut self.buffer) {
+        let translated = frame.client.filter(|_| !self.is_client);
+        let peer = translated.map_or(self.peer, FourTuple::from_remote);
+        match self.endpoint.handle(at, peer, ecn, bytes, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(_, event)) => {
                 if let Some((_, inner)) = &mut self.inner {
                     inner.handle_event(event);

@@ -307,6 +307,7 @@ impl<A: Application> End<A> {
                     bytes: bytes.into(),
                     data: 0,
                     ecn: train.ecn,
+                    client: None,
                 };
                 self.connection.handle_frame(now, datagram);
                 if self.peer.is_none() {
