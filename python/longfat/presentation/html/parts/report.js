@@ -1,4 +1,4 @@
-// Replaces the drawings of the charts by interactive ones that fit the screen: hover for numbers, click the legend to
+// Draws the charts so that they fit the screen: hover for numbers, click the legend to
 // highlight a protocol, save as SVG or PNG.
 
 // Margin of a chart for its axes and the menu, in px.
